@@ -138,6 +138,7 @@ fn image() -> JobEvent {
             bytes: 9,
             width: 1024,
             height: 1024,
+            backend: Some("builtin".into()),
         },
     }
 }

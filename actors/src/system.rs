@@ -1,7 +1,7 @@
 //! Assembly: starts the actors in order, and is their face to the rest of the process.
 
 use crate::account::{AccountCommand, AccountContext, AccountRegistry};
-use crate::backends::{Backend, BackendHealth, BackendPool, Routes};
+use crate::backends::{Backend, BackendError, BackendHealth, BackendPool, Routes};
 use crate::clock::{Clock, Jitter};
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths, DeliveryLimits};
 use crate::dispatch::expiry;
@@ -25,6 +25,7 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Limits, Store, StoreError};
@@ -315,6 +316,13 @@ impl System {
     /// The state of each backend, in the order of the configuration.
     pub fn backends(&self) -> Vec<BackendHealth> {
         self.dispatch.pool.health(Instant::now())
+    }
+
+    /// Learns what a test of a backend found that makes no picture: when it answered, or what went wrong. `backend` is its
+    /// place in the configuration.
+    pub fn backend_tested(&self, backend: usize, outcome: Result<Timestamp, BackendError>) {
+        let pool = &self.dispatch.pool;
+        pool.tested(backend, outcome, Instant::now());
     }
 
     /// Starts no more jobs and attempts, lets those that run finish within `grace`, and cuts the rest off; they go on after a

@@ -97,6 +97,7 @@ pub fn finish(job: JobId) -> JobEvent {
             bytes: 1_000_000,
             width: 1_024,
             height: 1_024,
+            backend: Some("builtin".into()),
         },
     }
 }

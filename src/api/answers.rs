@@ -13,7 +13,8 @@ use crate::request_text::{self, WordsError};
 use futures_util::future::join_all;
 use tintype_api::text::AspectWord;
 use tintype_api::{
-    Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Webhook,
+    Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Picture,
+    Webhook,
 };
 use tintype_storage::domain::account;
 use tintype_storage::domain::api_key;
@@ -94,12 +95,14 @@ pub async fn job_record<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<
     with_picture(state, job, text).await
 }
 
-/// A failed job with what went wrong at each back end, which only the operator sees.
-pub fn with_causes<'a>(state: &AppState, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
+/// A job with what only the operator sees: the back end that made its image, or what went wrong at each one.
+pub fn for_operator<'a>(state: &AppState, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
     let tries = state.system.failed_tries(job.id).into_iter();
     let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
+    let backend = job.picture().and_then(|it| it.backend.clone());
     JobRecord {
         causes: causes.collect(),
+        picture: record.picture.map(|it| Picture { backend, ..it }),
         ..record
     }
 }

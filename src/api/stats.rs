@@ -1,9 +1,10 @@
 //! The figures of the service, as they are answered.
 
 use crate::application::service_stats::ServiceStats;
+use std::time::Duration;
 use tintype_actors::backends::{BackendHealth, Health};
-use tintype_actors::stats::WINDOW;
-use tintype_api::{Backend, BackendError, Stats, Throughput};
+use tintype_actors::stats::{RecentFigures, WINDOW};
+use tintype_api::{Backend, BackendError, BackendTries, Stats, Throughput};
 use tintype_storage::domain::tier::Tier;
 
 /// The figures of the whole service.
@@ -25,7 +26,8 @@ pub fn stats(stats: &ServiceStats) -> Stats {
     }
 }
 
-fn backend(backend: &BackendHealth) -> Backend {
+fn backend((backend, recent): &(BackendHealth, RecentFigures)) -> Backend {
+    let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
     Backend {
         name: backend.name.clone(),
         health: match backend.health {
@@ -42,5 +44,11 @@ fn backend(backend: &BackendHealth) -> Backend {
         last_answer_at: backend.last_answer_at.map(Into::into),
         last_error: (backend.last_error.as_ref())
             .map(|it| BackendError::new(None, it.at, it.cause.clone())),
+        last_hour: BackendTries {
+            tries: recent.tries,
+            failed: recent.failed,
+            p50_ms: recent.p50.map(millis),
+            p95_ms: recent.p95.map(millis),
+        },
     }
 }

@@ -8,6 +8,7 @@ pub mod audit_context;
 pub(crate) mod audit_list;
 pub(crate) mod auth_throttle;
 pub(crate) mod availability;
+pub(crate) mod backend_test;
 pub(crate) mod balance_check;
 pub(crate) mod batch_request;
 pub(crate) mod batches;

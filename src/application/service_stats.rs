@@ -3,7 +3,7 @@
 use super::error::{self, Error};
 use super::state::AppState;
 use tintype_actors::backends::BackendHealth;
-use tintype_actors::stats::{WINDOW, WindowCounts};
+use tintype_actors::stats::{RecentFigures, WINDOW, WindowCounts};
 use tintype_actors::system::Depths;
 use tintype_storage::engine::Wait as _;
 use tokio::task::spawn_blocking;
@@ -17,8 +17,8 @@ pub struct ServiceStats {
     pub live_jobs: usize,
     /// Jobs that ended within the last hour: done and failed ones.
     pub ended: WindowCounts<2>,
-    /// In the order of their names.
-    pub backends: Vec<BackendHealth>,
+    /// Each with its tries of the last hour, in the order of their names.
+    pub backends: Vec<(BackendHealth, RecentFigures)>,
     /// At 10,000 the counting stops.
     pub deliveries_pending: usize,
 }
@@ -31,11 +31,13 @@ pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
     let store = state.store.clone();
     let due = spawn_blocking(move || store.due(None, MOST).wait()).await;
     let due = due.map_err(|_| error::busy())??;
+    let (stats, now) = (state.system.stats(), state.now());
+    let recent = stats.backends.iter().map(|it| it.recent.figures(now));
     Ok(ServiceStats {
         depths: state.system.depths(),
         live_jobs: state.system.live_jobs(),
-        ended: state.system.stats().jobs.recent.counts(state.now(), WINDOW),
-        backends: state.system.backends(),
+        ended: stats.jobs.recent.counts(now, WINDOW),
+        backends: state.system.backends().into_iter().zip(recent).collect(),
         deliveries_pending: due.len(),
     })
 }

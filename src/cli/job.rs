@@ -176,6 +176,10 @@ fn shown(it: JobRecord<'_>) -> String {
         ("finished", it.job.finished_at.as_deref()),
         ("picture", picture),
         (
+            "back end",
+            it.picture.as_ref().and_then(|it| it.backend.as_deref()),
+        ),
+        (
             "cause",
             (!causes.is_empty()).then(|| causes.join("; ")).as_deref(),
         ),

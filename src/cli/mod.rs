@@ -2,6 +2,7 @@
 
 mod account;
 mod audit_log;
+mod backend;
 mod backup;
 mod batch;
 mod check_config;
@@ -80,6 +81,9 @@ enum Command {
     /// Pause or resume everything or one model.
     #[command(subcommand)]
     Pause(pause::Command),
+    /// List and test back ends.
+    #[command(subcommand)]
+    Backend(backend::Command),
     /// Show queues, throughput, back ends and webhooks of a running server.
     Stats(common::Common),
     /// Show who changed what.
@@ -125,6 +129,7 @@ pub fn main() -> ExitCode {
         Command::Job(command) => job::run(command),
         Command::Batch(command) => batch::run(command),
         Command::Pause(command) => pause::run(command),
+        Command::Backend(command) => backend::run(command),
         Command::Stats(common) => stats::run(common),
         Command::Audit(command) => audit_log::run(command),
         Command::Webhook(command) => webhook::run(command),

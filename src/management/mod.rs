@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod audit;
+pub(crate) mod backends;
 pub(crate) mod batches;
 pub(crate) mod deliveries;
 pub(crate) mod deposits;

@@ -61,7 +61,7 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>
     let key = state.store.key(job.key).await?;
     Ok(HttpResponse::Ok().json(Detailed {
         record: match of.caller.is_operator() {
-            true => answers::with_causes(&state, &job, record),
+            true => answers::for_operator(&state, &job, record),
             false => record,
         },
         key: key.map(|(_, key)| NamedKey {

@@ -5,7 +5,9 @@ use super::{
     audit, batches, events, home, invitations, jobs, key, ledger, overview, pages, pictures,
     playground, sent, sessions, usage, webhook_outcomes,
 };
-use crate::management::{self, accounts, deliveries, deposits, keys, pause, people, webhooks};
+use crate::management::{
+    self, accounts, backends, deliveries, deposits, keys, pause, people, webhooks,
+};
 use crate::web::catch_panic::Walled;
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
@@ -73,6 +75,7 @@ fn of_operator(api: &mut web::ServiceConfig) {
     )
     .service(at("/jobs").route(web::get().to(Walled(jobs::list_all))))
     .service(at("/stats").route(web::get().to(Walled(home::show_stats))))
+    .service(at("/backends/{name}/test").route(web::post().to(Walled(backends::test))))
     .service(at("/settings").route(web::get().to(Walled(home::settings))))
     .service(at("/audit").route(web::get().to(Walled(audit::list))))
     .service(at("/events").route(web::get().to(Walled(events::of_service))))

@@ -146,6 +146,7 @@ async fn keep(images: Images, job: Job, picture: Picture) -> Result<ResultImage,
         bytes: length,
         width: probed.width,
         height: probed.height,
+        backend: None,
     })
 }
 

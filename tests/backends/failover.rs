@@ -239,3 +239,49 @@ fn the_operator_sees_why_a_job_failed_and_the_caller_does_not() {
     assert!(theirs.get("causes").is_none(), "{theirs}");
     assert!(theirs["key"]["prefix"].is_string());
 }
+
+#[test]
+fn the_operator_sees_which_back_end_made_an_image_and_the_caller_does_not() {
+    let server = Server::with(pro(Options::new(), &["builtin"]));
+    let customer = server.customer("10.00");
+    let job = make(&server, &customer, json!({}));
+    assert_eq!(job["status"], "done");
+    let path = format!("/jobs/{}", job["job_id"].as_str().unwrap());
+    let record = server.admin("GET", &path).expect(200).json();
+    assert_eq!(record["picture"]["backend"], "builtin");
+    let owner = server.person(&customer.account, "owner@a.example", "owner");
+    let theirs = format!("/accounts/{}{path}", customer.account);
+    let theirs = owner.call(&server, "GET", &theirs).expect(200).json();
+    assert!(theirs["picture"].get("backend").is_none(), "{theirs}");
+    let tries = &told(&server, "builtin")["last_hour"];
+    assert_eq!((&tries["tries"], &tries["failed"]), (&json!(1), &json!(0)));
+    assert!(
+        tries["p50_ms"].is_u64() && tries["p95_ms"].is_u64(),
+        "{tries}"
+    );
+}
+
+#[test]
+fn a_back_end_is_tested_on_demand_without_making_an_image() {
+    let server = Server::with(pro(
+        Options::new()
+            .set("backends.gone.kind", "openai")
+            .set("backends.gone.base_url", "http://127.0.0.1:9/v1"),
+        &["gone"],
+    ));
+    let test = |name: &str| server.admin("POST", &format!("/backends/{name}/test"));
+    let sound = test("builtin").expect(200).json();
+    assert_eq!(
+        (&sound["name"], &sound["ok"]),
+        (&json!("builtin"), &json!(true))
+    );
+    assert_eq!(told(&server, "builtin")["health"], "up", "it was unknown");
+    let gone = test("gone").expect(200).json();
+    assert_eq!((&gone["ok"], &gone["works"]), (&json!(false), &json!([])));
+    let state = told(&server, "gone");
+    assert_eq!(state["health"], "degraded");
+    assert_eq!(state["last_error"]["message"], gone["fails"][0]);
+    assert_eq!(state["last_hour"]["tries"], 0, "a test is no try");
+    let unknown = test("nobody").expect(404).json();
+    assert_eq!(unknown["detail"], "there is no such back end");
+}

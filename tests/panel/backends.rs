@@ -29,6 +29,20 @@ fn a_back_end_is_shown_as_it_was_seen_and_a_failed_job_with_its_cause() {
             .await;
         browser.see("li", "1 failure in a row").await;
         browser.see("li", "no connection").await;
+        browser
+            .see("li", "Last hour: 1 try, 1 failed (100 %)")
+            .await;
+        browser.press_in("//button[@aria-label='Test gone']").await;
+        browser
+            .find("//ul[@aria-label='Test of gone']/li[contains(., 'Fails:')]")
+            .await;
+        browser
+            .press_in("//button[@aria-label='Test builtin']")
+            .await;
+        browser
+            .find("//ul[@aria-label='Test of builtin']/li[contains(., 'needs no network')]")
+            .await;
+        browser.find(&format!("{}[.='up']", state("builtin"))).await;
         // The list of all accounts says whose the job is.
         browser
             .find("//tr[contains(., 'a red fox')]//button[.='default']")

@@ -176,6 +176,7 @@ impl ImageStore for BlankWall {
             bytes: 1,
             width: 1,
             height: 1,
+            backend: None,
         };
         async move { Ok(image) }.boxed_local()
     }

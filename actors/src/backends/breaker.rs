@@ -50,6 +50,8 @@ pub enum BreakerEvent {
     Failed(Option<Duration>),
     /// The run that was to probe the backend ended without a try.
     Abandoned,
+    /// A test that makes no picture found that the backend works.
+    Tested,
 }
 
 impl BreakerState {
@@ -99,7 +101,9 @@ impl BreakerState {
                 };
                 (still, false)
             }
-            (Self::HalfOpen { times, faults }, BreakerEvent::Abandoned) => {
+            // The next run is the probe.
+            (Self::HalfOpen { times, faults }, BreakerEvent::Abandoned)
+            | (Self::Open { times, faults, .. }, BreakerEvent::Tested) => {
                 let next = Self::Open {
                     until: at,
                     times,
@@ -107,7 +111,8 @@ impl BreakerState {
                 };
                 (next, false)
             }
-            (Self::Closed { .. } | Self::Open { .. }, BreakerEvent::Abandoned) => (self, false),
+            (Self::Closed { .. } | Self::Open { .. }, BreakerEvent::Abandoned)
+            | (Self::Closed { .. } | Self::HalfOpen { .. }, BreakerEvent::Tested) => (self, false),
         }
     }
 }
@@ -273,6 +278,9 @@ mod tests {
             (half(MOST, MOST), failed, open(120, MOST, MOST), false),
             (half(3, 7), BreakerEvent::Succeeded, closed(0), true),
             (half(3, 7), BreakerEvent::Abandoned, open(0, 3, 7), false),
+            (closed(4), BreakerEvent::Tested, closed(4), false),
+            (open(90, 3, 7), BreakerEvent::Tested, open(0, 3, 7), false),
+            (half(3, 7), BreakerEvent::Tested, half(3, 7), false),
         ] {
             assert_eq!(
                 state.after(event, now),

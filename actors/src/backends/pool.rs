@@ -1,7 +1,7 @@
 //! The configured backends, their slots and breakers, and the runs that wait to fail over.
 
-use super::breaker::Breaker;
-use super::contact::Contact;
+use super::breaker::{Breaker, BreakerEvent};
+use super::contact::{BackendError, Contact};
 use super::failover_queue::{FailoverQueue, LeaseRequest};
 use super::health::BackendHealth;
 use super::lease::BackendLease;
@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::time::Timestamp;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::Instant;
 
@@ -134,6 +135,24 @@ impl BackendPool {
     pub fn next_probe(&self, now: Instant) -> Option<Instant> {
         let all = self.backends.iter().filter_map(|it| it.breaker.until());
         all.filter(|until| *until > now).min()
+    }
+
+    /// Learns what a test found that makes no picture: a backend that works gets the next run at once, whatever its breaker
+    /// waited for. Only a backend that nothing was seen of is up by it: that a picture can be made, no test shows.
+    pub fn tested(&self, backend: usize, outcome: Result<Timestamp, BackendError>, now: Instant) {
+        let Some(tested) = self.backends.get(backend) else {
+            return;
+        };
+        match outcome {
+            Err(error) => tested.contact.failed(error),
+            Ok(at) => {
+                if !tested.contact.seen().is_anything() {
+                    tested.contact.answered(at);
+                }
+                tested.breaker.record(BreakerEvent::Tested, now);
+                self.wake.notify_one();
+            }
+        }
     }
 
     /// The state of each backend, in the order of the configuration.

@@ -68,7 +68,10 @@ pub async fn generate(
             Ok(picture) => {
                 let stored = deadline.work(context.image_store.keep(job, picture)).await;
                 match stored.unwrap_or_else(|| Err(deadline.exceeded())) {
-                    Ok(image) => return Ok(image),
+                    Ok(image) => {
+                        let backend = Some(context.pool.backend(route).name.clone());
+                        return Ok(ResultImage { backend, ..image });
+                    }
                     Err(error) => {
                         stats.unusable.fetch_add(1, Ordering::Relaxed);
                         // The backend's picture is of no use, unless it is the store that failed.
@@ -199,13 +202,11 @@ impl Tries<'_> {
             };
             self.record(began, error.outcome());
             match error.outcome() {
-                TryOutcome::Transient | TryOutcome::TimedOut | TryOutcome::Broken => {
+                outcome if outcome.is_failure() => {
                     self.failed(cause.unwrap_or_else(|| error.to_string()));
                 }
-                TryOutcome::Refused | TryOutcome::Blocked | TryOutcome::NoPicture => {
-                    self.answered();
-                }
-                TryOutcome::Picture | TryOutcome::NotAsked => {}
+                TryOutcome::NotAsked => {}
+                _ => self.answered(),
             }
             match error.breaker_effect() {
                 BreakerEffect::Success => {
@@ -253,6 +254,7 @@ impl Tries<'_> {
     fn record(&self, began: Instant, outcome: TryOutcome) {
         let stats = &self.context.stats.backends[self.route.backend];
         stats.tries[outcome as usize].add_duration(began.elapsed());
+        stats.recent.add(self.now(), began.elapsed(), outcome);
         if self.context.observer.is_some() {
             let backend = &self.context.pool.backend(self.route).name;
             self.log.add(backend, began.elapsed(), outcome);

@@ -86,6 +86,11 @@ impl TryOutcome {
         Self::NotAsked,
     ];
 
+    /// Is the backend at fault?
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Transient | Self::TimedOut | Self::Broken)
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Self::Picture => "picture",

@@ -6,12 +6,14 @@
 mod backends;
 mod deliveries;
 mod jobs;
+mod recent_tries;
 mod sliding_window;
 
 pub use backends::BackendStats;
 pub use deliveries::{ANSWERS, DeliveryStats};
 pub(crate) use jobs::DecidedCounts;
 pub use jobs::JobStats;
+pub use recent_tries::{RecentFigures, RecentTries};
 pub use sliding_window::{SlidingWindow, WINDOW, WindowCounts};
 
 use tintype_storage::domain::time::Timestamp;

@@ -51,6 +51,27 @@ fn a_back_end_that_keeps_failing_is_left_alone_until_a_probe_succeeds() {
 }
 
 #[test]
+fn a_back_end_that_a_test_finds_working_gets_the_next_run_at_once() {
+    run(async {
+        let first = Scripted::new(vec![Act::Transient(None); 5], Act::Picture);
+        let world = two(&first, &quick()).start();
+        one_after_the_other(&world, 5).await;
+        assert_eq!(healths(&world), [Health::Down, Health::Up]);
+        let error = world.system.backends()[0].last_error.clone();
+        let failed = error.expect("an error");
+        world.system.backend_tested(0, Err(failed.clone()));
+        assert_eq!(healths(&world)[0], Health::Down, "a test that fails opens nothing");
+        world.system.backend_tested(0, Ok(failed.at));
+        let tested = &world.system.backends()[0];
+        assert_eq!((tested.health, tested.probe_in), (Health::Down, Some(Duration::ZERO)));
+        one_after_the_other(&world, 1).await;
+        assert_eq!(first.seen().len(), 6);
+        assert_eq!(healths(&world), [Health::Up, Health::Up]);
+        world.check();
+    });
+}
+
+#[test]
 fn the_state_of_a_back_end_is_what_was_seen_of_it() {
     run(async {
         let acts = vec![Act::Transient(None), Act::Picture, Act::Broken];

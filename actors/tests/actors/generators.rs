@@ -256,6 +256,7 @@ impl ImageStore for Shelf {
                 bytes: picture.bytes.len() as u64,
                 width: 1,
                 height: 1,
+                backend: None,
             })
         };
         async move { outcome }.boxed_local()

@@ -252,6 +252,7 @@ impl ImageStore for Shelf {
                 bytes,
                 width: 1,
                 height: 1,
+                backend: None,
             })
         }
         .boxed_local()

@@ -230,6 +230,10 @@ pub struct Picture {
     /// In pixels.
     #[schemars(with = "Count")]
     pub height: u32,
+    /// Only for the operator: the name of the back end that made it; not known of images that were made before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub backend: Option<String>,
 }
 
 impl<'a> JobRecord<'a> {
@@ -274,6 +278,7 @@ impl<'a> JobRecord<'a> {
                 bytes: it.bytes,
                 width: it.width,
                 height: it.height,
+                backend: None,
             }),
             job: Job::new(job, image_url, waiting),
             causes: Vec::new(),

@@ -55,7 +55,7 @@ pub struct Throughput {
 }
 
 /// How a back end is.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Backend {
     /// The operator's name for it.
@@ -79,6 +79,40 @@ pub struct Backend {
     pub last_answer_at: Option<Moment>,
     /// What went wrong last.
     pub last_error: Option<BackendError>,
+    /// Its tries that ended within the last hour.
+    pub last_hour: BackendTries,
+}
+
+/// The newest tries of a back end: those of the last hour, 1,000 at most.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct BackendTries {
+    /// All of them.
+    #[schemars(with = "Count")]
+    pub tries: usize,
+    /// Those that failed by the back end's fault.
+    #[schemars(with = "Count")]
+    pub failed: usize,
+    /// Milliseconds within which half of the images were made.
+    #[schemars(with = "Option<Count>")]
+    pub p50_ms: Option<u64>,
+    /// Milliseconds within which 95 of 100 images were made.
+    #[schemars(with = "Option<Count>")]
+    pub p95_ms: Option<u64>,
+}
+
+/// What a test of a back end found that makes no image.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct BackendTest {
+    /// The operator's name for the back end.
+    pub name: String,
+    /// Did all work?
+    pub ok: bool,
+    /// What works.
+    pub works: Vec<String>,
+    /// What does not, and why.
+    pub fails: Vec<String>,
 }
 
 /// What went wrong at a back end.

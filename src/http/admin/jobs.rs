@@ -52,5 +52,5 @@ pub async fn show(
 ) -> Result<HttpResponse, Problem> {
     let job = find(&path, &request, &state).await?;
     let record = answers::job_record(&state, &job).await?;
-    Ok(HttpResponse::Ok().json(answers::with_causes(&state, &job, record)))
+    Ok(HttpResponse::Ok().json(answers::for_operator(&state, &job, record)))
 }

@@ -7,7 +7,7 @@ use crate::web::problem::Code;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tintype_api::schema::words;
-use tintype_api::{AuditEntry, Body as _, Stats, Switches};
+use tintype_api::{AuditEntry, BackendTest, Body as _, Stats, Switches};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::PauseChange;
 
@@ -18,12 +18,27 @@ pub fn stats(sketch: &mut Sketch<'_>) -> Operation {
         "running": 2,
         "live_jobs": 17,
         "throughput": {"window_seconds": 3600, "since": "2026-11-20T19:11:00.000Z", "done": 840, "failed": 2},
-        "backends": [{"name": "builtin", "health": "up", "faults": 0, "probe_in_seconds": null, "places": 2, "running": 2, "last_answer_at": "2026-11-20T20:10:58.145Z", "last_error": null}],
+        "backends": [{"name": "builtin", "health": "up", "faults": 0, "probe_in_seconds": null, "places": 2, "running": 2, "last_answer_at": "2026-11-20T20:10:58.145Z", "last_error": null, "last_hour": {"tries": 842, "failed": 2, "p50_ms": 310, "p95_ms": 900}}],
         "webhooks_pending": 1,
     });
     Operation::new("showStats", "Service", "Get statistics")
         .text("Queue, running jobs, what the last hour has brought, back ends, and deliveries that are pending.")
         .answer(Answer::json(200, "The figures of this moment.", sketch.schema::<Stats>(), example))
+}
+
+/// `POST /backends/{name}/test`
+pub fn test_backend(sketch: &mut Sketch<'_>) -> Operation {
+    let example = json!({
+        "name": "gpu",
+        "ok": false,
+        "works": ["it answers; its models: flux-1"],
+        "fails": ["model sd-xl: the server does not list it"],
+    });
+    Operation::new("testBackend", "Service", "Test a back end")
+        .text("Asks the back end by a call that makes no image, and looks for the models that the configuration names. A back end that is down gets the next job at once if it works.")
+        .path("name", "The operator's name for the back end, as in `[backends.NAME]`.", json!({"type": "string"}))
+        .answer(Answer::json(200, "What was found out.", sketch.schema::<BackendTest>(), example))
+        .refuses([Code::NotFound])
 }
 
 fn switches() -> Value {

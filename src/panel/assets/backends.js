@@ -1,6 +1,8 @@
 // The back ends with the state that was seen of them.
 import { h } from "./dom.js";
-import { badge, time } from "./format.js";
+import { post } from "./api.js";
+import { attempt } from "./dialogs.js";
+import { badge, millis, time } from "./format.js";
 
 /** What a state means. */
 const MEANING = {
@@ -27,8 +29,33 @@ function lines(it) {
   ];
 }
 
-export const backends = (list) => h("ul", { class: "stack lines" }, list.map((it) => h("li", {},
-  h("div", { class: "row wraps spread" }, h("b", { class: "wrap" }, it.name),
-    h("span", { class: "row wraps" }, h("span", { class: "small muted nowrap" }, `${it.running} of ${it.places} busy`),
-      h("span", { title: MEANING[it.health] }, badge(it.health)))),
-  h("div", { class: "small muted" }, lines(it)))));
+/** The tries of the last hour: how many, how many failed, how long the images took. */
+function tries({ tries, failed, p50_ms: half, p95_ms: most }) {
+  if (!tries) return null;
+  const share = failed ? `${failed} failed (${Math.ceil((100 * failed) / tries)} %)` : "none failed";
+  const times = half === null ? "" : `, half within ${millis(half)}, 95 % within ${millis(most)}`;
+  return h("div", {}, `Last hour: ${tries} ${tries === 1 ? "try" : "tries"}, ${share}${times}`);
+}
+
+const finding = (kind, word, text) => h("li", { class: kind }, h("b", {}, word), " ", text);
+
+/** What a test found. */
+const found = (test) => h("ul", { class: "small plain wrap", "aria-label": `Test of ${test.name}` },
+  test.works.map((it) => finding("", "Works:", it)), test.fails.map((it) => finding("bad-text", "Fails:", it)));
+
+/** `tests` keeps what tests found while the page is open; without it there is no button. */
+export function backends(list, tests, again) {
+  const test = async (name) => {
+    const result = await attempt(() => post(`/backends/${encodeURIComponent(name)}/test`));
+    if (!result) return;
+    tests.set(name, result);
+    again();
+  };
+  return h("ul", { class: "stack lines" }, list.map((it) => h("li", {},
+    h("div", { class: "row wraps spread" }, h("b", { class: "wrap" }, it.name),
+      h("span", { class: "row wraps" }, h("span", { class: "small muted nowrap" }, `${it.running} of ${it.places} busy`),
+        h("span", { title: MEANING[it.health] }, badge(it.health)),
+        tests ? h("button", { class: "button slim", type: "button", "aria-label": `Test ${it.name}`, onclick: ({ currentTarget: button }) => { button.disabled = true; test(it.name).finally(() => { button.disabled = false; }); } }, "Test") : null)),
+    h("div", { class: "small muted" }, lines(it), tries(it.last_hour)),
+    tests?.has(it.name) ? found(tests.get(it.name)) : null)));
+}

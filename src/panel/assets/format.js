@@ -28,12 +28,14 @@ export function time(text) {
   return h("time", { datetime: text, title: text, class: "nowrap" }, words);
 }
 
-export function duration(from, to) {
-  const millis = new Date(to) - new Date(from);
-  if (millis < 1000) return `${millis} ms`;
-  if (millis < 60_000) return `${(millis / 1000).toFixed(1)} s`;
-  return `${Math.floor(millis / 60_000)} min ${Math.round((millis % 60_000) / 1000)} s`;
+/** A span of so many milliseconds. */
+export function millis(span) {
+  if (span < 1000) return `${span} ms`;
+  if (span < 60_000) return `${(span / 1000).toFixed(1)} s`;
+  return `${Math.floor(span / 60_000)} min ${Math.round((span % 60_000) / 1000)} s`;
 }
+
+export const duration = (from, to) => millis(new Date(to) - new Date(from));
 
 export function bytes(count) {
   if (count < 1000) return `${count} bytes`;

@@ -71,7 +71,7 @@ export async function job(main, context) {
           ["Model", found.tier], ["Resolution", found.resolution],
           ["Aspect ratio", found.aspect_ratio === found.ratio ? found.ratio : `${found.aspect_ratio} → ${found.ratio}`],
           ["Interface", found.origin], ["Price", money(found.price)], ["Key", keyOf(found)],
-          ["Callback", found.callback_url],
+          ["Callback", found.callback_url], ["Back end", found.picture?.backend],
           ["Batch", found.batch_id ? [h("a", { href: `#/batches/${found.batch_id}` }, shortId(found.batch_id)), ` as ${found.custom_id}`] : null],
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(metadataOf(found))) : null)),

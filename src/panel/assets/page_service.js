@@ -32,6 +32,7 @@ const isYoung = (since) => Date.now() - new Date(since) < 3_590_000;
 export async function service(main, context) {
   const jobs = allJobs(context);
   const top = h("div", { class: "stack" });
+  const tests = new Map();
   const settings = await get("/settings", context.signal);
   const again = context.fresh(() => draw());
   const draw = async () => {
@@ -43,7 +44,7 @@ export async function service(main, context) {
         figure("Running", stats.running, `${stats.live_jobs} live jobs in total`),
         figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
-      h("div", { class: "halves" }, switches(pause, again), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends))));
+      h("div", { class: "halves" }, switches(pause, again), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends, tests, again))));
   };
   fill(main, head("Service", "Status of the service, and pauses."),
     h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Effective settings"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));

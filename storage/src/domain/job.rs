@@ -147,6 +147,9 @@ pub struct ResultImage {
     pub width: u32,
     /// Pixels.
     pub height: u32,
+    /// The operator's name for the back end that made it.
+    #[serde(default)]
+    pub backend: Option<String>,
 }
 
 /// Where a job stands, with what is known only there: an impossible job cannot be written.

@@ -4,9 +4,13 @@ use super::codec::Earlier;
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, RateLimit, RetiredHash};
-use crate::domain::ids::{AccountId, KeyId};
+use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use crate::domain::ids::{AccountId, JobId, KeyId};
+use crate::domain::job::{
+    Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, ResultImage,
+};
 use crate::domain::ledger::Balances;
-use crate::domain::tier::Tier;
+use crate::domain::tier::{Mode, Resolution, Tier};
 use crate::domain::time::Timestamp;
 use ipnet::IpNet;
 use serde::de::DeserializeOwned;
@@ -17,6 +21,7 @@ pub(super) const ACCOUNT: Earlier<Account> = &[
     (2, upgraded::<AccountV2, Account>),
 ];
 pub(super) const API_KEY: Earlier<ApiKey> = &[(1, upgraded::<ApiKeyV1, ApiKey>)];
+pub(super) const JOB: Earlier<Job> = &[(1, upgraded::<JobV1, Job>)];
 
 fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
     postcard::take_from_bytes::<E>(bytes).map(|(record, rest)| (record.into(), rest))
@@ -96,6 +101,113 @@ impl From<ApiKeyV1> for ApiKey {
             allowed_ips: key.allowed_ips,
             retired: key.retired,
             ..Self::with_all_rights(key.id, key.account, key.created_at)
+        }
+    }
+}
+
+/// A job whose picture does not say which back end made it.
+#[derive(Deserialize, Serialize)]
+pub struct JobV1 {
+    pub id: JobId,
+    pub account: AccountId,
+    pub key: KeyId,
+    pub tier: Tier,
+    pub mode: Mode,
+    pub aspect: AspectChoice,
+    pub ratio: AspectRatio,
+    pub resolution: Resolution,
+    pub brief: PromptRef,
+    pub callback: Option<Callback>,
+    pub origin: Origin,
+    pub inputs: Vec<InputImage>,
+    pub price: Amount,
+    pub created_at: Timestamp,
+    pub state: JobStateV1,
+}
+
+/// The state of such a job.
+#[derive(Deserialize, Serialize)]
+pub enum JobStateV1 {
+    Queued,
+    Processing {
+        started_at: Timestamp,
+        runs: u32,
+    },
+    Done {
+        started_at: Timestamp,
+        finished_at: Timestamp,
+        image: ResultImageV1,
+    },
+    Failed {
+        started_at: Option<Timestamp>,
+        finished_at: Timestamp,
+        error: String,
+        kind: FailureKind,
+    },
+}
+
+/// The picture of such a job.
+#[derive(Deserialize, Serialize)]
+pub struct ResultImageV1 {
+    pub key: String,
+    pub bytes: u64,
+    pub width: u32,
+    pub height: u32,
+}
+
+impl From<JobV1> for Job {
+    fn from(job: JobV1) -> Self {
+        Self {
+            id: job.id,
+            account: job.account,
+            key: job.key,
+            tier: job.tier,
+            mode: job.mode,
+            aspect: job.aspect,
+            ratio: job.ratio,
+            resolution: job.resolution,
+            brief: job.brief,
+            callback: job.callback,
+            origin: job.origin,
+            inputs: job.inputs,
+            price: job.price,
+            created_at: job.created_at,
+            state: job.state.into(),
+        }
+    }
+}
+
+impl From<JobStateV1> for JobState {
+    fn from(state: JobStateV1) -> Self {
+        match state {
+            JobStateV1::Queued => Self::Queued,
+            JobStateV1::Processing { started_at, runs } => Self::Processing { started_at, runs },
+            JobStateV1::Done {
+                started_at,
+                finished_at,
+                image,
+            } => Self::Done {
+                started_at,
+                finished_at,
+                image: ResultImage {
+                    key: image.key,
+                    bytes: image.bytes,
+                    width: image.width,
+                    height: image.height,
+                    backend: None,
+                },
+            },
+            JobStateV1::Failed {
+                started_at,
+                finished_at,
+                error,
+                kind,
+            } => Self::Failed {
+                started_at,
+                finished_at,
+                error,
+                kind,
+            },
         }
     }
 }

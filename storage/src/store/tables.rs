@@ -33,8 +33,8 @@ macro_rules! tables {
 tables! {
     ACCOUNTS: AccountId => Account = b"a" "account" .fits(|id, it| it.id == *id) .earlier(migrations::ACCOUNT);
     /// Jobs that are not terminal. The account is part of the key, so another account's job is not found.
-    LIVE_JOBS: (AccountId, JobId) => Job = b"l" "live_job" .fits(|key, it| (it.account, it.id) == *key);
-    ENDED_JOBS: (AccountId, JobId) => Job = b"e" "ended_job" .fits(|key, it| (it.account, it.id) == *key);
+    LIVE_JOBS: (AccountId, JobId) => Job = b"l" "live_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(migrations::JOB);
+    ENDED_JOBS: (AccountId, JobId) => Job = b"e" "ended_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(migrations::JOB);
     LEDGER: (AccountId, TransactionId) => LedgerEntry = b"t" "ledger_entry" .fits(|key, it| it.id == key.1);
     IDEMPOTENCY: IdempotencyKey => IdempotencyRecord = b"i" "idempotency_key" .fits(|key, it| it.expires_at == key.expires_at);
     /// The look-up of authentication.

@@ -92,8 +92,8 @@ pub fn failures() -> impl Strategy<Value = FailureKind> {
 }
 
 pub fn states() -> impl Strategy<Value = JobState> {
-    let done =
-        (moments(), moments(), inputs()).prop_map(|(started_at, finished_at, it)| JobState::Done {
+    let done = (moments(), moments(), inputs(), option::of(words())).prop_map(
+        |(started_at, finished_at, it, backend)| JobState::Done {
             started_at,
             finished_at,
             image: ResultImage {
@@ -101,8 +101,10 @@ pub fn states() -> impl Strategy<Value = JobState> {
                 bytes: it.bytes,
                 width: it.width,
                 height: it.height,
+                backend,
             },
-        });
+        },
+    );
     let failed = (option::of(moments()), moments(), words(), failures()).prop_map(
         |(started_at, finished_at, error, kind)| JobState::Failed {
             started_at,

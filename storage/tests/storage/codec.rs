@@ -48,7 +48,9 @@ where
     }
     for version in (0..=u8::MAX).filter(|version| *version != bytes[0]) {
         let other = [&[version], &bytes[1..]].concat();
-        prop_assert!(is_damaged(&other), "version {}", version);
+        // An earlier format may have had this shape too.
+        let is_earlier = version < bytes[0] && table.decode(&other).is_ok_and(|it| it == *record);
+        prop_assert!(is_earlier || is_damaged(&other), "version {}", version);
     }
     Ok(())
 }
@@ -152,6 +154,7 @@ fn some_jobs(kind: FailureKind) -> [Job; 4] {
         bytes: 1_000,
         width: 1024,
         height: 1024,
+        backend: Some("gpu".into()),
     };
     let done = JobState::Done {
         started_at: at(2_000),

@@ -52,7 +52,7 @@ pub fn units(millionths: i64) -> Amount {
 pub fn encode<R: serde::Serialize>(record: &R) -> Vec<u8> {
     let version = match type_name::<R>() {
         it if it == type_name::<Account>() => 3,
-        it if it == type_name::<ApiKey>() => 2,
+        it if it == type_name::<ApiKey>() || it == type_name::<Job>() => 2,
         _ => 1,
     };
     postcard::to_extend(record, vec![version]).expect("a record")
@@ -86,6 +86,7 @@ pub fn image() -> ResultImage {
         bytes: 9,
         width: 1,
         height: 1,
+        backend: None,
     }
 }
 

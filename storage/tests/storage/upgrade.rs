@@ -11,11 +11,15 @@ use std::time::Duration;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::account_limits::AccountLimitsChange;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, KeyRange, commit_and_wait};
 use tintype_storage::export::{load, write};
-use tintype_storage::store::migrations::{AccountV1, AccountV2, ApiKeyV1};
+use tintype_storage::store::migrations::{
+    AccountV1, AccountV2, ApiKeyV1, JobStateV1, JobV1, ResultImageV1,
+};
+use tintype_storage::store::tables::ENDED_JOBS;
 use tintype_storage::store::{AcceptError, Part, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
@@ -87,6 +91,7 @@ fn write_format(format: u8, directory: &Path) -> Account {
         }
     }
     write_key(&store);
+    write_jobs(&store);
     drop(till);
     store.engine().close();
     account
@@ -122,6 +127,56 @@ fn write_key(store: &Store) {
         created_at: key.created_at,
     };
     rewrite(store, [b"h", HASH.0.as_slice()].concat(), 1, &earlier);
+}
+
+/// Writes the jobs in their first format.
+fn write_jobs(store: &Store) {
+    for prefix in [b"l", b"e"] {
+        let jobs = KeyRange::prefix(prefix);
+        let pairs = store.engine().scan(&jobs, Direction::Rising, 10).wait();
+        for (key, value) in pairs.expect("scan") {
+            let job = ENDED_JOBS.decode(&value).expect("a job");
+            rewrite(store, key, 1, &first_format(job));
+        }
+    }
+}
+
+fn first_format(job: Job) -> JobV1 {
+    let state = match job.state {
+        JobState::Queued => JobStateV1::Queued,
+        JobState::Done {
+            started_at,
+            finished_at,
+            image,
+        } => JobStateV1::Done {
+            started_at,
+            finished_at,
+            image: ResultImageV1 {
+                key: image.key,
+                bytes: image.bytes,
+                width: image.width,
+                height: image.height,
+            },
+        },
+        other => panic!("no such job was written: {other:?}"),
+    };
+    JobV1 {
+        id: job.id,
+        account: job.account,
+        key: job.key,
+        tier: job.tier,
+        mode: job.mode,
+        aspect: job.aspect,
+        ratio: job.ratio,
+        resolution: job.resolution,
+        brief: job.brief,
+        callback: job.callback,
+        origin: job.origin,
+        inputs: job.inputs,
+        price: job.price,
+        created_at: job.created_at,
+        state,
+    }
 }
 
 fn holds(store: &Store, account: &Account) {
@@ -168,6 +223,12 @@ fn without_limits(text: &[u8]) -> Vec<u8> {
         if let Some(record) = line.get_mut("record").and_then(Value::as_object_mut) {
             for field in ["limits", "spending", "max_concurrent"] {
                 record.remove(field);
+            }
+            if let Some(image) = record
+                .get_mut("state")
+                .and_then(|it| it.pointer_mut("/Done/image"))
+            {
+                image.as_object_mut().expect("a picture").remove("backend");
             }
         }
         earlier += &format!("{line}\n");

@@ -36,6 +36,7 @@ fn image() -> ResultImage {
         bytes: 9,
         width: 1,
         height: 1,
+        backend: None,
     }
 }
 

@@ -1,0 +1,95 @@
+//! `tintype backend ...`: shows and tests the back ends of a running server.
+
+use super::common::{Common, block_on, or_dash};
+use super::operator::read;
+use super::output::{print, print_json};
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use std::process::ExitCode;
+use tintype_api::{Backend, BackendTest, Listing};
+
+/// What to do with back ends.
+#[derive(Subcommand)]
+pub enum Command {
+    /// List the back ends with their state and their tries of the last hour.
+    List(Common),
+    /// Test a back end without making an image. Exit code 1 if it does not work.
+    Test(Test),
+}
+
+/// Options of `backend test`.
+#[derive(Args)]
+pub struct Test {
+    /// Name of the back end, as in [backends.NAME].
+    name: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        match command {
+            Command::List(common) => list(&common).await,
+            Command::Test(Test { name, common }) => test(&name, &common).await,
+        }
+    })
+}
+
+async fn list(common: &Common) -> anyhow::Result<()> {
+    let mut stats = common.operator()?.get("/stats").await?;
+    let list = Listing {
+        data: read::<Vec<Value>>(stats["backends"].take())?,
+        next_cursor: None,
+    };
+    let heads = [
+        "BACK END",
+        "STATE",
+        "BUSY",
+        "TRIES",
+        "FAILED",
+        "P50",
+        "P95",
+        "LAST ERROR",
+    ];
+    common.show_list(list, heads, row)
+}
+
+fn row(it: Backend) -> [String; 8] {
+    let millis = |it: Option<u64>| it.map_or_else(|| "-".to_owned(), |it| format!("{it} ms"));
+    let error = it
+        .last_error
+        .map(|it| format!("{} ({})", it.message, &*it.at));
+    [
+        it.name,
+        it.health.to_string(),
+        format!("{} of {}", it.running, it.places),
+        it.last_hour.tries.to_string(),
+        it.last_hour.failed.to_string(),
+        millis(it.last_hour.p50_ms),
+        millis(it.last_hour.p95_ms),
+        or_dash(error),
+    ]
+}
+
+async fn test(name: &str, common: &Common) -> anyhow::Result<()> {
+    let part = utf8_percent_encode(name, NON_ALPHANUMERIC);
+    let path = format!("/backends/{part}/test");
+    let answer = common.operator()?.post(&path, None).await?;
+    let found: BackendTest = read(answer.clone())?;
+    match common.json {
+        true => print_json(&answer)?,
+        false => print(&shown(&found))?,
+    }
+    if !found.ok {
+        bail!("the back end {name} does not work as it is configured");
+    }
+    Ok(())
+}
+
+fn shown(found: &BackendTest) -> String {
+    let works = found.works.iter().map(|it| format!("ok    {it}\n"));
+    let fails = found.fails.iter().map(|it| format!("FAIL  {it}\n"));
+    works.chain(fails).collect()
+}

@@ -1,0 +1,24 @@
+//! The back ends, on demand.
+
+use crate::application::backend_test;
+use crate::application::state::AppState;
+use crate::web::access::OperatorCall;
+use crate::web::problem::Problem;
+use actix_web::{HttpResponse, web};
+use tintype_api::BackendTest;
+
+/// `POST /backends/{name}/test`
+pub async fn test(
+    _: OperatorCall,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let name = path.into_inner();
+    let findings = backend_test::test(&state, &name).await?;
+    Ok(HttpResponse::Ok().json(BackendTest {
+        name,
+        ok: findings.fails.is_empty(),
+        works: findings.works,
+        fails: findings.fails,
+    }))
+}
