@@ -60,10 +60,17 @@ fn a_back_end_that_a_test_finds_working_gets_the_next_run_at_once() {
         let error = world.system.backends()[0].last_error.clone();
         let failed = error.expect("an error");
         world.system.backend_tested(0, Err(failed.clone()));
-        assert_eq!(healths(&world)[0], Health::Down, "a test that fails opens nothing");
+        assert_eq!(
+            healths(&world)[0],
+            Health::Down,
+            "a test that fails opens nothing"
+        );
         world.system.backend_tested(0, Ok(failed.at));
         let tested = &world.system.backends()[0];
-        assert_eq!((tested.health, tested.probe_in), (Health::Down, Some(Duration::ZERO)));
+        assert_eq!(
+            (tested.health, tested.probe_in),
+            (Health::Down, Some(Duration::ZERO))
+        );
         one_after_the_other(&world, 1).await;
         assert_eq!(first.seen().len(), 6);
         assert_eq!(healths(&world), [Health::Up, Health::Up]);
