@@ -2,7 +2,8 @@
 
 use super::error::Error;
 use super::state::AppState;
-use crate::backends::probe::{self, Findings};
+use crate::backends::probe::Findings;
+use crate::backends::readiness;
 use tintype_actors::backends::BackendError;
 
 /// Asks a back end whether it works, and for the models that the configuration names. One that is not used after failures gets
@@ -16,7 +17,7 @@ pub async fn test(state: &AppState, name: &str) -> Result<Findings, Error> {
     let (Some(place), Some(backend)) = (place, backends.get(name)) else {
         return Err(Error::not_found("there is no such back end"));
     };
-    let findings = probe::test(&state.config, name, backend).await;
+    let findings = readiness::test(&state.config, name, backend).await;
     let outcome = match findings.fails.is_empty() {
         true => Ok(state.now()),
         false => Err(BackendError {

@@ -10,6 +10,7 @@ pub mod local;
 pub mod openai;
 pub mod probe;
 mod prompt;
+pub mod readiness;
 pub mod sdapi;
 pub mod upstream;
 

@@ -1,7 +1,8 @@
 //! `tintype check-config --probe`: tests each back end.
 
 use super::output::print;
-use crate::backends::probe::{self, Findings, ModelUse};
+use crate::backends::probe::Findings;
+use crate::backends::readiness::{self, ModelUse};
 use crate::config::{Backend, Config};
 use std::process::ExitCode;
 
@@ -11,13 +12,13 @@ pub fn run(config: &Config) -> ExitCode {
     let sound = system.block_on(async {
         let mut sound = true;
         for (name, backend) in &config.backends {
-            let findings = probe::test(config, name, backend).await;
+            let findings = readiness::test(config, name, backend).await;
             sound &= findings.fails.is_empty();
             sound &= print(&report(
                 name,
                 backend,
                 &findings,
-                &probe::uses(config, name, backend),
+                &readiness::uses(config, name, backend),
             ))
             .is_ok();
         }
