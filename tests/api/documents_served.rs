@@ -78,6 +78,7 @@ fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_
         ("job_id", job),
         ("batch_id", batch["batch_id"].as_str().unwrap().to_owned()),
         ("webhook_id", hook),
+        ("name", "builtin".into()),
         (
             "person_id",
             person["person_id"].as_str().unwrap().to_owned(),
