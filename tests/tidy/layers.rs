@@ -126,7 +126,12 @@ fn leaf_libraries_know_neither_the_product_nor_the_network() {
     ];
     // The HTTP client is about the network. The types of the wire are made from those of the domain; the drawing of the
     // layers keeps them from the rest of storage.
-    let allowed = [("egress", "hyper"), ("api", "tintype-storage")];
+    // PostgreSQL's engine implements the trait of storage.
+    let allowed = [
+        ("egress", "hyper"),
+        ("api", "tintype-storage"),
+        ("postgres", "tintype-storage"),
+    ];
     let mut manifests = 0;
     for folder in fs::read_dir(root().join("crates")).expect("the libraries") {
         let name = folder.expect("a folder").file_name();
@@ -144,7 +149,10 @@ fn leaf_libraries_know_neither_the_product_nor_the_network() {
 
 #[test]
 fn only_the_start_up_code_picks_an_engine() {
-    let mut found = naming(&below("src/"), &["SledEngine", "MemoryEngine", "sled::"]);
+    let mut found = naming(
+        &below("src/"),
+        &["SledEngine", "PostgresEngine", "MemoryEngine", "sled::"],
+    );
     found.retain(|line| !line.starts_with("src/server/engine.rs:"));
     assert_none("engines are named in src/server/engine.rs alone", found);
 }

@@ -73,6 +73,14 @@ pub enum EngineError {
         /// What this version writes.
         expected: &'static str,
     },
+    /// The database cannot be used.
+    #[error("the database {url}: {reason}")]
+    Database {
+        /// Where it is, without its password.
+        url: String,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
     /// A read or write failed. No later commit is durable.
     #[error("storage failed: {0}")]
     Failed(String),
@@ -235,9 +243,8 @@ pub fn submit_waiting(
 }
 
 /// The first value that is too large, if one is.
-pub(crate) fn oversized(commit: &Commit) -> Option<EngineError> {
-    let bytes = commit
-        .writes
+pub fn oversized(writes: &[(Key, Option<Value>)]) -> Option<EngineError> {
+    let bytes = writes
         .iter()
         .filter_map(|(_, value)| value.as_ref())
         .map(Vec::len)

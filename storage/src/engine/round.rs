@@ -57,6 +57,16 @@ impl Seen {
         self.scans.get(scan).map(Vec::as_slice)
     }
 
+    /// Adds the answer to [`Ask::Get`].
+    pub fn add_value(&mut self, key: Key, value: Option<Value>) {
+        self.values.insert(key, value);
+    }
+
+    /// Adds the answer to an [`Ask::Scan`].
+    pub fn add_pairs(&mut self, scan: Ask, pairs: Vec<(Key, Value)>) {
+        self.scans.insert(scan, pairs);
+    }
+
     /// Reads what was asked for. For engines whose reads are ready at once: it blocks the thread.
     ///
     /// # Errors
@@ -67,11 +77,11 @@ impl Seen {
                 Ask::Scan(..) if self.scans.contains_key(&ask) => {}
                 Ask::Get(key) => {
                     let value = engine.get(&key).wait()?;
-                    self.values.insert(key, value);
+                    self.add_value(key, value);
                 }
                 Ask::Scan(ref range, direction, limit) => {
                     let pairs = engine.scan(range, direction, limit).wait()?;
-                    self.scans.insert(ask, pairs);
+                    self.add_pairs(ask, pairs);
                 }
             }
         }

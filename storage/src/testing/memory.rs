@@ -78,7 +78,7 @@ impl Engine for MemoryEngine {
     }
 
     fn submit(&self, commit: Commit) {
-        let outcome = match oversized(&commit) {
+        let outcome = match oversized(&commit.writes) {
             Some(error) => Err(error),
             None => self.apply(commit.writes),
         };

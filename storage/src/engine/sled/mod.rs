@@ -254,7 +254,7 @@ impl Engine for SledEngine {
     }
 
     fn submit(&self, commit: Commit) {
-        match oversized(&commit) {
+        match oversized(&commit.writes) {
             Some(error) => (commit.done)(Err(error)),
             None => self.committer.submit(commit),
         }

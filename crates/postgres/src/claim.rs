@@ -1,0 +1,216 @@
+//! One process at a time writes to a database: it claims the database in a record, and its beat shows that it is alive.
+//!
+//! A process that starts watches the beat of the one before it with its own clock, and takes over once the beat has stood still. It
+//! removes the marks of that one's writers in the same transaction, so a process that was only asleep commits nothing afterwards.
+//! There is no advisory lock, because poolers and databases that speak PostgreSQL's protocol lack them.
+
+use crate::mark::{self, ABOVE_MARKS, MARKS};
+use crate::outage::{Fault, Outage};
+use crate::session::{ANSWER_WITHIN, Connector, Prepared, Session, explain};
+use crate::shared::Shared;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::engine::EngineError;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::Error;
+
+const CLAIM: &[u8] = b"\0claim";
+/// How often a process shows that it is alive.
+const BEAT: Duration = Duration::from_millis(500);
+/// A process whose beat stands still for so long is taken for dead.
+const DEAD_AFTER: Duration = Duration::from_secs(3);
+/// How often the beat of another process is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+const RELEASE_WITHIN: Duration = Duration::from_secs(2);
+const PROCESS_BYTES: usize = 16;
+
+/// Who claims: random at each start.
+pub type Process = [u8; PROCESS_BYTES];
+
+/// The failure of a process that another one has taken for dead.
+pub fn taken_over() -> EngineError {
+    EngineError::Failed(
+        "another process has taken over the database, because this one did not answer for some seconds"
+            .into(),
+    )
+}
+
+/// A claim: who, the beat, and a text for people.
+fn claim_value(process: &Process, beat: u64) -> Vec<u8> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let text = format!("process {} on `{}`", std::process::id(), host.trim());
+    [&process[..], &beat.to_be_bytes(), text.as_bytes()].concat()
+}
+
+fn described(claim: &[u8]) -> String {
+    let text = claim.get(PROCESS_BYTES + 8..).unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// Claims the database for a process with so many writers. Waits for [`DEAD_AFTER`] where another process ended without a word.
+///
+/// # Errors
+/// Another process is alive, or the database fails.
+pub async fn claim(
+    connector: &Connector,
+    session: &Session,
+    process: &Process,
+    writers: u8,
+) -> Result<(), EngineError> {
+    let refused = |error: Error| connector.refused(&error);
+    let mut known: Option<(Vec<u8>, Instant)> = None;
+    loop {
+        let found = find(session).await.map_err(refused)?;
+        match (&found, &known) {
+            (Some(found), Some((before, _))) if found != before => {
+                return Err(in_use(connector, found));
+            }
+            (Some(found), None) => {
+                tracing::info!(
+                    by = described(found),
+                    "the database is claimed; waiting whether that process is alive"
+                );
+                known = Some((found.clone(), Instant::now()));
+            }
+            (Some(_), Some((_, since))) if since.elapsed() < DEAD_AFTER => {}
+            _ => {
+                let before = found.as_deref();
+                return match take(session, before, process, writers).await {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(in_use(connector, before.unwrap_or_default())),
+                    Err(error) => Err(refused(error)),
+                };
+            }
+        }
+        sleep(LOOK).await;
+    }
+}
+
+fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
+    let by = described(claim);
+    let by = match by.is_empty() {
+        true => "another process",
+        false => &by,
+    };
+    connector.unusable(format!(
+        "it is in use by {by}; several processes on one database are not supported yet: stop that one, or give this one \
+         another database"
+    ))
+}
+
+async fn find(session: &Session) -> Result<Option<Vec<u8>>, Error> {
+    let row = session
+        .query_opt("SELECT value FROM account WHERE key = $1", &[&CLAIM])
+        .await?;
+    row.map(|row| row.try_get(0)).transpose()
+}
+
+/// Takes the claim over from what stands there; `false` where that has changed meanwhile.
+async fn take(
+    session: &Session,
+    before: Option<&[u8]>,
+    process: &Process,
+    writers: u8,
+) -> Result<bool, Error> {
+    let claim = claim_value(process, 0);
+    session.batch_execute("BEGIN").await?;
+    let taken = match before {
+        Some(before) => {
+            let update = "UPDATE account SET value = $3 WHERE key = $1 AND value = $2";
+            session.execute(update, &[&CLAIM, &before, &claim]).await?
+        }
+        None => {
+            let insert = "INSERT INTO account (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            session.execute(insert, &[&CLAIM, &claim]).await?
+        }
+    };
+    if taken == 0 {
+        session.batch_execute("ROLLBACK").await?;
+        return Ok(false);
+    }
+    // Waits for transactions that have moved their mark and not ended.
+    let remove = "DELETE FROM account WHERE key >= $1 AND key < $2";
+    session.execute(remove, &[&MARKS, &ABOVE_MARKS]).await?;
+    for writer in 0..writers {
+        let insert = "INSERT INTO account (key, value) VALUES ($1, $2)";
+        let value = mark::value(0);
+        session
+            .execute(insert, &[&mark::key(process, writer), &value.as_slice()])
+            .await?;
+    }
+    session.batch_execute("COMMIT").await?;
+    Ok(true)
+}
+
+/// Shows that the process is alive, until the task is aborted. Fails the engine where the claim is another process's.
+pub async fn beat(shared: Arc<Shared>, process: Process) {
+    let mut session: Option<Prepared> = None;
+    let mut outage = Outage::new(shared.options.outage);
+    for number in 1.. {
+        sleep(BEAT).await;
+        let claim = claim_value(&process, number);
+        let outcome = loop {
+            match raise(&shared, &mut session, &process, &claim).await {
+                Ok(is_ours) => break Ok(is_ours),
+                Err(fault) => {
+                    session = None;
+                    if let Err(error) = outage.pause(&fault).await {
+                        break Err(error);
+                    }
+                }
+            }
+        };
+        match outcome {
+            Ok(true) => outage.over(),
+            Ok(false) => return shared.fail(&taken_over()),
+            Err(error) => return shared.fail(&error),
+        }
+    }
+}
+
+/// Is the claim still ours?
+async fn raise(
+    shared: &Shared,
+    session: &mut Option<Prepared>,
+    process: &Process,
+    claim: &[u8],
+) -> Result<bool, Fault> {
+    let session = match session {
+        Some(session) => session,
+        None => {
+            let prepared = timeout(ANSWER_WITHIN, shared.connector.prepared()).await??;
+            // A beat that a crash loses is followed by the next one.
+            let setting = "SET synchronous_commit = off";
+            prepared.session.batch_execute(setting).await?;
+            session.insert(prepared)
+        }
+    };
+    let update =
+        "UPDATE account SET value = $2 WHERE key = $1 AND substring(value FROM 1 FOR 16) = $3";
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+        [&CLAIM, &claim, &process.as_slice()];
+    let updated = timeout(ANSWER_WITHIN, session.session.execute(update, &params)).await??;
+    Ok(updated > 0)
+}
+
+/// Gives the claim back, so that the next process need not wait. Where this fails, that one waits.
+pub async fn release(connector: &Connector, process: &Process) {
+    let released = timeout(RELEASE_WITHIN, async {
+        let session = connector.prepared().await?.session;
+        let claim = "DELETE FROM account WHERE key = $1 AND substring(value FROM 1 FOR 16) = $2";
+        session
+            .execute(claim, &[&CLAIM, &process.as_slice()])
+            .await?;
+        let marks = "DELETE FROM account WHERE key >= $1 AND key < $2";
+        let own = [MARKS, process].concat();
+        let above = [&own[..], &[u8::MAX]].concat();
+        session.execute(marks, &[&own, &above]).await
+    });
+    match released.await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => {
+            tracing::debug!(reason = explain(&error), "the claim was not given back");
+        }
+        Err(_) => tracing::debug!("the claim was not given back in time"),
+    }
+}

@@ -1,0 +1,159 @@
+//! The engine: what its callers see. All work is done on one thread.
+
+use crate::engine_thread::{Command, EngineThread};
+use crate::latch::Latch;
+use crate::options::{PostgresOptions, Purpose};
+use crate::read_queue::{Reply, Wanted};
+use crate::session::Connector;
+use crate::shared::Shared;
+use crate::snapshot::PostgresSnapshot;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::ThreadId;
+use tintype_storage::engine::{
+    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Read, Round, Snapshot,
+    SnapshotError, Value, Wait as _, oversized,
+};
+use tokio::sync::{mpsc, oneshot};
+
+/// An engine on a database.
+pub struct PostgresEngine {
+    shared: Arc<Shared>,
+    /// There until the engine is dropped.
+    commands: Option<mpsc::UnboundedSender<Command>>,
+    thread: ThreadId,
+    closed: Arc<Latch>,
+    ended: Arc<Latch>,
+}
+
+impl PostgresEngine {
+    /// Opens a database for this process alone, and makes the tables where they are missing.
+    ///
+    /// # Errors
+    /// What is wrong with the database, and what to do; another process that uses it.
+    pub fn open(options: PostgresOptions) -> Result<Self, EngineError> {
+        Self::start(options, Purpose::Serve)
+    }
+
+    /// Opens a database to read what is there at this moment, also while a service runs on it. Commits are refused.
+    ///
+    /// # Errors
+    /// What is wrong with the database, and what to do.
+    pub fn look(options: PostgresOptions) -> Result<Self, EngineError> {
+        Self::start(options, Purpose::Look)
+    }
+
+    fn start(options: PostgresOptions, purpose: Purpose) -> Result<Self, EngineError> {
+        let connector = Connector::new(options.url.clone())?;
+        let shared = Arc::new(Shared::new(options, connector));
+        let (commands, received) = mpsc::unbounded_channel();
+        let (opened, outcome) = oneshot::channel();
+        let (closed, ended) = (Arc::new(Latch::default()), Arc::new(Latch::default()));
+        let work = EngineThread {
+            shared: Arc::clone(&shared),
+            commands: received,
+            purpose,
+            closed: Arc::clone(&closed),
+            ended: Arc::clone(&ended),
+        };
+        let thread = std::thread::Builder::new()
+            .name("postgres".into())
+            .spawn(move || work.run(opened))
+            .map_err(|error| EngineError::Failed(format!("no thread for PostgreSQL: {error}")))?;
+        outcome.wait().unwrap_or(Err(EngineError::Stopped))?;
+        Ok(Self {
+            shared,
+            commands: Some(commands),
+            thread: thread.thread().id(),
+            closed,
+            ended,
+        })
+    }
+
+    fn read<T: Send + 'static>(&self, wanted: impl FnOnce(Reply<T>) -> Wanted) -> Read<T> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.reads.add(wanted(reply));
+        let answer = async move { answer.await.unwrap_or(Err(EngineError::Stopped)) };
+        Read::Pending(Box::pin(answer))
+    }
+
+    fn is_own_thread(&self) -> bool {
+        std::thread::current().id() == self.thread
+    }
+}
+
+impl Engine for PostgresEngine {
+    fn get(&self, key: &[u8]) -> Read<Option<Value>> {
+        self.read(|reply| Wanted::Get(key.to_vec(), reply))
+    }
+
+    fn get_many(&self, keys: &[Key]) -> Read<Vec<Option<Value>>> {
+        if keys.is_empty() {
+            return Ok(Vec::new()).into();
+        }
+        self.read(|reply| Wanted::GetMany(keys.to_vec(), reply))
+    }
+
+    fn scan(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Read<Vec<(Key, Value)>> {
+        if limit == 0 || range.is_empty() {
+            return Ok(Vec::new()).into();
+        }
+        self.read(|reply| Wanted::Scan(range.clone(), direction, limit, reply))
+    }
+
+    fn round(self: Arc<Self>, round: Box<dyn Round>) {
+        self.shared.writes.add_round(round);
+    }
+
+    fn submit(&self, commit: Commit) {
+        match oversized(&commit.writes) {
+            Some(error) => (commit.done)(Err(error)),
+            None => self.shared.writes.add_commit(commit),
+        }
+    }
+
+    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
+        if self.shared.is_read_whole.swap(true, Ordering::SeqCst) {
+            return Err(SnapshotError::UnderWay);
+        }
+        let (requests, received) = mpsc::unbounded_channel();
+        let snapshot = PostgresSnapshot::new(Arc::clone(&self.shared), requests);
+        let (opened, outcome) = oneshot::channel();
+        let command = Command::Snapshot(opened, received);
+        let sent = self.commands.as_ref().map(|it| it.send(command).is_ok());
+        if sent != Some(true) {
+            return Err(EngineError::Stopped.into());
+        }
+        outcome
+            .wait()
+            .unwrap_or_else(|_| Err(EngineError::Stopped.into()))?;
+        Ok(Box::new(snapshot))
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.shared.counters.read()
+    }
+
+    fn close(&self) {
+        self.shared.writes.close();
+        // The last owner of an engine may be a callback that the thread itself is calling; it ends after that.
+        if !self.is_own_thread() {
+            self.closed.wait();
+        }
+    }
+}
+
+impl Drop for PostgresEngine {
+    fn drop(&mut self) {
+        self.close();
+        drop(self.commands.take());
+        if !self.is_own_thread() {
+            self.ended.wait();
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The thread that drives all connections, from the opening to the end.
+
+use crate::claim::{self, Process};
+use crate::latch::Latch;
+use crate::mark::Mark;
+use crate::options::Purpose;
+use crate::session::ANSWER_WITHIN;
+use crate::shared::{FailsOnPanic, Shared};
+use crate::snapshot::{self, PageRequest};
+use crate::writer::Writer;
+use crate::{reader, start_checks};
+use std::sync::Arc;
+use tintype_storage::engine::{EngineError, SnapshotError};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
+use tokio::time::timeout;
+
+pub enum Command {
+    Snapshot(
+        oneshot::Sender<Result<(), SnapshotError>>,
+        mpsc::UnboundedReceiver<PageRequest>,
+    ),
+}
+
+pub struct EngineThread {
+    pub shared: Arc<Shared>,
+    pub commands: mpsc::UnboundedReceiver<Command>,
+    pub purpose: Purpose,
+    /// Open once nothing more is written.
+    pub closed: Arc<Latch>,
+    /// Open once the connections have ended.
+    pub ended: Arc<Latch>,
+}
+
+type Opened = oneshot::Sender<Result<(), EngineError>>;
+
+impl EngineThread {
+    /// Opens the database, tells so, and works until the engine is dropped.
+    pub fn run(self, opened: Opened) {
+        let latches = OpensAll([Arc::clone(&self.closed), Arc::clone(&self.ended)]);
+        let _fails = FailsOnPanic(Arc::clone(&self.shared));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        match runtime {
+            Ok(runtime) => LocalSet::new().block_on(&runtime, self.work(opened)),
+            Err(error) => {
+                let reason = format!("no runtime for PostgreSQL: {error}");
+                // The caller waits: it cannot have gone.
+                drop(opened.send(Err(EngineError::Failed(reason))));
+            }
+        }
+        drop(latches);
+    }
+
+    async fn work(mut self, opened: Opened) {
+        let process: Process = rand::random();
+        let connections = self.shared.options.connections.max(3) - 1;
+        // Writers get the odd one.
+        let readers = connections / 2;
+        let writers = u8::try_from(connections - readers).unwrap_or(u8::MAX);
+        if let Err(error) = self.open(&process, writers).await {
+            return drop(opened.send(Err(error)));
+        }
+        let view = match self.purpose {
+            Purpose::Serve => None,
+            Purpose::Look => match snapshot::begin(&self.shared).await {
+                Ok(view) => Some(view),
+                Err(error) => {
+                    return drop(opened.send(Err(self.shared.connector.refused(&error))));
+                }
+            },
+        };
+        match view {
+            None => {
+                for _ in 0..readers {
+                    let shared = Arc::clone(&self.shared);
+                    spawn_local(async move {
+                        let _fails = FailsOnPanic(Arc::clone(&shared));
+                        reader::run(shared).await;
+                    });
+                }
+                self.write(process, writers);
+            }
+            Some(view) => {
+                spawn_local(reader::look(Arc::clone(&self.shared), view));
+                self.shared.writes.close();
+                self.closed.open();
+            }
+        }
+        drop(opened.send(Ok(())));
+        while let Some(Command::Snapshot(opened, requests)) = self.commands.recv().await {
+            spawn_local(snapshot::serve(Arc::clone(&self.shared), opened, requests));
+        }
+        self.shared.reads.refuse_all(&EngineError::Stopped);
+    }
+
+    async fn open(&self, process: &Process, writers: u8) -> Result<(), EngineError> {
+        let connector = &self.shared.connector;
+        let no_answer = |_| connector.unusable("it does not answer");
+        let is_served = self.purpose == Purpose::Serve;
+        let check = async {
+            let session = connector.connect().await;
+            let session = session.map_err(|error| connector.refused(&error))?;
+            start_checks::check(connector, &session, is_served).await
+        };
+        timeout(ANSWER_WITHIN, check).await.map_err(no_answer)??;
+        if is_served {
+            let session = connector.prepared().await;
+            let session = session.map_err(|error| connector.refused(&error))?.session;
+            claim::claim(connector, &session, process, writers).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts the writers and the beat. Once the writers have ended, the claim is given back.
+    fn write(&self, process: Process, writers: u8) {
+        let start = |writer| {
+            let (shared, mark) = (Arc::clone(&self.shared), Mark::new(&process, writer));
+            spawn_local(async move {
+                let _fails = FailsOnPanic(Arc::clone(&shared));
+                Writer::new(shared, mark).run().await;
+            })
+        };
+        let writers: Vec<JoinHandle<()>> = (0..writers).map(start).collect();
+        let beat = spawn_local(claim::beat(Arc::clone(&self.shared), process));
+        let (shared, closed) = (Arc::clone(&self.shared), Arc::clone(&self.closed));
+        spawn_local(async move {
+            for writer in writers {
+                // One that panicked has failed the engine.
+                drop(writer.await);
+            }
+            beat.abort();
+            claim::release(&shared.connector, &process).await;
+            closed.open();
+        });
+    }
+}
+
+/// Opens latches when it is dropped, after a panic too.
+struct OpensAll([Arc<Latch>; 2]);
+
+impl Drop for OpensAll {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|latch| latch.open());
+    }
+}

@@ -1,0 +1,98 @@
+//! The mark of a writer: a number in the database that each of its transactions moves. It says whether a transaction whose answer was
+//! lost has been committed, and whoever removes it keeps the writer from every further commit.
+
+use crate::outage::Fault;
+use crate::session::{ANSWER_WITHIN, Connector};
+use tintype_storage::engine::Key;
+use tokio::time::timeout;
+use tokio_postgres::Error;
+
+/// What the keys of all marks begin with.
+pub const MARKS: &[u8] = b"\0mark ";
+/// The first key above them.
+pub const ABOVE_MARKS: &[u8] = b"\0mark!";
+
+/// Where the mark of a process's writer is.
+pub fn key(process: &[u8], writer: u8) -> Key {
+    [MARKS, process, &[writer]].concat()
+}
+
+/// The value of a mark.
+pub fn value(number: u64) -> [u8; 8] {
+    number.to_be_bytes()
+}
+
+/// A mark and what is known of it.
+pub struct Mark {
+    pub key: Key,
+    /// The number of the last transaction that was committed.
+    pub number: u64,
+}
+
+/// What became of a transaction whose answer was lost.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Committed,
+    RolledBack,
+    /// Another process has removed the mark: this one must not write any more.
+    Fenced,
+}
+
+impl Mark {
+    pub fn new(process: &[u8], writer: u8) -> Self {
+        Self {
+            key: key(process, writer),
+            number: 0,
+        }
+    }
+
+    /// What became of the transaction that would have moved the mark to the next number. Bytes of it that the database reads later
+    /// change nothing.
+    pub async fn resolve(&mut self, connector: &Connector) -> Result<Outcome, Fault> {
+        timeout(ANSWER_WITHIN, self.find_outcome(connector)).await?
+    }
+
+    async fn find_outcome(&mut self, connector: &Connector) -> Result<Outcome, Fault> {
+        let session = connector.prepared().await?.session;
+        session.batch_execute("BEGIN").await?;
+        // Waits for the end of the lost transaction, where the database is still at it.
+        let row = session
+            .query_opt(
+                "SELECT value FROM account WHERE key = $1 FOR UPDATE",
+                &[&self.key],
+            )
+            .await?;
+        let Some(row) = row else {
+            return Ok(Outcome::Fenced);
+        };
+        let found: Vec<u8> = row.try_get(0)?;
+        let Ok(found) = found.try_into().map(u64::from_be_bytes) else {
+            return Ok(Outcome::Fenced);
+        };
+        if found == self.number + 1 {
+            self.number = found;
+            return Ok(Outcome::Committed);
+        }
+        self.skip_next(&session, found).await?;
+        Ok(Outcome::RolledBack)
+    }
+
+    /// Moves the mark past the number that the lost transaction would give it. If this is lost as well, the next attempt finds either
+    /// number, and both say that the transaction was not committed.
+    async fn skip_next(
+        &mut self,
+        client: &tokio_postgres::Client,
+        found: u64,
+    ) -> Result<(), Error> {
+        let next = found.max(self.number + 1) + 1;
+        client
+            .execute(
+                "UPDATE account SET value = $2 WHERE key = $1",
+                &[&self.key, &value(next).as_slice()],
+            )
+            .await?;
+        client.batch_execute("COMMIT").await?;
+        self.number = next;
+        Ok(())
+    }
+}

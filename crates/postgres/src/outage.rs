@@ -1,0 +1,95 @@
+//! How long the database may be away: attempts are repeated until then.
+
+use crate::session::explain;
+use std::time::Duration;
+use tintype_storage::engine::EngineError;
+use tokio::time::Instant;
+use tokio_postgres::Error;
+
+const SHORTEST_DELAY: Duration = Duration::from_millis(20);
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+
+/// The attempts of one connection since it last worked.
+pub struct Outage {
+    limit: Duration,
+    began: Option<Instant>,
+    delay: Duration,
+}
+
+/// Why an attempt did not succeed.
+pub enum Fault {
+    Driver(Error),
+    /// No answer came within [`crate::session::ANSWER_WITHIN`].
+    NoAnswer,
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl From<tokio::time::error::Elapsed> for Fault {
+    fn from(_: tokio::time::error::Elapsed) -> Self {
+        Self::NoAnswer
+    }
+}
+
+impl Fault {
+    pub fn text(&self) -> String {
+        match self {
+            Self::Driver(error) => explain(error),
+            Self::NoAnswer => "no answer came".into(),
+        }
+    }
+}
+
+impl Outage {
+    pub fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            began: None,
+            delay: SHORTEST_DELAY,
+        }
+    }
+
+    /// The database has answered.
+    pub fn over(&mut self) {
+        if self
+            .began
+            .take()
+            .is_some_and(|at| at.elapsed() > LONGEST_DELAY)
+        {
+            tracing::info!("the database answers again");
+        }
+        self.delay = SHORTEST_DELAY;
+    }
+
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// The database has been away for too long: the engine has failed.
+    pub async fn pause(&mut self, fault: &Fault) -> Result<(), EngineError> {
+        let began = match self.began {
+            Some(began) => began,
+            None => {
+                tracing::warn!(
+                    reason = fault.text(),
+                    limit_seconds = self.limit.as_secs(),
+                    "the database does not answer as it should; trying again"
+                );
+                *self.began.insert(Instant::now())
+            }
+        };
+        if began.elapsed() + self.delay > self.limit {
+            return Err(EngineError::Failed(format!(
+                "the database has been away for {} s (`[storage] outage_seconds`): {}",
+                self.limit.as_secs(),
+                fault.text()
+            )));
+        }
+        tokio::time::sleep(self.delay).await;
+        self.delay = (self.delay * 2).min(LONGEST_DELAY);
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! The reads that wait for a reader.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
+use tokio::sync::{Notify, oneshot};
+
+/// Reads that share one round trip at the most.
+const MOST_READS: usize = 256;
+
+pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
+
+/// One read, and who waits for it.
+pub enum Wanted {
+    Get(Key, Reply<Option<Value>>),
+    GetMany(Vec<Key>, Reply<Vec<Option<Value>>>),
+    Scan(KeyRange, Direction, usize, Reply<Vec<(Key, Value)>>),
+}
+
+impl Wanted {
+    pub fn refuse(self, error: EngineError) {
+        // Whoever has gone needs no answer.
+        match self {
+            Self::Get(_, reply) => drop(reply.send(Err(error))),
+            Self::GetMany(_, reply) => drop(reply.send(Err(error))),
+            Self::Scan(_, _, _, reply) => drop(reply.send(Err(error))),
+        }
+    }
+
+    /// Has whoever asked gone?
+    fn is_abandoned(&self) -> bool {
+        match self {
+            Self::Get(_, reply) => reply.is_closed(),
+            Self::GetMany(_, reply) => reply.is_closed(),
+            Self::Scan(_, _, _, reply) => reply.is_closed(),
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct ReadQueue {
+    state: Mutex<State>,
+    added: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Wanted>,
+    refusal: Option<EngineError>,
+}
+
+impl ReadQueue {
+    pub fn add(&self, wanted: Wanted) {
+        let mut state = self.state();
+        if let Some(error) = &state.refusal {
+            let error = error.clone();
+            drop(state);
+            return wanted.refuse(error);
+        }
+        state.waiting.push_back(wanted);
+        drop(state);
+        self.added.notify_one();
+    }
+
+    /// Refuses what waits and what will come.
+    pub fn refuse_all(&self, error: &EngineError) {
+        let mut state = self.state();
+        state.refusal.get_or_insert_with(|| error.clone());
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        for wanted in waiting {
+            wanted.refuse(error.clone());
+        }
+        self.added.notify_waiters();
+    }
+
+    /// The reads that wait, once there are any; `None` once all are refused.
+    pub async fn take(&self) -> Option<Vec<Wanted>> {
+        loop {
+            let mut added = std::pin::pin!(self.added.notified());
+            added.as_mut().enable();
+            {
+                let mut state = self.state();
+                if state.refusal.is_some() {
+                    return None;
+                }
+                let count = state.waiting.len().min(MOST_READS);
+                let mut taken: Vec<Wanted> = state.waiting.drain(..count).collect();
+                taken.retain(|wanted| !wanted.is_abandoned());
+                if !taken.is_empty() {
+                    if !state.waiting.is_empty() {
+                        self.added.notify_one();
+                    }
+                    return Some(taken);
+                }
+            }
+            added.await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

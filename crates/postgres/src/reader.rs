@@ -1,0 +1,195 @@
+//! A connection that reads: all reads that wait go in one round trip.
+
+use crate::outage::{Fault, Outage};
+use crate::read_queue::Wanted;
+use crate::schema::{Part, Relation, parts};
+use crate::session::{ANSWER_WITHIN, Prepared, explain};
+use crate::shared::Shared;
+use crate::statements::Statements;
+use futures_util::future::try_join_all;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
+use tokio::time::timeout;
+use tokio_postgres::{Client, Error};
+
+/// Answers reads until the engine ends.
+pub async fn run(shared: Arc<Shared>) {
+    let mut session: Option<Prepared> = None;
+    while let Some(wanted) = shared.reads.take().await {
+        let mut outage = Outage::new(shared.options.outage);
+        loop {
+            let fault = match answers(&shared, &mut session, &wanted).await {
+                Ok(answers) => {
+                    outage.over();
+                    break reply(wanted, &answers);
+                }
+                Err(fault) => fault,
+            };
+            session = None;
+            if let Err(error) = outage.pause(&fault).await {
+                shared.fail(&error);
+                wanted.into_iter().for_each(|it| it.refuse(error.clone()));
+                break;
+            }
+        }
+    }
+}
+
+/// Answers reads from one moment, on a connection that cannot be made again.
+pub async fn look(shared: Arc<Shared>, view: Prepared) {
+    while let Some(wanted) = shared.reads.take().await {
+        let questions = questions(&wanted);
+        match read(&view.session, &view.statements, &questions).await {
+            Ok(answers) => reply(wanted, &answers),
+            Err(error) => {
+                let error = EngineError::Failed(explain(&error));
+                shared.fail(&error);
+                wanted.into_iter().for_each(|it| it.refuse(error.clone()));
+            }
+        }
+    }
+}
+
+async fn answers(
+    shared: &Shared,
+    session: &mut Option<Prepared>,
+    wanted: &[Wanted],
+) -> Result<Answers, Fault> {
+    let Prepared {
+        session,
+        statements,
+    } = match session {
+        Some(session) => session,
+        None => session.insert(timeout(ANSWER_WITHIN, shared.connector.prepared()).await??),
+    };
+    Ok(timeout(ANSWER_WITHIN, read(session, statements, &questions(wanted))).await??)
+}
+
+/// What is to be read, each thing once.
+#[derive(Default)]
+pub struct Questions<'a> {
+    pub keys: BTreeSet<&'a Key>,
+    pub scans: Vec<(&'a KeyRange, Direction, usize)>,
+}
+
+/// What was read. The scans are in the order of the questions.
+pub struct Answers {
+    pub values: HashMap<Key, Value>,
+    pub scans: Vec<Vec<(Key, Value)>>,
+}
+
+fn questions(wanted: &[Wanted]) -> Questions<'_> {
+    let mut questions = Questions::default();
+    for it in wanted {
+        match it {
+            Wanted::Get(key, _) => drop(questions.keys.insert(key)),
+            Wanted::GetMany(keys, _) => questions.keys.extend(keys),
+            Wanted::Scan(range, direction, limit, _) => {
+                questions.scans.push((range, *direction, *limit));
+            }
+        }
+    }
+    questions
+}
+
+fn reply(wanted: Vec<Wanted>, answers: &Answers) {
+    let value = |key: &Key| answers.values.get(key).cloned();
+    let mut scans = answers.scans.iter();
+    // Whoever has gone needs no answer.
+    for it in wanted {
+        match it {
+            Wanted::Get(key, reply) => drop(reply.send(Ok(value(&key)))),
+            Wanted::GetMany(keys, reply) => {
+                drop(reply.send(Ok(keys.iter().map(value).collect())));
+            }
+            Wanted::Scan(_, _, _, reply) => {
+                let pairs = scans.next().cloned();
+                drop(reply.send(pairs.ok_or(EngineError::Stopped)));
+            }
+        }
+    }
+}
+
+/// Reads in one round trip; a scan over several tables may take one for each of them.
+pub async fn read(
+    client: &Client,
+    statements: &Statements,
+    questions: &Questions<'_>,
+) -> Result<Answers, Error> {
+    let gets = by_relation(questions.keys.iter().map(|key| key.as_slice()))
+        .into_iter()
+        .map(|(relation, keys)| get(client, statements, relation, keys));
+    let scans = questions
+        .scans
+        .iter()
+        .map(|(range, direction, limit)| scan(client, statements, range, *direction, *limit));
+    let (values, scans) = tokio::try_join!(try_join_all(gets), try_join_all(scans))?;
+    Ok(Answers {
+        values: values.into_iter().flatten().collect(),
+        scans,
+    })
+}
+
+/// Keys by their tables, in the order in which the tables are visited; those of each table keep their order.
+pub fn by_relation<'a>(
+    keys: impl IntoIterator<Item = &'a [u8]>,
+) -> BTreeMap<Relation, Vec<&'a [u8]>> {
+    let mut relations: BTreeMap<Relation, Vec<&[u8]>> = BTreeMap::new();
+    for key in keys {
+        relations.entry(Relation::of(key)).or_default().push(key);
+    }
+    relations
+}
+
+async fn get(
+    client: &Client,
+    statements: &Statements,
+    relation: Relation,
+    keys: Vec<&[u8]>,
+) -> Result<Vec<(Key, Value)>, Error> {
+    let rows = client.query(statements.get(relation), &[&keys]).await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .collect()
+}
+
+/// Up to `limit` pairs of a range, in order.
+pub async fn scan(
+    client: &Client,
+    statements: &Statements,
+    range: &KeyRange,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<(Key, Value)>, Error> {
+    let mut parts = parts(range);
+    if direction == Direction::Falling {
+        parts.reverse();
+    }
+    let mut pairs = Vec::new();
+    for part in parts {
+        if pairs.len() >= limit {
+            break;
+        }
+        pairs.extend(scan_part(client, statements, &part, direction, limit - pairs.len()).await?);
+    }
+    Ok(pairs)
+}
+
+/// Up to `limit` pairs of a range that one table holds.
+pub async fn scan_part(
+    client: &Client,
+    statements: &Statements,
+    part: &Part,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<(Key, Value)>, Error> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let statement = statements.scan(part.relation, direction);
+    let rows = client
+        .query(statement, &[&part.from, &part.to, &limit])
+        .await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .collect()
+}

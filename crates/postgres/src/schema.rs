@@ -1,0 +1,207 @@
+//! The tables: which key is in which, and how they are made.
+
+use std::ops::Bound;
+use tintype_storage::engine::{Key, KeyRange};
+
+/// The schema that holds the tables.
+pub const SCHEMA: &str = "tintype";
+/// What this version writes into, and expects in, [`FORMAT_KEY`].
+pub const FORMAT: &[u8] = b"1";
+/// Where the format of the tables stands. Keys that begin with a zero byte are the engine's own; no record's key does.
+pub const FORMAT_KEY: &[u8] = b"\0format";
+
+/// Longer than every key: an entry of an index takes 2,704 bytes at most.
+const ABOVE_ALL_KEYS: [u8; 2_705] = [u8::MAX; 2_705];
+
+/// A table. Records are apart by how often they change, because dead rows slow down the reads of their neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Relation {
+    /// Changed with each job: balances, spending, usage, settings, and the engine's own keys.
+    Account,
+    /// Added and removed with each job: live jobs, what is due.
+    Live,
+    /// Removed after a day: idempotency keys.
+    Recent,
+    /// Added, and removed after weeks if ever: ended jobs, ledger, deliveries, attempts, audit log, batches.
+    Past,
+    /// Few: API keys, webhooks, people, sessions.
+    Rest,
+}
+
+impl Relation {
+    /// In the order in which transactions visit them, so that no two transactions wait for each other.
+    pub const ALL: [Self; 5] = [
+        Self::Account,
+        Self::Live,
+        Self::Recent,
+        Self::Past,
+        Self::Rest,
+    ];
+
+    /// The table's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::Live => "live",
+            Self::Recent => "recent",
+            Self::Past => "past",
+            Self::Rest => "rest",
+        }
+    }
+
+    /// The table of a key.
+    pub fn of(key: &[u8]) -> Self {
+        key.first().map_or(Self::Rest, |kind| Self::of_kind(*kind))
+    }
+
+    /// The table of the keys that begin with a byte.
+    fn of_kind(kind: u8) -> Self {
+        match kind {
+            0 | b'a' | b'd' | b'g' | b's' | b'u' => Self::Account,
+            b'l' | b'q' | b'x' => Self::Live,
+            b'i' => Self::Recent,
+            b'A' | b'V' | b'b' | b'e' | b'n' | b't' | b'v' => Self::Past,
+            _ => Self::Rest,
+        }
+    }
+
+    fn storage_parameters(self) -> &'static str {
+        match self {
+            Self::Account => " WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02)",
+            Self::Live => {
+                " WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, \
+                 autovacuum_vacuum_cost_delay = 0)"
+            }
+            Self::Recent => " WITH (autovacuum_vacuum_scale_factor = 0.05)",
+            Self::Past | Self::Rest => "",
+        }
+    }
+}
+
+/// The statements that make the schema and its tables. They change nothing that is there already.
+pub fn ddl() -> String {
+    let tables = Relation::ALL.map(|relation| {
+        format!(
+            "CREATE TABLE IF NOT EXISTS {SCHEMA}.{} (key bytea PRIMARY KEY, value bytea NOT NULL){};\n",
+            relation.name(),
+            relation.storage_parameters()
+        )
+    });
+    let (table, key, format) = (
+        Relation::of(FORMAT_KEY).name(),
+        literal(FORMAT_KEY),
+        literal(FORMAT),
+    );
+    format!(
+        "CREATE SCHEMA IF NOT EXISTS {SCHEMA};\n{}INSERT INTO {SCHEMA}.{table} (key, value) VALUES ({key}, {format}) ON CONFLICT DO NOTHING;\n",
+        tables.concat()
+    )
+}
+
+fn literal(bytes: &[u8]) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("'\\x{hex}'")
+}
+
+/// The part of a range that one table holds without a gap.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    pub relation: Relation,
+    /// The first key that it may hold.
+    pub from: Key,
+    /// The first key that it may not.
+    pub to: Key,
+}
+
+/// The parts of a range, in rising order. The engine's own keys are in none.
+pub fn parts(range: &KeyRange) -> Vec<Part> {
+    let from = match &range.from {
+        Bound::Included(key) => key.clone(),
+        Bound::Excluded(key) => just_above(key),
+        Bound::Unbounded => Key::new(),
+    };
+    let to = match &range.to {
+        Bound::Included(key) => just_above(key),
+        Bound::Excluded(key) => key.clone(),
+        Bound::Unbounded => ABOVE_ALL_KEYS.to_vec(),
+    };
+    let mut parts: Vec<Part> = Vec::new();
+    for kind in 1..=u8::MAX {
+        let relation = Relation::of_kind(kind);
+        let end = kind
+            .checked_add(1)
+            .map_or_else(|| ABOVE_ALL_KEYS.to_vec(), |next| vec![next]);
+        let (from, to) = (from.clone().max(vec![kind]), to.clone().min(end));
+        if from >= to {
+            continue;
+        }
+        match parts.last_mut().filter(|last| last.relation == relation) {
+            Some(last) => last.to = to,
+            None => parts.push(Part { relation, from, to }),
+        }
+    }
+    parts
+}
+
+/// The least key above another one.
+fn just_above(key: &[u8]) -> Key {
+    [key, b"\0"].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_one_kind_is_one_part() {
+        let part = Part {
+            relation: Relation::Live,
+            from: b"l1".to_vec(),
+            to: b"l2".to_vec(),
+        };
+        assert_eq!(parts(&KeyRange::prefix(b"l1")), std::slice::from_ref(&part));
+        let above = Part {
+            from: b"l15\0".to_vec(),
+            ..part
+        };
+        assert_eq!(
+            parts(&KeyRange::prefix(b"l1").above(b"l15".to_vec())),
+            [above]
+        );
+    }
+
+    #[test]
+    fn all_keys_are_in_parts_that_follow_each_other_and_leave_out_the_engines_own() {
+        let parts = parts(&KeyRange::prefix(b""));
+        assert_eq!(parts.first().map(|it| it.from.as_slice()), Some(&[1][..]));
+        assert_eq!(parts.last().map(|it| it.to.len()), Some(2_705));
+        for pair in parts.windows(2) {
+            assert_eq!(pair[0].to, pair[1].from);
+            assert_ne!(pair[0].relation, pair[1].relation);
+        }
+    }
+
+    #[test]
+    fn empty_and_crossed_ranges_have_no_part() {
+        let range = |from: Bound<&[u8]>, to: Bound<&[u8]>| KeyRange {
+            from: from.map(<[u8]>::to_vec),
+            to: to.map(<[u8]>::to_vec),
+        };
+        assert_eq!(
+            parts(&range(Bound::Included(b"b"), Bound::Excluded(b"b"))),
+            []
+        );
+        assert_eq!(
+            parts(&range(Bound::Excluded(b"b"), Bound::Included(b"b"))),
+            []
+        );
+        assert_eq!(
+            parts(&range(Bound::Included(b"c"), Bound::Included(b"a"))),
+            []
+        );
+        assert_eq!(
+            parts(&range(Bound::Included(b"b"), Bound::Included(b"b"))).len(),
+            1
+        );
+    }
+}

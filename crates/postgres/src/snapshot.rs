@@ -1,0 +1,121 @@
+//! All records of one moment: a transaction that reads while others go on writing.
+
+use crate::reader::scan_part;
+use crate::schema::{Part, parts};
+use crate::session::{Prepared, explain};
+use crate::shared::Shared;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tintype_storage::engine::{
+    Direction, EngineError, Key, KeyRange, Snapshot, SnapshotError, Value, Wait as _,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio_postgres::Error;
+
+/// From then on the operator is told what an old snapshot does.
+const OLD: Duration = Duration::from_secs(600);
+
+pub type Page = Result<Vec<(Key, Value)>, SnapshotError>;
+pub type PageRequest = (usize, oneshot::Sender<Page>);
+
+/// A snapshot, read page by page through the engine's thread.
+pub struct PostgresSnapshot {
+    shared: Arc<Shared>,
+    requests: mpsc::UnboundedSender<PageRequest>,
+}
+
+impl PostgresSnapshot {
+    pub fn new(shared: Arc<Shared>, requests: mpsc::UnboundedSender<PageRequest>) -> Self {
+        Self { shared, requests }
+    }
+}
+
+impl Snapshot for PostgresSnapshot {
+    fn next(&mut self, limit: usize) -> Page {
+        let (reply, page) = oneshot::channel();
+        let ended = |_| SnapshotError::Engine(EngineError::Stopped);
+        self.requests
+            .send((limit, reply))
+            .map_err(|_| EngineError::Stopped)?;
+        page.wait().map_err(ended)?
+    }
+}
+
+impl Drop for PostgresSnapshot {
+    fn drop(&mut self) {
+        self.shared.is_read_whole.store(false, Ordering::SeqCst);
+    }
+}
+
+/// A connection on which every read sees the same moment.
+pub async fn begin(shared: &Shared) -> Result<Prepared, Error> {
+    let prepared = shared.connector.prepared().await?;
+    prepared
+        .session
+        .batch_execute(
+            "SET idle_in_transaction_session_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1",
+        )
+        .await?;
+    Ok(prepared)
+}
+
+/// Serves the pages of a snapshot until it is dropped.
+pub async fn serve(
+    shared: Arc<Shared>,
+    opened: oneshot::Sender<Result<(), SnapshotError>>,
+    mut requests: mpsc::UnboundedReceiver<PageRequest>,
+) {
+    let prepared = match begin(&shared).await {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            // Whoever has gone needs no answer.
+            return drop(opened.send(Err(failed(&error))));
+        }
+    };
+    if opened.send(Ok(())).is_err() {
+        return;
+    }
+    let began = Instant::now();
+    let mut is_told = false;
+    let mut rest: VecDeque<Part> = parts(&KeyRange::prefix(b"")).into();
+    while let Some((limit, reply)) = requests.recv().await {
+        if !is_told && began.elapsed() > OLD {
+            is_told = true;
+            tracing::warn!(
+                "a backup or export has been reading for 10 minutes; the database keeps all dead rows until its end"
+            );
+        }
+        let page = page(&prepared, &mut rest, limit).await;
+        drop(reply.send(page.map_err(|error| failed(&error))));
+    }
+}
+
+async fn page(
+    prepared: &Prepared,
+    rest: &mut VecDeque<Part>,
+    limit: usize,
+) -> Result<Vec<(Key, Value)>, Error> {
+    let Prepared {
+        session,
+        statements,
+    } = prepared;
+    let mut pairs = Vec::new();
+    while pairs.len() < limit
+        && let Some(part) = rest.front_mut()
+    {
+        let wanted = limit - pairs.len();
+        let found = scan_part(session, statements, part, Direction::Rising, wanted).await?;
+        match found.last() {
+            Some((last, _)) if found.len() == wanted => part.from = [last, &b"\0"[..]].concat(),
+            _ => drop(rest.pop_front()),
+        }
+        pairs.extend(found);
+    }
+    Ok(pairs)
+}
+
+fn failed(error: &Error) -> SnapshotError {
+    SnapshotError::Engine(EngineError::Failed(explain(error)))
+}

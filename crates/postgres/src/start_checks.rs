@@ -1,0 +1,127 @@
+//! What is demanded of a database at the start. Its encoding does not matter: the tables hold bytes alone.
+
+use crate::schema::{FORMAT, FORMAT_KEY, Relation, SCHEMA, ddl};
+use crate::session::{Connector, Session};
+use tintype_storage::engine::EngineError;
+use tokio_postgres::Error;
+
+/// The oldest version that is taken, as `server_version_num` writes it.
+const OLDEST_VERSION: i32 = 130_000;
+
+/// Checks the server and the tables.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub async fn check(
+    connector: &Connector,
+    session: &Session,
+    may_create: bool,
+) -> Result<(), EngineError> {
+    server(connector, session, may_create).await?;
+    let refused = |error: Error| connector.refused(&error);
+    if missing_tables(session).await.map_err(refused)? {
+        if !may_create {
+            return Err(connector.unusable(format!(
+                "it has no tables in the schema `{SCHEMA}`: no service has used it"
+            )));
+        }
+        session.batch_execute(&ddl()).await.map_err(refused)?;
+    }
+    format(connector, session).await?;
+    rights(connector, session, may_create).await
+}
+
+async fn server(
+    connector: &Connector,
+    session: &Session,
+    is_written: bool,
+) -> Result<(), EngineError> {
+    let settings = "SELECT current_setting('server_version_num')::int4, current_setting('server_version'), \
+         pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync')";
+    let read = async {
+        let row = session.query_one(settings, &[]).await?;
+        Ok::<_, Error>((
+            row.try_get::<_, i32>(0)?,
+            row.try_get::<_, String>(1)?,
+            row.try_get::<_, bool>(2)?,
+            [row.try_get::<_, String>(3)?, row.try_get::<_, String>(4)?],
+        ))
+    };
+    let (number, version, is_standby, durability) =
+        read.await.map_err(|error| connector.refused(&error))?;
+    if number < OLDEST_VERSION {
+        return Err(connector.unusable(format!(
+            "PostgreSQL {version} is too old; version 13 is the oldest one that works"
+        )));
+    }
+    if is_standby && is_written {
+        return Err(connector.unusable(
+            "it is a standby, which can only be read; name the primary server in `[storage] url`",
+        ));
+    }
+    for (setting, value) in ["synchronous_commit", "fsync"].iter().zip(durability) {
+        if value == "off" && is_written {
+            tracing::warn!(
+                "the database has `{setting} = off`: a crash of its machine loses jobs and charges that were answered; set it to `on`"
+            );
+        }
+    }
+    Ok(())
+}
+
+async fn missing_tables(session: &Session) -> Result<bool, Error> {
+    let tables: Vec<String> = Relation::ALL
+        .map(|relation| format!("{SCHEMA}.{}", relation.name()))
+        .to_vec();
+    let count = "SELECT count(*) FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL";
+    let row = session.query_one(count, &[&tables]).await?;
+    Ok(row.try_get::<_, i64>(0)? > 0)
+}
+
+async fn format(connector: &Connector, session: &Session) -> Result<(), EngineError> {
+    let select = format!(
+        "SELECT value FROM {SCHEMA}.{} WHERE key = $1",
+        Relation::of(FORMAT_KEY).name()
+    );
+    let row = session.query_opt(&select, &[&FORMAT_KEY]).await;
+    let row = row.map_err(|error| connector.refused(&error))?;
+    let found: Option<Vec<u8>> = row.and_then(|row| row.try_get(0).ok());
+    match found {
+        Some(found) if found == FORMAT => Ok(()),
+        Some(found) => Err(connector.unusable(format!(
+            "its tables have format `{}`, this version reads `{}`; use the version that wrote them",
+            String::from_utf8_lossy(&found),
+            String::from_utf8_lossy(FORMAT)
+        ))),
+        None => Err(connector.unusable(format!(
+            "the tables of its schema `{SCHEMA}` do not say their format; make them with `tintype schema`, in a database \
+             without them"
+        ))),
+    }
+}
+
+async fn rights(
+    connector: &Connector,
+    session: &Session,
+    is_written: bool,
+) -> Result<(), EngineError> {
+    let tables: Vec<String> = Relation::ALL
+        .map(|relation| format!("{SCHEMA}.{}", relation.name()))
+        .to_vec();
+    let rights: &[&str] = match is_written {
+        true => &["SELECT", "INSERT", "UPDATE", "DELETE"],
+        false => &["SELECT"],
+    };
+    let missing = "SELECT concat_ws(' on ', p, t) FROM unnest($1::text[]) AS t, unnest($2::text[]) AS p \
+         WHERE NOT has_table_privilege(t, p) LIMIT 1";
+    let row = session.query_opt(missing, &[&tables, &rights]).await;
+    let row = row.map_err(|error| connector.refused(&error))?;
+    let missing: Option<String> = row.and_then(|row| row.try_get(0).ok());
+    match missing {
+        None => Ok(()),
+        Some(missing) => Err(connector.unusable(format!(
+            "the role `{}` has no right to {missing}; grant it",
+            connector.url.role()
+        ))),
+    }
+}

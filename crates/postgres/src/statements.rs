@@ -1,0 +1,125 @@
+//! The statements of a connection, prepared once.
+
+use crate::schema::Relation;
+use futures_util::future::try_join_all;
+use tintype_storage::engine::Direction;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, Statement};
+
+/// The statements on one table.
+struct OfRelation {
+    get: Statement,
+    rising: Statement,
+    falling: Statement,
+    lock: Statement,
+    lock_free: Statement,
+    upsert: Statement,
+    delete: Statement,
+}
+
+/// The statements on all tables, and on a writer's mark.
+pub struct Statements {
+    relations: Vec<OfRelation>,
+    pub move_mark: Statement,
+    pub demand_mark: Statement,
+}
+
+/// Moves the writer's mark `$1` from `$2` to `$3`.
+const MOVE_MARK: &str = "UPDATE account SET value = $3 WHERE key = $1 AND value = $2";
+/// Fails, and so rolls the transaction back, unless the mark `$1` is at `$2`: a mark is never null.
+const DEMAND_MARK: &str = "INSERT INTO account (key, value) SELECT $1, NULL WHERE NOT EXISTS (SELECT 1 FROM account WHERE key = $1 AND value = $2)";
+
+impl Statements {
+    /// Prepares all in one round trip.
+    pub async fn prepare(client: &Client) -> Result<Self, Error> {
+        let bytes = [Type::BYTEA, Type::BYTEA, Type::BYTEA];
+        let relations = Relation::ALL.map(|relation| of_relation(client, relation));
+        let mark = async {
+            tokio::try_join!(
+                client.prepare_typed(MOVE_MARK, &bytes),
+                client.prepare_typed(DEMAND_MARK, &bytes[..2])
+            )
+        };
+        let (relations, (move_mark, demand_mark)) =
+            tokio::try_join!(try_join_all(relations), mark)?;
+        Ok(Self {
+            relations,
+            move_mark,
+            demand_mark,
+        })
+    }
+
+    /// The pairs of the keys `$1`.
+    pub fn get(&self, relation: Relation) -> &Statement {
+        &self.of(relation).get
+    }
+
+    /// The first `$3` pairs from `$1` on and below `$2`, or the last ones.
+    pub fn scan(&self, relation: Relation, direction: Direction) -> &Statement {
+        match direction {
+            Direction::Rising => &self.of(relation).rising,
+            Direction::Falling => &self.of(relation).falling,
+        }
+    }
+
+    /// Locks the rows of the keys `$1`; `waits` for those that another session has locked, or leaves them out.
+    pub fn lock(&self, relation: Relation, waits: bool) -> &Statement {
+        match waits {
+            true => &self.of(relation).lock,
+            false => &self.of(relation).lock_free,
+        }
+    }
+
+    /// Gives the keys `$1` the values `$2`.
+    pub fn upsert(&self, relation: Relation) -> &Statement {
+        &self.of(relation).upsert
+    }
+
+    /// Removes the keys `$1`.
+    pub fn delete(&self, relation: Relation) -> &Statement {
+        &self.of(relation).delete
+    }
+
+    fn of(&self, relation: Relation) -> &OfRelation {
+        &self.relations[relation as usize]
+    }
+}
+
+async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, Error> {
+    let table = relation.name();
+    let many = [Type::BYTEA_ARRAY];
+    let pairs = [Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
+    let range = [Type::BYTEA, Type::BYTEA, Type::INT8];
+    let scan = |order: &str| {
+        format!(
+            "SELECT key, value FROM {table} WHERE key >= $1 AND key < $2 ORDER BY key {order} LIMIT $3"
+        )
+    };
+    let lock = format!("SELECT key FROM {table} WHERE key = ANY($1) ORDER BY key FOR UPDATE");
+    let lock_free = format!("{lock} SKIP LOCKED");
+    let get = format!("SELECT key, value FROM {table} WHERE key = ANY($1)");
+    let upsert = format!(
+        "INSERT INTO {table} (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[]) \
+         ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value"
+    );
+    let delete = format!("DELETE FROM {table} WHERE key = ANY($1)");
+    let (rising, falling) = (scan("ASC"), scan("DESC"));
+    let (get, rising, falling, lock, lock_free, upsert, delete) = tokio::try_join!(
+        client.prepare_typed(&get, &many),
+        client.prepare_typed(&rising, &range),
+        client.prepare_typed(&falling, &range),
+        client.prepare_typed(&lock, &many),
+        client.prepare_typed(&lock_free, &many),
+        client.prepare_typed(&upsert, &pairs),
+        client.prepare_typed(&delete, &many),
+    )?;
+    Ok(OfRelation {
+        get,
+        rising,
+        falling,
+        lock,
+        lock_free,
+        upsert,
+        delete,
+    })
+}

@@ -1,0 +1,334 @@
+//! A private server for tests: PostgreSQL's own programs on a temporary directory, and a database for each test.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::{env, fs};
+use tempfile::TempDir;
+use tokio_postgres::NoTls;
+
+/// Where it is set, tests fail that need PostgreSQL's programs and do not find them.
+const DEMAND: &str = "TINTYPE_TEST_POSTGRES";
+
+/// The settings of the server: quick, because no test cuts the power of the machine.
+const SETTINGS: &str = "fsync = off\nfull_page_writes = off\nmax_connections = 200\nshared_buffers = 64MB\n\
+     ssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\nautovacuum_naptime = 5s\n";
+
+/// Who may connect: the role `guarded` needs its password.
+const ACCESS: &str = "local all all trust\nhost all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
+
+/// A running server. It ends, and its directory is removed, when this is dropped or the process ends in any way.
+pub struct Server {
+    programs: PathBuf,
+    home: TempDir,
+    port: u16,
+    /// Lives as long as its input is open, and takes the server with it.
+    keeper: Child,
+}
+
+/// The server that the tests of one process share; `None` where PostgreSQL is not installed.
+///
+/// # Panics
+/// It is not installed, and the environment demands it; or it does not start.
+pub fn server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    SERVER.get_or_init(Server::start).as_ref()
+}
+
+impl Server {
+    /// Starts a server of its own; `None` where PostgreSQL is not installed.
+    ///
+    /// # Panics
+    /// See [`server`].
+    pub fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            assert!(
+                env::var_os(DEMAND).is_none(),
+                "PostgreSQL's programs are not there: install the package `postgresql`"
+            );
+            eprintln!("not run: PostgreSQL's programs are not there");
+            return None;
+        };
+        let home = tempfile::Builder::new()
+            .prefix("tintype-postgres-")
+            .tempdir()
+            .expect("a directory");
+        let port = free_port();
+        let mut keeper = unprivileged(&home, "sh");
+        keeper
+            .arg("-c")
+            .arg(
+                "cd \"$2\" && \"$1/pg_ctl\" -D data -w -l log start >/dev/null && echo started && cat >/dev/null; \
+                 \"$1/pg_ctl\" -D data -m immediate stop >/dev/null",
+            )
+            .args(["sh".as_ref(), programs.as_os_str(), home.path().as_os_str()]);
+        prepare(&programs, &home, port);
+        let mut keeper = keeper
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("sh");
+        let mut output = std::io::BufReader::new(keeper.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut output, &mut line).expect("a line");
+        let log = fs::read_to_string(home.path().join("log")).unwrap_or_default();
+        assert_eq!(line.trim(), "started", "{log}");
+        Some(Self {
+            programs,
+            home,
+            port,
+            keeper,
+        })
+    }
+
+    /// Where a database is, for a role.
+    pub fn url(&self, role: &str, database: &str) -> String {
+        format!("postgres://{role}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The directory of the server's socket.
+    pub fn socket(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// The certificate of the server, which names `localhost`.
+    pub fn certificate(&self) -> PathBuf {
+        self.home.path().join("root.crt")
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Makes an empty database.
+    ///
+    /// # Panics
+    /// The server refuses.
+    pub fn database(&self) -> Database<'_> {
+        let number: u64 = rand::random();
+        let name = format!("test_{number:016x}");
+        self.execute(
+            "postgres",
+            &format!("CREATE DATABASE {name} TEMPLATE template0"),
+        );
+        Database { server: self, name }
+    }
+
+    /// Runs statements in a database, as the superuser.
+    ///
+    /// # Panics
+    /// One of them fails.
+    pub fn execute(&self, database: &str, statements: &str) {
+        self.query(database, statements);
+    }
+
+    /// The first column of the last statement's answer.
+    ///
+    /// # Panics
+    /// One of them fails.
+    pub fn query(&self, database: &str, statements: &str) -> Vec<String> {
+        let (url, statements) = (self.url("postgres", database), statements.to_owned());
+        // Apart: the caller may be within a runtime.
+        let work = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
+            runtime.block_on(async {
+                let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
+                tokio::spawn(connection);
+                client.simple_query(&statements).await
+            })
+        });
+        let messages = work.join().expect("no panic").expect("the statements");
+        let mut found = Vec::new();
+        for message in messages {
+            if let tokio_postgres::SimpleQueryMessage::Row(row) = message {
+                found.push(row.get(0).unwrap_or_default().to_owned());
+            }
+        }
+        found
+    }
+
+    /// Ends the server as a crash would, and starts it again.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn crash(&self) {
+        self.control(&["restart", "-m", "immediate", "-l", "log"]);
+    }
+
+    /// Stops the server as a crash would.
+    ///
+    /// # Panics
+    /// It does not stop.
+    pub fn stop(&self) {
+        self.control(&["stop", "-m", "immediate"]);
+    }
+
+    /// Starts the server after [`Server::stop`].
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start_again(&self) {
+        self.control(&["start", "-l", "log"]);
+    }
+
+    /// Makes the server one that can only be read.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn make_standby(&self) {
+        self.control(&["stop", "-m", "fast"]);
+        private(&self.home.path().join("data/standby.signal"), "");
+        own(&self.home);
+        self.start_again();
+    }
+
+    fn control(&self, arguments: &[&str]) {
+        let output = unprivileged(&self.home, self.programs.join("pg_ctl"))
+            .args(["-D", "data", "-w"])
+            .args(arguments)
+            .stdout(Stdio::null())
+            .status();
+        assert!(output.expect("pg_ctl").success(), "pg_ctl {arguments:?}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // It ends now; a directory that could not be removed is the system's to clear.
+        drop(self.keeper.wait());
+    }
+}
+
+/// An empty database, removed when this is dropped.
+pub struct Database<'a> {
+    pub server: &'a Server,
+    pub name: String,
+}
+
+impl Database<'_> {
+    /// Its URL, as the superuser.
+    pub fn url(&self) -> String {
+        self.server.url("postgres", &self.name)
+    }
+}
+
+impl Drop for Database<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+            self.server.execute("postgres", &drop);
+        }
+    }
+}
+
+/// Where PostgreSQL's programs are.
+fn programs() -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let has_initdb = |folder: &PathBuf| folder.join("initdb").exists();
+    let resolved = |folder: PathBuf| {
+        let program = fs::canonicalize(folder.join("initdb")).ok()?;
+        program.parent().map(Path::to_owned)
+    };
+    if let Some(folder) = env::split_paths(&path).find(has_initdb) {
+        return resolved(folder);
+    }
+    // Debian keeps them out of the path.
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let folders = versions.filter_map(|it| Some(it.ok()?.path().join("bin")));
+    folders.filter(has_initdb).max()
+}
+
+/// A command that runs in the directory, not as root: PostgreSQL refuses that.
+fn unprivileged(home: &TempDir, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = match is_root() {
+        true => {
+            let mut command = Command::new("setpriv");
+            let user = owner();
+            command
+                .args([
+                    format!("--reuid={user}"),
+                    format!("--regid={user}"),
+                    "--clear-groups".into(),
+                ])
+                .arg(program);
+            command
+        }
+        false => Command::new(program),
+    };
+    command.current_dir(home.path());
+    command
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
+}
+
+/// The user that the package makes.
+fn owner() -> &'static str {
+    "postgres"
+}
+
+fn prepare(programs: &Path, home: &TempDir, port: u16) {
+    own(home);
+    let made = unprivileged(home, programs.join("initdb"))
+        .args([
+            "-D",
+            "data",
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-locale",
+            "--no-sync",
+        ])
+        .stdout(Stdio::null())
+        .status();
+    assert!(made.expect("initdb").success(), "initdb");
+    let data = home.path().join("data");
+    let key = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a key");
+    fs::write(data.join("server.crt"), key.cert.pem()).expect("written");
+    fs::write(home.path().join("root.crt"), key.cert.pem()).expect("written");
+    private(&data.join("server.key"), &key.signing_key.serialize_pem());
+    fs::write(data.join("pg_hba.conf"), ACCESS).expect("written");
+    let settings = format!(
+        "{SETTINGS}port = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\n",
+        home.path().display()
+    );
+    let path = data.join("postgresql.conf");
+    let mut file = fs::OpenOptions::new().append(true).open(path);
+    let file = file.as_mut().expect("the settings");
+    file.write_all(settings.as_bytes()).expect("written");
+    own(home);
+}
+
+fn private(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(path, text).expect("written");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("private");
+}
+
+/// Gives the directory to the user that runs the server.
+fn own(home: &TempDir) {
+    if is_root() {
+        let owner = format!("{0}:{0}", owner());
+        let given = Command::new("chown")
+            .args(["-R", &owner])
+            .arg(home.path())
+            .status();
+        assert!(given.expect("chown").success(), "chown");
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}

@@ -1,0 +1,274 @@
+//! Where a database is: a URL, with what this engine adds to the driver's parameters.
+
+use percent_encoding::percent_decode_str;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio_postgres::config::SslMode;
+
+/// Which connections are encrypted, and what is verified of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsMode {
+    /// None.
+    Disable,
+    /// Encrypted where the server can; nothing is verified.
+    Prefer,
+    /// All are encrypted; nothing is verified.
+    Require,
+    /// All are encrypted; the certificate is verified with these roots (`None`: the system's) and must name the host.
+    VerifyFull(Option<PathBuf>),
+}
+
+/// A URL that was checked. What shows it shows no password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl {
+    pub(crate) config: tokio_postgres::Config,
+    pub(crate) tls: TlsMode,
+    shown: String,
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// Why a text is not the URL of a database. Says nothing of what the text holds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    #[error("a URL that begins with postgres:// or postgresql://")]
+    Scheme,
+    #[error("postgres://USER@HOST:PORT/DATABASE, with special characters percent-encoded")]
+    Form,
+    #[error("the name of a database after the host, as in postgres://USER@HOST/DATABASE")]
+    NoDatabase,
+    #[error("sslmode disable, prefer, require or verify-full")]
+    SslMode,
+    #[error(
+        "sslrootcert beside sslmode=verify-full alone, because no other mode verifies the certificate"
+    )]
+    RootsUnused,
+    #[error(
+        "no other parameters than sslmode, sslrootcert, host, port, user, connect_timeout, application_name and channel_binding"
+    )]
+    Parameter,
+}
+
+/// Parameters that the driver takes as they are.
+const PASSED_ON: [&str; 7] = [
+    "host",
+    "port",
+    "user",
+    "password",
+    "connect_timeout",
+    "application_name",
+    "channel_binding",
+];
+
+impl DatabaseUrl {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        if !["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| text.starts_with(scheme))
+        {
+            return Err(UrlError::Scheme);
+        }
+        let (address, query) = text.split_once('?').unwrap_or((text, ""));
+        let mut parameters = Vec::new();
+        let (mut mode, mut roots) = (None, None);
+        for parameter in query.split('&').filter(|it| !it.is_empty()) {
+            let (name, value) = parameter.split_once('=').ok_or(UrlError::Form)?;
+            match name {
+                "sslmode" => mode = Some(value),
+                "sslrootcert" => {
+                    let path = percent_decode_str(value).decode_utf8();
+                    roots = Some(PathBuf::from(path.map_err(|_| UrlError::Form)?.as_ref()));
+                }
+                name if PASSED_ON.contains(&name) => parameters.push(parameter),
+                _ => return Err(UrlError::Parameter),
+            }
+        }
+        let tls = tls_mode(mode, roots)?;
+        let config = format!("{address}?{}", parameters.join("&"));
+        let mut config: tokio_postgres::Config = config.parse().map_err(|_| UrlError::Form)?;
+        if config.get_dbname().is_none_or(str::is_empty) {
+            return Err(UrlError::NoDatabase);
+        }
+        if config.get_hosts().is_empty() {
+            return Err(UrlError::Form);
+        }
+        complete(&mut config, &tls);
+        Ok(Self {
+            config,
+            tls,
+            shown: masked(text),
+        })
+    }
+
+    /// The same with a password, where it has none.
+    pub fn or_password(mut self, password: &str) -> Self {
+        if self.config.get_password().is_none() {
+            self.config.password(password);
+        }
+        self
+    }
+
+    /// The role that connects; empty for the name of the system's user.
+    pub(crate) fn role(&self) -> &str {
+        self.config.get_user().unwrap_or_default()
+    }
+
+    pub(crate) fn database(&self) -> &str {
+        self.config.get_dbname().unwrap_or_default()
+    }
+}
+
+fn tls_mode(mode: Option<&str>, roots: Option<PathBuf>) -> Result<TlsMode, UrlError> {
+    match (mode, roots) {
+        (Some("verify-full"), roots) => Ok(TlsMode::VerifyFull(roots)),
+        (Some("disable"), None) => Ok(TlsMode::Disable),
+        (Some("prefer") | None, None) => Ok(TlsMode::Prefer),
+        (Some("require"), None) => Ok(TlsMode::Require),
+        (Some("disable" | "prefer" | "require") | None, Some(_)) => Err(UrlError::RootsUnused),
+        (Some(_), _) => Err(UrlError::SslMode),
+    }
+}
+
+/// What the URL leaves open. A host that has vanished must be noticed within seconds.
+fn complete(config: &mut tokio_postgres::Config, tls: &TlsMode) {
+    config.ssl_mode(match tls {
+        TlsMode::Disable => SslMode::Disable,
+        TlsMode::Prefer => SslMode::Prefer,
+        TlsMode::Require | TlsMode::VerifyFull(_) => SslMode::Require,
+    });
+    if config.get_application_name().is_none() {
+        config.application_name("tintype");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(Duration::from_secs(5));
+    }
+    config
+        .keepalives_idle(Duration::from_secs(5))
+        .keepalives_interval(Duration::from_secs(2))
+        .keepalives_retries(3)
+        .tcp_user_timeout(Duration::from_secs(10));
+}
+
+/// A URL, or what was meant as one, with `***` in place of its password.
+pub fn masked(text: &str) -> String {
+    let (address, query) = text
+        .split_once('?')
+        .map_or((text, None), |(a, q)| (a, Some(q)));
+    let begin = address.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = address.split_at(begin);
+    // A password that was not encoded may hold any of these characters: the last one ends it.
+    let address = match rest.rsplit_once('@') {
+        Some((credentials, host)) => {
+            let masked = match credentials.split_once(':') {
+                Some((user, _)) => format!("{user}:***"),
+                None => credentials.to_owned(),
+            };
+            format!("{scheme}{masked}@{host}")
+        }
+        None => address.to_owned(),
+    };
+    let Some(query) = query else { return address };
+    let parameters = query.split('&').map(|parameter| {
+        let is_password = parameter.starts_with("password=");
+        if is_password {
+            "password=***"
+        } else {
+            parameter
+        }
+    });
+    // A `?` in a password that was not encoded puts the rest of the password here.
+    if query.contains('@') {
+        return format!("{scheme}***");
+    }
+    format!("{address}?{}", parameters.collect::<Vec<_>>().join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> UrlError {
+        DatabaseUrl::parse(text).expect_err("a fault")
+    }
+
+    #[test]
+    fn a_url_is_shown_without_its_password() {
+        let url = DatabaseUrl::parse("postgres://me:secret@db:5433/tintype?sslmode=require");
+        let url = url.expect("a URL");
+        assert_eq!(
+            url.to_string(),
+            "postgres://me:***@db:5433/tintype?sslmode=require"
+        );
+        assert!(!format!("{url:?}").contains("secret"));
+        assert_eq!(url.tls, TlsMode::Require);
+        assert_eq!(url.config.get_password(), Some(&b"secret"[..]));
+    }
+
+    #[test]
+    fn every_form_of_a_password_is_masked() {
+        for text in [
+            "postgres://me:sec@ret@db/x",
+            "postgres://me:sec:ret@db/x",
+            "postgres://me:sec/ret@db/x",
+            "postgres://me:sec?ret@db/x",
+            "postgres://me:sec#ret@db/x",
+            "postgres://db/x?password=secret&user=me",
+            "me:secret@db/x",
+        ] {
+            let shown = masked(text);
+            assert!(!shown.contains("sec") && !shown.contains("ret"), "{shown}");
+            assert!(shown.contains("***"), "{shown}");
+        }
+        assert_eq!(masked("postgres://me@db/x"), "postgres://me@db/x");
+    }
+
+    #[test]
+    fn the_password_of_the_environment_fills_a_gap_alone() {
+        let password = |text| {
+            let url = DatabaseUrl::parse(text)
+                .expect("a URL")
+                .or_password("outside");
+            String::from_utf8(url.config.get_password().expect("one").to_vec()).expect("text")
+        };
+        assert_eq!(password("postgres://me@db/x"), "outside");
+        assert_eq!(password("postgres://me:inside@db/x"), "inside");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_url_is_named() {
+        assert_eq!(fault("mysql://db/x"), UrlError::Scheme);
+        assert_eq!(fault("postgres://me@db"), UrlError::NoDatabase);
+        assert_eq!(fault("postgres://me@db:port/x"), UrlError::Form);
+        assert_eq!(fault("postgres:///x"), UrlError::Form);
+        assert_eq!(fault("postgres://db/x?sslmode=verify"), UrlError::SslMode);
+        assert_eq!(
+            fault("postgres://db/x?sslrootcert=/a"),
+            UrlError::RootsUnused
+        );
+        assert_eq!(fault("postgres://db/x?pooler=1"), UrlError::Parameter);
+    }
+
+    #[test]
+    fn a_socket_and_roots_can_be_named() {
+        let url =
+            "postgresql:///x?host=/run/postgresql&sslmode=verify-full&sslrootcert=/etc/a%20b.pem";
+        let url = DatabaseUrl::parse(url).expect("a URL");
+        assert_eq!(url.tls, TlsMode::VerifyFull(Some("/etc/a b.pem".into())));
+        assert_eq!(url.config.get_hosts().len(), 1);
+    }
+}

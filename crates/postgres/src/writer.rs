@@ -1,0 +1,392 @@
+//! A connection that writes: the rounds and commits that wait become one transaction.
+//!
+//! The first round trip holds the keys and reads; the decisions are made in memory; the second one moves the writer's mark, writes and
+//! commits. Where the answer to it is lost, the mark says what became of it.
+
+use crate::mark::{self, Mark, Outcome};
+use crate::outage::{Fault, Outage};
+use crate::reader::{Answers, Questions, by_relation, read};
+use crate::session::{ANSWER_WITHIN, Prepared};
+use crate::shared::Shared;
+use crate::write_queue::{Group, HeldRound, size};
+use futures_util::future::try_join_all;
+use std::collections::{BTreeMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+use tintype_storage::engine::{
+    Ask, Commit, EngineError, Key, Seen, Value, Verdict, deferred_wake, oversized,
+};
+use tokio::time::timeout;
+use tokio_postgres::Error;
+
+type Writes = Vec<(Key, Option<Value>)>;
+type Merged<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
+
+/// What a round has come to.
+type Decision = Result<Writes, EngineError>;
+
+pub struct Writer {
+    shared: Arc<Shared>,
+    mark: Mark,
+    session: Option<Prepared>,
+}
+
+/// Why a transaction has no outcome yet.
+enum Interrupted {
+    /// Nothing of it was sent to be committed.
+    Before(Fault),
+    /// It was sent, and the answer is missing or bad.
+    Sent(Fault, Vec<Decision>),
+}
+
+impl Writer {
+    pub fn new(shared: Arc<Shared>, mark: Mark) -> Self {
+        Self {
+            shared,
+            mark,
+            session: None,
+        }
+    }
+
+    /// Writes until the queue is closed and empty, or the engine has failed.
+    pub async fn run(mut self) {
+        while let Some(mut group) = self.shared.writes.take().await {
+            let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
+            let had_commits = !group.commits.is_empty();
+            let mut again = Vec::new();
+            let outcome = self.write(&mut group, &mut again).await;
+            let answered = match outcome {
+                Ok(decisions) => answer(group, decisions, &Ok(())),
+                Err(error) => {
+                    self.shared.fail(&error);
+                    group.rounds.append(&mut again);
+                    let refuse = |_: &HeldRound| Err(error.clone());
+                    let decisions = group.rounds.iter().map(refuse).collect();
+                    answer(group, decisions, &Err(error.clone())).and(Err(error))
+                }
+            };
+            self.shared.writes.finish(&held, had_commits, again);
+            if let Err(error) = answered {
+                return self.shared.fail(&error);
+            }
+        }
+    }
+
+    /// Returns once the group is durable. Rounds whose keys another process has locked are moved to `again`.
+    async fn write(
+        &mut self,
+        group: &mut Group,
+        again: &mut Vec<HeldRound>,
+    ) -> Result<Vec<Decision>, EngineError> {
+        let mut outage = Outage::new(self.shared.options.outage);
+        loop {
+            let fault = match self.attempt(group, again).await {
+                Ok(decisions) => return Ok(decisions),
+                Err(Interrupted::Before(fault)) => fault,
+                Err(Interrupted::Sent(fault, decisions)) => {
+                    self.session = None;
+                    match self.resolve(&mut outage, &fault).await? {
+                        Outcome::Committed => return Ok(decisions),
+                        Outcome::RolledBack => fault,
+                        Outcome::Fenced => return Err(crate::claim::taken_over()),
+                    }
+                }
+            };
+            self.session = None;
+            outage.pause(&fault).await?;
+        }
+    }
+
+    async fn resolve(
+        &mut self,
+        outage: &mut Outage,
+        fault: &Fault,
+    ) -> Result<Outcome, EngineError> {
+        tracing::debug!(
+            reason = fault.text(),
+            "looking up what became of a transaction"
+        );
+        loop {
+            match self.mark.resolve(&self.shared.connector).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(fault) => outage.pause(&fault).await?,
+            }
+        }
+    }
+
+    async fn attempt(
+        &mut self,
+        group: &mut Group,
+        again: &mut Vec<HeldRound>,
+    ) -> Result<Vec<Decision>, Interrupted> {
+        let session = match &mut self.session {
+            Some(session) => session,
+            empty => {
+                let prepared = timeout(ANSWER_WITHIN, self.shared.connector.prepared());
+                let prepared = prepared.await.map_err(before)?.map_err(before)?;
+                empty.insert(prepared)
+            }
+        };
+        let is_begun = !group.rounds.is_empty();
+        let decisions = match is_begun {
+            true => decide_all(session, group, again).await.map_err(before)?,
+            false => Vec::new(),
+        };
+        let writes = merged(&group.commits, &decisions);
+        let began = Instant::now();
+        let sent = send(session, &self.mark, &writes, is_begun);
+        let fault: Fault = match timeout(ANSWER_WITHIN, sent).await {
+            Ok(Ok(())) => {
+                if !writes.is_empty() {
+                    self.mark.number += 1;
+                    let commits = group.commits.len() + decisions.iter().flatten().count();
+                    let sizes = writes.iter().map(|(key, value)| size(key, *value));
+                    let counters = &self.shared.counters;
+                    counters.count(began.elapsed(), commits, sizes.sum());
+                }
+                return Ok(decisions);
+            }
+            Ok(Err(error)) => error.into(),
+            Err(late) => late.into(),
+        };
+        Err(Interrupted::Sent(fault, decisions))
+    }
+}
+
+/// All writes of a transaction, one for each key.
+fn merged<'a>(commits: &'a [Commit], decisions: &'a [Decision]) -> Merged<'a> {
+    let decided = decisions.iter().flatten().flatten();
+    let writes = commits.iter().flat_map(|it| &it.writes).chain(decided);
+    writes
+        .map(|(key, value)| (key.as_slice(), value.as_ref()))
+        .collect()
+}
+
+fn before(fault: impl Into<Fault>) -> Interrupted {
+    Interrupted::Before(fault.into())
+}
+
+/// Holds, reads and decides. What waits for another process goes to `again`.
+async fn decide_all(
+    session: &Prepared,
+    group: &mut Group,
+    again: &mut Vec<HeldRound>,
+) -> Result<Vec<Decision>, Fault> {
+    let mut asks: Vec<Vec<Ask>> = group.rounds.iter().map(|it| it.round.needs()).collect();
+    let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
+    let (locked, mut answers) = timeout(
+        ANSWER_WITHIN,
+        hold_and_read(session, &held, group.waits(), &asks),
+    )
+    .await??;
+    let is_elsewhere = |key: &Key| answers.values.contains_key(key) && !locked.contains(key);
+    let mut mine = group
+        .rounds
+        .iter()
+        .map(|it| !it.keys.iter().any(is_elsewhere))
+        .collect::<Vec<bool>>();
+    let mut seen: Vec<Seen> = group.rounds.iter().map(|_| Seen::default()).collect();
+    let mut decisions: Vec<Option<Decision>> = group.rounds.iter().map(|_| None).collect();
+    loop {
+        give(&mut seen, &mut asks, &mut answers);
+        for (place, round) in group.rounds.iter_mut().enumerate() {
+            if !mine[place] || decisions[place].is_some() {
+                continue;
+            }
+            match catch_unwind(AssertUnwindSafe(|| round.round.decide(&seen[place]))) {
+                Ok(Verdict::Ask(more)) => asks[place] = more,
+                Ok(Verdict::Write(writes)) => {
+                    decisions[place] = Some(oversized(&writes).map_or(Ok(writes), Err));
+                }
+                Err(_) => decisions[place] = Some(Err(EngineError::Panicked)),
+            }
+        }
+        let is_open = |place: usize| mine[place] && decisions[place].is_none();
+        if !(0..group.rounds.len()).any(is_open) {
+            break;
+        }
+        let questions = questions(&[], &asks);
+        let further = read(&session.session, &session.statements, &questions);
+        answers = timeout(ANSWER_WITHIN, further).await??;
+    }
+    let mut decided = Vec::new();
+    let mut decisions = decisions.into_iter();
+    let mut mine = mine.drain(..);
+    let mut stays = Vec::new();
+    for mut round in group.rounds.drain(..) {
+        let decision = decisions.next().flatten();
+        if mine.next() == Some(true) {
+            decided.extend(decision);
+            stays.push(round);
+        } else {
+            round.waits = true;
+            again.push(round);
+        }
+    }
+    group.rounds = stays;
+    Ok(decided)
+}
+
+/// What rounds ask for. The keys that they hold are read as well: one that is there and was not locked is another process's.
+fn questions<'a>(held: &'a [Key], asks: &'a [Vec<Ask>]) -> Questions<'a> {
+    let mut questions = Questions::default();
+    questions.keys.extend(held);
+    let mut known = HashSet::new();
+    for ask in asks.iter().flatten() {
+        match ask {
+            Ask::Get(key) => drop(questions.keys.insert(key)),
+            Ask::Scan(range, direction, limit) => {
+                if known.insert(ask) {
+                    questions.scans.push((range, *direction, *limit));
+                }
+            }
+        }
+    }
+    questions
+}
+
+/// Begins a transaction, locks rows and reads, in one round trip. Gives the keys that are locked, and the answers.
+async fn hold_and_read(
+    session: &Prepared,
+    held: &[Key],
+    waits: bool,
+    asks: &[Vec<Ask>],
+) -> Result<(HashSet<Key>, Answers), Error> {
+    let Prepared {
+        session,
+        statements,
+    } = session;
+    let begin = session.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+    let mut sorted: Vec<&[u8]> = held.iter().map(Vec::as_slice).collect();
+    sorted.sort_unstable();
+    let locks = by_relation(sorted);
+    let locks = locks.iter().map(|(relation, keys)| async move {
+        let rows = session
+            .query(statements.lock(*relation, waits), &[keys])
+            .await?;
+        let keys = rows.iter().map(|row| row.try_get::<_, Key>(0));
+        keys.collect::<Result<Vec<Key>, Error>>()
+    });
+    let questions = questions(held, asks);
+    // Sent in this order, and each statement sees what was committed before it began.
+    let ((), locked, answers) = tokio::try_join!(
+        biased;
+        begin,
+        try_join_all(locks),
+        read(session, statements, &questions)
+    )?;
+    Ok((locked.into_iter().flatten().collect(), answers))
+}
+
+/// Gives each round the answers to what it asked for.
+fn give(seen: &mut [Seen], asks: &mut [Vec<Ask>], answers: &mut Answers) {
+    let mut scans: std::collections::HashMap<Ask, Vec<(Key, Value)>> = Default::default();
+    let mut in_order = answers.scans.drain(..);
+    for (seen, asks) in seen.iter_mut().zip(asks) {
+        for ask in asks.drain(..) {
+            match ask {
+                Ask::Get(key) => {
+                    let value = answers.values.get(&key).cloned();
+                    seen.add_value(key, value);
+                }
+                Ask::Scan(..) => {
+                    let pairs = match scans.get(&ask) {
+                        Some(pairs) => pairs.clone(),
+                        None => {
+                            let pairs = in_order.next().unwrap_or_default();
+                            scans.insert(ask.clone(), pairs.clone());
+                            pairs
+                        }
+                    };
+                    seen.add_pairs(ask, pairs);
+                }
+            }
+        }
+    }
+}
+
+/// Writes and commits in one round trip. `is_begun`: the transaction is open already.
+async fn send(
+    session: &Prepared,
+    mark: &Mark,
+    writes: &Merged<'_>,
+    is_begun: bool,
+) -> Result<(), Error> {
+    let Prepared {
+        session,
+        statements,
+    } = session;
+    let commit = session.batch_execute("COMMIT");
+    if writes.is_empty() {
+        return match is_begun {
+            true => commit.await,
+            false => Ok(()),
+        };
+    }
+    let begin = async {
+        match is_begun {
+            true => Ok(()),
+            false => {
+                session
+                    .batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+                    .await
+            }
+        }
+    };
+    let (old, new) = (mark::value(mark.number), mark::value(mark.number + 1));
+    let (key, old, new) = (&mark.key, old.as_slice(), new.as_slice());
+    let move_mark = session.execute_raw(&statements.move_mark, [key.as_slice(), old, new]);
+    let demand_mark = session.execute_raw(&statements.demand_mark, [key.as_slice(), new]);
+    let kept = writes.iter().filter(|(_, value)| value.is_some());
+    let upserts = by_relation(kept.map(|(key, _)| *key));
+    let upserts = upserts.iter().map(|(relation, keys)| async move {
+        let values: Vec<Option<&Value>> = keys.iter().map(|key| writes[*key]).collect();
+        session
+            .execute(statements.upsert(*relation), &[keys, &values])
+            .await
+    });
+    let removed = writes.iter().filter(|(_, value)| value.is_none());
+    let deletes = by_relation(removed.map(|(key, _)| *key));
+    let deletes = deletes.iter().map(|(relation, keys)| async move {
+        session.execute(statements.delete(*relation), &[keys]).await
+    });
+    // Sent in this order. The first statement that fails makes all that follow fail, the commit included.
+    tokio::try_join!(
+        biased;
+        begin,
+        move_mark,
+        demand_mark,
+        try_join_all(upserts),
+        try_join_all(deletes),
+        commit
+    )?;
+    Ok(())
+}
+
+/// Answers every commit and round of a group. A callback that panics does not keep the others from their answers, but it is a fault of
+/// the program, which ends the engine.
+fn answer(
+    group: Group,
+    decisions: Vec<Decision>,
+    commits: &Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    deferred_wake::after(|| {
+        let mut result = Ok(());
+        let mut tell = |it: Box<dyn FnOnce()>| {
+            if catch_unwind(AssertUnwindSafe(it)).is_err() {
+                result = Err(EngineError::Failed(
+                    "what was to hear of a commit panicked".into(),
+                ));
+            }
+        };
+        for Commit { done, .. } in group.commits {
+            let outcome = commits.clone();
+            tell(Box::new(move || done(outcome)));
+        }
+        for (HeldRound { round, .. }, decision) in group.rounds.into_iter().zip(decisions) {
+            tell(Box::new(move || round.done(decision.map(drop))));
+        }
+        result
+    })
+}

@@ -1,0 +1,9 @@
+//! The engine on a real PostgreSQL, which the tests start where its programs are installed.
+
+mod claims;
+mod conformance;
+mod outages;
+mod refusals;
+mod snapshots;
+mod support;
+mod tls;

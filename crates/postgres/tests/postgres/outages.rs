@@ -1,0 +1,250 @@
+//! Connections that break, servers that crash: each decision is made once, and its outcome is known.
+
+use crate::support::{get, options, put};
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use tintype_postgres::testing::Server;
+use tintype_postgres::{PostgresEngine, PostgresOptions};
+use tintype_storage::engine::{
+    Ask, Engine, EngineError, Key, Round, Seen, Verdict, commit_and_wait,
+};
+
+type Outcome = Result<(), EngineError>;
+
+/// Adds one to a number.
+struct Increment {
+    key: Key,
+    done: std::sync::mpsc::Sender<Outcome>,
+}
+
+impl Round for Increment {
+    fn holds(&self) -> Vec<Key> {
+        vec![self.key.clone()]
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        vec![Ask::Get(self.key.clone())]
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        let value = seen.value(&self.key).expect("it was asked for");
+        let text = value.map_or("0", |it| std::str::from_utf8(it).expect("text"));
+        let next = text.parse::<u32>().expect("a number") + 1;
+        let text = next.to_string().into_bytes();
+        Verdict::Write(vec![(self.key.clone(), Some(text))])
+    }
+
+    fn done(self: Box<Self>, outcome: Outcome) {
+        self.done.send(outcome).expect("the test listens");
+    }
+}
+
+fn increment(engine: &Arc<PostgresEngine>, key: &str) -> Receiver<Outcome> {
+    let (done, outcome) = channel();
+    let key = key.as_bytes().to_vec();
+    Arc::clone(engine).round(Box::new(Increment { key, done }));
+    outcome
+}
+
+fn open(options: PostgresOptions) -> Arc<PostgresEngine> {
+    Arc::new(PostgresEngine::open(options).expect("an engine"))
+}
+
+#[test]
+fn crashes_of_the_server_lose_and_double_nothing() {
+    const KEYS: [&str; 4] = ["a1", "a2", "a3", "a4"];
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let engine = open(options(&database.url()));
+    let is_over = AtomicBool::new(false);
+    let made = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for key in KEYS {
+            let (engine, is_over, made) = (&engine, &is_over, &made);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::SeqCst) {
+                    let outcomes: Vec<_> = (0..5).map(|_| increment(engine, key)).collect();
+                    for outcome in outcomes {
+                        outcome.recv().expect("an outcome").expect("a commit");
+                        made.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+            });
+        }
+        for _ in 0..4 {
+            let before = made.load(Ordering::SeqCst);
+            while made.load(Ordering::SeqCst) < before + 100 {
+                std::thread::yield_now();
+            }
+            server.crash();
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    let numbers = KEYS.map(|key| {
+        get(&*engine, key)
+            .expect("a value")
+            .parse::<u32>()
+            .expect("a number")
+    });
+    assert_eq!(numbers.iter().sum::<u32>(), made.load(Ordering::SeqCst));
+}
+
+/// What a proxy does with the next commit.
+const PASS: u8 = 0;
+const CUT_BEFORE: u8 = 1;
+const CUT_AFTER: u8 = 2;
+
+/// A proxy in front of the server; gives its port.
+fn proxy(server: u16, mode: &Arc<AtomicU8>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let mode = Arc::clone(mode);
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (Ok(client), Ok(server)) = (client, TcpStream::connect(("127.0.0.1", server)))
+            else {
+                continue;
+            };
+            let is_deaf = Arc::new(AtomicBool::new(false));
+            let back = (
+                server.try_clone().expect("a socket"),
+                client.try_clone().expect("a socket"),
+            );
+            let (mode, deaf) = (Arc::clone(&mode), Arc::clone(&is_deaf));
+            std::thread::spawn(move || forward(client, server, &mode, &is_deaf));
+            std::thread::spawn(move || answer(back.0, back.1, &deaf));
+        }
+    });
+    port
+}
+
+/// Passes what the engine sends.
+fn forward(mut client: TcpStream, mut server: TcpStream, mode: &AtomicU8, is_deaf: &AtomicBool) {
+    let mut buffer = [0; 65_536];
+    while let Ok(count) = client.read(&mut buffer) {
+        let bytes = &buffer[..count];
+        let is_commit = bytes.windows(7).any(|it| it == b"COMMIT\0");
+        let action = match is_commit {
+            true => mode.swap(PASS, Ordering::SeqCst),
+            false => PASS,
+        };
+        if count == 0 || action == CUT_BEFORE {
+            break;
+        }
+        is_deaf.store(action == CUT_AFTER, Ordering::SeqCst);
+        if server.write_all(bytes).is_err() {
+            break;
+        }
+    }
+    // Each may be closed already.
+    drop(client.shutdown(Shutdown::Both));
+    drop(server.shutdown(Shutdown::Both));
+}
+
+/// Passes what the server answers; cuts both off where the answer is not to arrive.
+fn answer(mut server: TcpStream, mut client: TcpStream, is_deaf: &AtomicBool) {
+    let mut buffer = [0; 65_536];
+    while let Ok(count) = server.read(&mut buffer) {
+        let is_cut = count == 0 || is_deaf.load(Ordering::SeqCst);
+        if is_cut || client.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    drop(client.shutdown(Shutdown::Both));
+    drop(server.shutdown(Shutdown::Both));
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_is_neither_lost_nor_doubled() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let mode = Arc::new(AtomicU8::new(PASS));
+    let port = proxy(server.port(), &mode);
+    let url = database
+        .url()
+        .replace(&format!(":{}/", server.port()), &format!(":{port}/"));
+    let engine = open(options(&format!("{url}?sslmode=disable")));
+    let mut expected = 0;
+    for action in [CUT_BEFORE, CUT_AFTER, PASS].repeat(8) {
+        mode.store(action, Ordering::SeqCst);
+        increment(&engine, "a1")
+            .recv()
+            .expect("an outcome")
+            .expect("a commit");
+        expected += 1;
+        assert_eq!(
+            get(&*engine, "a1"),
+            Some(expected.to_string()),
+            "action {action}"
+        );
+        assert_eq!(mode.load(Ordering::SeqCst), PASS, "the cut was made");
+    }
+}
+
+#[test]
+fn a_row_that_another_session_holds_is_waited_for() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let engine = open(options(&database.url()));
+    commit_and_wait(&*engine, vec![put("a1", "1"), put("a2", "1")]).expect("a commit");
+    let name = database.name.clone();
+    std::thread::scope(|scope| {
+        let server = &server;
+        let holder = scope.spawn(move || {
+            let hold = "BEGIN; UPDATE tintype.account SET value = '10' WHERE key = 'a1'; SELECT pg_sleep(1); COMMIT";
+            server.execute(&name, hold);
+        });
+        let is_held = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        while server.query("postgres", is_held).is_empty() {}
+        let (held, free) = (increment(&engine, "a1"), increment(&engine, "a2"));
+        free.recv()
+            .expect("an outcome")
+            .expect("not kept by the other round");
+        held.recv().expect("an outcome").expect("a commit");
+        holder.join().expect("no panic");
+    });
+    assert_eq!(get(&*engine, "a1").as_deref(), Some("11"));
+}
+
+#[test]
+fn an_outage_is_waited_out_and_a_long_one_ends_the_engine() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let database = server.database();
+    let (failed, failures) = channel();
+    let engine = open(PostgresOptions {
+        outage: Duration::from_secs(3),
+        on_failure: Arc::new(move |error| failed.send(error.to_string()).expect("heard")),
+        ..options(&database.url())
+    });
+    server.stop();
+    let outcome = increment(&engine, "a1");
+    server.start_again();
+    outcome
+        .recv()
+        .expect("an outcome")
+        .expect("it was waited for");
+    server.stop();
+    let refused = increment(&engine, "a1").recv().expect("an outcome");
+    assert!(
+        matches!(refused, Err(EngineError::Failed(_))),
+        "{refused:?}"
+    );
+    let failure = failures.recv().expect("a failure");
+    assert!(failure.contains("outage_seconds"), "{failure}");
+    let read = engine.get(b"a1").wait();
+    assert!(read.is_err(), "reads do not hang");
+    drop(engine);
+    server.start_again();
+}

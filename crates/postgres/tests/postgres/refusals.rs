@@ -1,0 +1,146 @@
+//! What is wrong with a database is said at the start, with what to do, and without a password.
+
+use crate::support::{error, get, open, options, put, refusal};
+use std::sync::Arc;
+use tintype_postgres::testing::{Server, server};
+use tintype_postgres::{PostgresEngine, ddl};
+use tintype_storage::engine::{Engine as _, commit_and_wait};
+
+fn assert_says(refusal: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(refusal.contains(part), "no {part:?} in {refusal:?}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_listen() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    drop(listener);
+    let refused = refusal(&format!("postgres://me:secret@127.0.0.1:{port}/x"));
+    assert_says(
+        &refused,
+        &[
+            "postgres://me:***@127.0.0.1",
+            "Connection refused",
+            "is it running",
+        ],
+    );
+    assert!(!refused.contains("secret"), "{refused}");
+}
+
+#[test]
+fn a_database_that_is_missing() {
+    let Some(server) = server() else { return };
+    let refused = refusal(&server.url("postgres", "missing"));
+    assert_says(
+        &refused,
+        &["database \"missing\" does not exist", "createdb missing"],
+    );
+}
+
+#[test]
+fn a_password_that_is_wrong_or_missing() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let role = "DO $$ BEGIN CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'right'; EXCEPTION WHEN duplicate_object THEN NULL; END $$";
+    server.execute("postgres", role);
+    let url = server.url("guarded", &database.name);
+    assert_says(&refusal(&url), &["it asks for a password", "PGPASSWORD"]);
+    let wrong = url.replace("guarded@", "guarded:wr0ng@");
+    let refused = refusal(&wrong);
+    assert_says(&refused, &["password authentication failed", "PGPASSWORD"]);
+    assert!(!refused.contains("wr0ng"), "{refused}");
+    let right = url.replace("guarded@", "guarded:right@");
+    drop(PostgresEngine::open(options(&right)).expect("an engine"));
+}
+
+#[test]
+fn a_role_without_rights_and_one_whose_tables_were_made_for_it() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let name = &database.name;
+    server.execute(name, &format!("CREATE ROLE weak_{name} LOGIN"));
+    let url = server.url(&format!("weak_{name}"), name);
+    assert_says(&refusal(&url), &["permission denied", "tintype schema"]);
+    server.execute(name, &ddl());
+    let rights = format!(
+        "GRANT USAGE ON SCHEMA tintype TO weak_{name}; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA tintype TO weak_{name}"
+    );
+    server.execute(name, &rights);
+    assert_says(&refusal(&url), &["has no right to DELETE on tintype."]);
+    let delete = format!("GRANT DELETE ON ALL TABLES IN SCHEMA tintype TO weak_{name}");
+    server.execute(name, &delete);
+    let engine = PostgresEngine::open(options(&url)).expect("an engine");
+    commit_and_wait(&engine, vec![put("a", "1")]).expect("a commit");
+    drop(engine);
+    server.execute(
+        name,
+        &format!("DROP OWNED BY weak_{name}; DROP ROLE weak_{name}"),
+    );
+}
+
+#[test]
+fn tables_of_another_format_and_tables_of_somebody_else() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    server.execute(&database.name, &ddl());
+    let format =
+        "UPDATE tintype.account SET value = '2' WHERE key = '\\x00'::bytea || 'format'::bytea";
+    server.execute(&database.name, format);
+    assert_says(&refusal(&database.url()), &["format `2`", "reads `1`"]);
+    let none = "DELETE FROM tintype.account WHERE key = '\\x00'::bytea || 'format'::bytea";
+    server.execute(&database.name, none);
+    assert_says(&refusal(&database.url()), &["do not say their format"]);
+}
+
+#[test]
+fn a_standby_is_not_written_to() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    server.make_standby();
+    let refused = refusal(&server.url("postgres", "postgres"));
+    assert_says(&refused, &["it is a standby", "[storage] url"]);
+}
+
+#[test]
+fn a_look_makes_no_tables() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let refused = error(PostgresEngine::look(options(&database.url()))).to_string();
+    assert_says(&refused, &["it has no tables in the schema `tintype`"]);
+}
+
+#[test]
+fn the_encoding_of_a_database_does_not_matter() {
+    let Some(server) = server() else { return };
+    let mut database = server.database();
+    server.execute("postgres", &format!("DROP DATABASE {}", database.name));
+    database.name.push_str("_ascii");
+    let make = format!(
+        "CREATE DATABASE {} ENCODING SQL_ASCII LOCALE 'C' TEMPLATE template0",
+        database.name
+    );
+    server.execute("postgres", &make);
+    let engine = open(&database);
+    let bytes: Vec<u8> = (0..=255).collect();
+    let key = [b"a", bytes.as_slice()].concat();
+    commit_and_wait(&*engine, vec![(key.clone(), Some(bytes.clone()))]).expect("a commit");
+    assert_eq!(engine.get(&key).wait().expect("a read"), Some(bytes));
+}
+
+#[test]
+fn a_socket_is_as_good_as_a_port() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let url = format!(
+        "postgres:///{}?user=postgres&host={}&port={}",
+        database.name,
+        server.socket().display(),
+        server.port()
+    );
+    let engine = Arc::new(PostgresEngine::open(options(&url)).expect("an engine"));
+    commit_and_wait(&*engine, vec![put("a", "1")]).expect("a commit");
+    assert_eq!(get(&*engine, "a").as_deref(), Some("1"));
+}

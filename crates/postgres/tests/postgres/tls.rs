@@ -1,0 +1,56 @@
+//! Connections are encrypted, and servers verified, as `sslmode` says.
+
+use crate::support::{get, options, put, refusal};
+use tintype_postgres::PostgresEngine;
+use tintype_postgres::testing::{Database, server};
+use tintype_storage::engine::commit_and_wait;
+
+/// How many connections of an engine are encrypted, and how many are not.
+fn connections(database: &Database<'_>, url: &str) -> (usize, usize) {
+    let engine = PostgresEngine::open(options(url)).expect("an engine");
+    commit_and_wait(&engine, vec![put("a", "1")]).expect("a commit");
+    assert_eq!(get(&engine, "a").as_deref(), Some("1"));
+    let count = format!(
+        "SELECT s.ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) \
+         WHERE a.datname = '{}' AND a.application_name = 'tintype'",
+        database.name
+    );
+    let found = database.server.query("postgres", &count);
+    drop(engine);
+    let encrypted = found.iter().filter(|it| *it == "t").count();
+    (encrypted, found.len() - encrypted)
+}
+
+#[test]
+fn each_mode_encrypts_as_it_says() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let url = database.url();
+    for (mode, is_encrypted) in [("disable", false), ("prefer", true), ("require", true)] {
+        let (encrypted, plain) = connections(&database, &format!("{url}?sslmode={mode}"));
+        assert_eq!(
+            (encrypted > 0, plain > 0),
+            (is_encrypted, !is_encrypted),
+            "{mode}"
+        );
+    }
+}
+
+#[test]
+fn verify_full_wants_a_trusted_certificate_that_names_the_host() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let by_name = database.url().replace("127.0.0.1", "localhost");
+    let roots = format!("sslrootcert={}", server.certificate().display());
+    let trusted = format!("{by_name}?sslmode=verify-full&{roots}");
+    let (encrypted, plain) = connections(&database, &trusted);
+    assert!(encrypted > 0 && plain == 0);
+    let unknown = refusal(&format!("{by_name}?sslmode=verify-full"));
+    assert!(unknown.contains("certificate"), "{unknown}");
+    let misnamed = refusal(&format!("{}?sslmode=verify-full&{roots}", database.url()));
+    assert!(misnamed.contains("certificate"), "{misnamed}");
+    let no_file = refusal(&format!(
+        "{by_name}?sslmode=verify-full&sslrootcert=/missing.pem"
+    ));
+    assert!(no_file.contains("sslrootcert `/missing.pem`"), "{no_file}");
+}
