@@ -61,12 +61,9 @@ impl<'a> DataDirInit<'a> {
     /// Opens the store.
     ///
     /// # Errors
-    /// The engine cannot open it.
+    /// The engine cannot open it, or a database holds records already.
     pub fn open_store(&self) -> anyhow::Result<Arc<dyn Engine>> {
-        Ok(engine::open_unfinished_engine(
-            self.config,
-            FailStop::new(),
-        )?)
+        engine::open_unfinished_engine(self.config, FailStop::new())
     }
 
     /// Removes the mark: from now on the directory may be used.

@@ -214,6 +214,7 @@ fn embedded_config(arguments: &Arguments, scratch: Option<&Path>) -> anyhow::Res
     if let Some(directory) = scratch {
         config.storage.data_dir = directory.to_owned();
         config.storage.objects = None;
+        config.storage.url = None;
         // The money of a temporary account is not real: it must cover any configured price.
         config.first_run.balance = Decimal::from(1_000_000);
     }

@@ -31,6 +31,7 @@ mod probe;
 mod progress;
 mod record_source;
 mod restore;
+mod schema;
 mod serve;
 mod settings;
 mod signature_report;
@@ -97,7 +98,7 @@ enum Command {
     Delivery(delivery::Command),
     /// Verify the signatures of a saved delivery.
     WebhookVerify(webhook_verify::Arguments),
-    /// Check the ledger, jobs and images of a stopped data directory or of a backup.
+    /// Check the ledger, jobs and images of a stopped data directory, a database or a backup.
     Verify(verify::Arguments),
     /// Back up a service, running or stopped, to a directory or a bucket.
     Backup(backup::Arguments),
@@ -107,6 +108,8 @@ enum Command {
     Export(export::Arguments),
     /// Import an export into an empty data directory.
     Import(import::Arguments),
+    /// Print the statements that make the tables of a PostgreSQL database.
+    Schema,
     /// Check the configuration and print the effective values, secrets masked.
     CheckConfig(check_config::Arguments),
     /// Print a built-in ComfyUI workflow as a starting point for your own.
@@ -140,6 +143,7 @@ pub fn main() -> ExitCode {
         Command::Restore(arguments) => restore::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Import(arguments) => import::run(arguments),
+        Command::Schema => schema::run(),
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Workflow(arguments) => workflow::run(arguments),
         Command::Completions(arguments) => completions::run::<Cli>(arguments),

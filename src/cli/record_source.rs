@@ -22,11 +22,11 @@ pub struct Records {
     pub summary: Summary,
     /// The records include everything that was answered before this moment.
     pub taken_at: Timestamp,
-    /// Whether a running service sent the records.
+    /// Whether a service ran, or may have run, meanwhile.
     pub running: bool,
 }
 
-/// Reads the records of a data directory, from the service that runs on it if there is one. The export is spooled to an unnamed
+/// Reads the records of a data directory, from the service that runs on it if there is one, or of the configured database. The export is spooled to an unnamed
 /// file in `temp_dir`.
 ///
 /// # Errors
@@ -46,7 +46,9 @@ pub async fn from_data_dir(
     }
     match engine::open_engine_at_once(config, FailStop::new()) {
         Ok(engine) => {
-            let records = of_engine(&engine, temp_dir, say);
+            // A database may have a service on it.
+            let is_shared = config.storage.url.is_some();
+            let records = of_engine(&engine, is_shared, temp_dir, say);
             engine.close();
             records
         }
@@ -67,13 +69,14 @@ pub async fn from_data_dir(
 
 fn of_engine(
     engine: &Arc<dyn Engine>,
+    may_run: bool,
     temp_dir: &Path,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Records> {
     let mut spool = Spool::new(temp_dir, say)?;
     let taken_at = Timestamp::now();
     write(Arc::clone(engine).snapshot()?, |block| spool.add(&block))?;
-    spool.whole(taken_at, false)
+    spool.whole(taken_at, may_run)
 }
 
 /// Reads the records of a running service.

@@ -142,7 +142,7 @@ impl Config {
         let backends = backends::read(root.section("backends"));
         let config = Self {
             server: Server::read(root.section("server")),
-            storage: Storage::read(root.section("storage")),
+            storage: storage::read(root.section("storage")),
             admin: Admin::read(root.section("admin")),
             operator: Operator::read(root.section("operator")),
             audit: Audit::read(root.section("audit")),

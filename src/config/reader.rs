@@ -112,8 +112,12 @@ impl<'t> Section<'t> {
         } else {
             join(&self.path, key)
         };
-        let place = self.tree.get(key).map_or(&self.place, |node| &node.place);
-        self.context.faults.push(place, &path, message);
+        self.context.faults.push(self.place_of(key), &path, message);
+    }
+
+    /// Where a key of this section was written; where the section was, if the key is not there.
+    pub fn place_of(&self, key: &str) -> &Place {
+        self.tree.get(key).map_or(&self.place, |node| &node.place)
     }
 
     /// Notes every key that nobody asked for.

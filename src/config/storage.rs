@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tintype_postgres::DatabaseUrl;
 use url::Url;
 
 use super::addresses::bucket_url;
+use super::reader::Section;
 use super::render;
 use super::section::section;
 use super::values::{integer, or_empty, private, text};
@@ -15,6 +17,13 @@ section! {
     pub struct Storage {
         /// The directory that holds everything that must survive a restart.
         pub data_dir: PathBuf = text(directory),
+        /// The database of the records; `None`: sled in the data directory.
+        #[serde(serialize_with = "render::or_blank")]
+        pub url: Option<DatabaseUrl> = private(or_empty(database_url)),
+        /// Connections to the database.
+        pub connections: usize = integer(3..=100),
+        /// How long the database may be away before the process ends.
+        pub outage_seconds: u64 = integer(1..=3600),
         /// The bucket of the pictures; `None`: [`Storage::local_objects`].
         #[serde(serialize_with = "render::or_blank")]
         pub objects: Option<Url> = private(or_empty(bucket_url)),
@@ -35,6 +44,22 @@ impl Storage {
     pub fn commit_timeout(&self) -> Duration {
         Duration::from_secs(self.commit_timeout_seconds)
     }
+}
+
+/// Reads the section, and demands a bucket beside a database.
+pub(super) fn read(section: Section<'_>) -> Storage {
+    let (context, place) = (section.context, section.place_of("url").clone());
+    let storage = Storage::read(section);
+    if storage.url.is_some() && storage.objects.is_none() {
+        let message = "a bucket such as s3://bucket/prefix is required beside `[storage] url`";
+        let faults = context.faults;
+        faults.push(&place, "storage.objects", message.to_owned());
+    }
+    storage
+}
+
+fn database_url(text: &str) -> Result<DatabaseUrl, String> {
+    DatabaseUrl::parse(text).map_err(|expected| expected.to_string())
 }
 
 fn directory(text: &str) -> Result<PathBuf, String> {

@@ -1,13 +1,15 @@
-//! The engine of a data directory: the one place that picks one.
+//! The engine of the records, a data directory's or a database: the one place that picks one.
 
 use crate::backup;
 use crate::config::Config;
+use anyhow::ensure;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::fail_stop::FailStop;
+use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
-use tintype_storage::engine::{Engine, EngineError};
+use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange};
 
 /// Where sled's files lie below the data directory.
 const STORE: &str = "store";
@@ -17,27 +19,40 @@ pub fn store_dir(config: &Config) -> PathBuf {
     config.storage.data_dir.join(STORE)
 }
 
-/// Opens the engine of a data directory. `fail_stop` hears of its failure.
+/// Opens the engine of the records. `fail_stop` hears of its failure.
 pub fn open_engine(config: &Config, fail_stop: FailStop) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished(config)?;
     open(config, fail_stop, None)
 }
 
-/// Opens the engine of a data directory, or fails at once when another process has it.
+/// Opens the engine of a data directory to read it, or fails at once when another process has it. What is in a database can be
+/// read while another process has it.
 pub fn open_engine_at_once(
     config: &Config,
     fail_stop: FailStop,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished(config)?;
-    open(config, fail_stop, Some(Duration::ZERO))
+    match &config.storage.url {
+        Some(url) => look_at_database(config, url),
+        None => open(config, fail_stop, Some(Duration::ZERO)),
+    }
 }
 
-/// Opens the engine of a data directory that is being filled.
+/// Opens the engine of records that are to be filled in.
+///
+/// # Errors
+/// The engine cannot be opened, or it holds records already.
 pub fn open_unfinished_engine(
     config: &Config,
     fail_stop: FailStop,
-) -> Result<Arc<dyn Engine>, EngineError> {
-    open(config, fail_stop, None)
+) -> anyhow::Result<Arc<dyn Engine>> {
+    let engine = open(config, fail_stop, None)?;
+    let first = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
+    ensure!(
+        first.wait()?.is_empty(),
+        "the database holds records already; name an empty one in `[storage] url`"
+    );
+    Ok(engine)
 }
 
 /// Opens an engine in a directory that is thrown away afterwards. Who uses it hears of its failures.
@@ -58,9 +73,13 @@ fn refuse_unfinished(config: &Config) -> Result<(), EngineError> {
     })
 }
 
-/// Opens a copy of the store of a data directory that no service runs on, and changes nothing in that.
+/// Opens a copy of the store of a data directory that no service runs on, or a database as it is at this moment, and changes nothing
+/// in that.
 pub fn look_at_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished(config)?;
+    if let Some(url) = &config.storage.url {
+        return look_at_database(config, url);
+    }
     Ok(Arc::new(SledEngine::look(
         &store_dir(config),
         engine_options(config, FailStop::new()),
@@ -72,6 +91,10 @@ fn open(
     fail_stop: FailStop,
     lock_timeout: Option<Duration>,
 ) -> Result<Arc<dyn Engine>, EngineError> {
+    if let Some(url) = &config.storage.url {
+        let options = database_options(config, url, fail_stop);
+        return Ok(Arc::new(PostgresEngine::open(options)?));
+    }
     let mut options = engine_options(config, fail_stop);
     options.lock_timeout = lock_timeout.unwrap_or(options.lock_timeout);
     Ok(Arc::new(SledEngine::open(&store_dir(config), options)?))
@@ -86,7 +109,30 @@ fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {
     options
 }
 
-/// Does the data directory hold records?
+fn look_at_database(config: &Config, url: &DatabaseUrl) -> Result<Arc<dyn Engine>, EngineError> {
+    let options = database_options(config, url, FailStop::new());
+    Ok(Arc::new(PostgresEngine::look(options)?))
+}
+
+fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> PostgresOptions {
+    let url = match std::env::var("PGPASSWORD") {
+        Ok(password) => url.clone().or_password(&password),
+        Err(_) => url.clone(),
+    };
+    PostgresOptions {
+        url,
+        connections: config.storage.connections,
+        outage: Duration::from_secs(config.storage.outage_seconds),
+        on_failure: Arc::new(move |error: &EngineError| fail_stop.trip(error.to_string())),
+    }
+}
+
+/// The statements that make the tables of a database.
+pub fn database_schema() -> String {
+    tintype_postgres::ddl()
+}
+
+/// Does the data directory hold records? A database says so itself when it is opened.
 pub fn has_store(config: &Config) -> bool {
-    store_dir(config).is_dir()
+    config.storage.url.is_some() || store_dir(config).is_dir()
 }

@@ -3,6 +3,7 @@
 
 mod backup;
 mod backup_cut_off;
+mod bucket;
 mod client;
 mod config;
 mod export;
@@ -17,6 +18,7 @@ mod kill_load;
 mod locked;
 mod peer;
 mod place;
+mod postgres;
 mod signals;
 mod soak;
 mod start_errors;

@@ -58,6 +58,11 @@ impl Place {
         self.settings.push((key, value.to_owned()));
     }
 
+    /// Sets a variable of the environment that is none of the product's.
+    pub fn set_variable(&mut self, name: &str, value: &str) {
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
     /// A path below the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)

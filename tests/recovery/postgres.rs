@@ -1,0 +1,199 @@
+//! The real binary with its records in PostgreSQL: kills of the service and crashes of the database under load, moving in and out,
+//! and what is refused.
+
+use crate::bucket::{ACCESS_KEY, Bucket, SECRET_KEY};
+use crate::client::Client;
+use crate::kill_load::{
+    BALANCE, Chance, Memory, acknowledged, all_done, all_told, configure, create_until_cut,
+    load_and_kill, number, register, settle_doubts,
+};
+use crate::peer::Peer;
+use crate::place::{Place, Service, until};
+use std::sync::Mutex;
+use tintype_postgres::testing::{Server, server};
+
+/// A short run; more are asked for by hand.
+const KILLS: u64 = 6;
+
+/// A place whose records are in a database, and whose pictures are in a bucket.
+fn place(url: &str, bucket: &Bucket) -> Place {
+    let mut place = Place::with(&[
+        ("STORAGE__URL", url),
+        ("STORAGE__OBJECTS", "s3://pictures/here"),
+    ]);
+    for (name, value) in [
+        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+        ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
+        ("AWS_ENDPOINT_URL", &bucket.endpoint),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_REGION", "us-east-1"),
+    ] {
+        place.set_variable(name, value);
+    }
+    place
+}
+
+/// One life: callers call, the database crashes under them, they go on, and the service is killed.
+fn crash_and_kill(
+    server: &Server,
+    service: &mut Service,
+    client: &Client,
+    peer: &Peer,
+    memory: &Mutex<Memory>,
+) {
+    let more = |count: usize| {
+        let before = acknowledged(memory);
+        until("more calls are answered", || {
+            (acknowledged(memory) >= before + count).then_some(())
+        });
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| create_until_cut(client, peer, memory));
+        }
+        more(20);
+        server.crash();
+        more(20);
+        service.kill();
+    });
+}
+
+#[test]
+fn kills_and_database_crashes_under_load_lose_no_job_no_cent_and_no_webhook() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let kills = number("TINTYPE_KILLS").unwrap_or(KILLS);
+    let (database, bucket) = (server.database(), Bucket::start());
+    let (peer, memory) = (Peer::start(), Mutex::new(Memory::default()));
+    let place = place(&database.url(), &bucket);
+    configure(&place, &peer);
+    let (mut chance, mut key) = (Chance(1), None);
+    for round in 0..kills {
+        let mut service = place.serve();
+        if key.is_none() {
+            key = service.printed_key();
+            register(&place, &service, &peer);
+        }
+        let client = service.client(key.as_deref().expect("a key"));
+        match round % 2 {
+            0 => crash_and_kill(&server, &mut service, &client, &peer, &memory),
+            _ => load_and_kill(&mut service, &client, &peer, &memory, &mut chance),
+        }
+        let verified = place.run(&["verify"]);
+        assert_eq!(verified.code, Some(0), "after kill {round}: {verified:?}");
+    }
+    let service = place.serve();
+    let client = service.client(key.as_deref().expect("a key"));
+    settle_doubts(&client, &peer, &memory);
+    let jobs = memory.into_inner().expect("memory").acknowledged;
+    all_done(&client, &jobs);
+    all_told(&peer, &jobs);
+    let (balance, reserved) = client.money();
+    let charged = BALANCE * 1_000 - 39 * jobs.len() as u64;
+    let balance: f64 = balance.parse().expect("a number");
+    assert_eq!(
+        ((balance * 1_000.0).round() as u64, reserved.as_str()),
+        (charged, "0.00")
+    );
+    service.stop();
+    let verified = place.run(&["verify"]);
+    let counted = format!("0 live jobs, {} ended jobs", jobs.len());
+    assert!(
+        verified.code == Some(0) && verified.out.contains(&counted),
+        "{counted}: {verified:?}"
+    );
+    println!(
+        "{kills} kills: {} jobs acknowledged, all done and paid once",
+        jobs.len()
+    );
+}
+
+#[test]
+fn records_move_into_a_database_and_out_again_while_a_service_runs_on_it() {
+    let Some(server) = server() else { return };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let before = Place::new();
+    let service = before.serve();
+    let key = service.printed_key().expect("a key");
+    service.stop();
+    let exported = before.run(&["export"]);
+    assert_eq!(exported.code, Some(0), "{exported:?}");
+    let place = place(&database.url(), &bucket);
+    let file = place.path("export.ndjson");
+    std::fs::write(&file, &exported.out).expect("a file");
+    let file = file.to_str().expect("a path");
+    let imported = place.run(&["import", file]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    let service = place.serve();
+    let (balance, _) = service.client(&key).money();
+    assert_eq!(balance, "100.00", "the key and the account have moved");
+    let again = place.run(&["export"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let records = |text: &str| {
+        let is_record = |line: &&str| line.contains("\"account\"");
+        let mut lines: Vec<String> = text.lines().filter(is_record).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(records(&again.out), records(&exported.out));
+    assert_eq!(place.run(&["verify"]).code, Some(0));
+    service.stop();
+}
+
+#[test]
+fn a_second_service_on_a_database_is_refused_by_name() {
+    let Some(server) = server() else { return };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let (first, second) = (
+        place(&database.url(), &bucket),
+        place(&database.url(), &bucket),
+    );
+    let service = first.serve();
+    let refused = second.run(&["serve", "--listen", "127.0.0.1:0"]);
+    let by = format!("in use by process {}", service.pid());
+    refused.assert_fault(&[&by, "not supported yet"]);
+    service.stop();
+    second.serve().stop();
+}
+
+#[test]
+fn a_url_is_masked_wherever_it_is_shown_and_demands_a_bucket() {
+    let url = "postgres://me:tell-nobody@127.0.0.1:1/records";
+    let place = Place::with(&[("STORAGE__URL", url)]);
+    place
+        .run(&["serve"])
+        .assert_fault(&["TINTYPE__STORAGE__URL", "storage.objects", "a bucket"]);
+    let mut place = place;
+    place.set("STORAGE__OBJECTS", "s3://pictures/here");
+    place.set_variable("AWS_REGION", "us-east-1");
+    let shown = place.run_without_data(&["check-config"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(
+        shown.out.contains("postgres://me:***@127.0.0.1:1/records"),
+        "{shown:?}"
+    );
+    let refused = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    refused.assert_fault(&[
+        "postgres://me:***@127.0.0.1:1/records",
+        "Connection refused",
+    ]);
+    for said in [&shown.out, &shown.err, &refused.out, &refused.err] {
+        assert!(!said.contains("tell-nobody"), "{said}");
+    }
+}
+
+#[test]
+fn the_schema_is_printed_for_an_administrator() {
+    let printed = Place::new().run_without_data(&["schema"]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    assert!(
+        printed
+            .out
+            .starts_with("CREATE SCHEMA IF NOT EXISTS tintype;"),
+        "{printed:?}"
+    );
+    let Some(server) = server() else { return };
+    let database = server.database();
+    server.execute(&database.name, &printed.out);
+}
