@@ -23,7 +23,6 @@ use tintype_storage::domain::job::{Job, PromptRef, PromptText};
 use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Page;
 
 /// An account with what it has used of its limits.
@@ -36,15 +35,20 @@ pub fn account(state: &AppState, account: account::Account) -> Result<Account, E
 }
 
 /// A key with what it has spent and when it was used; `text` is that of a new key.
-pub fn api_key(
+pub async fn api_key(
     state: &AppState,
     key: api_key::ApiKey,
     text: Option<String>,
 ) -> Result<ApiKey, Error> {
-    let spending = state.store.key_spending(key.id).wait()?;
-    let written = state.store.key_last_use(key.id).wait()?;
+    let store = &state.store;
+    // Asked at the same time, so that they share a round trip.
+    let (spending, written, panel_key) = tokio::try_join!(
+        store.key_spending(key.id),
+        store.key_last_use(key.id),
+        store.panel_key(key.account)
+    )?;
     let last_use = state.key_ring.last_use(key.id).max(written);
-    let system = state.store.panel_key(key.account).wait()? == Some(key.id);
+    let system = panel_key == Some(key.id);
     Ok(ApiKey::new(
         key,
         system,

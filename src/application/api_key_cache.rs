@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, KeyRefusal, RateLimit};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
 /// Keys that are remembered; when there are more, all are looked up anew.
@@ -72,7 +71,7 @@ impl Found {
 
 impl KeyRing {
     /// The key that this text opens; `None` when it is malformed, not known, or was replaced and has ended.
-    pub fn find(
+    pub async fn find(
         &self,
         store: &Store,
         text: &str,
@@ -89,10 +88,10 @@ impl KeyRing {
         if !api_key::is_well_formed(text) {
             return Ok(None);
         }
-        let Some((key, until)) = store.key_opened_by(&hash, now).wait()? else {
+        let Some((key, until)) = store.key_opened_by(&hash, now).await? else {
             return Ok(None);
         };
-        let account = store.account(key.account).wait()?;
+        let account = store.account(key.account).await?;
         let mut state = self.state.write();
         let found = Found {
             // That an account is gone is told where it is asked for.

@@ -54,7 +54,7 @@ pub async fn issue(
     shape: impl FnOnce(ApiKey) -> ApiKey,
     also: impl FnOnce(&ApiKey) -> Writes,
 ) -> Result<(String, ApiKey), Error> {
-    let context = caller.change(state, account)?;
+    let context = caller.change(state, account).await?;
     if state
         .store
         .keys_of(account, MAX_KEYS, None)
@@ -92,7 +92,7 @@ pub async fn change(
 ) -> Result<ApiKey, Error> {
     let turn = state.operator.take().await;
     let (hash, before) = find(state, caller, id).await?;
-    let context = caller.change(state, before.account)?;
+    let context = caller.change(state, before.account).await?;
     let key = change.apply(before.clone());
     if key == before {
         return Ok(key);
@@ -116,7 +116,7 @@ pub async fn rotate(
 ) -> Result<(String, ApiKey), Error> {
     let turn = state.operator.take().await;
     let (old, before) = find(state, caller, id).await?;
-    let context = caller.change(state, before.account)?;
+    let context = caller.change(state, before.account).await?;
     let now = state.now();
     let until = (!overlap.is_zero()).then(|| now.plus(overlap));
     let text = api_key::text(&rand::random());
@@ -148,7 +148,7 @@ pub async fn rotate(
 pub async fn delete(state: &AppState, caller: &Caller, id: KeyId) -> Result<(), Error> {
     let turn = state.operator.take().await;
     let (hash, key) = find(state, caller, id).await?;
-    let context = caller.change(state, key.account)?;
+    let context = caller.change(state, key.account).await?;
     if state.store.panel_key(key.account).await? == Some(id) {
         return Err(Error::conflict(format!(
             "the key `{}` belongs to the panel, whose playground charges it; deactivate it to switch the playground off",

@@ -133,7 +133,9 @@ pub async fn cancel(
     }
     let audit = match caller {
         Caller::ApiKey(_) => None,
-        Caller::Person { .. } | Caller::Operator { .. } => Some(caller.change(state, account)?),
+        Caller::Person { .. } | Caller::Operator { .. } => {
+            Some(caller.change(state, account).await?)
+        }
     };
     let before = state.store.progress_of(&batch).await?;
     if before.status() == BatchStatus::Ended {

@@ -7,7 +7,6 @@ use super::state::AppState;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Person, Role};
-use tintype_storage::engine::Wait as _;
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -93,12 +92,16 @@ impl Caller {
     ///
     /// # Errors
     /// `Forbidden`
-    pub fn change(&self, state: &AppState, account: AccountId) -> Result<&AuditContext, Error> {
+    pub async fn change(
+        &self,
+        state: &AppState,
+        account: AccountId,
+    ) -> Result<&AuditContext, Error> {
         if let Self::Operator { audit, .. } = self {
             return Ok(audit);
         }
         let gone = || forbidden("the account is gone");
-        self.change_in(&state.store.account(account).wait()?.ok_or_else(gone)?)
+        self.change_in(&state.store.account(account).await?.ok_or_else(gone)?)
     }
 }
 

@@ -66,7 +66,7 @@ pub async fn redeliver(
     id: DeliveryId,
 ) -> Result<Delivery, Error> {
     let delivery = find(state, caller, id).await?;
-    let context = caller.change(state, delivery.account)?;
+    let context = caller.change(state, delivery.account).await?;
     Ok(send_again(state, context, id).await??)
 }
 
@@ -77,7 +77,7 @@ pub async fn redeliver_range(
     webhook: Webhook,
     range: Range,
 ) -> Result<RangeRedelivered, Error> {
-    let context = caller.change(state, webhook.account)?;
+    let context = caller.change(state, webhook.account).await?;
     let mut after = range.after;
     let store = state.store.clone();
     let found = tokio::task::spawn_blocking(move || {

@@ -9,23 +9,22 @@ use super::state::AppState;
 use super::{passwords, tokens};
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::Person;
-use tintype_storage::engine::Wait as _;
 
 fn worthless() -> Error {
     let detail = "this invitation has been used or has expired; ask for a new one";
     Error::new(ErrorKind::Gone, detail)
 }
 
-fn find(state: &AppState, token: &str) -> Result<Person, Error> {
+async fn find(state: &AppState, token: &str) -> Result<Person, Error> {
     let (account, person, secret) = tokens::read_invitation(token).ok_or_else(worthless)?;
-    let person = state.store.person(account, person).wait()?;
+    let person = state.store.person(account, person).await?;
     let good = person.filter(|it| it.admits(&secret, state.now()));
     good.ok_or_else(worthless)
 }
 
 /// Whom an invitation is for.
 pub async fn look(state: &AppState, origin: &CallOrigin, token: &str) -> Result<Person, Error> {
-    match find(state, token) {
+    match find(state, token).await {
         Err(error) if error.kind == ErrorKind::Gone => {
             let throttle = &state.auth_throttle;
             throttle
@@ -49,7 +48,7 @@ pub async fn accept(
     let hash = state.passwords.hash(origin, password).await?;
     let turn = state.people.take().await;
     // Once more: of two who hold the link, one is the first.
-    let before = find(state, token)?;
+    let before = find(state, token).await?;
     let person = before.clone().with_password(hash);
     let context = AuditContext::new(Actor::Person(person.id.0), origin);
     let line = people::entry(state, &context, Action::PersonJoin, &person);

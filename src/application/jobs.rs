@@ -91,7 +91,9 @@ pub async fn cancel(
     }
     let audit = match caller {
         Caller::ApiKey(_) => None,
-        Caller::Person { .. } | Caller::Operator { .. } => Some(caller.change(state, account)?),
+        Caller::Person { .. } | Caller::Operator { .. } => {
+            Some(caller.change(state, account).await?)
+        }
     };
     let note = audit.map(|audit| note(state, audit, account, id));
     let state = Arc::clone(state);

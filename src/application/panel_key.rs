@@ -10,7 +10,6 @@ use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 /// The name of the key.
@@ -50,12 +49,12 @@ async fn find_or_issue(
     account: AccountId,
 ) -> Result<ApiKey, Error> {
     // Only a new key takes a turn, so that no picture waits for others' changes.
-    if let Some(key) = find(state, account)? {
+    if let Some(key) = find(state, account).await? {
         return Ok(key);
     }
     let turn = state.operator.take().await;
     // Of two callers who begin at the same time, one is the first.
-    if let Some(key) = find(state, account)? {
+    if let Some(key) = find(state, account).await? {
         return Ok(key);
     }
     let named = |key| ApiKey {
@@ -67,9 +66,9 @@ async fn find_or_issue(
     Ok(key)
 }
 
-fn find(state: &AppState, account: AccountId) -> Result<Option<ApiKey>, StoreError> {
-    match state.store.panel_key(account).wait()? {
-        Some(id) => Ok(state.store.key(id).wait()?.map(|(_, key)| key)),
+async fn find(state: &AppState, account: AccountId) -> Result<Option<ApiKey>, StoreError> {
+    match state.store.panel_key(account).await? {
+        Some(id) => Ok(state.store.key(id).await?.map(|(_, key)| key)),
         None => Ok(None),
     }
 }

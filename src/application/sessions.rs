@@ -11,7 +11,6 @@ use serde_json::json;
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::{Digest32, Person, Session, Visitor};
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Generation, StoreError, Writes};
 
 /// Sessions looked at in one step of forgetting.
@@ -65,8 +64,8 @@ pub struct NewSession {
 }
 
 /// Whose session this is, as of now; `None` where it is over.
-pub fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>, StoreError> {
-    let Some(session) = state.store.session(&id).wait()? else {
+pub async fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>, StoreError> {
+    let Some(session) = state.store.session(&id).await? else {
         return Ok(None);
     };
     if !session.is_alive(state.now()) {
@@ -74,10 +73,10 @@ pub fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>, Store
     }
     let (who, generation) = match session.visitor {
         Visitor::Operator(token) if token.0 == state.admin_token => {
-            (Who::Operator, state.store.operator_generation().wait()?.0)
+            (Who::Operator, state.store.operator_generation().await?.0)
         }
         Visitor::Operator(_) => return Ok(None),
-        Visitor::Person(account, person) => match state.store.person(account, person).wait()? {
+        Visitor::Person(account, person) => match state.store.person(account, person).await? {
             Some(person) => {
                 let generation = person.generation;
                 (Who::Person(person), generation)

@@ -80,7 +80,7 @@ pub async fn register(
     target: Target,
     encoding: Encoding,
 ) -> Result<Webhook, Error> {
-    let context = caller.change(state, account)?;
+    let context = caller.change(state, account).await?;
     target.check(state).await?;
     let turn = state.operator.take().await;
     check_free(state, account, None, &target.text).await?;
@@ -116,7 +116,7 @@ pub async fn change(
     let url = target.map(|it| it.text);
     let turn = state.operator.take().await;
     let webhook = find(state, caller, id).await?;
-    let context = caller.change(state, webhook.account)?;
+    let context = caller.change(state, webhook.account).await?;
     if let Some(url) = &url {
         check_free(state, webhook.account, Some(id), url).await?;
     }
@@ -140,7 +140,7 @@ pub async fn change(
 pub async fn delete(state: &AppState, caller: &Caller, id: WebhookId) -> Result<(), Error> {
     let turn = state.operator.take().await;
     let webhook = find(state, caller, id).await?;
-    let context = caller.change(state, webhook.account)?;
+    let context = caller.change(state, webhook.account).await?;
     let entry = entry(state, context, Action::WebhookDelete, &webhook);
     let entry = to_audit_entry(entry, Some(facts(&webhook)), None);
     let writes = with(state, state.store.remove_webhook(&webhook), &entry);
@@ -155,7 +155,7 @@ pub async fn rotate_secret(
 ) -> Result<Webhook, Error> {
     let turn = state.operator.take().await;
     let webhook = find(state, caller, id).await?;
-    let context = caller.change(state, webhook.account)?;
+    let context = caller.change(state, webhook.account).await?;
     let secret = Secret::from_random(rand::random());
     let rotated = webhook.rotate(state.vault.seal(id, &secret), state.now());
     let entry = entry(state, context, Action::WebhookRotateSecret, &rotated);
@@ -168,7 +168,7 @@ pub async fn rotate_secret(
 /// Adds a delivery that says it is a test.
 pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
     let webhook = find(state, caller, id).await?;
-    let context = caller.change(state, webhook.account)?;
+    let context = caller.change(state, webhook.account).await?;
     begin_test(state, id)?;
     let now = state.now();
     let id = state.system.accounts().context().ids.next(now);

@@ -16,14 +16,15 @@ const PARAMETER: &str = "key";
 /// # Errors
 /// `MissingKey` and `InvalidKey`. What was sent is never repeated. The call is counted against the key's rate; that it was one
 /// too many is told later, in its order.
-pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Payer, Refusal> {
+pub async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Payer, Refusal> {
     let shown = shown(request)?.ok_or_else(|| {
         Refusal::new(
             Kind::MissingKey,
             "send an API key: in the header x-goog-api-key, as ?key=, or as Authorization: Bearer",
         )
     })?;
-    admission::admit(request, state, &shown).map_err(|refused| match refused {
+    let admitted = admission::admit(request, state, &shown).await;
+    admitted.map_err(|refused| match refused {
         NotAdmitted::Unknown => invalid(
             "API key not valid. Please pass a valid API key; check that it was copied whole.",
         ),

@@ -42,10 +42,12 @@ pub async fn list(
     state: web::Data<CompatState>,
 ) -> HttpResponse {
     let dialect = dialect(&request, &path);
-    let outcome = admitted(&request, &state).and_then(|()| match dialect {
-        Dialect::Gemini => page(&request, &state.config.tiers),
-        Dialect::OpenAi => Ok(openai_list(&state.config.tiers)),
-    });
+    let outcome = admitted(&request, &state)
+        .await
+        .and_then(|()| match dialect {
+            Dialect::Gemini => page(&request, &state.config.tiers),
+            Dialect::OpenAi => Ok(openai_list(&state.config.tiers)),
+        });
     answer(outcome, dialect)
 }
 
@@ -57,7 +59,7 @@ pub async fn show(
 ) -> HttpResponse {
     let (version, model) = path.into_inner();
     let dialect = dialect(&request, &version);
-    let outcome = admitted(&request, &state).and_then(|()| {
+    let outcome = admitted(&request, &state).await.and_then(|()| {
         let id = model.strip_prefix("models/").unwrap_or(&model);
         let tier = tier_of(&state.config.tiers, id);
         let tier = tier.ok_or_else(|| unknown(id, &version, "GetModel"))?;
@@ -69,8 +71,8 @@ pub async fn show(
     answer(outcome, dialect)
 }
 
-fn admitted(request: &HttpRequest, state: &AppState) -> Result<(), Refusal> {
-    auth::authenticate(request, state)?;
+async fn admitted(request: &HttpRequest, state: &AppState) -> Result<(), Refusal> {
+    auth::authenticate(request, state).await?;
     Ok(rate_headers::counted(request).admit()?)
 }
 

@@ -6,7 +6,7 @@ use crate::application::api_keys;
 use crate::application::state::AppState;
 use crate::web::access::{OfAccount, OfKey};
 use crate::web::body;
-use crate::web::paging::{self, try_listing};
+use crate::web::paging::{self, reading_listing};
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -28,7 +28,7 @@ pub async fn create(
     let (turn, also) = (state.operator.take().await, api_keys::no_writes);
     let issued = api_keys::issue(&state, turn, &of.caller, account, shape, also);
     let (text, key) = issued.await?;
-    Ok(HttpResponse::Created().json(answers::api_key(&state, key, Some(text))?))
+    Ok(HttpResponse::Created().json(answers::api_key(&state, key, Some(text)).await?))
 }
 
 /// `GET /accounts/{account_id}/keys`
@@ -38,13 +38,13 @@ pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
     let page = store
         .keys_of(of.account.id, window.limit, window.after)
         .await?;
-    let view = |key| answers::api_key(&state, key, None);
-    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
+    let view = async |key| answers::api_key(&state, key, None).await;
+    Ok(HttpResponse::Ok().json(reading_listing(page, view).await?))
 }
 
 /// `GET /keys/{key_id}`
 pub async fn show(of: OfKey, state: Data<AppState>) -> Answer {
-    Ok(HttpResponse::Ok().json(answers::api_key(&state, of.key, None)?))
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, of.key, None).await?))
 }
 
 /// `PATCH /keys/{key_id}`
@@ -56,7 +56,7 @@ pub async fn change(
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
     let key = api_keys::change(&state, &of.caller, of.key.id, read(&body)?).await?;
-    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, None)?))
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, None).await?))
 }
 
 /// `POST /keys/{key_id}/rotate`: a new text for the same key. The old one is valid for some hours yet.
@@ -70,7 +70,7 @@ pub async fn rotate(
     let rotation: Rotation = read_optional(body.as_deref())?;
     let rotated = api_keys::rotate(&state, &of.caller, of.key.id, rotation.overlap());
     let (text, key) = rotated.await?;
-    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, Some(text))?))
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, Some(text)).await?))
 }
 
 /// `DELETE /keys/{key_id}`

@@ -1,8 +1,8 @@
 //! The audit log as the operator reads it: with the names of those whom its lines are about.
 
 use super::names::Names;
-use crate::application::audit_list;
 use crate::application::state::AppState;
+use crate::application::{audit_list, error};
 use crate::management::audit::asked;
 use crate::web::access::OperatorCall;
 use crate::web::paging::try_listing;
@@ -21,9 +21,11 @@ pub async fn list(
 ) -> Result<HttpResponse, Problem> {
     let (window, filter) = asked(&request)?;
     let page = audit_list::page(&state, window, filter).await?;
-    let mut names = Names::default();
-    let list = try_listing(page, |entry| named(&mut names, &state, entry))?;
-    Ok(HttpResponse::Ok().json(list))
+    let named = web::block(move || {
+        let mut names = Names::default();
+        try_listing(page, |entry| named(&mut names, &state, entry))
+    });
+    Ok(HttpResponse::Ok().json(named.await.map_err(|_| error::busy())??))
 }
 
 /// A line with the account's name and the e-mail address of the person who made the change, where they are still there.

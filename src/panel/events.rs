@@ -18,7 +18,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::Digest32;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{JobWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -97,7 +96,7 @@ impl Watch {
                 _ = self.pulse.tick() => {}
                 _ = stopping.wait_for(|stops| *stops) => return None,
             }
-            let session = sessions::resolve(&self.state, self.session);
+            let session = sessions::resolve(&self.state, self.session).await;
             let alive = session.ok().flatten().is_some();
             if !alive || self.state.fail_stop.has_tripped() {
                 return None;
@@ -105,7 +104,7 @@ impl Watch {
             let depths = self.state.system.depths();
             let mut hasher = DefaultHasher::new();
             (depths.queued, depths.running).hash(&mut hasher);
-            look(&self.state, self.account, &mut hasher).ok()?;
+            look(&self.state, self.account, &mut hasher).await.ok()?;
             let now = hasher.finish();
             let before = self.seen.replace(now);
             if before.is_none() {
@@ -128,7 +127,7 @@ impl Watch {
 }
 
 /// Takes in what the pages show of it.
-fn look(
+async fn look(
     state: &AppState,
     account: Option<AccountId>,
     hasher: &mut DefaultHasher,
@@ -139,22 +138,22 @@ fn look(
     }
     let deliveries = match account {
         Some(account) => {
-            let books = state.store.account(account).wait()?.map(|it| it.balances);
+            let books = state.store.account(account).await?.map(|it| it.balances);
             format!("{books:?}").hash(hasher);
             let window = JobWindow::first(WATCHED, WATCHED);
             let jobs = state
                 .store
                 .sifted_jobs_of(account, window, |_| true)
-                .wait()?;
+                .await?;
             for job in jobs.items {
                 let percent = state.system.progress(job.id).map(|it| (it * 100.0) as u8);
                 (job.id, job.state.word(), percent).hash(hasher);
             }
-            state.store.deliveries_of(account, WATCHED, None).wait()?
+            state.store.deliveries_of(account, WATCHED, None).await?
         }
         None => {
-            look_at_service(state, hasher)?;
-            state.store.deliveries(WATCHED, None).wait()?
+            look_at_service(state, hasher).await?;
+            state.store.deliveries(WATCHED, None).await?
         }
     };
     for delivery in deliveries.items {
@@ -165,7 +164,7 @@ fn look(
 
 /// What only the operator's pages show: back ends, and by their counts and their newest line the jobs and the changes of all
 /// accounts. Money moves with one of these alone.
-fn look_at_service(state: &AppState, hasher: &mut DefaultHasher) -> Result<(), StoreError> {
+async fn look_at_service(state: &AppState, hasher: &mut DefaultHasher) -> Result<(), StoreError> {
     for backend in state.system.backends() {
         (backend.name, backend.running, backend.faults).hash(hasher);
         format!("{:?}", backend.health).hash(hasher);
@@ -177,7 +176,7 @@ fn look_at_service(state: &AppState, hasher: &mut DefaultHasher) -> Result<(), S
     for count in jobs.ended.iter().flatten() {
         count.load(Ordering::Relaxed).hash(hasher);
     }
-    let newest = state.store.audit_log(1, None).wait()?.items;
+    let newest = state.store.audit_log(1, None).await?.items;
     newest.first().map(|it| it.id).hash(hasher);
     Ok(())
 }

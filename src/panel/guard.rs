@@ -16,7 +16,7 @@ use actix_web::http::Uri;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpRequest};
-use std::future::{Ready, ready};
+use futures_util::future::LocalBoxFuture;
 
 pub use crate::application::sessions::{SignedIn, Who};
 
@@ -31,11 +31,13 @@ fn forbidden(detail: &str) -> Problem {
     Problem::new(Code::Forbidden, detail)
 }
 
-fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
+async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
     let state = state_of(request)?;
     let cookie = cookie::read(request, &state.public_url).ok_or_else(unauthorized)?;
     let id = tokens::digest(cookie.as_bytes());
-    let visitor = sessions::resolve(state, id)?.ok_or_else(unauthorized)?;
+    let visitor = sessions::resolve(state, id)
+        .await?
+        .ok_or_else(unauthorized)?;
     if let (Who::Person(person), true) = (&visitor.who, is_change(request.method())) {
         state.admit_change(person.id)?;
     }
@@ -48,7 +50,7 @@ fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
 /// The visitor who has signed in.
 pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
     Box::pin(async move {
-        let visitor = signed_in(&request)?;
+        let visitor = signed_in(&request).await?;
         let audit = audit_context::of(visitor.who.actor(), &request, state_of(&request)?);
         Ok(match visitor.who {
             Who::Operator => Caller::operator(audit),
@@ -59,10 +61,11 @@ pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
 
 impl FromRequest for SignedIn {
     type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(signed_in(request))
+        let request = request.clone();
+        Box::pin(async move { signed_in(&request).await })
     }
 }
 

@@ -19,7 +19,7 @@ pub async fn show(
     let (shared, account, id) = (state.clone(), of.key.account, of.key.id);
     let days = web::block(move || charts::read(&shared, account, Some(id), days)).await;
     let days = days.map_err(|_| error::busy())??;
-    let mut view = json!(answers::api_key(&state, of.key, None)?);
+    let mut view = json!(answers::api_key(&state, of.key, None).await?);
     view["days"] = json!(days);
     Ok(HttpResponse::Ok().json(view))
 }

@@ -7,11 +7,11 @@ use crate::application::{operator_events, sessions};
 use crate::images::{RESULTS, THUMBNAILS};
 use crate::observability::bounded_lines;
 use actix_web::web::Data;
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::Wait as _;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -197,12 +197,14 @@ pub async fn note_key_uses(state: &AppState) {
             return;
         }
         // A call that had found a key just before it was removed has put its use back.
-        uses.retain(|(id, _)| match state.store.key(*id).wait() {
-            Ok(None) => {
+        let found = join_all(uses.iter().map(|(id, _)| state.store.key(*id))).await;
+        let mut found = found.into_iter();
+        uses.retain(|(id, _)| match found.next() {
+            Some(Ok(None)) => {
                 state.key_ring.forget_use(*id);
                 false
             }
-            Ok(Some(_)) | Err(_) => true,
+            _ => true,
         });
         let writes = state.store.put_last_uses(&uses);
         let ring = Arc::clone(&state.key_ring);

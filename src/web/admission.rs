@@ -29,9 +29,13 @@ pub enum NotAdmitted {
 }
 
 /// The holder of the key of this text, if it may be used now and from where the call comes. Notes the use, and counts the call.
-pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Payer, NotAdmitted> {
+pub async fn admit(
+    request: &HttpRequest,
+    state: &AppState,
+    text: &str,
+) -> Result<Payer, NotAdmitted> {
     let now = state.now();
-    let found = state.key_ring.find(&state.store, text, now)?;
+    let found = state.key_ring.find(&state.store, text, now).await?;
     let found = found.ok_or(NotAdmitted::Unknown)?;
     found.admit(now)?;
     let address = client_address(request, state);

@@ -11,7 +11,6 @@ use crate::application::state::AppState;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
-use std::future::{Ready, ready};
 use tintype_storage::domain::audit_log::Actor;
 
 /// A client that has shown a valid key.
@@ -35,10 +34,10 @@ pub struct Operator {
 
 impl FromRequest for Principal {
     type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(authenticate(request))
+        Box::pin(authenticate(request.clone()))
     }
 }
 
@@ -55,10 +54,11 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
     Problem::new(Code::Unauthorized, detail)
 }
 
-fn authenticate(request: &HttpRequest) -> Result<Principal, Problem> {
-    let state = state_of(request)?;
-    let token = bearer(request, "<API_KEY>")?;
-    let caller = admission::admit(request, state, token).map_err(|refused| match refused {
+async fn authenticate(request: HttpRequest) -> Result<Principal, Problem> {
+    let state = state_of(&request)?;
+    let token = bearer(&request, "<API_KEY>")?;
+    let admitted = admission::admit(&request, state, token).await;
+    let caller = admitted.map_err(|refused| match refused {
         NotAdmitted::Unknown | NotAdmitted::Key(_) => unauthorized(refused.to_string()),
         // Not 401: the key is a good one, and another would be refused there as well.
         NotAdmitted::Address(_) => Problem::new(Code::AddressNotAllowed, refused.to_string()),

@@ -1,6 +1,6 @@
 //! The list of deliveries, filtered: the operator's, and that of one account.
 
-use super::paging::{self, Window, try_listing};
+use super::paging::{self, Window, reading_listing};
 use super::problem::{FieldFault, Problem};
 use crate::api::answers;
 use crate::application::filtered_page::sifted;
@@ -86,8 +86,8 @@ async fn listed(
 ) -> Result<HttpResponse, Problem> {
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
     let page = filtered(state, filter, window).await?;
-    let view = |delivery| answers::delivery(state, delivery).wait();
-    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
+    let view = async |delivery| answers::delivery(state, delivery).await;
+    Ok(HttpResponse::Ok().json(reading_listing(page, view).await?))
 }
 
 async fn filtered(

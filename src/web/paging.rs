@@ -3,6 +3,7 @@
 use super::problem::{FieldFault, Problem};
 pub use crate::application::list::Window;
 use actix_web::HttpRequest;
+use futures_util::future::try_join_all;
 use std::collections::HashSet;
 pub use tintype_api::Listing;
 use tintype_api::fields::shown;
@@ -91,6 +92,15 @@ fn is_named(known: &str, name: &str) -> bool {
 /// A page of records as their wire forms.
 pub fn listing<R, T>(page: Page<R>, view: impl FnMut(R) -> T) -> Listing<T> {
     Listing::of(page.items.into_iter().map(view).collect(), page.next)
+}
+
+/// The same where a wire form takes reads, which are made at the same time.
+pub async fn reading_listing<R, T, E>(
+    page: Page<R>,
+    view: impl AsyncFn(R) -> Result<T, E>,
+) -> Result<Listing<T>, E> {
+    let data = try_join_all(page.items.into_iter().map(|it| view(it))).await?;
+    Ok(Listing::of(data, page.next))
 }
 
 /// The same where a wire form may fail.

@@ -93,7 +93,7 @@ async fn open(
     };
     let (model, word) = rest.rsplit_once(':').ok_or_else(unknown)?;
     let method = Method::of(word).ok_or_else(unknown)?;
-    let caller = auth::authenticate(request, state)?;
+    let caller = auth::authenticate(request, state).await?;
     let tier = models::tier_of(&state.config.tiers, model)
         .ok_or_else(|| models::unknown(model, version, word))?;
     submission::check_scope(&caller, tier, model)?;

@@ -66,7 +66,7 @@ async fn opened(
     request: &HttpRequest,
     state: &web::Data<CompatState>,
 ) -> Result<(Payer, Option<String>), Refusal> {
-    let caller = auth::authenticate(request, state)?;
+    let caller = auth::authenticate(request, state).await?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     preflight::check_any(state, &caller, name.as_deref()).await?;

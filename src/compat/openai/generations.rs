@@ -35,7 +35,7 @@ async fn make(
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
     let until = deadline::until(request, state);
-    let caller = auth::authenticate(request, state)?;
+    let caller = auth::authenticate(request, state).await?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
