@@ -5,6 +5,7 @@ pub mod books;
 pub mod clock;
 pub mod contract;
 pub mod customer;
+pub mod database;
 pub mod generator;
 pub mod http;
 pub mod options;

@@ -1,6 +1,7 @@
 //! How a test's server differs from the default one.
 
 use super::clock::TestClock;
+use super::database::TestDatabase;
 use super::generator::TestGenerator;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -23,6 +24,7 @@ pub struct Options {
     flags: Vec<(String, toml::Value)>,
     pub(super) sled: bool,
     pub(super) gate: Option<Arc<StalledEngine>>,
+    pub(super) database: TestDatabase,
     pub(super) dir: Arc<TempDir>,
     pub(super) resolver: Arc<dyn Resolve>,
     /// Its clock.
@@ -53,6 +55,7 @@ impl Options {
             flags: Vec::new(),
             sled: false,
             gate: None,
+            database: TestDatabase::default(),
             resolver: Arc::new(Offline),
             clock: TestClock::default(),
             generator: TestGenerator::default(),

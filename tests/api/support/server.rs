@@ -135,8 +135,10 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
     let generator: Arc<dyn Generator> = Arc::new(options.generator.clone());
     let engine: Option<Arc<dyn Engine>> = match &options.gate {
         Some(gate) => Some(Arc::clone(gate) as Arc<dyn Engine>),
-        None if options.sled => None,
-        None => Some(Arc::new(MemoryEngine::new())),
+        None => options.database.engine().or_else(|| {
+            let memory = || Arc::new(MemoryEngine::new()) as Arc<dyn Engine>;
+            (!options.sled).then(memory)
+        }),
     };
     let instance = server::start(Setup {
         clock: options.clock.clock(),

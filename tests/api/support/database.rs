@@ -1,0 +1,33 @@
+//! The records in a PostgreSQL database, where the environment says so.
+
+use std::env;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tintype_postgres::testing::{Database, server};
+use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
+use tintype_storage::engine::Engine;
+
+/// `postgres` puts the records of every server of these tests into a database of its own.
+const ENGINE: &str = "TINTYPE_TEST_ENGINE";
+
+/// The database of a server, made when it first starts, and removed with its last owner.
+#[derive(Clone, Default)]
+pub struct TestDatabase(Arc<OnceLock<Database<'static>>>);
+
+impl TestDatabase {
+    /// An engine on it; `None` where the tests run without one.
+    pub fn engine(&self) -> Option<Arc<dyn Engine>> {
+        if env::var(ENGINE).as_deref() != Ok("postgres") {
+            return None;
+        }
+        let server = server().expect("PostgreSQL's programs are not there");
+        let database = self.0.get_or_init(|| server.database());
+        let engine = PostgresEngine::open(PostgresOptions {
+            url: DatabaseUrl::parse(&database.url()).expect("a URL"),
+            connections: 5,
+            outage: Duration::from_secs(60),
+            on_failure: Arc::new(|error| eprintln!("{error}")),
+        });
+        Some(Arc::new(engine.expect("an engine")))
+    }
+}
