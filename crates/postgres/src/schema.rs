@@ -22,7 +22,7 @@ pub enum Relation {
     Live,
     /// Removed after a day: idempotency keys.
     Recent,
-    /// Added, and removed after weeks if ever: ended jobs, ledger, deliveries, attempts, audit log, batches.
+    /// Added, and removed after weeks if ever: ended jobs, ledger, deliveries, attempts, audit log, batches, events for the operator.
     Past,
     /// Few: API keys, webhooks, people, sessions.
     Rest,
@@ -60,7 +60,7 @@ impl Relation {
             0 | b'a' | b'd' | b'g' | b's' | b'u' => Self::Account,
             b'l' | b'q' | b'x' => Self::Live,
             b'i' => Self::Recent,
-            b'A' | b'V' | b'b' | b'e' | b'n' | b't' | b'v' => Self::Past,
+            b'A' | b'E' | b'V' | b'b' | b'e' | b'n' | b't' | b'v' => Self::Past,
             _ => Self::Rest,
         }
     }
