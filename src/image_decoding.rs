@@ -1,5 +1,5 @@
-//! The permits to decode pictures in this process: apart for what callers send and for what back ends make, so that neither
-//! waits for the other, and taken in turn by accounts.
+//! The permits to decode pictures in this process: apart for what callers send, for what back ends make, and for what is looked
+//! at, so that none waits for the others, and taken in turn by accounts.
 
 use std::sync::LazyLock;
 use tintype_imaging::DecodePermits;
@@ -10,6 +10,10 @@ const AT_A_TIME: u64 = 2;
 
 /// For input images.
 pub static INPUTS: LazyLock<DecodePermits<AccountId>> =
+    LazyLock::new(|| DecodePermits::new(AT_A_TIME));
+
+/// For the small forms of pictures.
+pub static VIEWS: LazyLock<DecodePermits<AccountId>> =
     LazyLock::new(|| DecodePermits::new(AT_A_TIME));
 
 /// For pictures that back ends have made.

@@ -36,6 +36,7 @@ pub(crate) mod passwords;
 pub(crate) mod pause;
 pub mod payer;
 pub(crate) mod people;
+pub(crate) mod picture_views;
 pub(crate) mod queue_estimate;
 pub(crate) mod rate_limit;
 pub(crate) mod result_url;

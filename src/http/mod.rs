@@ -6,6 +6,7 @@ mod balance;
 mod batches;
 mod documents;
 mod events;
+mod files;
 mod generations;
 mod health;
 mod job_list;

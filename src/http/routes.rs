@@ -3,12 +3,12 @@
 use super::api_router::{ApiPath, ApiRouter};
 use super::openapi::Door;
 use super::operations::{
-    batches as of_batches, catalogue, files, generations as of_generations, jobs as of_jobs, money,
-    service as of_service,
+    batches as of_batches, catalogue, files as of_files, generations as of_generations,
+    jobs as of_jobs, money, service as of_service,
 };
 use super::{
-    admin, balance, batches, events, generations, health, job_list, jobs, key, metrics, models,
-    openapi, status, transactions,
+    admin, balance, batches, events, files, generations, health, job_list, jobs, key, metrics,
+    models, openapi, status, transactions,
 };
 use crate::api::generation::Endpoint;
 use crate::images::serve;
@@ -90,20 +90,13 @@ pub fn open() -> ApiRouter {
     let paths = [
         ApiPath::new(Door::Anyone, serve::ROUTE)
             .shown_as("/files/results/{file}")
-            .get(file, files::show),
+            .get(files::show, of_files::show),
         ApiPath::new(Door::Anyone, "/healthz").get(health::healthz, of_service::healthz),
         ApiPath::new(Door::Anyone, "/readyz").get(health::readyz, of_service::readyz),
         ApiPath::new(Door::Anyone, "/status").get(status::show, of_service::status),
         ApiPath::new(Door::Anyone, "/metrics").get(metrics::show, of_service::metrics),
     ];
     ApiRouter::new("", paths.into())
-}
-
-async fn file(
-    request: HttpRequest,
-    state: web::Data<crate::application::state::AppState>,
-) -> Result<HttpResponse, Problem> {
-    Ok(serve::answer(&request, &state.images, state.now().to_datetime()).await?)
 }
 
 async fn wrong_method() -> Result<HttpResponse, Problem> {

@@ -23,14 +23,14 @@ const REFUSED: &[char] = &[
 /// Where the pictures that jobs made are kept: `results/<job_id>.<ext>`.
 pub const RESULTS: &str = "results";
 
-/// Where small forms of them are kept: `thumbnails/<job_id>.jpg`. Made anew when they are missing.
+/// Where small forms of them are kept: `thumbnails/<job_id>-<width>.<ext>`. Made anew when they are missing.
 pub const THUMBNAILS: &str = "thumbnails";
 
-/// The key of the small form of a result.
-pub fn thumbnail_key(result: &str) -> String {
+/// The key of a small form of a result.
+pub fn view_key(result: &str, width: u32, extension: &str) -> String {
     let name = file_name(result);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    format!("{THUMBNAILS}/{stem}.jpg")
+    format!("{THUMBNAILS}/{stem}-{width}.{extension}")
 }
 
 /// Checks a key and turns it into the path that the stores take.

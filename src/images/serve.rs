@@ -18,6 +18,7 @@ use chrono::{DateTime, Utc};
 use object_store::{GetResultPayload, ObjectMeta};
 
 use super::file_error::FileError;
+use super::signed_url::Grant;
 use super::{Images, ImagesError, Place, body, key, signed_url};
 
 /// The pattern of the route that answers with [`answer`], for GET and for HEAD.
@@ -40,6 +41,21 @@ pub async fn answer(
     images: &Images,
     now: DateTime<Utc>,
 ) -> Result<HttpResponse, FileError> {
+    let grant = grant(request, request.query_string(), images, now)?;
+    send(request, images, grant).await
+}
+
+/// What the address of a call allows as of `now`; `query` is what of its query was signed.
+///
+/// # Errors
+///
+/// `InvalidSignature`, `UrlExpired`; `NotFound` with a cloud store.
+pub(crate) fn grant(
+    request: &HttpRequest,
+    query: &str,
+    images: &Images,
+    now: DateTime<Utc>,
+) -> Result<Grant, FileError> {
     if !matches!(images.inner.place, Place::Local { .. }) {
         return Err(FileError::NotFound);
     }
@@ -51,7 +67,19 @@ pub async fn answer(
         .split_once(PATH_PREFIX)
         .ok_or(FileError::NotFound)?;
     let signing_key = &images.inner.signing_key;
-    let grant = signed_url::read(signing_key, raw_key, request.query_string(), now)?;
+    signed_url::read(signing_key, raw_key, query, now)
+}
+
+/// Answers with the file that was granted.
+///
+/// # Errors
+///
+/// `FileError`, but for those about the address.
+pub(crate) async fn send(
+    request: &HttpRequest,
+    images: &Images,
+    grant: Grant,
+) -> Result<HttpResponse, FileError> {
     let object = match images.reader(&grant.key).await {
         Ok(object) => object,
         Err(ImagesError::NotFound { .. }) if key::is_result(&grant.key) => {

@@ -31,24 +31,10 @@ mod zip_archive;
 pub use routes::configure;
 
 use service::Figures;
-use std::sync::Arc;
-use tokio::sync::Semaphore;
-
-/// Thumbnails that are made at a time. Each has its picture in memory; how many are decoded is bounded apart from that.
-const THUMBNAILS_AT_A_TIME: usize = 2;
 
 /// What the panel keeps in memory.
+#[derive(Default)]
 pub struct Panel {
-    thumbnails: Arc<Semaphore>,
     /// Of the whole service.
     figures: Figures,
-}
-
-impl Default for Panel {
-    fn default() -> Self {
-        Self {
-            thumbnails: Arc::new(Semaphore::new(THUMBNAILS_AT_A_TIME)),
-            figures: Figures::default(),
-        }
-    }
 }

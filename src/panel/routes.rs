@@ -130,8 +130,7 @@ fn of_jobs(api: &mut web::ServiceConfig) {
                 .route(web::get().to(Walled(jobs::show_job)))
                 .route(web::delete().to(Walled(jobs::cancel))),
         )
-        .service(at("/jobs/{job_id}/picture").route(web::get().to(Walled(pictures::picture))))
-        .service(at("/jobs/{job_id}/thumbnail").route(web::get().to(Walled(pictures::thumbnail))));
+        .service(at("/jobs/{job_id}/picture").route(web::get().to(Walled(pictures::picture))));
 }
 
 fn of_batches(api: &mut web::ServiceConfig) {

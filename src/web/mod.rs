@@ -20,6 +20,7 @@ pub(crate) mod idempotency_key;
 pub(crate) mod job_query;
 pub(crate) mod ledger_query;
 pub(crate) mod paging;
+pub(crate) mod picture_view;
 pub mod problem;
 pub(crate) mod query;
 pub(crate) mod rate_headers;

@@ -1,6 +1,8 @@
 //! Decisions 3: download addresses of the local store.
 
-use crate::support::{Customer, Server, pictures::tiny_png};
+use crate::support::pictures::{png, tiny_png};
+use crate::support::{Customer, Server};
+use image::GenericImageView as _;
 use std::time::Duration;
 
 /// A server with a done job: its owner, its id, and the target of its picture's address.
@@ -155,4 +157,68 @@ fn an_address_outlives_a_restart() {
         .to_owned();
     let server = server.restart();
     server.get(&target).expect(200);
+}
+
+#[test]
+fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
+    let (server, _, job, target) = done();
+    let picture = server.objects().join(format!("results/{job}.png"));
+    std::fs::write(&picture, png(900, 600)).unwrap();
+    for (query, kind, kept, size) in [
+        ("width=512", "image/jpeg", "512.jpg", (512, 341)),
+        (
+            "width=256&format=webp",
+            "image/webp",
+            "256.webp",
+            (256, 171),
+        ),
+        ("format=jpeg", "image/jpeg", "1024.jpg", (900, 600)),
+    ] {
+        let address = format!("{target}&{query}");
+        let first = server.get(&address).expect(200);
+        assert_eq!(first.header("content-type"), Some(kind));
+        let cache = first.header("cache-control").unwrap();
+        assert!(cache.starts_with("private, max-age="), "{cache}");
+        assert_eq!(first.header("x-content-type-options"), Some("nosniff"));
+        let seen = image::load_from_memory(&first.body).unwrap().dimensions();
+        assert_eq!(seen, size, "{query}");
+        // Made once: what is kept is answered with.
+        let kept = server.objects().join(format!("thumbnails/{job}-{kept}"));
+        assert_eq!(std::fs::read(&kept).unwrap(), first.body);
+        std::fs::write(&kept, b"kept").unwrap();
+        assert_eq!(server.get(&address).expect(200).body, b"kept");
+        let tag = first.header("etag").unwrap();
+        std::fs::write(&kept, &first.body).unwrap();
+        server
+            .get(&address)
+            .header("If-None-Match", tag)
+            .expect(304);
+    }
+    for (query, fields) in [
+        ("width=513", &["width"][..]),
+        ("width=512&width=512", &["width"]),
+        ("width=0&format=png", &["width", "format"]),
+    ] {
+        server.get(&format!("{target}&{query}")).invalid(fields);
+    }
+    // Without a genuine address nothing shows, faults included.
+    for query in ["width=512", "width=x"] {
+        let (begin, last) = target.split_at(target.len() - 1);
+        let other = if last == "0" { "1" } else { "0" };
+        server
+            .get(&format!("{begin}{other}&{query}"))
+            .refused(403, "invalid_signature");
+    }
+    server
+        .get(&format!("{target}&size=1"))
+        .refused(403, "invalid_signature");
+    // No view outlives its picture.
+    std::fs::remove_file(&picture).unwrap();
+    server
+        .get(&format!("{target}&width=512"))
+        .refused(410, "gone");
+    server.clock.advance(Duration::from_secs(86_402));
+    server
+        .get(&format!("{target}&width=512"))
+        .refused(403, "url_expired");
 }

@@ -1,5 +1,6 @@
 //! Who may do what in the panel: every route, asked by everybody who must not.
 
+use crate::support::batches::{batch_of, entry};
 use crate::support::pictures::png;
 use crate::support::{Answer, Browser, Customer, Options, Server, fox, until};
 use serde_json::{Value, json};
@@ -27,7 +28,13 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("GET", "/jobs/{job_id}", false),
     ("DELETE", "/jobs/{job_id}", false),
     ("GET", "/jobs/{job_id}/picture", false),
-    ("GET", "/jobs/{job_id}/thumbnail", false),
+    ("GET", "/batches", false),
+    ("POST", "/batches", false),
+    ("GET", "/batches/{batch_id}", false),
+    ("DELETE", "/batches/{batch_id}", false),
+    ("GET", "/batches/{batch_id}/results", false),
+    ("GET", "/batches/{batch_id}/failed", false),
+    ("GET", "/batches/{batch_id}/pictures", false),
     ("GET", "/keys", false),
     ("POST", "/keys", false),
     ("GET", "/keys/{key_id}", false),
@@ -98,13 +105,20 @@ impl Full {
         let delivery = || server.admin("GET", &path).expect(200).json()["data"][0].clone();
         until("there is a delivery", || delivery() != Value::Null);
         let text = |value: &Value, name: &str| value[name].as_str().unwrap().to_owned();
+        let delivery = delivery();
+        let batch = server.native(&customer, "POST", "/batches");
+        let batch = batch.json(&batch_of(&[entry()])).expect(202).json();
+        let path = format!("/batches/{}", text(&batch, "batch_id"));
+        let status = || server.native(&customer, "GET", &path).expect(200).json()["status"].clone();
+        until("the batch has ended", || status() == "ended");
         let ids = vec![
+            ("{batch_id}", text(&batch, "batch_id")),
             ("{tier}", "pro".into()),
             ("{job_id}", job),
             ("{key_id}", customer.key_id.clone()),
             ("{person_id}", text(&person, "person_id")),
             ("{webhook_id}", text(&webhook, "webhook_id")),
-            ("{delivery_id}", text(&delivery(), "delivery_id")),
+            ("{delivery_id}", text(&delivery, "delivery_id")),
         ];
         Self {
             server,
@@ -390,11 +404,13 @@ fn images_handed_over_become_inputs_and_leave_nothing_when_refused() {
     assert_eq!(shown["mode"], "image-to-image");
     assert_eq!(shown["ratio"], "3:2");
     assert_eq!(shown["inputs"][0]["width"], 320);
-    let thumbnail = owner.call(&server, "GET", &format!("{path}/thumbnail"));
-    let first = thumbnail.expect(200);
+    let view = owner.call(&server, "GET", &format!("{path}/picture?width=256"));
+    let first = view.expect(200);
     assert_eq!(first.header("content-type"), Some("image/jpeg"));
     assert!(image::load_from_memory(&first.body).is_ok());
-    let kept = format!("thumbnails/{job}.jpg");
+    let kept = format!("thumbnails/{job}-256.jpg");
     assert!(server.objects_left().contains(&kept));
-    assert_eq!(thumbnail.expect(200).body, first.body);
+    assert_eq!(view.expect(200).body, first.body);
+    let view = owner.call(&server, "GET", &format!("{path}/picture?width=257"));
+    view.expect(422);
 }

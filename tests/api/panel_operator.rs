@@ -1,6 +1,7 @@
 //! The operator does everything of an account on its behalf: each call of its pages, made by the operator, does what it says.
 
 use crate::panel_guard::{Full, OF_ACCOUNT};
+use crate::support::batches::{batch_of, entry};
 use serde_json::{Value, json};
 
 /// What each call is sent, and with which status it succeeds. Those that take something away come last.
@@ -34,7 +35,14 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("GET", "/jobs", None, 200),
         ("GET", "/jobs/{job_id}", None, 200),
         ("GET", "/jobs/{job_id}/picture", None, 200),
-        ("GET", "/jobs/{job_id}/thumbnail", None, 200),
+        ("GET", "/batches", None, 200),
+        ("POST", "/batches", Some(batch_of(&[entry()])), 202),
+        ("GET", "/batches/{batch_id}", None, 200),
+        ("GET", "/batches/{batch_id}/results", None, 200),
+        ("GET", "/batches/{batch_id}/failed", None, 200),
+        ("GET", "/batches/{batch_id}/pictures", None, 200),
+        // It has ended, too.
+        ("DELETE", "/batches/{batch_id}", None, 409),
         // The job is done: there is nothing left to cancel.
         ("DELETE", "/jobs/{job_id}", None, 409),
         ("GET", "/keys", None, 200),
@@ -115,6 +123,7 @@ fn every_call_of_an_accounts_pages_does_its_work_for_the_operator() {
         "person.change",
         "person.invite_again",
         "person.remove",
+        "batch.create",
         "key.create",
         "key.change",
         "key.rotate",

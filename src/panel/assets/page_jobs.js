@@ -7,9 +7,12 @@ import { date, endOf, filterBar, filtersOf, keepFilters, options, select, startO
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 
+/** The address of the image of a job of the account at `base`: a small form of this width, or the image itself. */
+export const pictureAt = (base, id, width) => `/panel/api${base}/jobs/${id}/picture${width ? `?width=${width}` : ""}`;
+
 /** A small image of a job of the account at `base`, or an icon if the image is gone. */
 function picture(job, base, props) {
-  return h("img", { ...props, src: `/panel/api${base}/jobs/${job.job_id}/thumbnail`, alt: "", loading: "lazy", decoding: "async",
+  return h("img", { ...props, src: pictureAt(base, job.job_id, 256), alt: "", loading: "lazy", decoding: "async",
     onerror: (event) => event.target.replaceWith(h("span", { class: "thumb" }, icon("jobs"))) });
 }
 

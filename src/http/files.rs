@@ -1,0 +1,44 @@
+//! Downloads of pictures, and small forms of them, by signed addresses.
+
+use crate::application::jobs;
+use crate::application::picture_views;
+use crate::application::state::AppState;
+use crate::images::{RESULTS, serve};
+use crate::web::picture_view::{self, Asked};
+use crate::web::problem::{Code, Problem};
+use actix_web::{HttpRequest, HttpResponse, web};
+use tintype_storage::domain::ids::JobId;
+
+/// `GET /files/...`
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let Asked { view, rest } = picture_view::asked(request.query_string());
+    let now = state.now().to_datetime();
+    let grant = serve::grant(&request, &rest, &state.images, now)?;
+    // Only now, so that nothing shows without a genuine address.
+    let Some(view) = view.transpose()? else {
+        return Ok(serve::send(&request, &state.images, grant).await?);
+    };
+    let no_picture = || Problem::new(Code::NotFound, "there is no such file");
+    let id = job_of(&grant.key).ok_or_else(no_picture)?;
+    let bytes = match picture_views::find(&state, &grant.key, view).await? {
+        Some(bytes) => bytes,
+        None => {
+            // So that accounts take turns.
+            let job = jobs::find_in_all(&state, None, id).await?;
+            picture_views::make(&state, job.account, &grant.key, view).await?
+        }
+    };
+    let cache = format!("private, max-age={}", grant.remaining_seconds);
+    Ok(picture_view::answer(
+        &request, bytes, &grant.key, view, cache,
+    ))
+}
+
+/// The job whose picture has this key.
+fn job_of(key: &str) -> Option<JobId> {
+    let name = key.strip_prefix(RESULTS)?.strip_prefix('/')?;
+    name.split_once('.')?.0.parse().ok()
+}
