@@ -16,7 +16,7 @@ use crate::web::auth::{Operator, Principal};
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::middleware::DefaultHeaders;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use tintype_storage::domain::tier::{Mode, Tier};
 
 /// The generation calls: path below `/api/v1`, tier and mode.

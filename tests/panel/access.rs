@@ -56,6 +56,11 @@ fn no_page_and_no_dialog_has_a_serious_barrier() {
         }
         browser.go(&places.key, "the website").await;
         in_all_lights(&browser, &axe, "A key", &mut found).await;
+        browser.go("#/gallery", "Gallery").await;
+        browser.press("Show: a fox").await;
+        browser.see("button", "Copy prompt").await;
+        in_all_lights(&browser, &axe, "A large image", &mut found).await;
+        browser.press("Close").await;
         browser.go(&places.batch, "Batch").await;
         browser.see("b", "HTTP 500").await;
         in_all_lights(&browser, &axe, "A batch", &mut found).await;

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 const TAB: &str = "\u{e004}";
 const ENTER: &str = "\u{e007}";
 const SPACE: &str = "\u{e00d}";
-const ESCAPE: &str = "\u{e00c}";
+/// The key that closes.
+pub const ESCAPE: &str = "\u{e00c}";
 
 /// What the keyboard stands on: its name, as it is read out.
 const STANDS_ON: &str = "const it = document.activeElement;
@@ -22,7 +23,7 @@ async fn stands_on(browser: &Browser) -> String {
 }
 
 /// Presses keys as a hand does. Sending them to an element is something else: a field for a date takes them as its value.
-async fn strike(browser: &Browser, keys: &str) {
+pub async fn strike(browser: &Browser, keys: &str) {
     let press = |actions: KeyActions, value| {
         let actions = actions.then(KeyAction::Down { value });
         actions.then(KeyAction::Up { value })
@@ -195,6 +196,7 @@ fn a_viewer_sees_everything_and_is_offered_no_change() {
         for (page, title) in [
             ("overview", "Overview"),
             ("playground", "Playground"),
+            ("gallery", "Gallery"),
             ("jobs", "Jobs"),
             ("batches", "Batches"),
             ("keys", "API keys"),

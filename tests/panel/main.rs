@@ -12,6 +12,7 @@ mod calls;
 mod deliveries;
 mod drafts;
 mod filters;
+mod gallery;
 mod hands;
 mod keys;
 mod lists;

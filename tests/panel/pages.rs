@@ -7,6 +7,7 @@ use serde_json::json;
 pub const PAGES: &[(&str, &str)] = &[
     ("overview", "Overview"),
     ("playground", "Playground"),
+    ("gallery", "Gallery"),
     ("jobs", "Jobs"),
     ("batches", "Batches"),
     ("keys", "API keys"),

@@ -34,6 +34,20 @@ async fn picture_of(browser: &Browser, name: &str) {
     as_on(browser, width, height, "light").await;
 }
 
+/// A picture of what each screen shows in each theme.
+async fn picture_of_screen(browser: &Browser, name: &str) {
+    for (width, height, size) in SCREENS {
+        for theme in ["light", "dark"] {
+            as_on(browser, width, height, theme).await;
+            settle(browser).await;
+            let path = format!("{SHOTS}/{name}-{size}-{theme}.png");
+            fs::write(path, browser.screen().await).unwrap();
+        }
+    }
+    let [(width, height, _), _] = SCREENS;
+    as_on(browser, width, height, "light").await;
+}
+
 #[test]
 fn every_page_fits_its_screen_and_is_pictured() {
     browse(|mut service, browser| async move {
@@ -68,6 +82,22 @@ fn every_page_fits_its_screen_and_is_pictured() {
         }
         browser.go(&places.key, "the website").await;
         picture_of(&browser, "key").await;
+        browser.go("#/gallery", "Gallery").await;
+        browser
+            .press("Show: a lighthouse on a cliff in a storm")
+            .await;
+        browser.see("button", "Copy prompt").await;
+        picture_of_screen(&browser, "lightbox").await;
+        browser.press("Close").await;
+        for prompt in &PROMPTS[..2] {
+            let box_of = format!("//label[input[@aria-label='Compare: {prompt}']]");
+            browser.press_in(&box_of).await;
+        }
+        picture_of(&browser, "gallery-chosen").await;
+        browser.press("Compare").await;
+        browser.see("b", "Compare").await;
+        picture_of_screen(&browser, "compare").await;
+        browser.press("Close").await;
         browser.go(&places.batch, "Batch").await;
         browser.see("b", "HTTP 200").await;
         picture_of(&browser, "batch").await;

@@ -88,8 +88,8 @@ headers!(
     ETAG = "ETag", "ETag", true, Kind::Text, "\"64f1c2a9e0b40-1f3a2\"",
         "Changes whenever the content does. Send it as `If-None-Match`.";
     /// Parts can be had.
-    ACCEPT_RANGES = "AcceptRanges", "Accept-Ranges", true, Kind::Word("bytes"), "bytes",
-        "Parts of the file can be asked for with `Range`.";
+    ACCEPT_RANGES = "AcceptRanges", "Accept-Ranges", false, Kind::Word("bytes"), "bytes",
+        "Parts of the file can be asked for with `Range`. Not with a small form.";
     /// Which part.
     CONTENT_RANGE = "ContentRange", "Content-Range", true, Kind::Text, "bytes 0-1023/1048576",
         "Which bytes these are, of how many.";

@@ -52,6 +52,5 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
             Code::Gone,
             Code::RangeNotSatisfiable,
             Code::StorageUnavailable,
-            Code::Overloaded,
         ])
 }

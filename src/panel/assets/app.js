@@ -10,6 +10,7 @@ import { listen } from "./live.js";
 import { signIn, invitation } from "./page_sign_in.js";
 import { overview } from "./page_overview.js";
 import { playground } from "./page_playground.js";
+import { gallery } from "./page_gallery.js";
 import { jobs } from "./page_jobs.js";
 import { job } from "./page_job.js";
 import { batches } from "./page_batches.js";
@@ -26,7 +27,7 @@ import { service } from "./page_service.js";
 import { audit } from "./page_audit.js";
 import { profile } from "./page_profile.js";
 
-const PAGES = { overview, playground, jobs, batches, keys, webhooks, deliveries, usage, ledger, people, accounts, service, audit, profile };
+const PAGES = { overview, playground, gallery, jobs, batches, keys, webhooks, deliveries, usage, ledger, people, accounts, service, audit, profile };
 const OPERATORS = ["accounts", "service", "audit"];
 const FREE = ["accounts", "service", "audit", "profile"];
 /** Pages of a single entry of a list. */

@@ -1,5 +1,5 @@
 // Toasts, dialogs and notices.
-import { fill, form, h } from "./dom.js";
+import { form, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { stand, standing } from "./standing.js";
 
@@ -55,23 +55,27 @@ export function code(text, long = false) {
 
 let opened = 0;
 
-/** Opens a box over the page: its title, a text, and what `content` makes of them. */
-function open(title, text, content, closed) {
-  const id = `dialog-title-${++opened}`;
+/** Opens a box with these properties over the page; `closed` is called when it is gone. */
+export function openBox(props, content, closed) {
   const app = document.getElementById("app");
   const stood = standing(app);
   const said = h("div", { class: "toasts", role: "status" });
-  const box = h("dialog", { "aria-labelledby": id, onclose: () => {
+  const box = h("dialog", { ...props, onclose: () => {
     document.getElementById("toasts").append(...said.childNodes);
     box.remove();
     // The browser restores the focus, unless the element was redrawn.
     if (document.activeElement === document.body) stand(app, stood);
     closed?.();
-  } });
-  fill(box, content(h("div", { class: "stack tight" }, h("h2", { id }, title), text ? h("p", { class: "muted" }, text) : null)), said);
+  } }, content, said);
   document.body.append(box);
   box.showModal();
   return box;
+}
+
+/** Opens a box with a title, a text, and what `content` makes of them. */
+function open(title, text, content, closed) {
+  const id = `dialog-title-${++opened}`;
+  return openBox({ "aria-labelledby": id }, content(h("div", { class: "stack tight" }, h("h2", { id }, title), text ? h("p", { class: "muted" }, text) : null)), closed);
 }
 
 /** Closes all dialogs when their page is left. */

@@ -6,6 +6,24 @@ const random = () => [...crypto.getRandomValues(new Uint8Array(16))].map((it) =>
 /** Whether the service may have carried out the request in spite of this error. */
 const isAmbiguous = (error) => !error.status || error.status >= 500 || error.status === 409;
 
+/**
+ * The submits of one button that makes several at once. Returns the answers that came, and the first error. While an error is
+ * ambiguous, sending the same form again repeats only what was not answered, each with its own key.
+ */
+export function idempotentSubmits() {
+  let last = null;
+  return async (asked, count, send) => {
+    if (last?.asked !== asked || last.calls.length !== count) {
+      last = { asked, calls: Array.from({ length: count }, () => ({ answer: null, headers: { "Idempotency-Key": random() } })) };
+    }
+    const { calls } = last;
+    const outcomes = await Promise.allSettled(calls.map(async (call) => { call.answer ??= await send(call.headers); }));
+    const errors = outcomes.filter((it) => it.status === "rejected").map((it) => it.reason);
+    if (!errors.some(isAmbiguous)) last = null;
+    return { answers: calls.map((it) => it.answer).filter(Boolean), error: errors.find(isAmbiguous) ?? errors[0] ?? null };
+  };
+}
+
 /** The submits of one button. After an ambiguous error, the same form is sent with the same key; after any other answer, with a new one. */
 export function idempotentSubmit() {
   let last = null;

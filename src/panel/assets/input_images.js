@@ -10,6 +10,9 @@ const isImage = (file) => KINDS.split(",").includes(file.type) || /\.(heic|heif|
 
 let numbered = 0;
 
+/** A file as an input image. */
+export const inputFile = (file) => ({ file, preview: URL.createObjectURL(file), number: String(++numbered) });
+
 /** `changed` is called when an image is added or removed; `chosen` holds the images. */
 export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen, changed) {
   const list = h("ul", { class: "inputs" });
@@ -30,9 +33,6 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen,
     changed();
   }
 
-  function put(image) {
-    chosen.push({ ...image, number: String(++numbered) });
-  }
 
   function add(files) {
     refuse(null);
@@ -40,7 +40,7 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen,
       if (!isImage(file)) { refuse(`${file.name} was not added: it is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image.`); continue; }
       if (chosen.length >= most) { refuse(`${file.name} was not added: the limit is ${most} images.`); break; }
       if (size() + file.size > room) { refuse(`${file.name} was not added: the limit is ${bytes(room)} for all images together.`); break; }
-      put({ file, preview: URL.createObjectURL(file) });
+      chosen.push(inputFile(file));
     }
     draw();
     changed();
@@ -52,7 +52,7 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen,
     if (!url) { address.focus(); return; }
     if (chosen.length >= most) { refuse(`The limit is ${most} images.`); return; }
     if (!/^https?:\/\/./.test(url)) { refuse("Enter the full URL, such as https://example.com/fox.png."); address.focus(); return; }
-    put({ url });
+    chosen.push({ url, number: String(++numbered) });
     address.value = "";
     draw();
     changed();

@@ -4,6 +4,8 @@ import { get, remove } from "./api.js";
 import { badge, bytes, duration, moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
+import { lightbox } from "./lightbox.js";
+import { pictureAt } from "./picture.js";
 import { unfolding } from "./page_deliveries.js";
 import { develop } from "./progress.js";
 
@@ -25,10 +27,10 @@ export const pairs = (...entries) => h("dl", { class: "pairs" },
   entries.filter((it) => it && it[1] !== null && it[1] !== undefined).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 
 function stage(job, context) {
-  const address = `/panel/api${context.base}/jobs/${job.job_id}/picture`;
+  const address = pictureAt(context.base, job.job_id);
   if (job.status === "done") {
     return h("div", { class: "stack" },
-      h("div", { class: "stage" }, h("img", { src: address, alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
+      h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context) }, h("img", { src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
         onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "It was removed after its retention.")) })),
       h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`),
         h("a", { class: "button slim", href: address, download: true }, "Download")));

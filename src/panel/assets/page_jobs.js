@@ -6,24 +6,16 @@ import { head } from "./shell.js";
 import { date, endOf, filterBar, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
-
-/** The address of the image of a job of the account at `base`: a small form of this width, or the image itself. */
-export const pictureAt = (base, id, width) => `/panel/api${base}/jobs/${id}/picture${width ? `?width=${width}` : ""}`;
-
-/** A small image of a job of the account at `base`, or an icon if the image is gone. */
-function picture(job, base, props) {
-  return h("img", { ...props, src: pictureAt(base, job.job_id, 256), alt: "", loading: "lazy", decoding: "async",
-    onerror: (event) => event.target.replaceWith(h("span", { class: "thumb" }, icon("jobs"))) });
-}
+import { picture } from "./picture.js";
 
 /** The thumbnail in a row of a list. */
-export const thumbnail = (job, base) => (job.status === "done" ? picture(job, base, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
+export const thumbnail = (job, base) => (job.status === "done" ? picture(job, base, 256, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
 
 /** A job in the gallery. */
 export function tile(job, context) {
   const words = job.prompt ?? "A long prompt";
   return h("a", { href: `#/jobs/${job.job_id}`, "data-key": job.job_id, "aria-label": job.status === "done" ? `done: ${words.slice(0, 80)}` : null },
-    job.status === "done" ? picture(job, context.base) : [h("span", { class: "words" }, words), " ", badge(job.status)]);
+    job.status === "done" ? picture(job, context.base, 512) : [h("span", { class: "words" }, words), " ", badge(job.status)]);
 }
 
 const columns = (context) => [

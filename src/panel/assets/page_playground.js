@@ -6,9 +6,11 @@ import { head } from "./shell.js";
 import { code, notice } from "./dialogs.js";
 import { inputImages } from "./input_images.js";
 import { draftOf } from "./drafts.js";
+import { lightbox } from "./lightbox.js";
+import { picture, pictureAt } from "./picture.js";
 import { metadataOf } from "./page_job.js";
 import { languages, snippet } from "./snippets.js";
-import { idempotentSubmit } from "./idempotent_submit.js";
+import { idempotentSubmits } from "./idempotent_submit.js";
 import { develop } from "./progress.js";
 import { tabs } from "./tabs.js";
 import { demoNotice } from "./demo.js";
@@ -21,6 +23,19 @@ function shape(ratio) {
   drawn.style.width = `${Math.max(width * scale, 3)}px`;
   drawn.style.height = `${Math.max(height * scale, 3)}px`;
   return drawn;
+}
+
+/** The most images in one go. */
+const MOST = 4;
+/** Images of the strip below the stage. */
+const RECENT = 12;
+const EXAMPLES = ["A lighthouse on a cliff in a storm, oil painting", "A red fox in the snow at dusk, soft light", "Product photo of a ceramic cup on white marble"];
+
+/** A price for so many images: exact, as the service writes amounts with up to six decimals. */
+function times(price, count) {
+  const [whole, part = ""] = price.split(".");
+  const digits = String(BigInt(whole + part.padEnd(6, "0")) * BigInt(count)).padStart(7, "0");
+  return `${digits.slice(0, -6)}.${digits.slice(-6).replace(/0{1,4}$/, "")}`;
 }
 
 /** The ratios that are shown at first. */
@@ -57,11 +72,12 @@ export async function playground(main, context) {
   if (isNew) draft.replace({ tier: asked.tier, prompt: asked.prompt ?? "", metadata: asked.metadata ? metadataOf(asked) : "", callback_url: asked.callback_url ?? "", aspect_ratio: asked.aspect_ratio, resolution: asked.resolution });
   const kept = draft.read();
   const first = models.data.find((it) => it.id === kept.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
-  const state = { tier: first.id, ratio: kept.aspect_ratio ?? "1:1", resolution: kept.resolution ?? "1K", needsImages: Boolean(isNew && asked.inputs.length) };
-  const submit = idempotentSubmit();
-  let running = kept.job ?? null;
+  const state = { tier: first.id, ratio: kept.aspect_ratio ?? "1:1", resolution: kept.resolution ?? "1K", variants: kept.variants ?? "1", needsImages: Boolean(isNew && asked.inputs.length) };
+  const submit = idempotentSubmits();
+  /** The jobs on the stage, as long as one of them has not ended. */
+  let running = kept.jobs ?? [];
 
-  const typed = ({ target }) => { draft.keep({ [target.name]: target.value }); program.draw(); };
+  const typed = ({ target }) => { draft.keep({ [target.name]: target.value }); drawExamples(); program.draw(); };
   const prompt = h("textarea", { name: "prompt", required: true, rows: 6, maxlength: models.max_prompt_chars, value: kept.prompt ?? "",
     placeholder: "A red fox in the snow at dusk, soft light", oninput: typed,
     onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); bench.requestSubmit(); } } });
@@ -69,6 +85,7 @@ export async function playground(main, context) {
     value: kept.metadata ?? "", oninput: typed });
   const callback = h("input", { name: "callback_url", type: "url", placeholder: "https://example.com/tintype", autocomplete: "off",
     value: kept.callback_url ?? "", oninput: typed });
+  const examples = h("div", { class: "examples", role: "group", "aria-label": "Examples" });
   const options = h("div", { class: "stack" });
   const notes = h("div", { class: "stack" });
   const price = h("span", { class: "price" });
@@ -79,6 +96,12 @@ export async function playground(main, context) {
   const program = tabs("Language of the code", languages, (language) => [
     images.files().length ? h("p", { class: "small muted" }, "Programs send input images as URLs. Put the address of each file in place of URL_OF_…: the service fetches it from there.") : null,
     code(snippet(language, { tier: state.tier, body: body(images.named()) }, context.session.public_url))]);
+
+  /** Examples for an empty prompt. */
+  function drawExamples() {
+    const take = (words) => { prompt.value = words; draft.keep({ prompt: words }); drawExamples(); program.draw(); prompt.focus(); };
+    fill(examples, prompt.value ? null : EXAMPLES.map((it) => h("button", { class: "button slim", type: "button", onclick: () => take(it) }, it)));
+  }
 
   /** The metadata as an object; `undefined` if the field holds none. */
   function members() {
@@ -127,17 +150,18 @@ export async function playground(main, context) {
     if (!resolutions.includes(state.resolution)) state.resolution = resolutions[0];
     const turn = (name) => (value) => {
       state[name] = value;
-      draft.keep({ tier: state.tier, aspect_ratio: state.ratio, resolution: state.resolution });
+      draft.keep({ tier: state.tier, aspect_ratio: state.ratio, resolution: state.resolution, variants: state.variants });
       draw();
-      options.querySelector(`[name=${CSS.escape({ tier: "tier", ratio: "aspect_ratio", resolution: "resolution" }[name])}]:checked`)?.focus();
+      options.querySelector(`[name=${CSS.escape({ ratio: "aspect_ratio" }[name] ?? name)}]:checked`)?.focus();
     };
     fill(options,
       choices("tier", "Model", models.data.map((it) => ({ value: it.id, text: it.paused ? `${it.id} (paused)` : it.id })), state.tier, turn("tier")),
       choices("aspect_ratio", "Aspect ratio", shown.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, turn("ratio"), shown.length < all.length || state.allRatios
         ? h("button", { class: "button quiet slim", type: "button", "aria-expanded": String(Boolean(state.allRatios)), onclick: () => { state.allRatios = !state.allRatios; draw(); options.querySelector("[aria-expanded]")?.focus(); } }, state.allRatios ? "Fewer" : "More") : null),
       resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, turn("resolution")) : null,
+      choices("variants", "Variants", Array.from({ length: MOST }, (_, at) => ({ value: String(at + 1) })), state.variants, turn("variants")),
       paused ? notice("warn", `The ${state.tier} model is paused${reason ? ` (${reason})` : ""}: requests are answered with 503.`) : null);
-    fill(price, money(prices[state.resolution]));
+    fill(price, money(times(prices[state.resolution], Number(state.variants))));
     showEarlier();
     program.draw();
   }
@@ -150,21 +174,22 @@ export async function playground(main, context) {
     const before = [...stage.childNodes];
     waiting("Sending", null);
     stage.scrollIntoView({ block: "nearest" });
-    try {
-      const made = await submit(`${state.tier}\n${text}\n${images.mark()}`,
-        (headers) => upload(`${context.base}/generations/${state.tier}`, sent, headers));
-      running = made.job_id;
-      draft.keep({ job: running });
-      waiting("Accepted", made);
-    } catch (error) {
+    const count = Number(state.variants);
+    const { answers, error } = await submit(`${state.tier}\n${text}\n${images.mark()}`, count,
+      (headers) => upload(`${context.base}/generations/${state.tier}`, sent, headers));
+    if (!answers.length) {
       fill(stage, before);
       throw error;
     }
+    running = answers.map((it) => it.job_id);
+    draft.keep({ jobs: running });
+    waiting("Accepted", answers[0]);
     again();
+    if (error) throw Object.assign(error, { message: `${answers.length} of ${count} images were accepted. ${error.message}` });
   }
 
   const bench = form({ class: "card" }, make,
-    field("Prompt", prompt), options, images.node,
+    field("Prompt", prompt), examples, options, images.node,
     h("details", { class: "further", open: Boolean(metadata.value || callback.value) }, h("summary", {}, "Metadata and callback"), h("div", { class: "stack" },
       field("Metadata", metadata, "A JSON object, returned with the job and sent to the webhook."),
       field("Callback URL", callback, "A registered webhook to call instead of the default one."))),
@@ -182,30 +207,60 @@ export async function playground(main, context) {
     fill(stage, h("div", { class: "empty" }, h("b", {}, "No image yet"), "Your image will appear here."));
   }
 
+  /** The outcome of one job. */
+  function ended(job) {
+    return job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))
+      : h("div", { class: "stack" }, h("img", { class: "fade", src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: rest }),
+        h("p", { class: "muted small" }, `generated in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "Details")));
+  }
+
+  /** Several jobs at once: those that are done open large. */
+  function several(jobs) {
+    const done = jobs.filter((it) => it.status === "done");
+    return h("div", { class: "several" }, jobs.map((job) => {
+      if (job.status === "failed") return h("div", {}, notice("bad", job.error));
+      if (job.status !== "done") return h("div", {}, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"), develop(job));
+      return h("button", { type: "button", "data-key": job.job_id, "aria-label": `Show image ${jobs.indexOf(job) + 1}`, onclick: () => lightbox(done, done.indexOf(job), context) }, picture(job, context.base, 512));
+    }));
+  }
+
   async function look() {
-    if (!running) return;
+    if (!running.length) return;
     const of = running;
-    const job = await jobOf(of, context);
+    const jobs = (await Promise.all(of.map((id) => jobOf(id, context)))).filter(Boolean);
     // A newer job has started meanwhile.
     if (of !== running) return;
-    if (!job) { running = null; rest(); return; }
-    if (job.status === "queued") waiting("Queued", job);
-    else if (job.status === "processing") waiting("Generating…", job);
-    else {
-      running = null;
-      say(job.status === "failed" ? "Failed" : "Done");
-      fill(stage, job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))
-        : h("div", { class: "stack" }, h("img", { class: "fade", src: `/panel/api${context.base}/jobs/${job.job_id}/picture`, alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: rest }),
-          h("p", { class: "muted small" }, `generated in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "Details"))));
-    }
+    if (!jobs.length) { running = []; rest(); return; }
+    const isOver = jobs.every((it) => it.finished_at);
+    if (isOver) running = [];
+    if (of.length > 1) {
+      const done = jobs.filter((it) => it.finished_at).length;
+      say(isOver ? "Done" : `${done} of ${jobs.length} done`);
+      fill(stage, several(jobs));
+    } else if (isOver) {
+      say(jobs[0].status === "failed" ? "Failed" : "Done");
+      fill(stage, ended(jobs[0]));
+    } else waiting(jobs[0].status === "queued" ? "Queued" : "Generating…", jobs[0]);
   }
   const again = context.fresh(look);
 
+  /** The newest images of the account, which open large. */
+  const strip = h("ul", { class: "strip", "aria-label": "Recent images" });
+  const recent = context.fresh(async () => {
+    const { data } = await get(`${context.base}/jobs?limit=${RECENT}&status=done`, context.signal);
+    fill(strip, data.map((job, at) => h("li", { "data-key": job.job_id }, h("button", { type: "button", "aria-label": `Show: ${(job.prompt ?? "a long prompt").slice(0, 80)}`, onclick: () => lightbox(data, at, context) },
+      picture(job, context.base, 256)))));
+    recently.hidden = !data.length;
+  });
+  const recently = h("section", { class: "stack tight", hidden: true }, h("div", { class: "row spread" }, h("h2", {}, "Recent"), h("a", { href: "#/gallery" }, "Gallery")), strip);
+
   rest();
   draw();
-  if (running) await again();
+  drawExamples();
+  if (running.length) await again();
   fill(main, head("Playground", "Try a prompt. This creates a real job: it charges your balance and triggers your webhook."),
     h("div", { class: "stack" }, notes, h("div", { class: "bench" }, bench,
-      h("div", { class: "stack" }, stage, spoken, h("section", { class: "card" }, h("h2", {}, "Code"), program.node)))));
-  return again;
+      h("div", { class: "stack" }, stage, spoken, recently, h("section", { class: "card" }, h("h2", {}, "Code"), program.node)))));
+  recent();
+  return () => { again(); recent(); };
 }

@@ -7,7 +7,7 @@ import { forgetDrafts } from "./drafts.js";
 import { densitySwitch } from "./density.js";
 
 const OWN = [
-  ["overview", "Overview"], ["playground", "Playground"], ["jobs", "Jobs"], ["batches", "Batches"], ["keys", "API keys"],
+  ["overview", "Overview"], ["playground", "Playground"], ["gallery", "Gallery"], ["jobs", "Jobs"], ["batches", "Batches"], ["keys", "API keys"],
   ["webhooks", "Webhooks"], ["deliveries", "Deliveries"], ["usage", "Usage"], ["ledger", "Ledger"], ["people", "People"],
 ];
 const OPERATOR = [["accounts", "Accounts"], ["service", "Service"], ["audit", "Audit log"]];

@@ -148,6 +148,7 @@ pub fn jobs(tour: &mut Tour<'_>) {
         server.get(&file).header("Range", "bytes=1000000-"),
         "range_not_satisfiable",
     );
+    tour.gives(server.get(&format!("{file}&width=0")), "validation_failed");
     tour.gives(server.get(&format!("{file}0")), "invalid_signature");
     let picture = server.objects().join("results").join(format!("{job}.png"));
     fs::remove_file(&picture).unwrap();

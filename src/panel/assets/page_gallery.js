@@ -1,0 +1,61 @@
+// The images of the account as a wall, large on demand, and two side by side.
+import { field, fill, h } from "./dom.js";
+import { query } from "./api.js";
+import { head } from "./shell.js";
+import { date, endOf, filterBar, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
+import { toast } from "./dialogs.js";
+import { empty, listing } from "./lists.js";
+import { lightbox, sideBySide } from "./lightbox.js";
+import { picture } from "./picture.js";
+
+const words = (job) => job.prompt ?? "A long prompt";
+
+export async function gallery(main, context) {
+  const wanted = filtersOf(context.search, ["tier", "key", "created_after", "created_before"]);
+  const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], wanted.key);
+  let shown = [];
+  /** The images to compare, two at most, by their jobs. */
+  const chosen = new Map();
+  const bar = h("div", { class: "compare", role: "status" });
+
+  function drawBar() {
+    const [first, second] = chosen.values();
+    fill(bar, first ? h("div", { class: "row wraps spread" }, h("span", {}, second ? "Two images are chosen." : "Choose a second image to compare."),
+      h("span", { class: "row" }, h("button", { class: "button quiet", type: "button", onclick: () => { chosen.clear(); drawBar(); mark(); } }, "Clear"),
+        second ? h("button", { class: "button main", type: "button", onclick: () => sideBySide([first, second], context) }, "Compare") : null)) : null);
+  }
+
+  function mark() {
+    for (const box of list.node.querySelectorAll("[name=compare]")) box.checked = chosen.has(box.value);
+  }
+
+  function choose(job, box) {
+    if (!box.checked) chosen.delete(job.job_id);
+    else if (chosen.size < 2) chosen.set(job.job_id, job);
+    else { box.checked = false; toast("Two images can be compared. Clear one first.", true); }
+    drawBar();
+  }
+
+  const tile = (job) => h("li", { "data-key": job.job_id },
+    h("button", { class: "open", type: "button", "aria-label": `Show: ${words(job).slice(0, 80)}`, onclick: () => lightbox(shown, shown.indexOf(job), context) },
+      picture(job, context.base, 512)),
+    h("label", { class: "pick" }, h("input", { type: "checkbox", name: "compare", value: job.job_id, checked: chosen.has(job.job_id), "aria-label": `Compare: ${words(job).slice(0, 80)}`, onchange: ({ target }) => choose(job, target) })),
+    h("span", { class: "small muted clip" }, words(job)));
+
+  const list = listing({
+    path: () => `${context.base}/jobs${query({ status: "done", ...wanted })}`, context, size: 30,
+    show: (rows) => { shown = rows; return h("ul", { class: "wall" }, rows.map(tile)); },
+    none: empty("No images", "Nothing matches the filters, or there are no images yet.",
+      context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
+  });
+  const set = (name, value) => { wanted[name] = value; keepFilters("gallery", wanted); list.restart(); };
+  const change = ({ target }) => set(target.name, target.value);
+  fill(main, head("Gallery", "All images, newest first."),
+    filterBar(() => wanted, context.signal,
+      field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
+      field("Key", select("key", keys, wanted.key, change)),
+      field("From", date("created_after", startOf, wanted.created_after, set)), field("To", date("created_before", endOf, wanted.created_before, set))),
+    list.node, bar);
+  await list.begin();
+  return list.load;
+}

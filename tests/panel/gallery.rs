@@ -1,0 +1,184 @@
+//! The gallery by hand and by keys: large images, zoom, two side by side, and what can be done with one.
+
+use crate::browse;
+use crate::browser::Browser;
+use crate::calls::calls;
+use crate::hands::{ESCAPE, strike};
+use serde_json::json;
+
+const RIGHT: &str = "\u{e014}";
+const LEFT: &str = "\u{e012}";
+
+/// Makes three images, and opens the gallery.
+pub async fn hang(browser: &Browser) {
+    calls(
+        browser,
+        "for (const prompt of ['a fox', 'an owl', 'a heron']) {
+             const { job_id: id } = await make(base, { prompt, aspect_ratio: '1:1' });
+             while ((await send('GET', base + '/jobs/' + id)).status !== 'done') await new Promise((wake) => setTimeout(wake, 20));
+         }
+         return null;",
+    )
+    .await;
+    browser.go("#/gallery", "Gallery").await;
+    browser.find("//ul[@class='wall'][count(li)=3]").await;
+}
+
+/// The words of the image that is open.
+const OPEN: &str = "return document.querySelector('.lightbox .words')?.textContent ?? '';";
+
+#[test]
+fn images_open_large_and_are_gone_through_with_the_keys() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        hang(&browser).await;
+        // Lists load small forms and no whole image.
+        let small = "return [...document.querySelectorAll('.wall img')].every((it) => it.src.endsWith('?width=512'));";
+        assert_eq!(browser.run(small, vec![]).await, json!(true));
+        browser.press("Show: an owl").await;
+        browser.comes_to(OPEN, json!("an owl")).await;
+        strike(&browser, RIGHT).await;
+        browser.comes_to(OPEN, json!("a fox")).await;
+        strike(&browser, RIGHT).await;
+        browser.comes_to(OPEN, json!("a fox")).await;
+        strike(&browser, &format!("{LEFT}{LEFT}")).await;
+        browser.comes_to(OPEN, json!("a heron")).await;
+        let image = "return new URL(document.querySelector('.lightbox .view img').src).search;";
+        assert_eq!(browser.run(image, vec![]).await, json!("?width=2048"));
+        // Every pixel, from the image itself.
+        strike(&browser, "z").await;
+        browser.comes_to(image, json!("")).await;
+        let width =
+            "return document.querySelector('.lightbox .view img').getBoundingClientRect().width;";
+        browser.comes_to(width, json!(1024)).await;
+        strike(&browser, "z").await;
+        browser.comes_to(image, json!("?width=2048")).await;
+        strike(&browser, ESCAPE).await;
+        browser
+            .comes_to(
+                "return document.querySelectorAll('dialog').length;",
+                json!(0),
+            )
+            .await;
+        let stands = "return document.activeElement.ariaLabel;";
+        browser.comes_to(stands, json!("Show: an owl")).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn two_images_are_compared() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        hang(&browser).await;
+        for prompt in ["a fox", "an owl"] {
+            browser
+                .press_in(&format!("//label[input[@aria-label='Compare: {prompt}']]"))
+                .await;
+        }
+        browser
+            .press_in("//label[input[@aria-label='Compare: a heron']]")
+            .await;
+        browser.see("div", "Two images can be compared").await;
+        browser.press("Compare").await;
+        let shown =
+            "return [...document.querySelectorAll('.pair .words')].map((it) => it.textContent);";
+        browser.comes_to(shown, json!(["a fox", "an owl"])).await;
+        strike(&browser, ESCAPE).await;
+        browser.press("Clear").await;
+        let chosen = "return document.querySelectorAll('[name=compare]:checked').length;";
+        browser.comes_to(chosen, json!(0)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn an_image_is_copied_from_used_again_and_run_again() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        hang(&browser).await;
+        browser.press("Show: a fox").await;
+        browser.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } } });", vec![]).await;
+        browser.press("Copy prompt").await;
+        browser
+            .comes_to("return window.copied ?? '';", json!("a fox"))
+            .await;
+        let download = browser.find("//dialog//a[.='Download']").await;
+        let address = download.attr("href").await.unwrap().unwrap();
+        assert!(address.ends_with("/picture"), "{address}");
+        browser.press("Use as input").await;
+        browser.see("h1", "Playground").await;
+        browser.find("//ul[@class='inputs']/li[1]").await;
+        browser.go("#/gallery", "Gallery").await;
+        browser.press("Show: an owl").await;
+        browser.press("Run again").await;
+        browser.see("h1", "Playground").await;
+        browser
+            .comes_to(
+                "return document.querySelector('[name=prompt]')?.value ?? '';",
+                json!("an owl"),
+            )
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn variants_are_made_in_one_go_once_each() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/playground", "Playground").await;
+        browser
+            .press("A red fox in the snow at dusk, soft light")
+            .await;
+        browser
+            .comes_to(
+                "return document.querySelector('[name=prompt]').value;",
+                json!("A red fox in the snow at dusk, soft light"),
+            )
+            .await;
+        browser
+            .comes_to(
+                "return document.querySelectorAll('.examples button').length;",
+                json!(0),
+            )
+            .await;
+        browser
+            .press_in("//label[input[@name='variants' and @value='3']]")
+            .await;
+        browser.see("span", "0.117 USD").await;
+        // The answer to one of them is lost.
+        let lose = "const real = window.fetch; window.sent = [];
+            window.fetch = async (url, options) => {
+                const answer = await real(url, options);
+                if (options?.method !== 'POST') return answer;
+                sent.push(options.headers['Idempotency-Key']);
+                if (sent.length !== 2) return answer;
+                throw new TypeError('lost');
+            };";
+        browser.run(lose, vec![]).await;
+        browser.press("Generate").await;
+        browser.see("p", "2 of 3 images were accepted").await;
+        browser.press("Generate").await;
+        browser
+            .find("//div[@class='several'][count(button)=3]")
+            .await;
+        let sent = browser
+            .run("return [sent.length, new Set(sent).size];", vec![])
+            .await;
+        assert_eq!(sent, json!([4, 3]), "only the lost one is sent again");
+        browser.go("#/jobs", "Jobs").await;
+        browser.find("//main//tbody[count(tr)=3]").await;
+        // The stage and the strip are there again, and open large.
+        browser.go("#/playground", "Playground").await;
+        browser.press("Show image 2").await;
+        browser.see("span", "A red fox in the snow").await;
+        strike(&browser, ESCAPE).await;
+        browser.find("//ul[@class='strip'][count(li)=3]").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
