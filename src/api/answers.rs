@@ -47,7 +47,7 @@ pub async fn api_key(
         store.key_last_use(key.id),
         store.panel_key(key.account)
     )?;
-    let last_use = state.key_ring.last_use(key.id).max(written);
+    let last_use = state.auth.api_keys.last_use(key.id).max(written);
     let system = panel_key == Some(key.id);
     Ok(ApiKey::new(
         key,

@@ -177,7 +177,7 @@ pub async fn change(
         note: Some(Box::new(note)),
         reply: reply.into(),
     };
-    let cache = Arc::clone(&state.key_ring);
+    let cache = Arc::clone(&state.auth.api_keys);
     // Detached, so that the keys of an account that is switched off are refused also when the caller has left.
     detached(async move {
         actor.send(command).map_err(|_| error::busy())?;

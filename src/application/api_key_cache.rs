@@ -15,7 +15,7 @@ const CAPACITY: usize = 100_000;
 /// A copy of some of the store's keys, and of whether their accounts are switched on and how often they may call. What changes any of it must have it forgotten
 /// here, once that is on the disk.
 #[derive(Default)]
-pub struct KeyRing {
+pub struct ApiKeyCache {
     state: RwLock<State>,
 }
 
@@ -69,7 +69,7 @@ impl Found {
     }
 }
 
-impl KeyRing {
+impl ApiKeyCache {
     /// The key that this text opens; `None` when it is malformed, not known, or was replaced and has ended.
     pub async fn find(
         &self,

@@ -100,7 +100,7 @@ pub async fn change(
     let entry = changed(state, context, Action::KeyChange, &before, &key);
     let mut writes = state.store.put_key(&hash, &key);
     writes.push(state.store.add_audit(&entry));
-    let cache = Arc::clone(&state.key_ring);
+    let cache = Arc::clone(&state.auth.api_keys);
     let (after, gone) = (Some((hash, key.clone())), before.clone());
     let change = Change::in_turn(turn, writes).then(move || cache.forget(&hash, &gone));
     state.commit_key(&before, after, change).await?;
@@ -134,7 +134,7 @@ pub async fn rotate(
     let entry = changed(state, context, Action::KeyRotate, &before, &key);
     let mut writes = state.store.rotate_key(&old, &new, &key, &ended);
     writes.push(state.store.add_audit(&entry));
-    let cache = Arc::clone(&state.key_ring);
+    let cache = Arc::clone(&state.auth.api_keys);
     let (after, gone) = (Some((new, key.clone())), before.clone());
     let change = Change::in_turn(turn, writes).then(move || cache.forget(&old, &gone));
     state.commit_key(&before, after, change).await?;
@@ -159,7 +159,7 @@ pub async fn delete(state: &AppState, caller: &Caller, id: KeyId) -> Result<(), 
     let entry = to_audit_entry(entry, Some(facts(&key, state.now())), None);
     let mut writes = state.store.remove_key(&hash, &key);
     writes.push(state.store.add_audit(&entry));
-    let cache = Arc::clone(&state.key_ring);
+    let cache = Arc::clone(&state.auth.api_keys);
     let gone = key.clone();
     let change = Change::in_turn(turn, writes).then(move || {
         cache.forget(&hash, &gone);

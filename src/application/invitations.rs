@@ -26,7 +26,7 @@ async fn find(state: &AppState, token: &str) -> Result<Person, Error> {
 pub async fn look(state: &AppState, origin: &CallOrigin, token: &str) -> Result<Person, Error> {
     match find(state, token).await {
         Err(error) if error.kind == ErrorKind::Gone => {
-            let throttle = &state.auth_throttle;
+            let throttle = &state.auth.throttle;
             throttle
                 .record_failure("invitation", origin, None, &state.stopping)
                 .await;
@@ -45,7 +45,7 @@ pub async fn accept(
 ) -> Result<NewSession, Error> {
     look(state, origin, token).await?;
     passwords::check_new(&password)?;
-    let hash = state.passwords.hash(origin, password).await?;
+    let hash = state.auth.passwords.hash(origin, password).await?;
     let turn = state.people.take().await;
     // Once more: of two who hold the link, one is the first.
     let before = find(state, token).await?;

@@ -24,7 +24,7 @@ pub async fn check(state: &AppState, account: AccountId) -> Result<(), Error> {
     };
     let mut stopping = state.stopping.subscribe();
     tokio::select! {
-        () = pause(&state.held_refusals) => {}
+        () = pause(&state.limits.held_refusals) => {}
         _ = stopping.wait_for(|it| *it) => {}
     }
     Err(refusal)

@@ -27,7 +27,7 @@ pub async fn payer(state: &AppState, caller: &Caller, account: &Account) -> Resu
         return Err(refused(&key, &refusal.to_string()));
     }
     let rate = account.limits.rate_limit;
-    let counted = Counted::new(None, account.id, rate, &state.account_rates);
+    let counted = Counted::new(None, account.id, rate, &state.limits.accounts);
     Ok(Payer {
         key: Arc::new(key),
         shown: None,

@@ -72,7 +72,7 @@ pub async fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>,
         return Ok(None);
     }
     let (who, generation) = match session.visitor {
-        Visitor::Operator(token) if token.0 == state.admin_token => {
+        Visitor::Operator(token) if token.0 == state.auth.admin_token => {
             (Who::Operator, state.store.operator_generation().await?.0)
         }
         Visitor::Operator(_) => return Ok(None),
@@ -101,7 +101,10 @@ pub async fn begin(
     let (visitor, generation) = match &who {
         Who::Operator => {
             let Generation(generation) = state.store.operator_generation().await?;
-            (Visitor::Operator(Digest32(state.admin_token)), generation)
+            (
+                Visitor::Operator(Digest32(state.auth.admin_token)),
+                generation,
+            )
         }
         Who::Person(person) => {
             let visitor = Visitor::Person(person.account, person.id);

@@ -27,7 +27,7 @@ async fn refused(
     email: Option<&Email>,
     error: Error,
 ) -> Error {
-    let throttle = &state.auth_throttle;
+    let throttle = &state.auth.throttle;
     throttle
         .record_failure(what, origin, email, &state.stopping)
         .await;
@@ -53,7 +53,7 @@ pub async fn check_admin_token(
 
 /// Hashes are compared: how long that takes says nothing about the token.
 fn is_admin_token(state: &AppState, token: &str) -> bool {
-    tokens::digest(token.as_bytes()).0 == state.admin_token
+    tokens::digest(token.as_bytes()).0 == state.auth.admin_token
 }
 
 /// Begins a session of the operator.
@@ -83,7 +83,7 @@ pub async fn person(
     };
     let hash = state.store.person_by_email(&email).await?;
     let hash = hash.and_then(|it| it.password);
-    let verified = state.passwords.verify(origin, password, hash.clone());
+    let verified = state.auth.passwords.verify(origin, password, hash.clone());
     if !verified.await? {
         return Err(refused(state, what, origin, Some(&email), wrong_password()).await);
     }
@@ -107,13 +107,13 @@ pub async fn change_password(
 ) -> Result<NewSession, Error> {
     passwords::check_new(&password)?;
     let kept = person.password.clone();
-    let verified = state.passwords.verify(origin, current, kept.clone());
+    let verified = state.auth.passwords.verify(origin, current, kept.clone());
     if !verified.await? {
         let error = Error::field("current_password", "is wrong");
         let email = Some(&person.email);
         return Err(refused(state, "password change", origin, email, error).await);
     }
-    let hash = state.passwords.hash(origin, password).await?;
+    let hash = state.auth.passwords.hash(origin, password).await?;
     let turn = state.people.take().await;
     let found = state.store.person(person.account, person.id).await?;
     let before = found.filter(|it| it.password == kept);

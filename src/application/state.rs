@@ -1,16 +1,11 @@
 //! What every handler may use.
 
-use super::api_key_cache::KeyRing;
-use super::auth_throttle::AuthThrottle;
+use super::authentication::Authentication;
+use super::call_limits::CallLimits;
 use super::commit::{Change, Turns};
-use super::cooldown::Cooldown;
-use super::error::Error;
-use super::passwords::Passwords;
-use super::rate_limit::{self, Limiters, Rates};
-use super::untrusted_proxies::UntrustedProxies;
 use crate::config::Config;
 use crate::images::Images;
-use crate::inputs::{InputLimits, MemoryBudget};
+use crate::inputs::InputLimits;
 use crate::result_store::ResultStore;
 use crate::webhooks::Vault;
 use parking_lot::RwLock;
@@ -21,22 +16,14 @@ use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::system::System;
 use tintype_egress::Client;
-use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit};
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::pause::Pause;
-use tintype_storage::domain::person::PersonId;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{Store, StoreError, Writes};
-use tokio::sync::{Semaphore, oneshot, watch};
-
-/// How often one person may change something.
-const CHANGES: RateLimit = RateLimit {
-    per_second: 10,
-    burst: 50,
-};
+use tokio::sync::{oneshot, watch};
 
 /// Shared by all workers.
 pub struct AppState {
@@ -58,36 +45,16 @@ pub struct AppState {
     pub egress: Client,
     /// The moment.
     pub clock: Clock,
-    /// The memory that input images pass through.
-    pub memory: MemoryBudget,
     /// Turns true when an orderly stop begins.
     pub stopping: watch::Sender<bool>,
     /// The end of the process.
     pub fail_stop: FailStop,
-    /// Places for refused creations whose callers are told after a pause.
-    pub held_refusals: Semaphore,
-    /// API keys that were used lately.
-    pub key_ring: Arc<KeyRing>,
-    /// How often keys may call.
-    pub rates: Rates,
-    /// How often all keys of an account may call.
-    pub account_rates: Limiters<AccountId>,
-    /// How often keys that have no rate may make the service fetch.
-    pub fetch_rates: Rates,
-    /// How often people of accounts may change something.
-    pub change_rates: Limiters<PersonId>,
-    /// Test deliveries of each webhook.
-    pub test_deliveries: Cooldown<WebhookId>,
-    /// Failed sign-ins and tokens.
-    pub auth_throttle: AuthThrottle,
-    /// Hashes and checks passwords.
-    pub passwords: Passwords,
-    /// Proxies that are not listed.
-    pub untrusted_proxies: UntrustedProxies,
+    /// How much callers may do.
+    pub limits: CallLimits,
+    /// What tells callers apart.
+    pub auth: Authentication,
     /// The operator's switches, as they are on the disk.
     pub pause: Arc<RwLock<Pause>>,
-    /// SHA-256 of the operator's token.
-    pub admin_token: [u8; 32],
     /// What absolute links begin with.
     pub public_url: String,
     /// Turns at changing keys, webhooks and switches.
@@ -102,30 +69,6 @@ impl AppState {
         (self.clock)()
     }
 
-    /// Counts a call that fetches input images, where the calls of its key are not limited.
-    ///
-    /// # Errors
-    /// It was one too many.
-    pub fn admit_fetch(&self, key: &ApiKey) -> Result<(), Error> {
-        match self.rates.of(key) {
-            Some(_) => Ok(()),
-            None => rate_limit::admit(self.fetch_rates.count(key)).map_err(|error| Error {
-                detail: format!("{}; only calls that fetch input images count", error.detail),
-                ..error
-            }),
-        }
-    }
-
-    /// Counts a change that a person makes.
-    ///
-    /// # Errors
-    /// It was one too many.
-    pub fn admit_change(&self, person: PersonId) -> Result<(), Error> {
-        self.change_rates
-            .count(person, CHANGES)
-            .check("you", "changes")
-    }
-
     /// How long a download URL is valid.
     pub fn url_lifetime(&self) -> Duration {
         Duration::from_secs(self.config.results.url_lifetime_seconds)
@@ -137,7 +80,7 @@ impl AppState {
         // Shorter than the time-out of the steps of an upload.
         let patience = inputs.timeout().min(self.config.server.body_timeout()) / 2;
         InputLimits {
-            memory: self.memory.of(account, patience),
+            memory: self.limits.memory.of(account, patience),
             timeout: inputs.timeout(),
             max_total_bytes: inputs.max_total_bytes,
             max_pixels: inputs.max_pixels,

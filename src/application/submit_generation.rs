@@ -259,7 +259,7 @@ impl Submission {
     async fn check_costs(&self) -> Result<(), Error> {
         let is_fetched = |input: &Input| matches!(input, Input::Url { .. });
         if self.request.inputs.iter().any(is_fetched) {
-            self.state.admit_fetch(&self.caller.key)?;
+            self.state.limits.admit_fetch(&self.caller.key)?;
         }
         balance_check::check(&self.state, &self.caller.key, self.request.offer.price()).await
     }

@@ -26,9 +26,6 @@ pub use super::error::no_webhook;
 const NOT_PUBLIC: &str =
     "must be at a host that resolves to a public address; [egress] allow opens ranges of your own";
 
-/// Test deliveries of one webhook are so far apart.
-pub const TEST_EVERY: Duration = Duration::from_secs(60);
-
 /// A URL that deliveries may be sent to, as far as can be said without a look-up.
 pub struct Target {
     /// As it was written: it is compared character for character.
@@ -193,7 +190,7 @@ pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<De
 /// # Errors
 /// `RateLimited` within a minute of the last one
 pub(super) fn begin_test(state: &AppState, id: WebhookId) -> Result<(), Error> {
-    state.test_deliveries.begin(id).map_err(|seconds| {
+    state.limits.test_deliveries.begin(id).map_err(|seconds| {
         let detail = "a webhook gets one test delivery a minute; repeat it later";
         Error::new(ErrorKind::RateLimited, detail).retry_after(seconds)
     })

@@ -17,6 +17,6 @@ pub async fn show(
     let spending = state.store.key_spending(key.id).await?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    let rate = state.rates.of(key);
+    let rate = state.limits.keys.of(key);
     Ok(answer.json(OwnKey::new(key, &spending, rate, state.now())))
 }

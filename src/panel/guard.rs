@@ -39,7 +39,7 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
         .await?
         .ok_or_else(unauthorized)?;
     if let (Who::Person(person), true) = (&visitor.who, is_change(request.method())) {
-        state.admit_change(person.id)?;
+        state.limits.admit_change(person.id)?;
     }
     if visitor.session.is_stale(state.now()) {
         actix_web::rt::spawn(sessions::record_use(state.clone().into_inner(), id));

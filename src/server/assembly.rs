@@ -5,15 +5,11 @@ use super::engine::{open_engine, store_dir};
 use super::object_store::open_images;
 use super::start_error::StartError;
 use super::{fd_limits, maintenance};
-use crate::application::auth_throttle::AuthThrottle;
+use crate::application::authentication::Authentication;
+use crate::application::call_limits::CallLimits;
 use crate::application::commit::Turns;
-use crate::application::cooldown::Cooldown;
-use crate::application::load_shedding;
-use crate::application::passwords::Passwords;
-use crate::application::rate_limit::{Elapsed, Limiters, Rates, elapsed};
+use crate::application::rate_limit::{Elapsed, elapsed};
 use crate::application::state::AppState;
-use crate::application::untrusted_proxies::UntrustedProxies;
-use crate::application::webhooks::TEST_EVERY;
 use crate::batch_inputs::BatchInputs;
 use crate::catalog::catalog;
 use crate::compat::{self, CompatState, DisconnectSender};
@@ -31,7 +27,6 @@ use crate::webhooks::{Sender, SenderOptions, Vault};
 use actix_web::web::Data;
 use ipnet::{Ipv4Net, Ipv6Net};
 use parking_lot::RwLock;
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -48,7 +43,7 @@ use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Engine;
 use tintype_storage::store::{Limits, Store};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 /// Attempts of deliveries under way at a time to one receiver that answers.
 const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
@@ -209,18 +204,9 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let metrics = Metrics::new(started, store_dir(&config), traces.clone());
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
-        key_ring: Arc::default(),
-        rates: Rates::new(config.limits.of_keys(), Arc::clone(&elapsed)),
-        account_rates: Limiters::new(Arc::clone(&elapsed)),
-        fetch_rates: Rates::new(config.limits.of_fetches(), Arc::clone(&elapsed)),
-        change_rates: Limiters::new(Arc::clone(&elapsed)),
-        test_deliveries: Cooldown::new(TEST_EVERY, Arc::clone(&elapsed)),
-        auth_throttle: AuthThrottle::new(elapsed),
-        passwords: Passwords::default(),
-        untrusted_proxies: UntrustedProxies::default(),
-        memory,
+        limits: CallLimits::new(&config.limits, memory, &elapsed),
+        auth: Authentication::new(token.token.expose(), elapsed),
         pause: Arc::new(RwLock::new(store.pause().await?)),
-        admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         result_store,
         operator: Turns::default(),
         people: Turns::default(),
@@ -232,7 +218,6 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         egress,
         clock,
         stopping: watch::Sender::new(false),
-        held_refusals: Semaphore::new(load_shedding::MOST_HELD),
         fail_stop,
         public_url,
     });

@@ -192,7 +192,7 @@ pub async fn note_key_uses(state: &AppState) {
     for _ in 0..MAX_STEPS {
         // Nobody removes a key meanwhile, whose last use would then be left behind for ever.
         let turn = state.operator.take().await;
-        let mut uses = state.key_ring.unwritten_uses(STEP);
+        let mut uses = state.auth.api_keys.unwritten_uses(STEP);
         if uses.is_empty() {
             return;
         }
@@ -201,13 +201,13 @@ pub async fn note_key_uses(state: &AppState) {
         let mut found = found.into_iter();
         uses.retain(|(id, _)| match found.next() {
             Some(Ok(None)) => {
-                state.key_ring.forget_use(*id);
+                state.auth.api_keys.forget_use(*id);
                 false
             }
             _ => true,
         });
         let writes = state.store.put_last_uses(&uses);
-        let ring = Arc::clone(&state.key_ring);
+        let ring = Arc::clone(&state.auth.api_keys);
         let change = Change::in_turn(turn, writes).then(move || ring.uses_written(&uses));
         if state.commit(change).await.is_err() {
             return;

@@ -35,7 +35,7 @@ pub async fn admit(
     text: &str,
 ) -> Result<Payer, NotAdmitted> {
     let now = state.now();
-    let found = state.key_ring.find(&state.store, text, now).await?;
+    let found = state.auth.api_keys.find(&state.store, text, now).await?;
     let found = found.ok_or(NotAdmitted::Unknown)?;
     found.admit(now)?;
     let address = client_address(request, state);

@@ -16,7 +16,7 @@ pub fn client_address(request: &HttpRequest, state: &AppState) -> Option<IpAddr>
     let peer = request.peer_addr()?.ip().to_canonical();
     let trusted = &state.config.server.trusted_proxies;
     if request.headers().contains_key(FORWARDED) && !is_in(trusted, peer) {
-        state.untrusted_proxies.note(peer);
+        state.auth.untrusted_proxies.note(peer);
     }
     behind(peer, request.headers(), trusted)
 }

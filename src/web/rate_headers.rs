@@ -17,8 +17,8 @@ pub fn count(
     key: &ApiKey,
     account_rate: Option<RateLimit>,
 ) -> Counted {
-    let of_key = state.rates.count(key);
-    let counted = Counted::new(of_key, key.account, account_rate, &state.account_rates);
+    let of_key = state.limits.keys.count(key);
+    let counted = Counted::new(of_key, key.account, account_rate, &state.limits.accounts);
     request.extensions_mut().insert(counted);
     counted
 }

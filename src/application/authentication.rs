@@ -1,0 +1,35 @@
+//! What tells callers apart: API keys, passwords, the operator's token.
+
+use super::api_key_cache::ApiKeyCache;
+use super::auth_throttle::AuthThrottle;
+use super::passwords::Passwords;
+use super::rate_limit::Elapsed;
+use super::untrusted_proxies::UntrustedProxies;
+use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+
+/// What tells callers apart.
+pub struct Authentication {
+    /// API keys that were used lately.
+    pub api_keys: Arc<ApiKeyCache>,
+    /// Failed sign-ins and tokens.
+    pub throttle: AuthThrottle,
+    /// Hashes and checks passwords.
+    pub passwords: Passwords,
+    /// Proxies that are not listed.
+    pub untrusted_proxies: UntrustedProxies,
+    /// SHA-256 of the operator's token.
+    pub admin_token: [u8; 32],
+}
+
+impl Authentication {
+    pub fn new(admin_token: &str, elapsed: Elapsed) -> Self {
+        Self {
+            api_keys: Arc::default(),
+            throttle: AuthThrottle::new(elapsed),
+            passwords: Passwords::default(),
+            untrusted_proxies: UntrustedProxies::default(),
+            admin_token: Sha256::digest(admin_token.as_bytes()).into(),
+        }
+    }
+}

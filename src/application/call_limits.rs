@@ -1,0 +1,78 @@
+//! How much callers may do: how often, and how much memory their calls may hold.
+
+use super::cooldown::Cooldown;
+use super::error::Error;
+use super::load_shedding;
+use super::rate_limit::{self, Elapsed, Limiters, Rates};
+use crate::config::Limits;
+use crate::inputs::MemoryBudget;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::api_key::{ApiKey, RateLimit};
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::person::PersonId;
+use tintype_storage::domain::webhook::WebhookId;
+use tokio::sync::Semaphore;
+
+/// How often one person may change something.
+const CHANGES: RateLimit = RateLimit {
+    per_second: 10,
+    burst: 50,
+};
+/// How often one webhook gets a test delivery.
+const TEST_EVERY: Duration = Duration::from_secs(60);
+
+/// The limits of calls. They are the process's own and begin anew with it.
+pub struct CallLimits {
+    /// The rates of keys.
+    pub keys: Rates,
+    /// The rates of all keys of an account together.
+    pub accounts: Limiters<AccountId>,
+    /// How often keys that have no rate may make the service fetch.
+    fetches: Rates,
+    /// How often people of accounts may change something.
+    changes: Limiters<PersonId>,
+    /// Test deliveries of each webhook.
+    pub test_deliveries: Cooldown<WebhookId>,
+    /// Places for refused creations whose callers are told after a pause.
+    pub held_refusals: Semaphore,
+    /// The memory that input images pass through.
+    pub memory: MemoryBudget,
+}
+
+impl CallLimits {
+    pub fn new(limits: &Limits, memory: MemoryBudget, elapsed: &Elapsed) -> Self {
+        let elapsed = || Arc::clone(elapsed);
+        Self {
+            keys: Rates::new(limits.of_keys(), elapsed()),
+            accounts: Limiters::new(elapsed()),
+            fetches: Rates::new(limits.of_fetches(), elapsed()),
+            changes: Limiters::new(elapsed()),
+            test_deliveries: Cooldown::new(TEST_EVERY, elapsed()),
+            held_refusals: Semaphore::new(load_shedding::MOST_HELD),
+            memory,
+        }
+    }
+
+    /// Counts a call that fetches input images, where the calls of its key are not limited.
+    ///
+    /// # Errors
+    /// It was one too many.
+    pub fn admit_fetch(&self, key: &ApiKey) -> Result<(), Error> {
+        match self.keys.of(key) {
+            Some(_) => Ok(()),
+            None => rate_limit::admit(self.fetches.count(key)).map_err(|error| Error {
+                detail: format!("{}; only calls that fetch input images count", error.detail),
+                ..error
+            }),
+        }
+    }
+
+    /// Counts a change that a person makes.
+    ///
+    /// # Errors
+    /// It was one too many.
+    pub fn admit_change(&self, person: PersonId) -> Result<(), Error> {
+        self.changes.count(person, CHANGES).check("you", "changes")
+    }
+}
