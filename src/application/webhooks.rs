@@ -7,7 +7,6 @@ use super::deliveries;
 use super::error::{self, Error, ErrorKind, FieldFault};
 use super::state::AppState;
 use serde_json::{Value, json};
-use std::time::Duration;
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_egress::parse_url;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
