@@ -63,6 +63,7 @@ pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> Parsed {
         metadata,
         callback_url,
         idempotency_key: None,
+        file: None,
     });
     Parsed { models, request }
 }

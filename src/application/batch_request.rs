@@ -4,6 +4,7 @@ use super::generation_request::{GenerationRequest, Parts};
 use rust_decimal::Decimal;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::catalog::Offer;
+use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
@@ -19,6 +20,8 @@ pub struct BatchRequest {
     pub callback_url: Option<String>,
     /// The caller's name for the batch.
     pub idempotency_key: Option<String>,
+    /// How it was submitted as a file, where it was.
+    pub file: Option<FileBatchTerms>,
 }
 
 /// One of its requests.
@@ -70,6 +73,11 @@ impl BatchRequest {
         parts.add(self.callback_url.as_deref().unwrap_or_default());
         let metadata = self.metadata.as_ref().map(Json::to_sorted);
         parts.add(metadata.unwrap_or_default());
+        if let Some(file) = &self.file {
+            // The same requests in another file are the same batch.
+            parts.add("file");
+            parts.add([u8::from(file.as_urls)]);
+        }
         parts.finish()
     }
 }

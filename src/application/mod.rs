@@ -22,6 +22,7 @@ pub(crate) mod deliveries;
 pub(crate) mod deposits;
 pub mod error;
 pub(crate) mod export;
+pub(crate) mod file_batches;
 pub(crate) mod filtered_page;
 pub(crate) mod generation_request;
 pub(crate) mod idempotency;
@@ -50,6 +51,7 @@ pub(crate) mod submit_batch;
 pub(crate) mod submit_generation;
 pub(crate) mod tokens;
 pub(crate) mod untrusted_proxies;
+pub(crate) mod uploaded_files;
 pub(crate) mod webhooks;
 
 pub use audit_context::AuditContext;

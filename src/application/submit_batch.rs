@@ -23,6 +23,7 @@ use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::catalog::Offer;
+use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
 use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::json::Json;
@@ -118,6 +119,7 @@ struct Submission {
     used: Option<IdempotencyUse>,
     account: AccountHandle,
     callback: Option<Callback>,
+    file: Option<FileBatchTerms>,
     /// Are some of its texts too large for their records?
     needs_objects: bool,
 }
@@ -167,6 +169,7 @@ impl Submission {
             used,
             account,
             callback,
+            file: request.file,
             needs_objects,
         }))
     }
@@ -225,6 +228,7 @@ impl Submission {
             text: objects.brief(&self.state, text).await?,
             callback: self.callback.take(),
             idempotency: self.used.take(),
+            file: self.file.take(),
         })
     }
 
@@ -306,6 +310,10 @@ async fn stored_job(
     let offered = &state.catalog.tier(entry.offer.tier()).aspect_ratios;
     let (aspect, ratio) = match entry.shape {
         Shape::Fixed(ratio) => (AspectChoice::Fixed(ratio), ratio),
+        Shape::OfInputOrSquare if entry.mode == Mode::TextToImage => {
+            let ratio = square_or_first(offered);
+            (AspectChoice::Fixed(ratio), ratio)
+        }
         Shape::OfInput | Shape::OfInputOrSquare => (AspectChoice::Auto, square_or_first(offered)),
     };
     Ok(AskedJob {

@@ -1,6 +1,6 @@
 //! Which objects a record names, and the list of them that a backup keeps, in the order of the records.
 
-use crate::images::Written;
+use crate::images::{Written, upload_key};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use tintype_storage::domain::job::{Job, JobState, PromptRef};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Entry;
 use tintype_storage::store::StoreError;
-use tintype_storage::store::tables::{BATCHES, LIVE_JOBS};
+use tintype_storage::store::tables::{BATCHES, LIVE_JOBS, UPLOADED_FILES};
 
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
@@ -80,6 +80,10 @@ pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
             PromptRef::Inline(_) => Vec::new(),
             PromptRef::Stored(key) => vec![named(key, None)],
         });
+    }
+    if entry.kind == "uploaded_file" {
+        let file = UPLOADED_FILES.decode(&entry.value)?;
+        return Ok(vec![named(upload_key(&file), None)]);
     }
     if !matches!(entry.kind, "live_job" | "ended_job") {
         return Ok(Vec::new());

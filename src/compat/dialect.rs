@@ -21,7 +21,10 @@ fn gemini(kind: Kind) -> (u16, &'static str) {
         Kind::MissingKey | Kind::NotAllowed | Kind::WrongAddress => (403, "PERMISSION_DENIED"),
         Kind::InvalidKey | Kind::Invalid | Kind::Blocked => (400, "INVALID_ARGUMENT"),
         // Google knows paths together with their method: another method is another, unknown path.
-        Kind::UnknownModel | Kind::NotFound | Kind::WrongMethod => (404, "NOT_FOUND"),
+        Kind::UnknownModel | Kind::NotFound | Kind::NoSuchObject | Kind::WrongMethod => {
+            (404, "NOT_FOUND")
+        }
+        Kind::Conflict => (409, "ABORTED"),
         Kind::NoFunds | Kind::TooMany => (429, "RESOURCE_EXHAUSTED"),
         Kind::Unavailable => (503, "UNAVAILABLE"),
         Kind::Deadline => (504, "DEADLINE_EXCEEDED"),
@@ -40,6 +43,8 @@ fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
         Kind::WrongAddress => (403, invalid, Some("address_not_allowed")),
         Kind::UnknownModel => (404, invalid, Some("model_not_found")),
         Kind::NotFound => (404, invalid, Some("unknown_url")),
+        Kind::NoSuchObject => (404, invalid, None),
+        Kind::Conflict => (409, invalid, None),
         Kind::WrongMethod => (405, invalid, Some("method_not_supported")),
         Kind::Invalid => (400, invalid, None),
         Kind::Blocked => (
@@ -57,6 +62,14 @@ fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
 }
 
 impl Dialect {
+    /// The word for programs that names a refusal, where there is one.
+    pub fn code(self, kind: Kind) -> Option<&'static str> {
+        match self {
+            Self::Gemini => Some(gemini(kind).1),
+            Self::OpenAi => openai(kind).2,
+        }
+    }
+
     /// The status of a refusal.
     pub fn status(self, kind: Kind) -> StatusCode {
         let code = match self {
@@ -98,8 +111,8 @@ impl Dialect {
             answer.insert_header((header::RETRY_AFTER, seconds));
         }
         match (self, refusal.kind) {
-            // A repeat would meet the same empty account; without this the SDKs try twice more.
-            (Self::OpenAi, Kind::NoFunds) => {
+            // A repeat would meet the same empty account or ended batch; without this the SDKs try twice more.
+            (Self::OpenAi, Kind::NoFunds | Kind::Conflict) => {
                 answer.insert_header(("x-should-retry", "false"));
             }
             (Self::OpenAi, Kind::MissingKey | Kind::InvalidKey) => {
@@ -157,6 +170,8 @@ mod tests {
             Kind::WrongAddress,
             Kind::UnknownModel,
             Kind::NotFound,
+            Kind::NoSuchObject,
+            Kind::Conflict,
             Kind::WrongMethod,
             Kind::Invalid,
             Kind::NoFunds,

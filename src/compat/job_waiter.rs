@@ -224,7 +224,11 @@ impl Drop for JobWaiter {
     }
 }
 
-fn outcome(job: Job) -> Result<Made, Refusal> {
+/// How a job ended.
+///
+/// # Errors
+/// What it failed of.
+pub fn outcome(job: Job) -> Result<Made, Refusal> {
     match job.state {
         JobState::Done { image, .. } => Ok(Made::Picture(image)),
         JobState::Failed { error, kind, .. } => Err(Refusal::new(

@@ -27,6 +27,10 @@ pub enum Kind {
     UnknownModel,
     /// There is nothing at this path.
     NotFound,
+    /// The account has no file or batch of this id.
+    NoSuchObject,
+    /// The file or batch is not in a state for it.
+    Conflict,
     /// The path is there, for another method.
     WrongMethod,
     /// The request is at fault: malformed, too large, or refused by the back end.

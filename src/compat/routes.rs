@@ -15,16 +15,19 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .service(
             web::resource("/v1/images/generations")
                 .route(web::post().to(Walled(openai::generations::create)))
-                .default_service(web::to(wrong_method_of_openai)),
+                .default_service(web::to(openai::unknown_paths::only_post)),
         )
         .service(
             web::resource("/v1/images/edits")
                 .route(web::post().to(Walled(openai::edits::create)))
-                .default_service(web::to(wrong_method_of_openai)),
+                .default_service(web::to(openai::unknown_paths::only_post)),
         )
         .service(
-            web::resource("/v1/images{rest:(/.*)?}").default_service(web::to(unknown_to_openai)),
+            web::resource("/v1/images{rest:(/.*)?}")
+                .default_service(web::to(openai::unknown_paths::nothing_there)),
         )
+        .configure(openai::files::configure)
+        .configure(openai::batches::configure)
         .service(
             versioned("/models")
                 .route(web::get().to(Walled(models::list)))
@@ -45,7 +48,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
 pub fn dialect_of(path: &str) -> Option<Dialect> {
     let mut segments = path.trim_start_matches('/').split('/');
     match (segments.next()?, segments.next()) {
-        ("v1", Some("images")) => Some(Dialect::OpenAi),
+        ("v1", Some("images" | "files" | "batches")) => Some(Dialect::OpenAi),
         ("v1" | "v1beta" | "v1alpha", _) => Some(Dialect::Gemini),
         _ => None,
     }
@@ -63,23 +66,4 @@ async fn unknown(request: HttpRequest) -> HttpResponse {
         request.path()
     );
     Dialect::Gemini.answer(&Refusal::new(Kind::NotFound, message))
-}
-
-async fn unknown_to_openai(request: HttpRequest) -> HttpResponse {
-    let message = format!(
-        "there is nothing at {} {}; pictures are made at /v1/images/generations and /v1/images/edits",
-        request.method(),
-        request.path()
-    );
-    Dialect::OpenAi.answer(&Refusal::new(Kind::NotFound, message))
-}
-
-async fn wrong_method_of_openai(request: HttpRequest) -> HttpResponse {
-    let message = format!("{} takes POST", request.path());
-    let mut answer = Dialect::OpenAi.answer(&Refusal::new(Kind::WrongMethod, message));
-    let allow = actix_web::http::header::HeaderValue::from_static("POST");
-    answer
-        .headers_mut()
-        .insert(actix_web::http::header::ALLOW, allow);
-    answer
 }

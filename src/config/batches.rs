@@ -1,6 +1,7 @@
 //! `[batches]`: calls with many requests.
 
 use rust_decimal::Decimal;
+use std::time::Duration;
 
 use super::billing::{amount, as_string};
 use super::section::section;
@@ -14,6 +15,20 @@ section! {
         /// What an image of a batch costs, in proportion to the price of a single one.
         #[serde(serialize_with = "as_string")]
         pub price_factor: Decimal = text(factor),
+        /// Files that an account may have.
+        pub max_files_per_account: usize = integer(1..=10_000),
+        /// Bytes of all files of an account.
+        pub max_file_bytes_per_account: u64 = integer(1..=1_000_000_000_000),
+        /// Days until an uploaded file expires; 0: never.
+        pub file_retention_days: u64 = integer(0..=36_500),
+    }
+}
+
+impl Batches {
+    /// How long uploaded files are kept; `None`: for ever.
+    pub fn file_retention(&self) -> Option<Duration> {
+        let seconds = self.file_retention_days.saturating_mul(86_400);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 }
 

@@ -5,6 +5,7 @@
 //! address or a bucket is refused instead of being encoded.
 
 use object_store::path::Path;
+use tintype_storage::domain::file_batch::UploadedFile;
 
 use super::ImagesError;
 
@@ -25,6 +26,14 @@ pub const RESULTS: &str = "results";
 
 /// Where small forms of them are kept: `thumbnails/<job_id>-<width>.<ext>`. Made anew when they are missing.
 pub const THUMBNAILS: &str = "thumbnails";
+
+/// Where the files lie that callers upload: `uploads/<account_id>/<file_id>.jsonl`.
+pub const UPLOADS: &str = "uploads";
+
+/// The key of an uploaded file.
+pub fn upload_key(file: &UploadedFile) -> String {
+    format!("{UPLOADS}/{}/{}.jsonl", file.account, file.id)
+}
 
 /// The key of a small form of a result.
 pub fn view_key(result: &str, width: u32, extension: &str) -> String {

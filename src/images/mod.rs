@@ -38,7 +38,7 @@ use self::address::Address;
 use self::backend::{Backend, Place};
 pub use self::error::{FAULT_TARGET, ImagesError};
 pub use self::file_error::FileError;
-pub use self::key::{RESULTS, THUMBNAILS, media_type, view_key};
+pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
 pub use self::signing_key::FileSigningKey;
 pub use self::streamed::Written;
 

@@ -1,4 +1,5 @@
-//! What is done now and then: forgetting old idempotency keys and deliveries, removing old pictures, noticing a dead actor.
+//! What is done now and then: forgetting old idempotency keys, deliveries and uploaded files, removing old pictures, noticing a dead
+//! actor.
 
 use super::orphaned_objects;
 use crate::application::commit::Change;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Key;
+use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -50,6 +53,8 @@ pub struct Sweeps {
     limits: SweepLimits,
     idempotency_keys: Vec<u8>,
     deliveries: Vec<u8>,
+    uploaded_files: Vec<u8>,
+    failed_batches: Vec<u8>,
 }
 
 /// Runs for as long as the process does.
@@ -82,6 +87,8 @@ pub(crate) async fn run(state: Data<AppState>) {
             state.result_store.forget_kept_inputs(Instant::now()).await;
             remove_orphaned_inputs(&state).await;
             sweeps.forget_old_deliveries(&state).await;
+            sweeps.forget_old_files(&state).await;
+            remove_orphaned_uploads(&state).await;
             sessions::forget_old(&state).await;
         }
     }
@@ -105,6 +112,8 @@ impl Sweeps {
             limits,
             idempotency_keys: Vec::new(),
             deliveries: Vec::new(),
+            uploaded_files: Vec::new(),
+            failed_batches: Vec::new(),
         }
     }
 
@@ -112,23 +121,49 @@ impl Sweeps {
     pub async fn forget_idempotency_keys(&mut self, state: &AppState) {
         for _ in 0..self.limits.steps {
             let cursor = &self.idempotency_keys;
-            match state
-                .store
-                .forget_expired(state.now(), cursor, self.limits.step)
-                .await
-            {
-                Ok((writes, next)) => {
-                    if !writes.is_empty() && state.commit(writes).await.is_err() {
-                        return;
-                    }
-                    self.idempotency_keys = next;
-                }
-                Err(error) => {
-                    tracing::error!(%error, "old idempotency keys could not be forgotten");
-                    return;
-                }
+            let (now, step) = (state.now(), self.limits.step);
+            let found = state.store.forget_expired(now, cursor, step).await;
+            match forgotten(state, found, "idempotency keys").await {
+                Some(next) => self.idempotency_keys = next,
+                None => return,
             }
             if self.idempotency_keys.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Removes the records of uploaded files that have expired, and of batches that failed as long ago as files are kept. The
+    /// content of such a file is an orphaned object from then on.
+    pub async fn forget_old_files(&mut self, state: &AppState) {
+        for _ in 0..self.limits.steps {
+            let cursor = &self.uploaded_files;
+            let (now, step) = (state.now(), self.limits.step);
+            let found = state.store.forget_uploaded_files(now, cursor, step).await;
+            match forgotten(state, found, "expired files").await {
+                Some(next) => self.uploaded_files = next,
+                None => return,
+            }
+            if self.uploaded_files.is_empty() {
+                break;
+            }
+        }
+        let Some(age) = state.config.batches.file_retention() else {
+            return;
+        };
+        let older_than = before(state.now(), age);
+        for _ in 0..self.limits.steps {
+            let cursor = &self.failed_batches;
+            let step = self.limits.step;
+            let found = state
+                .store
+                .forget_failed_file_batches(older_than, cursor, step)
+                .await;
+            match forgotten(state, found, "failed batches").await {
+                Some(next) => self.failed_batches = next,
+                None => return,
+            }
+            if self.failed_batches.is_empty() {
                 return;
             }
         }
@@ -157,6 +192,24 @@ impl Sweeps {
             if self.deliveries.is_empty() {
                 return;
             }
+        }
+    }
+}
+
+/// Writes that forget records, and where their sweep goes on; `None` where it cannot.
+async fn forgotten(
+    state: &AppState,
+    found: Result<(Writes, Key), StoreError>,
+    what: &str,
+) -> Option<Key> {
+    match found {
+        Ok((writes, next)) => {
+            let is_done = writes.is_empty() || state.commit(writes).await.is_ok();
+            is_done.then_some(next)
+        }
+        Err(error) => {
+            tracing::error!(%error, "old {what} could not be forgotten");
+            None
         }
     }
 }
@@ -243,6 +296,14 @@ async fn remove_orphaned_inputs(state: &AppState) {
         Ok(0) => {}
         Ok(removed) => tracing::info!(removed, "removed input images that no job has"),
         Err(error) => tracing::warn!(%error, "could not remove input images that no job has"),
+    }
+}
+
+async fn remove_orphaned_uploads(state: &AppState) {
+    match orphaned_objects::remove_uploads(state).await {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "removed uploads that no file has"),
+        Err(error) => tracing::warn!(%error, "could not remove uploads that no file has"),
     }
 }
 

@@ -1,14 +1,15 @@
-//! Objects that no job has: left by a process that was killed between storing them and accepting the job, or by an object store
-//! that failed when they were to be removed.
+//! Objects that no record has: left by a process that was killed between storing them and writing the record, or by an object store
+//! that failed when they were to be removed. The content of an uploaded file that has expired is one too.
 
 use crate::application::state::AppState;
-use crate::images::ImagesError;
+use crate::images::{ImagesError, UPLOADS, upload_key};
 use crate::request_text;
 use futures_util::TryStreamExt as _;
 use std::collections::HashSet;
 use std::time::Duration;
 use tintype_storage::domain::batch::Batch;
 use tintype_storage::domain::batch_member::InputUrls;
+use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
@@ -61,8 +62,18 @@ pub async fn remove_request_texts(state: &AppState) -> Result<usize, SweepError>
     .await
 }
 
-/// Takes the objects of jobs out of a set.
-type DropOfJobs = fn(&Store, &mut HashSet<String>) -> Result<(), StoreError>;
+/// Removes old uploads that no file on record has. Returns their number.
+///
+/// Those of files stay, so the sweep goes through all of them.
+///
+/// # Errors
+/// A store failed.
+pub async fn remove_uploads(state: &AppState) -> Result<usize, SweepError> {
+    sweep(state, UPLOADS, TEXT_STEP, usize::MAX, drop_uploads).await
+}
+
+/// Takes the objects that records have out of a set.
+type DropRecorded = fn(&Store, &mut HashSet<String>) -> Result<(), StoreError>;
 
 fn drop_inputs(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
     store
@@ -97,12 +108,20 @@ fn drop_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreE
     store.each_batch(drop_text_of_batch).wait()
 }
 
+fn drop_uploads(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
+    let drop_file = |file: UploadedFile| {
+        objects.remove(&upload_key(&file));
+        Ok(())
+    };
+    store.each_uploaded_file(drop_file).wait()
+}
+
 async fn sweep(
     state: &AppState,
     prefix: &str,
     step: usize,
     max_steps: usize,
-    drop_of_jobs: DropOfJobs,
+    drop_recorded: DropRecorded,
 ) -> Result<usize, SweepError> {
     let age = AGE + state.config.compat.timeout();
     let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
@@ -121,7 +140,7 @@ async fn sweep(
             }
         }
         let is_last = old.len() < step;
-        for key in without_jobs(state, old, drop_of_jobs).await? {
+        for key in without_records(state, old, drop_recorded).await? {
             state.images.delete(&key).await?;
             removed += 1;
         }
@@ -132,11 +151,11 @@ async fn sweep(
     Ok(removed)
 }
 
-/// Those of these objects that no job has, and no backup may want.
-async fn without_jobs(
+/// Those of these objects that no record has, and no backup may want.
+async fn without_records(
     state: &AppState,
     mut objects: HashSet<String>,
-    drop_of_jobs: DropOfJobs,
+    drop_recorded: DropRecorded,
 ) -> Result<HashSet<String>, StoreError> {
     if objects.is_empty() {
         return Ok(objects);
@@ -144,7 +163,7 @@ async fn without_jobs(
     let store = state.store.clone();
     // Reads many jobs: not on this thread, which has the pulse.
     let read = tokio::task::spawn_blocking(move || {
-        drop_of_jobs(&store, &mut objects)?;
+        drop_recorded(&store, &mut objects)?;
         Ok::<_, StoreError>(objects)
     });
     // After a panic nothing is known to be orphaned.

@@ -35,6 +35,8 @@ def run(language: str, text: str, packages: str) -> bool:
         command = COMMANDS[language]
         (directory / command[-1]).write_text(text, encoding="utf-8")
         ended = subprocess.run(command, cwd=directory, timeout=120)
+        # Some are named by the program alone.
+        files |= {file.name for file in directory.glob("*.png")}
         pictures = [picture(directory / file) for file in files if ended.returncode == 0]
         return bool(pictures) and all(it.startswith(b"\x89PNG") for it in pictures)
 

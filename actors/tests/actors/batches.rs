@@ -51,6 +51,7 @@ fn send(world: &World, account: AccountId, prompts: &[&str]) -> Answer<AcceptedB
         text: PromptRef::Inline(PromptText::default()),
         callback: None,
         idempotency: None,
+        file: None,
     };
     let (reply, answer) = oneshot::channel();
     let handle = world.system.accounts().get(account).expect("readable");

@@ -102,6 +102,7 @@ fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> Ne
         }),
         callback: callback(request),
         idempotency: idempotency(number, request),
+        file: None,
     }
 }
 

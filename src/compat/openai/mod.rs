@@ -1,8 +1,15 @@
-//! The Images API as the OpenAI SDKs speak it: `POST /v1/images/generations` and `/v1/images/edits`.
+//! OpenAI's interface as its SDKs speak it: images, and files and batches of them.
 
 mod answer;
+pub mod batches;
+mod counted_body;
 pub mod edits;
+mod expires_after;
+pub mod files;
 pub mod generations;
+mod list_query;
 mod multipart;
+mod object_ids;
 mod options;
 mod size;
+pub mod unknown_paths;

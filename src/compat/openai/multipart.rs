@@ -1,5 +1,6 @@
 //! The parts of a form, read while they arrive: texts into memory, pictures into the object store.
 
+use super::counted_body::{CountedBody, is_form};
 use super::options::RawOptions;
 use crate::application::generation_request::Input;
 use crate::application::state::AppState;
@@ -10,16 +11,10 @@ use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::inputs::{InputLimits, StagedUpload, UploadFault};
 use actix_multipart::{Field, Multipart};
-use actix_web::error::PayloadError;
-use actix_web::http::header;
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::StreamExt as _;
 use object_store::path::Path;
-use std::cell::{Cell, RefCell};
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tokio::time::Instant;
@@ -35,32 +30,6 @@ pub struct Form {
     pub images: Vec<Input>,
 }
 
-/// The body. It is shared, so that it can be drained when the form is refused.
-#[derive(Clone)]
-struct Counted {
-    payload: Rc<RefCell<web::Payload>>,
-    arrived: Rc<Cell<u64>>,
-    /// Off once the form is refused: what is only drained has its own bound.
-    is_read: Rc<Cell<bool>>,
-}
-
-impl Stream for Counted {
-    type Item = Result<Bytes, PayloadError>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let polled = self.payload.borrow_mut().poll_next_unpin(cx);
-        if let Poll::Ready(Some(Ok(chunk))) = &polled {
-            let arrived = self.arrived.get() + chunk.len() as u64;
-            self.arrived.set(arrived);
-            // Counted here: the parser skips what is between the parts without returning.
-            if arrived > MAX_BODY_BYTES && self.is_read.get() {
-                return Poll::Ready(Some(Err(PayloadError::Overflow)));
-            }
-        }
-        polled
-    }
-}
-
 /// Reads a form, at most until `until`.
 ///
 /// # Errors
@@ -74,37 +43,29 @@ pub async fn receive(
     account: AccountId,
     until: Instant,
 ) -> Result<Form, Refusal> {
-    let mut body = Counted {
-        payload: Rc::new(RefCell::new(payload)),
-        arrived: Rc::default(),
-        is_read: Rc::new(Cell::new(true)),
-    };
+    let mut body = CountedBody::new(payload, MAX_BODY_BYTES);
     let timeouts = BodyTimeouts::new(state, until);
     let read = async {
         check_headers(request)?;
         check_type(request)?;
         let reading = Reading {
-            arrived: Rc::clone(&body.arrived),
+            body: body.clone(),
             timeouts,
             limits: state.input_limits(account),
             text_bytes_left: state.config.server.max_body_bytes,
         };
-        reading.read(request, body.clone(), prefix, state).await
+        reading.read(request, prefix, state).await
     };
     let outcome = timeouts.whole(read).await;
     if outcome.is_err() {
-        body.is_read.set(false);
+        body.refuse();
         drain(&mut body, timeouts.end()).await;
     }
     outcome
 }
 
 fn check_type(request: &HttpRequest) -> Result<(), Refusal> {
-    let given = request.headers().get(header::CONTENT_TYPE);
-    let is_form = given
-        .and_then(|it| it.to_str().ok())
-        .is_some_and(|it| it.to_ascii_lowercase().starts_with("multipart/form-data"));
-    is_form.then_some(()).ok_or_else(|| {
+    is_form(request).then_some(()).ok_or_else(|| {
         Refusal::body(
             "send the pictures as `Content-Type: multipart/form-data`, in parts named `image`",
         )
@@ -113,7 +74,7 @@ fn check_type(request: &HttpRequest) -> Result<(), Refusal> {
 
 /// A form that is being read.
 struct Reading {
-    arrived: Rc<Cell<u64>>,
+    body: CountedBody,
     timeouts: BodyTimeouts,
     limits: InputLimits,
     /// Bytes that all texts together may still have.
@@ -124,7 +85,6 @@ impl Reading {
     async fn read(
         mut self,
         request: &HttpRequest,
-        body: Counted,
         prefix: &Path,
         state: &AppState,
     ) -> Result<Form, Refusal> {
@@ -132,7 +92,7 @@ impl Reading {
             options: RawOptions::default(),
             images: Vec::new(),
         };
-        let mut fields = Multipart::new(request.headers(), body);
+        let mut fields = Multipart::new(request.headers(), self.body.clone());
         while let Some(field) = self.timeouts.arrival(fields.next()).await? {
             let field = field.map_err(|error| self.malformed(error))?;
             let name = field.name().unwrap_or_default().to_owned();
@@ -205,7 +165,7 @@ impl Reading {
     }
 
     fn malformed(&self, error: impl std::fmt::Display) -> Refusal {
-        if self.arrived.get() > MAX_BODY_BYTES {
+        if self.body.is_too_large() {
             return too_large();
         }
         Refusal::body(format!("the request body is not a form: {error}"))

@@ -68,7 +68,7 @@ impl Options {
 }
 
 impl RawOptions {
-    /// Of a JSON body. `null` is as good as left out.
+    /// Of a JSON body.
     ///
     /// # Errors
     /// The body is no object, or an option that is read has a value that it cannot have.
@@ -80,6 +80,14 @@ impl RawOptions {
         let Json::Object(members) = json else {
             return Err(Refusal::body("the request body must be a JSON object"));
         };
+        Self::of_members(members)
+    }
+
+    /// Of the members of a JSON object. `null` is as good as left out.
+    ///
+    /// # Errors
+    /// An option that is read has a value that it cannot have.
+    pub fn of_members(members: Vec<(String, Json)>) -> Result<Self, Refusal> {
         let mut options = Self::default();
         for (name, value) in members {
             let is_word = WORDS.contains(&name.as_str());

@@ -67,6 +67,12 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.jobs.timeout(), Duration::from_secs(3_600));
     assert_eq!(c.batches.max_requests, 10_000);
     assert_eq!(c.batches.price_factor.to_string(), "1");
+    assert_eq!(c.batches.max_files_per_account, 1_000);
+    assert_eq!(c.batches.max_file_bytes_per_account, 1 << 30);
+    assert_eq!(
+        c.batches.file_retention(),
+        Some(Duration::from_secs(30 * 86_400))
+    );
     assert_eq!(c.idempotency.retention(), Duration::from_secs(24 * 3600));
     assert_eq!((c.limits.requests_per_second, c.limits.burst), (0, 0));
     assert_eq!((c.limits.fetches_per_second, c.limits.fetch_burst), (5, 20));

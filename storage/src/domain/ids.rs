@@ -83,6 +83,10 @@ id!(
     BatchId
 );
 id!(
+    /// An uploaded file. UUID version 7, so ids sort by the moment of the upload.
+    FileId
+);
+id!(
     /// A line of the audit log. UUID version 7, so ids sort as the changes were made.
     AuditId
 );

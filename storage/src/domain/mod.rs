@@ -17,6 +17,7 @@ pub mod canonical;
 pub mod catalog;
 pub mod daily_usage;
 pub mod delivery;
+pub mod file_batch;
 #[cfg(test)]
 mod golden;
 pub mod job;

@@ -8,6 +8,7 @@ use crate::domain::api_key::RateLimit;
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use crate::domain::batch_member::InputUrls;
 use crate::domain::caller::{CallerRefusal, ShownKey};
+use crate::domain::file_batch::FileBatchTerms;
 use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::{Callback, InputImage, Origin, PromptRef, TransitionError};
 use crate::domain::ledger::LedgerError;
@@ -88,6 +89,8 @@ pub struct NewBatch {
     pub callback: Option<Callback>,
     /// The caller's name for this batch.
     pub idempotency: Option<IdempotencyUse>,
+    /// How it was submitted as a file, where it was.
+    pub file: Option<FileBatchTerms>,
 }
 
 /// One request of a batch.

@@ -10,6 +10,7 @@ mod commands;
 mod commit;
 mod daily_usage;
 mod deliveries;
+mod file_batches;
 mod idempotency;
 mod job_lists;
 mod jobs;

@@ -3,7 +3,7 @@
 use super::records::{DailyUsageKey, IdempotencyKey, IdempotentCall, UsesOf};
 use crate::domain::api_key::KeyHash;
 use crate::domain::delivery::DeliveryId;
-use crate::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
+use crate::domain::ids::{AccountId, AuditId, BatchId, FileId, JobId, KeyId, TransactionId};
 use crate::domain::person::{Digest32, PersonId};
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
@@ -104,6 +104,7 @@ macro_rules! fixed {
 fixed! {
     AccountId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     BatchId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    FileId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     JobId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     KeyId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     TransactionId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));

@@ -12,7 +12,8 @@ use crate::domain::audit_log::AuditEntry;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
-use crate::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
+use crate::domain::file_batch::{FileBatch, UploadedFile};
+use crate::domain::ids::{AccountId, AuditId, BatchId, FileId, JobId, KeyId, TransactionId};
 use crate::domain::job::Job;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::operator_event::{Alarms, OperatorEvent};
@@ -64,6 +65,9 @@ tables! {
     EXPIRIES: (Timestamp, JobId) => AccountId = b"x" "job_expiry";
     BATCHES: (AccountId, BatchId) => Batch = b"b" "batch" .fits(|key, it| (it.account, it.id) == *key);
     BATCH_PROGRESS: (AccountId, BatchId) => BatchProgress = b"g" "batch_progress";
+    UPLOADED_FILES: (AccountId, FileId) => UploadedFile = b"f" "uploaded_file" .fits(|key, it| (it.account, it.id) == *key);
+    /// Batches that were submitted as files: those that were accepted have a record of the batch too, under the same id.
+    FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key);
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally";
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";

@@ -4,10 +4,11 @@ use super::Report;
 use crate::domain::amount::Amount;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::delivery::{Delivery, DeliveryId};
+use crate::domain::file_batch::Validation;
 use crate::domain::ids::{AccountId, BatchId};
 use crate::domain::job::{Job, JobState};
 use crate::engine::Wait as _;
-use crate::store::tables::{BATCH_PROGRESS, BATCHES, ENDED_JOBS, LIVE_JOBS};
+use crate::store::tables::{BATCH_PROGRESS, BATCHES, ENDED_JOBS, FILE_BATCHES, LIVE_JOBS};
 use crate::store::{All, Store, StoreError};
 use std::collections::HashMap;
 
@@ -65,6 +66,24 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
                 report.fault(format!(
                     "there is progress of batch {}, which is not there",
                     key.1
+                ));
+            }
+            Ok(())
+        })
+        .wait()?;
+    FILE_BATCHES
+        .each(store, &All, |key, batch| {
+            let is_accepted = matches!(batch.outcome, Validation::Accepted { .. });
+            if is_accepted != sums.contains_key(&key) {
+                let is_there = if is_accepted {
+                    "is not there"
+                } else {
+                    "is there"
+                };
+                report.fault(format!(
+                    "batch {} was submitted as a file and {}, and {is_there}",
+                    key.1,
+                    if is_accepted { "accepted" } else { "failed" },
                 ));
             }
             Ok(())

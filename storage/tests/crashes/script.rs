@@ -179,6 +179,7 @@ impl Teller<'_> {
             text: PromptRef::Inline(PromptText::default()),
             callback: None,
             idempotency: None,
+            file: None,
         };
         self.decide(|decisions, now, _| {
             let key = ApiKey::with_all_rights(new.key, ACCOUNT, at(0));

@@ -163,6 +163,7 @@ pub fn new_batch(count: usize, price: &str) -> NewBatch {
         text: PromptRef::Inline(PromptText::default()),
         callback: None,
         idempotency: None,
+        file: None,
     }
 }
 

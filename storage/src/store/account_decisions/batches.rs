@@ -6,12 +6,13 @@ use super::owed_delivery::Owed;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::batch_member::BatchMember;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use crate::domain::file_batch::{DeletedResults, FileBatch, Validation};
 use crate::domain::ids::{BatchId, JobId};
 use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::store::commands::{AcceptError, AcceptedBatch, BatchError, BatchRequest, NewBatch};
-use crate::store::tables::{BATCH_PROGRESS, BATCHES};
+use crate::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES};
 use crate::store::{IdempotentCall, StoreError};
 
 /// What the step of a job makes of its batch.
@@ -72,6 +73,19 @@ impl Decisions<'_> {
             self.add_job(&job_of(&batch, *job, count(index), request));
         }
         self.put(BATCHES.put(&(batch.account, id), &batch));
+        if let Some(terms) = &new.file {
+            let of_file = FileBatch {
+                id,
+                account: batch.account,
+                key: new.key,
+                terms: terms.clone(),
+                created_at: now,
+                outcome: Validation::Accepted {
+                    deleted: DeletedResults::default(),
+                },
+            };
+            self.put(FILE_BATCHES.put(&(batch.account, id), &of_file));
+        }
         self.progress.insert(id, BatchProgress::of_new(batch.total));
         self.remember(call, new.idempotency.as_ref(), id.0, now);
         Ok(AcceptedBatch {

@@ -1,0 +1,223 @@
+//! Batches that are submitted as uploaded files, and the files that hold their results.
+
+use super::batch_request::BatchRequest;
+use super::batches;
+use super::caller::Caller;
+use super::commit::{Change, detached};
+use super::error::{Error, internal};
+use super::payer::Payer;
+use super::state::AppState;
+use super::submit_batch::submit_batch;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::batch::{Batch, BatchProgress};
+use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, LineFault, Validation};
+use tintype_storage::domain::ids::{AccountId, BatchId};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Direction;
+
+/// Batches among which that of an earlier attempt is looked for.
+const RECENT: usize = 20;
+/// A client that repeats a call by itself has done so after this time.
+const REPEATED_WITHIN: Duration = Duration::from_secs(15 * 60);
+
+/// A batch that was submitted as a file, and how far it is.
+pub struct FileBatchStanding {
+    pub of_file: FileBatch,
+    /// `None` where the file was at fault.
+    pub accepted: Option<(Batch, BatchProgress)>,
+}
+
+/// Which of the two files of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultsKind {
+    /// The requests that succeeded.
+    Output,
+    /// Those that failed.
+    Errors,
+}
+
+/// A file with results of a batch that has ended. It is written while it is read.
+pub struct ResultsFile {
+    pub kind: ResultsKind,
+    pub batch: Batch,
+    /// The images are named by URLs.
+    pub as_urls: bool,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+}
+
+impl FileBatchStanding {
+    /// The files of results that it has.
+    pub fn results(&self, state: &AppState) -> impl Iterator<Item = ResultsFile> {
+        let kinds = [ResultsKind::Output, ResultsKind::Errors];
+        kinds
+            .into_iter()
+            .filter_map(|kind| self.results_of(kind, state))
+    }
+
+    /// One of them; `None` while the batch runs, where no request came to that end, and once the file has expired or was deleted.
+    pub fn results_of(&self, kind: ResultsKind, state: &AppState) -> Option<ResultsFile> {
+        let (batch, progress) = self.accepted.as_ref()?;
+        let Validation::Accepted { deleted } = self.of_file.outcome else {
+            return None;
+        };
+        let (lines, is_deleted) = match kind {
+            ResultsKind::Output => (progress.done, deleted.output),
+            ResultsKind::Errors => (progress.failed, deleted.errors),
+        };
+        let created_at = progress.ended_at?;
+        let retention = state.config.results.retention();
+        let expires_at = self.of_file.results_expire_at(created_at, retention);
+        let is_expired = expires_at.is_some_and(|at| at <= state.now());
+        if lines == 0 || is_deleted || is_expired {
+            return None;
+        }
+        Some(ResultsFile {
+            kind,
+            batch: batch.clone(),
+            as_urls: self.of_file.terms.as_urls,
+            created_at,
+            expires_at,
+        })
+    }
+}
+
+/// A batch of an account; `None` also for one that was not submitted as a file.
+///
+/// # Errors
+/// The store fails.
+pub async fn find(
+    state: &AppState,
+    account: AccountId,
+    id: BatchId,
+) -> Result<Option<FileBatchStanding>, Error> {
+    match state.store.file_batch(account, id).await? {
+        Some(of_file) => Ok(Some(standing(state, of_file).await?)),
+        None => Ok(None),
+    }
+}
+
+/// A batch with how far it is.
+///
+/// # Errors
+/// The store fails.
+pub async fn standing(state: &AppState, of_file: FileBatch) -> Result<FileBatchStanding, Error> {
+    let accepted = match of_file.outcome {
+        Validation::Accepted { .. } => state.store.batch(of_file.account, of_file.id).await?,
+        Validation::Failed(_) => None,
+    };
+    Ok(FileBatchStanding { of_file, accepted })
+}
+
+/// Has the requests of a file accepted as a batch, or finds the batch of its idempotency key's first use. Says whether it did.
+///
+/// # Errors
+/// The first check that fails. Then nothing is kept of the call and nothing charged.
+pub async fn submit(
+    state: &Arc<AppState>,
+    caller: &Payer,
+    request: BatchRequest,
+) -> Result<(FileBatchStanding, bool), Error> {
+    let accepted = submit_batch(state, caller, request).await?;
+    let found = find(state, caller.account(), accepted.batch).await?;
+    Ok((found.ok_or_else(internal)?, accepted.replayed))
+}
+
+/// Keeps a batch whose file is at fault, so that its caller finds the faults. Nothing is charged.
+///
+/// # Errors
+/// The store fails.
+pub async fn keep_failed(
+    state: &AppState,
+    caller: &Payer,
+    terms: FileBatchTerms,
+    faults: Vec<LineFault>,
+) -> Result<FileBatchStanding, Error> {
+    let now = state.now();
+    let of_file = FileBatch {
+        id: BatchId(state.system.accounts().context().ids.next(now)),
+        account: caller.account(),
+        key: caller.key.id,
+        terms,
+        created_at: now,
+        outcome: Validation::Failed(faults),
+    };
+    let writes = vec![state.store.put_file_batch(&of_file)];
+    state.commit(writes).await?;
+    Ok(FileBatchStanding {
+        of_file,
+        accepted: None,
+    })
+}
+
+/// The batch that an earlier attempt at the same call has made, where a client repeats the call by itself without an idempotency
+/// key.
+///
+/// # Errors
+/// The store fails.
+pub async fn of_earlier_attempt(
+    state: &AppState,
+    caller: &Payer,
+    terms: &FileBatchTerms,
+) -> Result<Option<FileBatchStanding>, Error> {
+    let recent = state
+        .store
+        .file_batches(caller.account(), Direction::Falling, RECENT, None)
+        .await?;
+    let now = state.now();
+    let same = recent.items.into_iter().find(|it| {
+        it.key == caller.key.id
+            && it.terms.input == terms.input
+            && it.terms.metadata == terms.metadata
+            && now <= it.created_at.plus(REPEATED_WITHIN)
+    });
+    match same {
+        Some(of_file) => Ok(Some(standing(state, of_file).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Cancels what is still queued of a batch.
+///
+/// # Errors
+/// `Conflict` for a batch that has ended or failed
+pub async fn cancel(
+    state: &Arc<AppState>,
+    caller: &Payer,
+    standing: FileBatchStanding,
+) -> Result<FileBatchStanding, Error> {
+    let Some((batch, _)) = standing.accepted else {
+        return Err(Error::conflict("the batch has already failed"));
+    };
+    let caller = Caller::ApiKey(caller.clone());
+    let accepted = batches::cancel(state, &caller, batch).await?;
+    Ok(FileBatchStanding {
+        accepted: Some(accepted),
+        ..standing
+    })
+}
+
+/// Deletes a file of results. The jobs of the batch and their images stay.
+///
+/// # Errors
+/// The store fails.
+pub async fn delete_results(state: &Arc<AppState>, file: ResultsFile) -> Result<(), Error> {
+    let state = Arc::clone(state);
+    detached(async move {
+        let turn = state.operator.take().await;
+        let (account, id) = (file.batch.account, file.batch.id);
+        let Some(mut of_file) = state.store.file_batch(account, id).await? else {
+            return Ok(());
+        };
+        if let Validation::Accepted { deleted } = &mut of_file.outcome {
+            match file.kind {
+                ResultsKind::Output => deleted.output = true,
+                ResultsKind::Errors => deleted.errors = true,
+            }
+        }
+        let writes = vec![state.store.put_file_batch(&of_file)];
+        Ok(state.commit(Change::in_turn(turn, writes)).await?)
+    })
+    .await
+}

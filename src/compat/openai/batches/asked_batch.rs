@@ -1,0 +1,131 @@
+//! The body of the call that submits a batch.
+
+use crate::compat::openai::expires_after;
+use crate::compat::openai::object_ids::{FileName, no_file};
+use crate::compat::refusal::Refusal;
+use crate::compat::scanner::MAX_DEPTH;
+use tintype_storage::domain::file_batch::FileBatchTerms;
+use tintype_storage::domain::json::Json;
+
+/// The one endpoint whose requests can be batched.
+pub const ENDPOINT: &str = "/v1/images/generations";
+/// The one time frame that callers may name.
+pub const COMPLETION_WINDOW: &str = "24h";
+/// Bounds of metadata, as OpenAI has them.
+const MAX_PAIRS: usize = 16;
+const MAX_KEY_CHARS: usize = 64;
+const MAX_VALUE_CHARS: usize = 512;
+/// Bytes of metadata as JSON: what all pairs can have in ASCII. It is part of a record.
+const MAX_METADATA_BYTES: usize = 10_240;
+
+/// The body of a call.
+pub struct AskedBatch {
+    /// Whether the results name URLs is said by the file.
+    pub terms: FileBatchTerms,
+    pub metadata: Option<Json>,
+}
+
+impl AskedBatch {
+    /// Reads a body. Members that are not known are ignored.
+    ///
+    /// # Errors
+    /// The first member that is missing or cannot be.
+    pub fn read(body: &[u8]) -> Result<Self, Refusal> {
+        let text = std::str::from_utf8(body).unwrap_or_default();
+        let json = Json::parse(text, MAX_DEPTH)
+            .map_err(|fault| Refusal::body(format!("the request body is not JSON: {fault}")))?;
+        let Json::Object(members) = json else {
+            return Err(Refusal::body("the request body must be a JSON object"));
+        };
+        let mut fields = Fields(members);
+        let endpoint = fields.required("endpoint")?;
+        if endpoint != ENDPOINT {
+            let message = format!("must be `{ENDPOINT}`; other calls cannot be batched");
+            return Err(Refusal::field("endpoint", message));
+        }
+        if fields.required("completion_window")? != COMPLETION_WINDOW {
+            let message = format!("must be `{COMPLETION_WINDOW}`");
+            return Err(Refusal::field("completion_window", message));
+        }
+        let id = fields.required("input_file_id")?;
+        let input = match FileName::read(&id) {
+            Some(FileName::Uploaded(file)) => file,
+            _ => return Err(no_file(&id, "input_file_id")),
+        };
+        let results_lifetime_seconds = fields.results_lifetime()?;
+        let metadata = fields.metadata()?;
+        Ok(Self {
+            terms: FileBatchTerms {
+                input,
+                metadata: metadata.as_ref().map(Json::to_compact),
+                results_lifetime_seconds,
+                as_urls: false,
+            },
+            metadata,
+        })
+    }
+}
+
+/// The members of the body.
+struct Fields(Vec<(String, Json)>);
+
+impl Fields {
+    /// Takes a member; `null` is as good as left out.
+    fn take(&mut self, name: &str) -> Option<Json> {
+        let at = self.0.iter().position(|(it, _)| it == name)?;
+        Some(self.0.swap_remove(at).1).filter(|it| *it != Json::Null)
+    }
+
+    fn required(&mut self, name: &str) -> Result<String, Refusal> {
+        match self.take(name) {
+            Some(Json::String(text)) => Ok(text),
+            Some(_) => Err(Refusal::field(name, "must be a string")),
+            None => Err(Refusal::field(name, "is required")),
+        }
+    }
+
+    fn results_lifetime(&mut self) -> Result<Option<u32>, Refusal> {
+        const NAME: &str = "output_expires_after";
+        let mut policy = match self.take(NAME) {
+            None => return Ok(None),
+            Some(Json::Object(members)) => Self(members),
+            Some(_) => return Err(Refusal::field(NAME, "must be an object")),
+        };
+        let mut text = |name| match policy.take(name) {
+            Some(Json::String(text) | Json::Number(text)) => Some(text),
+            _ => None,
+        };
+        let (anchor, seconds) = (text("anchor"), text("seconds"));
+        expires_after::read(NAME, anchor.as_deref(), seconds.as_deref()).map(Some)
+    }
+
+    fn metadata(&mut self) -> Result<Option<Json>, Refusal> {
+        const NAME: &str = "metadata";
+        let fault = |message: String| Err(Refusal::field(NAME, message));
+        let members = match self.take(NAME) {
+            None => return Ok(None),
+            Some(Json::Object(members)) => members,
+            Some(_) => return fault("must be an object".into()),
+        };
+        if members.len() > MAX_PAIRS {
+            return fault(format!("may have at most {MAX_PAIRS} pairs"));
+        }
+        for (key, value) in &members {
+            let Json::String(value) = value else {
+                return fault("may only have strings as values".into());
+            };
+            if key.chars().count() > MAX_KEY_CHARS || value.chars().count() > MAX_VALUE_CHARS {
+                return fault(format!(
+                    "may have keys of at most {MAX_KEY_CHARS} characters, and values of at most {MAX_VALUE_CHARS}"
+                ));
+            }
+        }
+        let metadata = Json::Object(members);
+        if metadata.to_compact().len() > MAX_METADATA_BYTES {
+            return fault(format!(
+                "may have at most {MAX_METADATA_BYTES} bytes as JSON"
+            ));
+        }
+        Ok(Some(metadata))
+    }
+}

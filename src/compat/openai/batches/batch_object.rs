@@ -1,0 +1,82 @@
+//! A batch as OpenAI's SDKs read it.
+
+use super::asked_batch::{COMPLETION_WINDOW, ENDPOINT};
+use crate::application::file_batches::{FileBatchStanding, ResultsKind};
+use crate::application::state::AppState;
+use crate::compat::openai::object_ids::{self, FileName};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
+use tintype_storage::domain::file_batch::{LineFault, Validation};
+use tintype_storage::domain::time::Timestamp;
+
+/// The whole object.
+pub fn json(standing: &FileBatchStanding, state: &AppState) -> Value {
+    let of_file = &standing.of_file;
+    let progress = standing.accepted.as_ref().map(|(_, progress)| progress);
+    let results = |kind| {
+        let file = standing.results_of(kind, state)?;
+        Some(FileName::Results(kind, file.batch.id).to_string())
+    };
+    let created = of_file.created_at.seconds();
+    let ended = progress.and_then(|it| it.ended_at);
+    let canceled = progress.and_then(|it| it.canceled_at);
+    let seconds = |at: Option<Timestamp>| at.map(Timestamp::seconds);
+    let if_canceled = |is: bool| seconds(ended.filter(|_| canceled.is_some() == is));
+    let metadata = of_file.terms.metadata.clone();
+    let metadata = metadata.and_then(|text| RawValue::from_string(text).ok());
+    json!({
+        "id": object_ids::batch(of_file.id),
+        "object": "batch",
+        "endpoint": ENDPOINT,
+        "errors": errors(&of_file.outcome),
+        "input_file_id": FileName::Uploaded(of_file.terms.input).to_string(),
+        "completion_window": COMPLETION_WINDOW,
+        "status": status(progress),
+        "output_file_id": results(ResultsKind::Output),
+        "error_file_id": results(ResultsKind::Errors),
+        "created_at": created,
+        "in_progress_at": progress.map(|_| created),
+        "expires_at": null,
+        "finalizing_at": seconds(ended),
+        "completed_at": if_canceled(false),
+        "failed_at": progress.is_none().then_some(created),
+        "expired_at": null,
+        "cancelling_at": seconds(canceled),
+        "cancelled_at": if_canceled(true),
+        "request_counts": {
+            "total": progress.map_or(0, BatchProgress::total),
+            "completed": progress.map_or(0, |it| it.done),
+            "failed": progress.map_or(0, |it| it.failed),
+        },
+        "metadata": metadata,
+    })
+}
+
+fn status(progress: Option<&BatchProgress>) -> &'static str {
+    let Some(progress) = progress else {
+        return "failed";
+    };
+    match progress.status() {
+        BatchStatus::InProgress => "in_progress",
+        BatchStatus::Canceling => "cancelling",
+        BatchStatus::Ended if progress.canceled_at.is_some() => "cancelled",
+        BatchStatus::Ended => "completed",
+    }
+}
+
+fn errors(outcome: &Validation) -> Value {
+    let Validation::Failed(faults) = outcome else {
+        return Value::Null;
+    };
+    let entry = |fault: &LineFault| {
+        json!({
+            "code": fault.code,
+            "message": fault.message,
+            "param": fault.param,
+            "line": fault.line,
+        })
+    };
+    let data: Vec<Value> = faults.iter().map(entry).collect();
+    json!({"object": "list", "data": data})
+}

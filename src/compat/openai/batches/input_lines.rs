@@ -1,0 +1,236 @@
+//! The requests of a file: one JSON object per line, each with its name, its call and the body of that call.
+
+use super::asked_batch::ENDPOINT;
+use crate::application::batch_request::BatchEntry;
+use crate::application::payer::Payer;
+use crate::application::state::AppState;
+use crate::compat::dialect::Dialect;
+use crate::compat::openai::options::{Options, RawOptions};
+use crate::compat::refusal::Refusal;
+use crate::compat::scanner::MAX_DEPTH;
+use std::collections::HashMap;
+use tintype_storage::domain::file_batch::LineFault;
+use tintype_storage::domain::json::Json;
+
+/// Characters of a custom id.
+const MAX_CUSTOM_ID_CHARS: usize = 64;
+/// Bytes of all faults that are kept: they are part of a record.
+const MAX_FAULT_BYTES: usize = 4_096;
+/// Characters of a fault's message.
+const MAX_MESSAGE_CHARS: usize = 300;
+
+/// The requests of a file.
+pub struct Input {
+    /// At least one.
+    pub entries: Vec<BatchEntry>,
+    /// The results are to name URLs of the images instead of holding them.
+    pub as_urls: bool,
+}
+
+/// What a file holds, or what is wrong with it.
+pub type Read = Result<Input, Vec<LineFault>>;
+
+/// Reads a file.
+///
+/// # Errors
+/// The first faults, each with its line.
+pub fn read(content: &[u8], caller: &Payer, state: &AppState) -> Read {
+    let lines = content.split(|byte| *byte == b'\n').zip(1..);
+    let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
+    let lines = lines.filter(|(line, _)| !is_blank(line));
+    let mut file = File {
+        caller,
+        state,
+        entries: Vec::new(),
+        as_urls: None,
+        names: HashMap::new(),
+        faults: Vec::new(),
+        fault_bytes: 0,
+    };
+    let most = state.config.batches.max_requests;
+    let mut count = 0;
+    for (line, number) in lines {
+        count += 1;
+        if count > most {
+            let message = format!("The file has more than {most} requests.");
+            return Err(vec![Fault::new("too_many_tasks", message).on(None)]);
+        }
+        if let Err(fault) = file.add(line, number) {
+            file.keep(fault.on(Some(number)));
+        }
+    }
+    if count == 0 {
+        let fault = Fault::new("empty_file", "The file has no requests.");
+        return Err(vec![fault.on(None)]);
+    }
+    match file.faults.is_empty() {
+        true => Ok(Input {
+            entries: file.entries,
+            as_urls: file.as_urls.unwrap_or(false),
+        }),
+        false => Err(file.faults),
+    }
+}
+
+/// A file that is being read.
+struct File<'a> {
+    caller: &'a Payer,
+    state: &'a AppState,
+    entries: Vec<BatchEntry>,
+    /// That of the first request.
+    as_urls: Option<bool>,
+    /// The line of each custom id.
+    names: HashMap<String, u32>,
+    faults: Vec<LineFault>,
+    fault_bytes: usize,
+}
+
+impl File<'_> {
+    fn add(&mut self, line: &[u8], number: u32) -> Result<(), Fault> {
+        let mut line = Line::parse(line)?;
+        let custom_id = line.custom_id()?;
+        line.check_call()?;
+        let options = line.options()?.read(self.caller, self.state)?;
+        self.check(&options)?;
+        if let Some(other) = self.names.insert(custom_id.clone(), number) {
+            let message = format!("The custom_id is also that of line {other}.");
+            return Err(Fault::new("duplicate_custom_id", message).of("custom_id"));
+        }
+        // One that repeats the position says nothing.
+        let position = self.entries.len().to_string();
+        self.entries.push(BatchEntry {
+            custom_id: Some(custom_id).filter(|it| *it != position),
+            request: options.request(Vec::new(), None),
+        });
+        Ok(())
+    }
+
+    /// Refuses options that a single call may have, and one of many may not.
+    fn check(&mut self, options: &Options) -> Result<(), Fault> {
+        if options.count > 1 {
+            let message = "n must be 1 in a batch; write a line for each image";
+            return Err(Fault::new(INVALID, message).of("body.n"));
+        }
+        let first = *self.as_urls.get_or_insert(options.as_url);
+        if first != options.as_url {
+            let message = "response_format must be the same on all lines of a file";
+            return Err(Fault::new(INVALID, message).of("body.response_format"));
+        }
+        Ok(())
+    }
+
+    /// Keeps a fault, as long as there is room.
+    fn keep(&mut self, fault: LineFault) {
+        let param = fault.param.as_ref().map_or(0, String::len);
+        self.fault_bytes += fault.message.len() + fault.code.len() + param;
+        if self.faults.is_empty() || self.fault_bytes <= MAX_FAULT_BYTES {
+            self.faults.push(fault);
+        }
+    }
+}
+
+/// The code of faults that have no other.
+const INVALID: &str = "invalid_value";
+
+/// What is wrong with a line.
+struct Fault {
+    code: &'static str,
+    message: String,
+    param: Option<String>,
+}
+
+impl Fault {
+    fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            param: None,
+        }
+    }
+
+    fn of(self, param: &str) -> Self {
+        Self {
+            param: Some(param.to_owned()),
+            ..self
+        }
+    }
+
+    fn on(self, line: Option<u32>) -> LineFault {
+        LineFault {
+            code: self.code.to_owned(),
+            message: self.message.chars().take(MAX_MESSAGE_CHARS).collect(),
+            param: self.param,
+            line,
+        }
+    }
+}
+
+impl From<Refusal> for Fault {
+    /// Of an option of the call.
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            code: Dialect::OpenAi.code(refusal.kind).unwrap_or(INVALID),
+            message: refusal.message,
+            param: refusal.field.map(|field| format!("body.{field}")),
+        }
+    }
+}
+
+/// The members of a line.
+struct Line(Vec<(String, Json)>);
+
+impl Line {
+    fn parse(line: &[u8]) -> Result<Self, Fault> {
+        const CODE: &str = "invalid_json_line";
+        let text =
+            std::str::from_utf8(line).map_err(|_| Fault::new(CODE, "This line is not UTF-8."))?;
+        match Json::parse(text, MAX_DEPTH) {
+            Ok(Json::Object(members)) => Ok(Self(members)),
+            Ok(_) => Err(Fault::new(CODE, "This line is not a JSON object.")),
+            Err(fault) => {
+                let message = format!("This line is not parseable as valid JSON: {fault}");
+                Err(Fault::new(CODE, message))
+            }
+        }
+    }
+
+    fn take(&mut self, name: &'static str) -> Result<Json, Fault> {
+        let at = self.0.iter().position(|(it, _)| it == name);
+        let found = at.map(|at| self.0.swap_remove(at).1);
+        found.filter(|it| *it != Json::Null).ok_or_else(|| {
+            let message = format!("Missing required parameter: '{name}'.");
+            Fault::new("missing_required_parameter", message).of(name)
+        })
+    }
+
+    fn custom_id(&mut self) -> Result<String, Fault> {
+        match self.take("custom_id")? {
+            Json::String(text) if (1..=MAX_CUSTOM_ID_CHARS).contains(&text.chars().count()) => {
+                Ok(text)
+            }
+            _ => {
+                let message =
+                    format!("custom_id must be a string of 1 to {MAX_CUSTOM_ID_CHARS} characters");
+                Err(Fault::new(INVALID, message).of("custom_id"))
+            }
+        }
+    }
+
+    fn check_call(&mut self) -> Result<(), Fault> {
+        if self.take("method")? != Json::String("POST".into()) {
+            return Err(Fault::new("invalid_method", "method must be `POST`").of("method"));
+        }
+        if self.take("url")? != Json::String(ENDPOINT.into()) {
+            let message = format!("url must be the endpoint of the batch, `{ENDPOINT}`");
+            return Err(Fault::new("url_mismatch", message).of("url"));
+        }
+        Ok(())
+    }
+
+    fn options(&mut self) -> Result<RawOptions, Fault> {
+        match self.take("body")? {
+            Json::Object(members) => Ok(RawOptions::of_members(members)?),
+            _ => Err(Fault::new(INVALID, "body must be an object").of("body")),
+        }
+    }
+}

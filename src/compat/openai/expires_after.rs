@@ -1,0 +1,45 @@
+//! When files are to expire, as callers say it: a number of seconds after their creation.
+
+use crate::compat::refusal::Refusal;
+use std::ops::RangeInclusive;
+
+/// Seconds that may be asked for: an hour to 30 days.
+const SECONDS: RangeInclusive<u32> = 3_600..=2_592_000;
+
+/// The seconds of an expiration policy, whose members are given as text; `param` is its name.
+///
+/// # Errors
+/// A member is missing or cannot be.
+pub fn read(param: &str, anchor: Option<&str>, seconds: Option<&str>) -> Result<u32, Refusal> {
+    if anchor != Some("created_at") {
+        let message = "must be `created_at`";
+        return Err(Refusal::field(format!("{param}[anchor]"), message));
+    }
+    let seconds = seconds.and_then(|text| text.parse().ok());
+    seconds.filter(|it| SECONDS.contains(it)).ok_or_else(|| {
+        let (least, most) = (SECONDS.start(), SECONDS.end());
+        let message = format!("must be a number of seconds from {least} to {most}");
+        Refusal::field(format!("{param}[seconds]"), message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_to_30_days_after_creation() {
+        let read = |anchor, seconds| read("expires_after", anchor, seconds);
+        let anchor = Some("created_at");
+        assert_eq!(read(anchor, Some("3600")), Ok(3_600));
+        assert_eq!(read(anchor, Some("2592000")), Ok(2_592_000));
+        for bad in [None, Some(""), Some("3599"), Some("2592001"), Some("1e4")] {
+            let field = read(anchor, bad).unwrap_err().field;
+            assert_eq!(field.as_deref(), Some("expires_after[seconds]"));
+        }
+        for bad in [None, Some("last_active_at")] {
+            let field = read(bad, Some("3600")).unwrap_err().field;
+            assert_eq!(field.as_deref(), Some("expires_after[anchor]"));
+        }
+    }
+}

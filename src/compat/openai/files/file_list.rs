@@ -1,0 +1,129 @@
+//! The list of an account's files: those that were uploaded, and those with results of its batches, by the time of upload or
+//! submission.
+
+use super::file_object::{self, BATCH, BATCH_OUTPUT};
+use super::{File, Refusal};
+use crate::application::file_batches::{self, ResultsKind};
+use crate::compat::openai::list_query::{self, ListQuery};
+use crate::compat::openai::object_ids::{FileName, no_file};
+use crate::compat::state::CompatState;
+use actix_web::HttpRequest;
+use serde_json::Value;
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::engine::Direction;
+
+/// Files of a page, where the caller names no number: all that one page can have.
+const MAX_LIMIT: usize = 10_000;
+/// Batches that are read at a time.
+const STEP: usize = 200;
+
+/// A page of the list that a query asks for.
+///
+/// # Errors
+/// A parameter is at fault, or the store fails.
+pub async fn page(
+    request: &HttpRequest,
+    state: &CompatState,
+    account: AccountId,
+) -> Result<Value, Refusal> {
+    let query = ListQuery::of(request);
+    let limit = query.limit(MAX_LIMIT, MAX_LIMIT)?;
+    let direction = match query.get("order") {
+        None | Some("desc") => Direction::Falling,
+        Some("asc") => Direction::Rising,
+        Some(_) => return Err(Refusal::field("order", "must be `asc` or `desc`")),
+    };
+    let after = match query.get("after") {
+        None => None,
+        Some(id) => Some(FileName::read(id).ok_or_else(|| no_file(id, "after"))?),
+    };
+    let list = List {
+        state,
+        account,
+        direction,
+        after,
+        enough: limit + 1,
+    };
+    let mut files = match query.get("purpose") {
+        None => list.merged(list.uploaded().await?, list.results().await?),
+        Some(BATCH) => list.uploaded().await?,
+        Some(BATCH_OUTPUT) => list.results().await?,
+        Some(_) => Vec::new(),
+    };
+    let has_more = files.len() > limit;
+    files.truncate(limit);
+    let data = files.iter().map(file_object::json).collect();
+    Ok(list_query::page(data, has_more))
+}
+
+struct List<'a> {
+    state: &'a CompatState,
+    account: AccountId,
+    direction: Direction,
+    /// The last file of the page before.
+    after: Option<FileName>,
+    /// Files after which no more are read.
+    enough: usize,
+}
+
+impl List<'_> {
+    async fn uploaded(&self) -> Result<Vec<File>, Refusal> {
+        let mut after = self.after.map(|name| name.as_bytes());
+        let mut files = Vec::new();
+        let now = self.state.now();
+        loop {
+            let page = self
+                .state
+                .store
+                .uploaded_files(self.account, self.direction, STEP, after)
+                .await?;
+            let there = page.items.into_iter().filter(|file| !file.is_expired(now));
+            files.extend(there.map(File::Uploaded));
+            after = page.next;
+            if after.is_none() || files.len() >= self.enough {
+                return Ok(files);
+            }
+        }
+    }
+
+    /// Of each batch the file with its results, then that with its errors.
+    async fn results(&self) -> Result<Vec<File>, Refusal> {
+        let mut after = self.after.map(|name| name.as_bytes());
+        let mut files = Vec::new();
+        if let Some(FileName::Results(ResultsKind::Output, batch)) = self.after
+            && let Some(batch) = file_batches::find(self.state, self.account, batch).await?
+        {
+            let errors = batch.results_of(ResultsKind::Errors, self.state);
+            files.extend(errors.map(File::Results));
+        }
+        loop {
+            let page = self
+                .state
+                .store
+                .file_batches(self.account, self.direction, STEP, after)
+                .await?;
+            for batch in page.items {
+                let batch = file_batches::standing(self.state, batch).await?;
+                files.extend(batch.results(self.state).map(File::Results));
+            }
+            after = page.next;
+            if after.is_none() || files.len() >= self.enough {
+                return Ok(files);
+            }
+        }
+    }
+
+    /// Both in one order. Neither has two files of the same place but a batch's own two, which stay as they are.
+    fn merged(&self, uploaded: Vec<File>, results: Vec<File>) -> Vec<File> {
+        let mut files = uploaded;
+        files.extend(results);
+        files.sort_by(|one, other| {
+            let [one, other] = [one, other].map(|it| file_object::name(it).as_bytes());
+            match self.direction {
+                Direction::Rising => one.cmp(&other),
+                Direction::Falling => other.cmp(&one),
+            }
+        });
+        files
+    }
+}

@@ -1,0 +1,163 @@
+//! `/v1/batches`: files of requests, submitted, followed and read as OpenAI's SDKs do it.
+
+use crate::desk::Told;
+use crate::file_batches::{fox, line, lines};
+use crate::support::{Behaviour, Server, until};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+const INVALID: &str = "invalid_request_error";
+
+#[test]
+fn a_file_becomes_a_batch_whose_results_are_a_file() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let file = server.upload(&customer, &lines(&[fox("one"), fox("two"), fox("2")]));
+    let metadata = json!({"catalogue": "autumn"});
+    let call = server.file_batch_call(&customer, &file, json!({"metadata": metadata}));
+    let batch = call.expect(200).json();
+    assert!(
+        batch["id"].as_str().unwrap().starts_with("batch_"),
+        "{batch}"
+    );
+    assert_eq!(batch["object"], "batch");
+    assert_eq!(batch["status"], "in_progress");
+    assert_eq!(batch["input_file_id"], file["id"]);
+    assert_eq!(batch["endpoint"], "/v1/images/generations");
+    assert_eq!(batch["completion_window"], "24h");
+    assert_eq!(batch["metadata"], metadata);
+    assert_eq!(
+        batch["request_counts"],
+        json!({"total": 3, "completed": 0, "failed": 0})
+    );
+    assert_eq!(batch["created_at"], server.clock.seconds());
+    assert_eq!(batch["in_progress_at"], batch["created_at"]);
+    for absent in [
+        "errors",
+        "output_file_id",
+        "error_file_id",
+        "completed_at",
+        "failed_at",
+        "cancelled_at",
+        "expires_at",
+    ] {
+        assert_eq!(batch.get(absent), Some(&Value::Null), "{absent}");
+    }
+    server.assert_money(&customer, "1.00", "0.117", "0.883");
+    server.generator.release_all();
+    let batch = server.file_batch_once(&customer, &batch, "completed");
+    assert_eq!(
+        batch["request_counts"],
+        json!({"total": 3, "completed": 3, "failed": 0})
+    );
+    assert_eq!(batch["completed_at"], server.clock.seconds());
+    assert_eq!(batch["error_file_id"], Value::Null);
+    let results = server.result_lines(&customer, &batch["output_file_id"]);
+    let names: Vec<&str> = results
+        .iter()
+        .map(|it| it["custom_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["one", "two", "2"]);
+    for result in &results {
+        assert!(result["id"].as_str().unwrap().starts_with("batch_req_"));
+        assert_eq!(result["error"], Value::Null);
+        let response = &result["response"];
+        assert_eq!(response["status_code"], 200);
+        assert!(response["request_id"].is_string());
+        let body = &response["body"];
+        let picture = body["data"][0]["b64_json"].as_str().expect("a picture");
+        assert!(STANDARD.decode(picture).unwrap().starts_with(b"\x89PNG"));
+        assert_eq!(body["output_format"], "png");
+        assert!(body["usage"]["total_tokens"].as_u64().unwrap() > 0);
+    }
+    server.assert_money(&customer, "0.883", "0.00", "0.883");
+    server.assert_settled();
+}
+
+#[test]
+fn results_name_urls_where_the_requests_ask_for_them() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let as_url = |name| line(name, json!({"prompt": "a fox", "response_format": "url"}));
+    let batch = server.submit_file(&customer, &[as_url("a"), as_url("b")]);
+    let batch = server.file_batch_once(&customer, &batch, "completed");
+    for result in server.result_lines(&customer, &batch["output_file_id"]) {
+        let entry = &result["response"]["body"]["data"][0];
+        let url = entry["url"].as_str().expect("a URL");
+        assert_eq!(entry.as_object().unwrap().len(), 1);
+        let path = &url[url.find("/files/").unwrap()..];
+        assert!(server.get(path).expect(200).body.starts_with(b"\x89PNG"));
+    }
+}
+
+#[test]
+fn failures_are_in_a_file_of_their_own() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.generator.behave(Behaviour::Refuse("not that"));
+    let batch = server.submit_file(&customer, &[fox("a"), fox("b")]);
+    let batch = server.file_batch_once(&customer, &batch, "completed");
+    assert_eq!(
+        batch["request_counts"],
+        json!({"total": 2, "completed": 0, "failed": 2})
+    );
+    assert_eq!(batch["output_file_id"], Value::Null);
+    let errors = server.result_lines(&customer, &batch["error_file_id"]);
+    assert_eq!(errors.len(), 2);
+    for (error, name) in errors.iter().zip(["a", "b"]) {
+        assert_eq!(error["custom_id"], name);
+        assert_eq!(error["response"]["status_code"], 400);
+        let told = &error["response"]["body"]["error"];
+        assert_eq!(told["type"], INVALID);
+        assert!(
+            told["message"].as_str().unwrap().contains("not that"),
+            "{told}"
+        );
+    }
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+#[test]
+fn a_canceled_batch_keeps_what_was_made() {
+    let server =
+        Server::with(crate::support::Options::new().set("backends.builtin.concurrency", 1));
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let batch = server.submit_file(&customer, &[fox("a"), fox("b"), fox("c")]);
+    server.until_running(1);
+    let path = format!("/batches/{}/cancel", batch["id"].as_str().unwrap());
+    let canceling = server.v1(&customer, "POST", &path).expect(200).json();
+    assert_eq!(canceling["status"], "cancelling");
+    assert_eq!(canceling["cancelling_at"], server.clock.seconds());
+    server.assert_money(&customer, "1.00", "0.039", "0.961");
+    server.generator.release_all();
+    let batch = server.file_batch_once(&customer, &batch, "cancelled");
+    assert_eq!(batch["cancelled_at"], server.clock.seconds());
+    assert_eq!(batch["completed_at"], Value::Null);
+    assert_eq!(
+        batch["request_counts"],
+        json!({"total": 3, "completed": 1, "failed": 2})
+    );
+    assert_eq!(
+        server
+            .result_lines(&customer, &batch["output_file_id"])
+            .len(),
+        1
+    );
+    let errors = server.result_lines(&customer, &batch["error_file_id"]);
+    assert_eq!(errors.len(), 2);
+    assert_eq!(errors[0]["response"], Value::Null);
+    assert_eq!(errors[0]["error"]["code"], "batch_cancelled");
+    server.v1(&customer, "POST", &path).expect(200);
+    let ended = server.submit_file(&customer, &[fox("a")]);
+    let ended = server.file_batch_once(&customer, &ended, "completed");
+    let path = format!("/batches/{}/cancel", ended["id"].as_str().unwrap());
+    let answer = server.v1(&customer, "POST", &path).send();
+    answer.assert_openai_error(409, INVALID, None);
+    assert_eq!(answer.header("x-should-retry"), Some("false"));
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
+    until("all is settled", || server.inside().system.live_jobs() == 0);
+    server.assert_settled();
+}
