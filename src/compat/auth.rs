@@ -6,6 +6,7 @@ use crate::application::state::AppState;
 use crate::web::admission::{self, NotAdmitted};
 use crate::web::bearer::{self, NoBearer};
 use actix_web::HttpRequest;
+use actix_web::dev::RequestHead;
 use actix_web::http::header;
 
 const HEADER: &str = "x-goog-api-key";
@@ -36,9 +37,12 @@ pub async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Pay
 
 /// Was the key sent as the OpenAI SDKs send it, and in no other way?
 pub fn is_bearer_alone(request: &HttpRequest) -> bool {
-    request.headers().contains_key(header::AUTHORIZATION)
-        && !request.headers().contains_key(HEADER)
-        && parameter(request).is_none()
+    request.headers().contains_key(header::AUTHORIZATION) && !is_of_google(request.head())
+}
+
+/// Was a key sent as Google's SDKs send it?
+pub fn is_of_google(head: &RequestHead) -> bool {
+    head.headers.contains_key(HEADER) || parameter(head).is_some()
 }
 
 fn invalid(message: &str) -> Refusal {
@@ -56,7 +60,7 @@ fn shown(request: &HttpRequest) -> Result<Option<String>, Refusal> {
         let text = value.to_str().unwrap_or("?");
         return Ok(Some(text.to_owned()).filter(|text| !text.is_empty()));
     }
-    if let Some(key) = parameter(request) {
+    if let Some(key) = parameter(request.head()) {
         return Ok(Some(key).filter(|key| !key.is_empty()));
     }
     match bearer::read(headers) {
@@ -69,8 +73,9 @@ fn shown(request: &HttpRequest) -> Result<Option<String>, Refusal> {
     }
 }
 
-fn parameter(request: &HttpRequest) -> Option<String> {
-    url::form_urlencoded::parse(request.query_string().as_bytes())
+fn parameter(head: &RequestHead) -> Option<String> {
+    let query = head.uri.query().unwrap_or_default();
+    url::form_urlencoded::parse(query.as_bytes())
         .find(|(name, _)| name == PARAMETER)
         .map(|(_, value)| value.into_owned())
 }

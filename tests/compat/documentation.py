@@ -29,7 +29,7 @@ def picture(file: pathlib.Path) -> bytes:
 
 def run(language: str, text: str, packages: str) -> bool:
     """Does it run, and leave a PNG in each file that it writes?"""
-    files = set(re.findall(r'(?:open\(|save\(|writeFileSync\(|>)"?(\w+\.(?:png|json))', text))
+    files = set(re.findall(r'(?:open\(|save\(|writeFileSync\(|>)"?(\w+\.(?:png|json))\b', text))
     with tempfile.TemporaryDirectory(dir=packages) as name:
         directory = pathlib.Path(name)
         command = COMMANDS[language]

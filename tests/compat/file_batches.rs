@@ -2,7 +2,7 @@
 
 use crate::support::http::Request;
 use crate::support::poll::until_some;
-use crate::support::{Customer, Server};
+use crate::support::{Answer, Customer, Server};
 use serde_json::{Value, json};
 
 /// A request of a file.
@@ -112,3 +112,17 @@ impl Server {
     }
 }
 
+/// The ids of a page.
+#[track_caller]
+pub fn ids(answer: &Answer) -> Vec<String> {
+    let body = answer.json();
+    assert_eq!(body["object"], "list");
+    let data = body["data"].as_array().expect("entries");
+    let ids: Vec<String> = data
+        .iter()
+        .map(|it| it["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(body["first_id"], json!(ids.first()));
+    assert_eq!(body["last_id"], json!(ids.last()));
+    ids
+}

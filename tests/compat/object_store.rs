@@ -61,7 +61,8 @@ fn words_that_cannot_be_stored_leave_no_fetched_input_behind() {
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 
-fn age(path: &Path, days: u64) {
+/// Lets a file be as many days older than the start of the clock.
+pub fn age(path: &Path, days: u64) {
     let start = SystemTime::UNIX_EPOCH + Duration::from_millis(START_MILLIS.unsigned_abs());
     let then = start - Duration::from_secs(days * 86_400);
     let file = fs::File::options().write(true).open(path).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::desk::Told;
 use crate::file_batches::{fox, line, lines};
-use crate::support::{Behaviour, Server, until};
+use crate::support::{Behaviour, Options, Server, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -121,8 +121,7 @@ fn failures_are_in_a_file_of_their_own() {
 
 #[test]
 fn a_canceled_batch_keeps_what_was_made() {
-    let server =
-        Server::with(crate::support::Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
     let customer = server.customer("1.00");
     server.generator.hold();
     let batch = server.submit_file(&customer, &[fox("a"), fox("b"), fox("c")]);
@@ -160,4 +159,88 @@ fn a_canceled_batch_keeps_what_was_made() {
     server.assert_money(&customer, "0.922", "0.00", "0.922");
     until("all is settled", || server.inside().system.live_jobs() == 0);
     server.assert_settled();
+}
+
+#[test]
+fn a_batch_goes_on_after_a_restart() {
+    let server = Server::with(
+        Options::new()
+            .on_disk()
+            .set("backends.builtin.concurrency", 1),
+    );
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let file = server.upload(&customer, &lines(&[fox("a"), fox("b"), fox("c")]));
+    let batch = server
+        .file_batch_call(&customer, &file, json!({}))
+        .expect(200)
+        .json();
+    let failed = server.upload(&customer, "no JSON");
+    let failed = server
+        .file_batch_call(&customer, &failed, json!({}))
+        .expect(200)
+        .json();
+    server.until_running(1);
+    server.generator.release_one();
+    until("the first is done", || {
+        server.file_batch(&customer, &batch)["request_counts"]["completed"] == 1
+    });
+    let server = server.restart();
+    assert_eq!(server.file_batch(&customer, &failed), failed);
+    let content = server.content_call(&customer, &file["id"]).expect(200);
+    assert_eq!(content.text(), lines(&[fox("a"), fox("b"), fox("c")]));
+    server.generator.release_all();
+    let batch = server.file_batch_once(&customer, &batch, "completed");
+    assert_eq!(
+        batch["request_counts"],
+        json!({"total": 3, "completed": 3, "failed": 0})
+    );
+    assert_eq!(
+        server
+            .result_lines(&customer, &batch["output_file_id"])
+            .len(),
+        3
+    );
+    server.assert_money(&customer, "0.883", "0.00", "0.883");
+    server.assert_settled();
+}
+
+#[test]
+fn an_image_that_is_gone_leaves_the_others() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let batch = server.submit_file(&customer, &[fox("a"), fox("b"), fox("c")]);
+    let batch = server.file_batch_once(&customer, &batch, "completed");
+    let jobs = format!(
+        "/jobs?batch_id={}",
+        batch["id"].as_str().unwrap().replace("batch_", "")
+    );
+    let jobs = server.native(&customer, "GET", &jobs).expect(200).json();
+    let gone = jobs["data"][1]["job_id"].as_str().unwrap();
+    std::fs::remove_file(server.objects().join(format!("results/{gone}.png"))).unwrap();
+    let results = server.result_lines(&customer, &batch["output_file_id"]);
+    let codes: Vec<&Value> = results
+        .iter()
+        .map(|it| &it["response"]["status_code"])
+        .collect();
+    assert_eq!(codes, [200, 404, 200]);
+    assert!(results[1]["response"]["body"]["error"]["message"].is_string());
+    assert_eq!(results[1]["custom_id"], "b");
+}
+
+/// Long prompts are stored apart, and read for the figures alone.
+#[test]
+fn prompts_of_any_length_are_batched() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let long = "a fox ".repeat(5_000);
+    let batch = server.submit_file(&customer, &[line("a", json!({"prompt": long})), fox("b")]);
+    let batch = server.file_batch_once(&customer, &batch, "completed");
+    let results = server.result_lines(&customer, &batch["output_file_id"]);
+    let tokens = |at: usize| results[at]["response"]["body"]["usage"]["input_tokens"].as_u64();
+    assert_eq!(tokens(0), Some(7_500));
+    assert!(tokens(1) < Some(10));
+    let orders = server.generator.orders();
+    assert!(orders.iter().any(|it| it.prompt == long));
+    assert!(orders.iter().all(|it| it.ratio.to_string() == "1:1"));
 }

@@ -198,6 +198,63 @@ async function refusalsOfOpenAi() {
   await pause(false);
 }
 
-for (const part of [pictures, streams, models, refusals, images, pictureAtAUrl, refusalsOfOpenAi, frail]) await part();
+async function batches() {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key });
+  const line = (name, options) => ({
+    custom_id: name,
+    method: "POST",
+    url: "/v1/images/generations",
+    body: { model: "fast", prompt: `a ${name}`, size: "1024x1024", ...options },
+  });
+  const uploaded = async (lines) => {
+    const content = Buffer.from(lines.map((it) => JSON.stringify(it)).join("\n"));
+    return client.files.create({ file: await OpenAI.toFile(content, "batch.jsonl"), purpose: "batch" });
+  };
+  const submitted = (file, options) => client.batches.create({
+    input_file_id: file.id, endpoint: "/v1/images/generations", completion_window: "24h", ...options,
+  });
+  const ended = async (batch) => {
+    while (!["completed", "failed", "cancelled"].includes(batch.status)) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      batch = await client.batches.retrieve(batch.id);
+    }
+    return batch;
+  };
+  const content = async (id) => (await client.files.content(id)).text();
+  const parsed = async (id) => (await content(id)).trim().split("\n").map((it) => JSON.parse(it));
+  const listed = async (pages) => {
+    const ids = [];
+    for await (const entry of pages) ids.push(entry.id);
+    return ids;
+  };
+  const names = ["fox 0", "fox 1", "fox 2"];
+  const lines = names.map((name) => line(name, { response_format: "url" }));
+  const file = await uploaded(lines);
+  check("an uploaded file", file.purpose === "batch" && file.filename === "batch.jsonl");
+  check("its content", (await content(file.id)) === lines.map((it) => JSON.stringify(it)).join("\n"));
+  const batch = await ended(await submitted(file, { metadata: { kind: "foxes" } }));
+  check("a batch", batch.status === "completed" && batch.request_counts.completed === 3);
+  check("its metadata", batch.metadata.kind === "foxes");
+  const results = await parsed(batch.output_file_id);
+  check("its results", results.map((it) => it.custom_id).join() === names.join());
+  const picture = await fetch(results[0].response.body.data[0].url);
+  check("a picture of a batch", size(await picture.arrayBuffer()) === "1024x1024");
+  check("files are found", (await listed(client.files.list({ limit: 1 }))).includes(file.id));
+  check("batches are found", (await listed(client.batches.list({ limit: 1 }))).includes(batch.id));
+  const faulty = await ended(await submitted(await uploaded([line("bad", { size: "large" })])));
+  const [fault] = faulty.errors.data;
+  check("a fault is named", faulty.status === "failed" && fault.line === 1 && fault.param === "body.size");
+  const many = await submitted(await uploaded(Array.from({ length: 50 }, (_, at) => line(`many ${at}`))));
+  const canceled = await ended(await client.batches.cancel(many.id));
+  const errors = await parsed(canceled.error_file_id);
+  check("what was canceled", errors.length === canceled.request_counts.failed && errors[0].error.code === "batch_cancelled");
+  check("a file is deleted", (await client.files.delete(file.id)).deleted);
+  const gone = await client.files.retrieve(file.id).catch((error) => error);
+  check("it is gone", gone instanceof OpenAI.NotFoundError);
+  const over = await client.batches.cancel(batch.id).catch((error) => error);
+  check("an ended batch stays as it is", over instanceof OpenAI.ConflictError);
+}
+
+for (const part of [pictures, streams, models, refusals, images, pictureAtAUrl, refusalsOfOpenAi, batches, frail]) await part();
 console.log(`${passed} passed, ${failed} failed (JavaScript)`);
 process.exit(failed > 0 ? 1 : 0);

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+import time
 import urllib.request
 from io import BytesIO
 
@@ -227,7 +228,75 @@ def refusals_of_openai() -> None:
     pause(False)
 
 
-for part in (pictures, streams, models, refusals, images, picture_at_a_url, refusals_of_openai, frail):
+def batches() -> None:
+    client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
+
+    def line(name: str, **options) -> dict:
+        body = {"model": "fast", "prompt": f"a {name}", "size": "1024x1024", **options}
+        return {"custom_id": name, "method": "POST", "url": "/v1/images/generations", "body": body}
+
+    def uploaded(lines: list[dict]):
+        content = "\n".join(json.dumps(it) for it in lines).encode()
+        return client.files.create(file=("batch.jsonl", BytesIO(content)), purpose="batch")
+
+    def submitted(file, **options):
+        return client.batches.create(
+            input_file_id=file.id, endpoint="/v1/images/generations", completion_window="24h", **options
+        )
+
+    def ended(batch):
+        while batch.status not in ("completed", "failed", "cancelled"):
+            time.sleep(0.2)
+            batch = client.batches.retrieve(batch.id)
+        return batch
+
+    names = [f"fox {number}" for number in range(5)]
+    file = uploaded([line(name) for name in names])
+    check("an uploaded file", (file.purpose, file.filename, file.status) == ("batch", "batch.jsonl", "processed"))
+    check("its content", len(client.files.content(file.id).text.splitlines()) == 5)
+    batch = ended(submitted(file, metadata={"kind": "foxes"}))
+    counts = batch.request_counts
+    check("a batch", (batch.status, counts.completed, counts.total) == ("completed", 5, 5))
+    check("its metadata", batch.metadata == {"kind": "foxes"} and batch.input_file_id == file.id)
+    results = [json.loads(it) for it in client.files.content(batch.output_file_id).text.splitlines()]
+    check("its results", [it["custom_id"] for it in results] == names)
+    bodies = [it["response"]["body"] for it in results]
+    images = [openai.types.ImagesResponse.model_validate(it).data[0].b64_json for it in bodies]
+    opened = [Image.open(BytesIO(base64.b64decode(it))).size for it in images]
+    check("their pictures", opened == [(1024, 1024)] * 5)
+    with client.files.with_streaming_response.content(batch.output_file_id) as streamed:
+        check("a stream of them", sum(1 for _ in streamed.iter_lines()) == 5)
+    check("files are found", file.id in [it.id for it in client.files.list(limit=1)])
+    check("results are found", batch.output_file_id in [it.id for it in client.files.list(purpose="batch_output")])
+    others = [submitted(file, metadata={"number": str(number)}).id for number in range(3)]
+    check("batches are listed", [it.id for it in client.batches.list(limit=2)][:3] == others[::-1])
+    check("all are there", len([*client.batches.list(limit=1)]) == 4)
+    faulty = ended(submitted(uploaded([line("good"), line("bad", n=2), line("good")])))
+    faults = [(it.line, it.code, it.param) for it in faulty.errors.data]
+    expected = [(2, "invalid_value", "body.n"), (3, "duplicate_custom_id", "custom_id")]
+    check(f"faults are named: {faults}", faulty.status == "failed" and faults == expected)
+    many = submitted(uploaded([line(f"many {number}") for number in range(50)]))
+    canceled = ended(client.batches.cancel(many.id))
+    counts = canceled.request_counts
+    check("a canceled batch", canceled.status == "cancelled" and counts.failed + counts.completed == 50)
+    lines = client.files.content(canceled.error_file_id).text.splitlines()
+    codes = {json.loads(it)["error"]["code"] for it in lines}
+    check("what was canceled", len(lines) == counts.failed and codes == {"batch_cancelled"})
+    for found in (file.id, batch.output_file_id):
+        check("a file is deleted", client.files.delete(found).deleted)
+        try:
+            client.files.retrieve(found)
+            check("it is gone", False)
+        except openai.NotFoundError as error:
+            check("it is gone", found in str(error))
+    try:
+        client.batches.cancel(batch.id)
+        check("an ended batch stays as it is", False)
+    except openai.ConflictError:
+        check("an ended batch stays as it is", True)
+
+
+for part in (pictures, streams, models, refusals, images, picture_at_a_url, refusals_of_openai, batches, frail):
     part()
 print(f"{passed} passed, {len(failed)} failed (google-genai {genai.__version__}, openai {openai.__version__})")
 sys.exit(1 if failed else 0)

@@ -1,9 +1,16 @@
-//! Answers to paths and methods that the OpenAI interface does not have.
+//! Paths that Google's interface has too, and answers to paths and methods that OpenAI's does not have.
 
+use crate::compat::auth;
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::{Kind, Refusal};
+use actix_web::guard::fn_guard;
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
+
+/// A path that Google's interface has as well: calls with a key as Google's SDKs send it are not for this one.
+pub fn shared_path(path: &str) -> Resource {
+    web::resource(path).guard(fn_guard(|call| !auth::is_of_google(call.head())))
+}
 
 /// There is nothing at this path.
 pub async fn nothing_there(request: HttpRequest) -> HttpResponse {

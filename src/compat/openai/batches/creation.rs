@@ -53,7 +53,7 @@ async fn submitted(
     payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<(FileBatchStanding, bool), Refusal> {
-    let caller = auth::authenticate(request, state)?;
+    let caller = auth::authenticate(request, state).await?;
     let key = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;

@@ -8,7 +8,7 @@ pub mod result_lines;
 
 use super::list_query::{self, ListQuery};
 use super::object_ids::{no_batch, read_batch};
-use super::unknown_paths;
+use super::unknown_paths::{self, shared_path};
 use crate::application::error::ErrorKind;
 use crate::application::file_batches::{self, FileBatchStanding};
 use crate::application::payer::Payer;
@@ -30,23 +30,23 @@ const MAX_LIMIT: usize = 100;
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
-            web::resource("/v1/batches")
+            shared_path("/v1/batches")
                 .route(web::post().to(Walled(creation::create)))
                 .route(web::get().to(Walled(list)))
                 .default_service(web::to(unknown_paths::only_get_or_post)),
         )
         .service(
-            web::resource("/v1/batches/{batch}")
+            shared_path("/v1/batches/{batch}")
                 .route(web::get().to(Walled(show)))
                 .default_service(web::to(unknown_paths::only_get)),
         )
         .service(
-            web::resource("/v1/batches/{batch}/cancel")
+            shared_path("/v1/batches/{batch}/cancel")
                 .route(web::post().to(Walled(cancel)))
                 .default_service(web::to(unknown_paths::only_post)),
         )
         .service(
-            web::resource("/v1/batches{rest:(/.*)?}")
+            shared_path("/v1/batches{rest:(/.*)?}")
                 .default_service(web::to(unknown_paths::nothing_there)),
         );
 }
@@ -56,7 +56,7 @@ async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpRespon
 }
 
 async fn listed(request: &HttpRequest, state: &CompatState) -> Result<Value, Refusal> {
-    let caller = admitted(request, state)?;
+    let caller = admitted(request, state).await?;
     let query = ListQuery::of(request);
     let limit = query.limit(DEFAULT_LIMIT, MAX_LIMIT)?;
     let after = match query.get("after") {
@@ -84,7 +84,7 @@ async fn show(
 }
 
 async fn shown(request: &HttpRequest, id: &str, state: &CompatState) -> Result<Value, Refusal> {
-    let caller = admitted(request, state)?;
+    let caller = admitted(request, state).await?;
     let standing = find(&caller, id, state).await?;
     Ok(batch_object::json(&standing, state))
 }
@@ -102,7 +102,7 @@ async fn canceled(
     id: &str,
     state: &web::Data<CompatState>,
 ) -> Result<Value, Refusal> {
-    let caller = admitted(request, state)?;
+    let caller = admitted(request, state).await?;
     let standing = find(&caller, id, state).await?;
     let outcome = file_batches::cancel(&state.app, &caller, standing).await;
     let standing = outcome.map_err(|error| match error.kind {
@@ -122,8 +122,8 @@ async fn find(caller: &Payer, id: &str, state: &CompatState) -> Result<FileBatch
 }
 
 /// Who calls, within their rate.
-fn admitted(request: &HttpRequest, state: &CompatState) -> Result<Payer, Refusal> {
-    let caller = auth::authenticate(request, state)?;
+async fn admitted(request: &HttpRequest, state: &CompatState) -> Result<Payer, Refusal> {
+    let caller = auth::authenticate(request, state).await?;
     caller.check_rate()?;
     Ok(caller)
 }

@@ -6,7 +6,7 @@ mod upload;
 
 use super::batches::result_lines;
 use super::object_ids::{FileName, no_file};
-use super::unknown_paths;
+use super::unknown_paths::{self, shared_path};
 use crate::application::file_batches::{self, ResultsFile};
 use crate::application::payer::Payer;
 use crate::application::uploaded_files;
@@ -26,24 +26,24 @@ use tintype_storage::domain::file_batch::UploadedFile;
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
-            web::resource("/v1/files")
+            shared_path("/v1/files")
                 .route(web::post().to(Walled(create)))
                 .route(web::get().to(Walled(list)))
                 .default_service(web::to(unknown_paths::only_get_or_post)),
         )
         .service(
-            web::resource("/v1/files/{file}")
+            shared_path("/v1/files/{file}")
                 .route(web::get().to(Walled(show)))
                 .route(web::delete().to(Walled(delete)))
                 .default_service(web::to(unknown_paths::only_get_or_delete)),
         )
         .service(
-            web::resource("/v1/files/{file}/content")
+            shared_path("/v1/files/{file}/content")
                 .route(web::get().to(Walled(content)))
                 .default_service(web::to(unknown_paths::only_get)),
         )
         .service(
-            web::resource("/v1/files{rest:(/.*)?}")
+            shared_path("/v1/files{rest:(/.*)?}")
                 .default_service(web::to(unknown_paths::nothing_there)),
         );
 }
@@ -68,7 +68,7 @@ async fn stored(
     state: &web::Data<CompatState>,
 ) -> Result<Value, Refusal> {
     let until = deadline::until(request, state);
-    let caller = match admitted(request, state) {
+    let caller = match admitted(request, state).await {
         Ok(caller) => caller,
         Err(refusal) => {
             drain::briefly(&mut payload).await;
@@ -86,7 +86,7 @@ async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpRespon
 }
 
 async fn listed(request: &HttpRequest, state: &CompatState) -> Result<Value, Refusal> {
-    let caller = admitted(request, state)?;
+    let caller = admitted(request, state).await?;
     file_list::page(request, state, caller.account()).await
 }
 
@@ -155,7 +155,7 @@ async fn found(
     id: &str,
     state: &web::Data<CompatState>,
 ) -> Result<File, Refusal> {
-    let account = admitted(request, state)?.account();
+    let account = admitted(request, state).await?.account();
     let file = match FileName::read(id) {
         Some(FileName::Uploaded(file)) => {
             let file = uploaded_files::find(state, account, file).await?;
@@ -172,8 +172,8 @@ async fn found(
 }
 
 /// Who calls, within their rate.
-fn admitted(request: &HttpRequest, state: &CompatState) -> Result<Payer, Refusal> {
-    let caller = auth::authenticate(request, state)?;
+async fn admitted(request: &HttpRequest, state: &CompatState) -> Result<Payer, Refusal> {
+    let caller = auth::authenticate(request, state).await?;
     caller.check_rate()?;
     Ok(caller)
 }

@@ -1,0 +1,334 @@
+//! Files that are at fault, calls that are refused, and calls that are repeated.
+
+use crate::desk::Told;
+use crate::file_batches::{fox, ids, line, lines};
+use crate::support::{Options, Server};
+use serde_json::{Value, json};
+
+const INVALID: &str = "invalid_request_error";
+
+#[test]
+fn every_faulty_line_is_named_and_nothing_is_charged() {
+    let server = Server::start();
+    let customer = server.customer_with("1.00", json!({"models": ["fast"]}));
+    let asking = |extra: Value| {
+        let mut body = json!({"prompt": "a fox"});
+        crate::support::merge(&mut body, extra);
+        line(&format!("{body}"), body).to_string()
+    };
+    let with = |name: &str, value: Value| {
+        let mut line = fox("x");
+        line[name] = value;
+        line.to_string()
+    };
+    let rows = [
+        (fox("good").to_string(), None),
+        ("{".into(), Some(("invalid_json_line", None))),
+        ("[]".into(), Some(("invalid_json_line", None))),
+        (String::new(), None),
+        (
+            "{}".into(),
+            Some(("missing_required_parameter", Some("custom_id"))),
+        ),
+        (
+            with("custom_id", json!(7)),
+            Some(("invalid_value", Some("custom_id"))),
+        ),
+        (
+            with("custom_id", json!("x".repeat(65))),
+            Some(("invalid_value", Some("custom_id"))),
+        ),
+        (
+            with("method", json!("GET")),
+            Some(("invalid_method", Some("method"))),
+        ),
+        (
+            with("url", json!("/v1/responses")),
+            Some(("url_mismatch", Some("url"))),
+        ),
+        (
+            with("body", Value::Null),
+            Some(("missing_required_parameter", Some("body"))),
+        ),
+        (
+            with("body", json!([])),
+            Some(("invalid_value", Some("body"))),
+        ),
+        (
+            fox("good").to_string(),
+            Some(("duplicate_custom_id", Some("custom_id"))),
+        ),
+        (
+            asking(json!({"prompt": ""})),
+            Some(("invalid_value", Some("body.prompt"))),
+        ),
+        (
+            asking(json!({"model": "no"})),
+            Some(("model_not_found", Some("body.model"))),
+        ),
+        (
+            asking(json!({"model": "pro"})),
+            Some(("model_not_allowed", None)),
+        ),
+        (
+            asking(json!({"n": 2})),
+            Some(("invalid_value", Some("body.n"))),
+        ),
+        (
+            asking(json!({"size": "big"})),
+            Some(("invalid_value", Some("body.size"))),
+        ),
+        (
+            asking(json!({"stream": true})),
+            Some(("invalid_value", Some("body.stream"))),
+        ),
+        (
+            asking(json!({"response_format": "url"})),
+            Some(("invalid_value", Some("body.response_format"))),
+        ),
+    ];
+    let content: Vec<&str> = rows.iter().map(|(line, _)| line.as_str()).collect();
+    let file = server.upload(&customer, &content.join("\n"));
+    let metadata = json!({"a": "b"});
+    let call = server.file_batch_call(&customer, &file, json!({"metadata": metadata}));
+    let batch = call.expect(200).json();
+    assert_eq!(batch["status"], "failed");
+    assert_eq!(batch["failed_at"], batch["created_at"]);
+    assert_eq!(batch["in_progress_at"], Value::Null);
+    assert_eq!(batch["metadata"], metadata);
+    assert_eq!(
+        batch["request_counts"],
+        json!({"total": 0, "completed": 0, "failed": 0})
+    );
+    assert_eq!(batch["errors"]["object"], "list");
+    let told = batch["errors"]["data"].as_array().unwrap();
+    let mut told = told.iter();
+    for (number, (_, fault)) in rows.iter().enumerate() {
+        let Some((code, param)) = fault else { continue };
+        let entry = told.next().expect("a fault");
+        assert_eq!(entry["line"], number + 1, "{entry}");
+        assert_eq!(entry["code"], *code, "{entry}");
+        assert_eq!(entry["param"], json!(param), "{entry}");
+        assert!(!entry["message"].as_str().unwrap().is_empty());
+    }
+    assert_eq!(told.next(), None);
+    assert_eq!(server.file_batch(&customer, &batch), batch);
+    assert_eq!(
+        ids(&server.v1(&customer, "GET", "/batches").expect(200)).len(),
+        1
+    );
+    let path = format!("/batches/{}/cancel", batch["id"].as_str().unwrap());
+    let answer = server.v1(&customer, "POST", &path).send();
+    answer.assert_openai_error(409, INVALID, None);
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+    server.assert_settled();
+}
+
+#[test]
+fn files_with_nothing_or_too_much_are_at_fault_as_a_whole() {
+    let server = Server::with(Options::new().set("batches.max_requests", 2));
+    let customer = server.customer("1.00");
+    let fault = |content: &str| {
+        let file = server.upload(&customer, content);
+        let batch = server
+            .file_batch_call(&customer, &file, json!({}))
+            .expect(200)
+            .json();
+        assert_eq!(batch["status"], "failed");
+        let faults = batch["errors"]["data"].as_array().unwrap().clone();
+        let [fault] = faults.as_slice() else {
+            panic!("{faults:?}")
+        };
+        assert_eq!(fault["line"], Value::Null);
+        fault["code"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(fault(""), "empty_file");
+    assert_eq!(fault("\n \r\n"), "empty_file");
+    let three = [fox("a"), fox("b"), fox("c")];
+    assert_eq!(fault(&lines(&three)), "too_many_tasks");
+    let batch = server.submit_file(&customer, &three[..2]);
+    assert_eq!(batch["status"], "in_progress");
+}
+
+/// The record has 16 KiB, whatever the file holds.
+#[test]
+fn faults_are_told_as_far_as_there_is_room() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let word = "\u{1f98a}".repeat(500);
+    let size = json!({"prompt": "x", "size": "big"});
+    let many: Vec<Value> = (0..10_000)
+        .map(|it| line(&it.to_string(), size.clone()))
+        .collect();
+    let pairs = (0..16).map(|it| (format!("{it:064}"), json!("v".repeat(512))));
+    let metadata = Value::Object(pairs.collect());
+    for content in [
+        lines(&many),
+        format!("{{\"{word}\": {word}}}\n").repeat(100),
+    ] {
+        let file = server.upload(&customer, &content);
+        let call = server.file_batch_call(&customer, &file, json!({"metadata": metadata}));
+        let batch = call.expect(200).json();
+        let faults = batch["errors"]["data"].as_array().unwrap().len();
+        assert!((3..200).contains(&faults), "{faults}");
+        assert_eq!(batch["metadata"], metadata);
+    }
+    server.assert_settled();
+}
+
+#[test]
+fn bodies_that_cannot_be_are_refused() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let file = server.upload(&customer, &lines(&[fox("a")]));
+    let refused = |extra: Value, field: &str| {
+        let answer = server.file_batch_call(&customer, &file, extra).send();
+        let said = answer.assert_openai_error(400, INVALID, None);
+        assert_eq!(answer.json()["error"]["param"], field, "{said}");
+    };
+    refused(json!({"endpoint": "/v1/responses"}), "endpoint");
+    refused(json!({"endpoint": "/v1/images/edits"}), "endpoint");
+    refused(json!({"endpoint": null}), "endpoint");
+    refused(json!({"completion_window": "1h"}), "completion_window");
+    refused(json!({"input_file_id": 7}), "input_file_id");
+    refused(json!({"metadata": []}), "metadata");
+    refused(json!({"metadata": {"a": 1}}), "metadata");
+    refused(json!({"metadata": {"a": "b".repeat(513)}}), "metadata");
+    refused(json!({"metadata": {"a".repeat(65): ""}}), "metadata");
+    let many: serde_json::Map<_, _> = (0..17).map(|it| (it.to_string(), json!(""))).collect();
+    refused(json!({ "metadata": many }), "metadata");
+    let foxes = "\u{1f98a}".repeat(512);
+    let wide: serde_json::Map<_, _> = (0..6).map(|it| (it.to_string(), json!(foxes))).collect();
+    refused(json!({ "metadata": wide }), "metadata");
+    refused(json!({"output_expires_after": 7}), "output_expires_after");
+    let no_anchor = json!({"output_expires_after": {"seconds": 3_600}});
+    refused(no_anchor, "output_expires_after[anchor]");
+    let short = json!({"output_expires_after": {"anchor": "created_at", "seconds": 1}});
+    refused(short, "output_expires_after[seconds]");
+    let unknown = json!({"input_file_id": "file-unknown"});
+    let answer = server.file_batch_call(&customer, &file, unknown).send();
+    answer.assert_openai_error(404, INVALID, None);
+    assert_eq!(answer.json()["error"]["param"], "input_file_id");
+    assert!(ids(&server.v1(&customer, "GET", "/batches").expect(200)).is_empty());
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+#[test]
+fn what_the_account_lacks_is_an_error_of_the_call() {
+    let server = Server::start();
+    let poor = server.customer("0.05");
+    let file = server.upload(&poor, &lines(&[fox("a"), fox("b")]));
+    let answer = server.file_batch_call(&poor, &file, json!({})).send();
+    answer.assert_openai_error(429, "insufficient_quota", Some("insufficient_quota"));
+    assert_eq!(answer.header("x-should-retry"), Some("false"));
+    server.pause(&["fast"]);
+    let answer = server.file_batch_call(&poor, &file, json!({})).send();
+    answer.assert_openai_error(503, "server_error", Some("unavailable"));
+    assert!(ids(&server.v1(&poor, "GET", "/batches").expect(200)).is_empty());
+    server.assert_money(&poor, "0.05", "0.00", "0.05");
+}
+
+#[test]
+fn a_call_that_is_repeated_makes_one_batch() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let file = server.upload(&customer, &lines(&[fox("a")]));
+    let call = server
+        .file_batch_call(&customer, &file, json!({}))
+        .idempotent("k");
+    let first = call.expect(200);
+    assert_eq!(first.header("idempotent-replayed"), None);
+    let again = call.expect(200);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.json()["id"], first.json()["id"]);
+    let other = server.file_batch_call(&customer, &file, json!({"metadata": {"a": "b"}}));
+    let other = other.idempotent("k").send();
+    let said = other.assert_openai_error(400, INVALID, None);
+    assert!(said.contains("Idempotency-Key"), "{said}");
+    let native = json!({"requests": [{"custom_id": "a", "model": "fast", "prompt": "a red fox in the snow", "aspect_ratio": "1:1"}]});
+    let native = server.batch_call(&customer, &native).idempotent("k");
+    native.refused(422, "idempotency_key_reused");
+    server.file_batch_once(&customer, &first.json(), "completed");
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+}
+
+/// The SDKs send no idempotency key, but say that they repeat a call.
+#[test]
+fn a_call_that_an_sdk_repeats_by_itself_makes_one_batch() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let file = server.upload(&customer, &lines(&[fox("a")]));
+    let call = |count: &str, extra: Value| {
+        let call = server.file_batch_call(&customer, &file, extra);
+        call.header("x-stainless-retry-count", count)
+            .expect(200)
+            .json()
+    };
+    let first = call("0", json!({}));
+    assert_eq!(call("1", json!({}))["id"], first["id"]);
+    assert_eq!(call("2", json!({}))["id"], first["id"]);
+    assert_ne!(
+        call("1", json!({"metadata": {"a": "b"}}))["id"],
+        first["id"]
+    );
+    let second = call("0", json!({}));
+    assert_ne!(second["id"], first["id"], "a further call of the program");
+    assert_eq!(call("1", json!({}))["id"], second["id"]);
+    server.clock.advance(std::time::Duration::from_secs(901));
+    assert_ne!(
+        call("1", json!({}))["id"],
+        second["id"],
+        "no answer is waited for so long"
+    );
+    assert_eq!(
+        ids(&server.v1(&customer, "GET", "/batches").expect(200)).len(),
+        4
+    );
+}
+
+#[test]
+fn lists_go_on_after_the_last_batch_and_have_no_native_ones() {
+    let server = Server::start();
+    let customer = server.customer("9.00");
+    let native = server.submit(&customer, &[crate::support::batches::entry()]);
+    let batches: Vec<String> = (0..3)
+        .map(|_| {
+            server.submit_file(&customer, &[fox("a")])["id"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .rev()
+        .collect();
+    let list = |query: &str| {
+        server
+            .v1(&customer, "GET", &format!("/batches{query}"))
+            .expect(200)
+    };
+    let newest_first: Vec<String> = ids(&list(""));
+    assert_eq!(newest_first.len(), 3);
+    assert!(batches.iter().all(|it| newest_first.contains(it)));
+    let first = list("?limit=2");
+    assert_eq!(ids(&first), newest_first[..2]);
+    assert_eq!(first.json()["has_more"], true);
+    let rest = list(&format!("?limit=2&after={}", newest_first[1]));
+    assert_eq!(ids(&rest), newest_first[2..]);
+    assert_eq!(rest.json()["has_more"], false);
+    for bad in ["?limit=0", "?limit=101"] {
+        let answer = server
+            .v1(&customer, "GET", &format!("/batches{bad}"))
+            .send();
+        answer.assert_openai_error(400, INVALID, None);
+    }
+    let answer = server.v1(&customer, "GET", "/batches?after=x").send();
+    answer.assert_openai_error(404, INVALID, None);
+    let path = format!("/batches/batch_{}", native["batch_id"].as_str().unwrap());
+    let answer = server.v1(&customer, "GET", &path).send();
+    answer.assert_openai_error(404, INVALID, None);
+    // The other way round they are seen, under the same id.
+    let id = newest_first[0].strip_prefix("batch_").unwrap();
+    let seen = server
+        .native(&customer, "GET", &format!("/batches/{id}"))
+        .expect(200);
+    assert_eq!(seen.json()["counts"]["total"], 1);
+}
