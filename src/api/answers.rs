@@ -10,7 +10,7 @@ use crate::application::state::AppState;
 use crate::application::webhooks::open_secret;
 use crate::images::FAULT_TARGET;
 use crate::request_text::{self, WordsError};
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join_all};
 use tintype_api::text::AspectWord;
 use tintype_api::{
     Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Picture,
@@ -19,6 +19,7 @@ use tintype_api::{
 use tintype_storage::domain::account;
 use tintype_storage::domain::api_key;
 use tintype_storage::domain::delivery;
+use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::job::{Job, PromptRef, PromptText};
 use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
@@ -40,23 +41,36 @@ pub async fn api_key(
     key: api_key::ApiKey,
     text: Option<String>,
 ) -> Result<ApiKey, Error> {
+    let panel_key = state.store.panel_key(key.account).await?;
+    with_use(state, key, panel_key, text).await
+}
+
+/// A page of the keys of one account.
+pub async fn api_keys(
+    state: &AppState,
+    account: AccountId,
+    page: Page<api_key::ApiKey>,
+) -> Result<Listing<ApiKey>, Error> {
+    let panel_key = state.store.panel_key(account).await?;
+    let keys = page.items.into_iter();
+    let listed = keys.map(|key| with_use(state, key, panel_key, None));
+    Ok(Listing::of(try_join_all(listed).await?, page.next))
+}
+
+async fn with_use(
+    state: &AppState,
+    key: api_key::ApiKey,
+    panel_key: Option<KeyId>,
+    text: Option<String>,
+) -> Result<ApiKey, Error> {
     let store = &state.store;
     // Asked at the same time, so that they share a round trip.
-    let (spending, written, panel_key) = tokio::try_join!(
-        store.key_spending(key.id),
-        store.key_last_use(key.id),
-        store.panel_key(key.account)
-    )?;
+    let (spending, written) =
+        tokio::try_join!(store.key_spending(key.id), store.key_last_use(key.id))?;
     let last_use = state.auth.api_keys.last_use(key.id).max(written);
     let system = panel_key == Some(key.id);
-    Ok(ApiKey::new(
-        key,
-        system,
-        &spending,
-        last_use,
-        text,
-        state.now(),
-    ))
+    let now = state.now();
+    Ok(ApiKey::new(key, system, &spending, last_use, text, now))
 }
 
 /// A person; `token` is that of an invitation that was made just now.

@@ -144,6 +144,8 @@ struct Entries<'a> {
     custom_ids: Vec<(usize, String)>,
     count: usize,
     faults: Faults,
+    /// The fields of a request, by model. That images can be asked for is told also where there are none.
+    known: Vec<Vec<&'static str>>,
 }
 
 impl<'a> Entries<'a> {
@@ -155,6 +157,7 @@ impl<'a> Entries<'a> {
             custom_ids: Vec::new(),
             count: 0,
             faults: Faults::default(),
+            known: Tier::ALL.iter().map(known_of).collect(),
         }
     }
 
@@ -199,30 +202,21 @@ impl<'a> Entries<'a> {
             true => Mode::ImageToImage,
             false => Mode::TextToImage,
         };
-        let mut known = vec![CUSTOM_ID, MODEL];
         let Some(tier) = tier else {
-            known.extend(generation::fields(Mode::ImageToImage));
-            known.retain(|name| *name != "callback_url");
+            let known = known_fields(generation::fields(Mode::ImageToImage));
             let bounds = (mode, max_prompt_chars);
             return Err(generation::faults_without_model(fields, bounds, &known));
         };
         if !self.models.contains(&tier) {
             self.models.push(tier);
         }
-        let endpoint = Endpoint { tier, mode };
-        known.extend(generation::useful_fields(endpoint));
-        // That images can be asked for is told also where there are none.
-        if mode == Mode::TextToImage {
-            known.push(inputs::FIELD);
-        }
-        known.retain(|name| *name != "callback_url");
         generation::parse_fields(
             fields,
-            endpoint,
+            Endpoint { tier, mode },
             0,
             self.bounds.catalog,
             max_prompt_chars,
-            &known,
+            &self.known[tier.index()],
         )
     }
 
@@ -249,6 +243,23 @@ impl<'a> Entries<'a> {
             }
         }
     }
+}
+
+fn known_of(tier: &Tier) -> Vec<&'static str> {
+    let endpoint = Endpoint {
+        tier: *tier,
+        mode: Mode::ImageToImage,
+    };
+    known_fields(&generation::useful_fields(endpoint))
+}
+
+/// The fields of a request of these fields of a generation call.
+fn known_fields(of_call: &[&'static str]) -> Vec<&'static str> {
+    let of_call = of_call.iter().copied();
+    [CUSTOM_ID, MODEL]
+        .into_iter()
+        .chain(of_call.filter(|name| *name != "callback_url"))
+        .collect()
 }
 
 fn custom_id(fields: &mut Fields<'_>) -> Option<String> {

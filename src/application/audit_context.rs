@@ -3,7 +3,7 @@
 use super::call_origin::CallOrigin;
 use super::state::AppState;
 use serde_json::Value;
-use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
+use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use uuid::Uuid;
 
@@ -62,6 +62,17 @@ impl AuditContext {
             address: self.address.clone(),
         }
     }
+}
+
+/// The line of something that is made, which has its id only once it is decided.
+pub fn note_of_new<I: Copy + Into<Uuid>>(line: AuditEntry, facts: Value) -> Note<I> {
+    Box::new(move |id| {
+        let line = AuditEntry {
+            subject: Some((*id).into()),
+            ..line.clone()
+        };
+        to_audit_entry(line, None, Some(facts.clone()))
+    })
 }
 
 /// The line with how its subject was before and is afterwards.

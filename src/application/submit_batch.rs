@@ -2,7 +2,7 @@
 //! fetched later, each when the turn of its job has come.
 
 use super::admission::{Admitted, Asked, decided};
-use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::audit_context::{AuditContext, Subject, note_of_new};
 use super::balance_check;
 use super::batch_request::{self, BatchEntry, BatchRequest};
 use super::commit::detached;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use tintype_actors::account::AccountHandle;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::aspect_ratio::AspectChoice;
-use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
+use tintype_storage::domain::audit_log::{Action, Note};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::ids::BatchId;
@@ -244,13 +244,7 @@ impl Submission {
             "requests": batch.requests.len(),
             "price": batch.price.to_string(),
         });
-        Box::new(move |id| {
-            let line = AuditEntry {
-                subject: Some(id.0),
-                ..line.clone()
-            };
-            to_audit_entry(line, None, Some(facts.clone()))
-        })
+        note_of_new(line, facts)
     }
 }
 

@@ -11,7 +11,7 @@
 //! 7. the account's decision, which judges key, account, pauses and money again and reserves the price.
 
 use super::admission::{Admitted, Asked, decided};
-use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::audit_context::{AuditContext, Subject, note_of_new};
 use super::balance_check;
 use super::commit::detached;
 use super::error::{self, Error, ErrorKind};
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use tintype_actors::account::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
+use tintype_storage::domain::audit_log::{Action, Note};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Callback, PromptText};
@@ -395,12 +395,6 @@ impl Submission {
             "resolution": job.resolution.word(),
             "price": job.price.to_string(),
         });
-        Box::new(move |id| {
-            let line = AuditEntry {
-                subject: Some(id.0),
-                ..line.clone()
-            };
-            to_audit_entry(line, None, Some(facts.clone()))
-        })
+        note_of_new(line, facts)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::jobs;
 use crate::application::job_list;
+use crate::application::queue_estimate::QueueEstimates;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
 use crate::web::job_query;
@@ -21,9 +22,11 @@ pub async fn list(
     principal.admit()?;
     let account = principal.caller.account();
     let (found, next) = job_list::page_of(&state, account, window, &filter).await?;
+    let estimates = QueueEstimates::now(&state);
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
-        data.push(ListedJob::new(job, jobs::view(&state, job).await?));
+        let view = jobs::listed_view(&state, job, &estimates).await?;
+        data.push(ListedJob::new(job, view));
     }
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));

@@ -3,7 +3,7 @@
 use super::long_poll;
 use crate::application::caller::Caller;
 use crate::application::jobs;
-use crate::application::queue_estimate::waiting;
+use crate::application::queue_estimate::QueueEstimates;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
 use crate::web::problem::Problem;
@@ -60,7 +60,16 @@ async fn answer(state: &AppState, job: &Job) -> Result<HttpResponse, Problem> {
 
 /// A job as the lookup tells it, with a download URL of this moment.
 pub async fn view<'a>(state: &AppState, job: &'a Job) -> Result<tintype_api::Job<'a>, Problem> {
+    listed_view(state, job, &QueueEstimates::now(state)).await
+}
+
+/// The same for one of many jobs.
+pub async fn listed_view<'a>(
+    state: &AppState,
+    job: &'a Job,
+    estimates: &QueueEstimates<'_>,
+) -> Result<tintype_api::Job<'a>, Problem> {
     let image_url = jobs::image_url(state, job).await?;
-    let waiting = waiting(state, job);
+    let waiting = estimates.waiting(job);
     Ok(tintype_api::Job::new(job, image_url, waiting))
 }

@@ -6,7 +6,7 @@ use crate::application::api_keys;
 use crate::application::state::AppState;
 use crate::web::access::{OfAccount, OfKey};
 use crate::web::body;
-use crate::web::paging::{self, reading_listing};
+use crate::web::paging;
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -38,8 +38,8 @@ pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
     let page = store
         .keys_of(of.account.id, window.limit, window.after)
         .await?;
-    let view = async |key| answers::api_key(&state, key, None).await;
-    Ok(HttpResponse::Ok().json(reading_listing(page, view).await?))
+    let keys = answers::api_keys(&state, of.account.id, page).await?;
+    Ok(HttpResponse::Ok().json(keys))
 }
 
 /// `GET /keys/{key_id}`

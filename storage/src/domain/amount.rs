@@ -7,11 +7,14 @@ use std::str::FromStr;
 
 /// Digits after the point that an amount may have.
 pub const SCALE: u32 = 6;
-/// No single amount or sum may pass this, so that no sum of two can overflow.
-const LIMIT: i128 = 1_000_000_000_000_000;
+/// No single amount or sum may reach so many millionths, so that no sum of two can overflow.
+const LIMIT: u128 = 1_000_000_000_000_000 * MILLION;
+const MILLION: u128 = 1_000_000;
+/// A sign, fifteen digits, the point and six digits.
+const MAX_CHARS: usize = 23;
 
 /// An amount of money, signed, with at most six digits after the point. The currency is a label of the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Amount(Decimal);
 
 /// Why a text or a number is no amount.
@@ -37,11 +40,15 @@ impl Amount {
 
     /// An amount from a decimal; refuses what is too fine or too large.
     pub fn new(value: Decimal) -> Result<Self, AmountError> {
-        let value = value.normalize();
+        let value = match value.scale() > SCALE {
+            true => value.normalize(),
+            false => value,
+        };
         if value.scale() > SCALE {
             return Err(AmountError::TooFine);
         }
-        if value.abs() >= Decimal::from_i128_with_scale(LIMIT, 0) {
+        let millionths = value.mantissa().unsigned_abs() * 10u128.pow(SCALE - value.scale());
+        if millionths >= LIMIT {
             return Err(AmountError::TooLarge);
         }
         Ok(Self(value))
@@ -80,9 +87,7 @@ impl Amount {
 
     /// The same in millionths, the form on the disk, and the one to sum without bounds.
     pub fn millionths(self) -> i128 {
-        let mut value = self.0;
-        value.rescale(SCALE);
-        value.mantissa()
+        self.0.mantissa() * 10i128.pow(SCALE - self.0.scale())
     }
 
     fn from_millionths(millionths: i128) -> Result<Self, AmountError> {
@@ -96,14 +101,40 @@ impl Amount {
 impl fmt::Display for Amount {
     /// At least two digits after the point, at most six: `12.00`, `0.039`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut value = self
-            .0
-            .round_dp_with_strategy(SCALE, RoundingStrategy::MidpointAwayFromZero)
-            .normalize();
-        if value.scale() < 2 {
-            value.rescale(2);
+        // From the last digit to the first: every answer has amounts, and the general way of a decimal takes a third longer.
+        let millionths = self.millionths();
+        let size = millionths.unsigned_abs();
+        let (mut whole, mut part) = ((size / MILLION) as u64, (size % MILLION) as u32);
+        let mut text = [0; MAX_CHARS];
+        let mut at = text.len();
+        let mut put = |byte| {
+            at -= 1;
+            text[at] = byte;
+        };
+        let mut places = SCALE;
+        while places > 2 && part % 10 == 0 {
+            (part, places) = (part / 10, places - 1);
         }
-        value.fmt(f)
+        for _ in 0..places {
+            put(b'0' + (part % 10) as u8);
+            part /= 10;
+        }
+        put(b'.');
+        while whole > 0 || places > 0 {
+            put(b'0' + (whole % 10) as u8);
+            (whole, places) = (whole / 10, 0);
+        }
+        if millionths < 0 {
+            put(b'-');
+        }
+        f.write_str(std::str::from_utf8(&text[at..]).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Amount {
+    /// One amount looks the same however it was computed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Amount").field(&self.0.normalize()).finish()
     }
 }
 

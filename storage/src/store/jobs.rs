@@ -6,7 +6,7 @@ use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, KeyRange};
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 /// Which of an account's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +53,7 @@ impl Store {
         // Live ones first: a job that ends meanwhile is then found twice, and not missed. The ended one is the newer.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
         let ended = scan(Part::Live, &ENDED_JOBS).await?;
-        let merged: BTreeMap<JobId, Job> = live
-            .into_iter()
-            .chain(ended)
-            .map(|((_, id), job)| (id, job))
-            .collect();
-        Ok(merged.into_values().rev().take(limit).collect())
+        Ok(merged(live, ended, |a, b| b.cmp(a), limit))
     }
 
     /// The jobs of an account from one id to another, both included, live and ended ones together, oldest first: at most `limit`,
@@ -87,12 +82,7 @@ impl Store {
         // Live ones first, as in `jobs_of`.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
         let ended = scan(Part::Live, &ENDED_JOBS).await?;
-        let merged: BTreeMap<JobId, Job> = live
-            .into_iter()
-            .chain(ended)
-            .map(|((_, id), job)| (id, job))
-            .collect();
-        Ok(merged.into_values().take(limit).collect())
+        Ok(merged(live, ended, JobId::cmp, limit))
     }
 
     /// Visits every job that is not terminal, in the order of account and acceptance.
@@ -128,6 +118,31 @@ impl Store {
     ) -> Result<(), StoreError> {
         ENDED_JOBS.each(self, &All, |_, job| visit(job)).await
     }
+}
+
+/// The first jobs of two lists that are in this order. Where both have a job, the ended one counts.
+fn merged(
+    live: Vec<((AccountId, JobId), Job)>,
+    ended: Vec<((AccountId, JobId), Job)>,
+    order: impl Fn(&JobId, &JobId) -> Ordering,
+    limit: usize,
+) -> Vec<Job> {
+    let job = |(_, job): ((AccountId, JobId), Job)| job;
+    let mut live = live.into_iter().map(job).peekable();
+    let mut ended = ended.into_iter().map(job).peekable();
+    let next = || match (live.peek(), ended.peek()) {
+        (Some(a), Some(b)) => match order(&a.id, &b.id) {
+            Ordering::Less => live.next(),
+            Ordering::Equal => {
+                live.next();
+                ended.next()
+            }
+            Ordering::Greater => ended.next(),
+        },
+        (Some(_), None) => live.next(),
+        (None, _) => ended.next(),
+    };
+    std::iter::from_fn(next).take(limit).collect()
 }
 
 type JobTable = Table<(AccountId, JobId), Job>;

@@ -5,7 +5,9 @@
 use super::super::wal::GroupNumber;
 use super::super::{Direction, Key, KeyRange, Value};
 use parking_lot::RwLock;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// The newest value of each key; `None`: it was removed.
@@ -57,58 +59,86 @@ impl Memtable {
             .cloned()
     }
 
-    /// The changes within a range that a scan for `limit` pairs can meet: all up to and including the `limit`-th value.
-    pub fn within(&self, range: &KeyRange, direction: Direction, limit: usize) -> Changes {
-        let mut found = Changes::new();
+    /// The changes within a range that a scan for `limit` pairs can meet, in the scan's order: all up to and including the
+    /// `limit`-th value.
+    pub fn within(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Vec<(Key, Option<Value>)> {
         if range.is_empty() {
-            return found;
+            return Vec::new();
         }
-        let bounds = (range.from.clone(), range.to.clone());
+        let bounds = (bytes_of(&range.from), bytes_of(&range.to));
         let layers = self.layers.read();
-        for layer in [&layers.recent, &*layers.applying] {
-            let pairs = layer.range::<Key, _>(bounds.clone());
-            let mut values = 0;
-            let mut take = |(key, value): (&Key, &Option<Value>)| {
-                // One that the upper layer removes does not count.
-                let known = found.entry(key.clone()).or_insert_with(|| value.clone());
-                values += usize::from(known.is_some());
-                values >= limit
-            };
-            match direction {
-                Direction::Rising => drop(pairs.take_while(|it| !take(*it)).count()),
-                Direction::Falling => drop(pairs.rev().take_while(|it| !take(*it)).count()),
+        let recent = layers.recent.range::<[u8], _>(bounds);
+        let applying = layers.applying.range::<[u8], _>(bounds);
+        match direction {
+            Direction::Rising => newest(recent, applying, Key::cmp, limit),
+            Direction::Falling => {
+                let falling = |a: &Key, b: &Key| b.cmp(a);
+                newest(recent.rev(), applying.rev(), falling, limit)
             }
         }
-        found
     }
+}
+
+fn bytes_of(bound: &Bound<Key>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+/// The upper layer over the lower one, up to and including the `limit`-th value. What the upper one removes does not count.
+fn newest<'a>(
+    upper: impl Iterator<Item = (&'a Key, &'a Option<Value>)>,
+    lower: impl Iterator<Item = (&'a Key, &'a Option<Value>)>,
+    order: impl Fn(&Key, &Key) -> Ordering,
+    limit: usize,
+) -> Vec<(Key, Option<Value>)> {
+    let (mut upper, mut lower) = (upper.peekable(), lower.peekable());
+    let (mut found, mut values) = (Vec::new(), 0);
+    while values < limit {
+        let next = match (upper.peek(), lower.peek()) {
+            (Some((above, _)), Some((below, _))) => match order(above, below) {
+                Ordering::Less => upper.next(),
+                Ordering::Equal => {
+                    lower.next();
+                    upper.next()
+                }
+                Ordering::Greater => lower.next(),
+            },
+            (Some(_), None) => upper.next(),
+            (None, _) => lower.next(),
+        };
+        let Some((key, value)) = next else { break };
+        values += usize::from(value.is_some());
+        found.push((key.clone(), value.clone()));
+    }
+    found
 }
 
 /// Lays changes over the pairs of a scan, both in the scan's order.
 pub fn merge<E>(
     mut below: impl Iterator<Item = Result<(Key, Value), E>>,
-    changes: Changes,
+    changes: impl IntoIterator<Item = (Key, Option<Value>)>,
     direction: Direction,
     limit: usize,
 ) -> Result<Vec<(Key, Value)>, E> {
-    let mut above: Vec<(Key, Option<Value>)> = changes.into_iter().collect();
-    // Taken from the end.
-    if direction == Direction::Rising {
-        above.reverse();
-    }
+    let mut above = changes.into_iter().peekable();
     let mut found = Vec::new();
     let mut next_below = below.next().transpose()?;
     while found.len() < limit {
-        let order = match (&next_below, above.last()) {
+        let order = match (&next_below, above.peek()) {
             (None, None) => break,
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
             (Some((below, _)), Some((above, _))) => match direction {
                 Direction::Rising => below.cmp(above),
                 Direction::Falling => above.cmp(below),
             },
         };
         if order.is_ge()
-            && let Some((key, Some(value))) = above.pop()
+            && let Some((key, Some(value))) = above.next()
         {
             found.push((key, value));
         }
@@ -126,7 +156,7 @@ pub fn merge<E>(
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::ops::{Bound, RangeBounds};
+    use std::ops::RangeBounds;
 
     fn pairs() -> impl Strategy<Value = Changes> {
         let key = (b'a'..b'k').prop_map(|byte| vec![byte]);
