@@ -4,20 +4,22 @@
 //! decides nothing about a delivery whose commit is in flight, so each decision builds on what is durable.
 
 use super::change::{Change, Changes};
-use super::command::{DeliveryCommand, DeliveryDepths};
+use super::command::{DeliveryCommand, DeliveryDepths, DeliveryError, Redelivered, Reply};
 use super::context::DeliveryContext;
+use super::receiver::{self, Found};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
-use super::{receiver, restart, retention};
+use super::{restart, retention};
 use crate::ports::AttemptOutcome;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::task::{self, Poll, Waker};
 use std::time::Duration;
+use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 const MAILBOX: usize = 4_096;
@@ -41,6 +43,27 @@ pub(super) enum Event {
         health: ReceiverHealth,
         outcome: AttemptOutcome,
     },
+    /// What an attempt needs has been read.
+    Found {
+        scheduled: ScheduledDelivery,
+        health: ReceiverHealth,
+        found: Found,
+    },
+    /// The delivery of an attempt that has ended has been read.
+    AttemptRead {
+        id: DeliveryId,
+        attempt: Attempt,
+        before: Result<Option<Delivery>, StoreError>,
+    },
+    /// What is to be sent again has been read.
+    RedeliveryRead {
+        id: DeliveryId,
+        note: Option<Note<Redelivered>>,
+        reply: Reply<Delivery, DeliveryError>,
+        found: Found,
+    },
+    /// A delivery that could not be sent has been read.
+    PutOff(Result<Option<Delivery>, StoreError>),
     /// A commit about this delivery is durable. `None`: it has been removed.
     Committed(DeliveryId, Option<Delivery>),
 }
@@ -49,7 +72,7 @@ pub struct DeliveryActor {
     context: Arc<DeliveryContext>,
     scheduler: DeliveryScheduler,
     changes: Changes,
-    /// Deliveries with an attempt in flight.
+    /// Deliveries with an attempt in flight, from the read of its records on.
     in_flight: HashSet<DeliveryId>,
     timer: Option<(Timestamp, SpawnHandle)>,
     /// When the actor last looked at the schedule.
@@ -120,15 +143,100 @@ impl DeliveryActor {
         self.timer = Some((due, handle));
     }
 
-    fn begin(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth) {
-        match self.load(scheduled) {
-            Ok(Ok((delivery, webhook))) => {
-                self.in_flight.insert(scheduled.id);
-                self.attempt(scheduled, health, delivery, webhook);
-            }
-            Ok(Err(end)) => self.scheduler.ended(scheduled.webhook, health, end),
-            Err(error) => self.context.fail_stop.trip(error.to_string()),
+    /// Goes on at once with a read that is ready, as those of an engine of this process are. One that takes a round trip comes back as an
+    /// event, and the actor does other things meanwhile.
+    fn after<T: 'static>(
+        &mut self,
+        read: impl Future<Output = T> + 'static,
+        event: impl FnOnce(T) -> Event + 'static,
+    ) {
+        let mut read = Box::pin(read);
+        let mut unheard = task::Context::from_waker(Waker::noop());
+        if let Poll::Ready(found) = read.as_mut().poll(&mut unheard) {
+            return self.hear(event(found));
         }
+        let address = self.address.clone();
+        tokio::task::spawn_local(async move { address.do_send(event(read.await)) });
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::AttemptEnded {
+                scheduled,
+                health,
+                outcome,
+            } => self.attempt_ended(scheduled, health, outcome),
+            Event::Found {
+                scheduled,
+                health,
+                found,
+            } => self.found(scheduled, health, found),
+            Event::AttemptRead {
+                id,
+                attempt,
+                before,
+            } => {
+                let before = before.map(|it| self.changes.record(it, &attempt));
+                self.decided(id, before);
+            }
+            Event::RedeliveryRead {
+                id,
+                note,
+                reply,
+                found,
+            } => {
+                let redelivered = self.changes.redeliver(found, note, reply);
+                self.decided(id, redelivered);
+            }
+            Event::PutOff(found) => self.schedule_later(found),
+            Event::Committed(id, delivery) => self.committed(id, delivery),
+        }
+    }
+
+    fn begin(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth) {
+        let id = scheduled.id;
+        // A delivery whose commit is in flight comes back through the schedule when the commit has ended.
+        if self.changes.is_committing(id) || !self.in_flight.insert(id) {
+            let end = AttemptEnd::Unsent;
+            return self.scheduler.ended(scheduled.webhook, health, end);
+        }
+        let read = receiver::find(Arc::clone(&self.context), id);
+        self.after(read, move |found| Event::Found {
+            scheduled,
+            health,
+            found,
+        });
+    }
+
+    /// Begins the attempt, or ends it with nothing sent.
+    fn found(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth, found: Found) {
+        let ScheduledDelivery {
+            id, due, webhook, ..
+        } = scheduled;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return self.context.fail_stop.trip(error.to_string()),
+        };
+        // A redelivery or an earlier attempt has scheduled the delivery anew, or does so as soon as its commit has ended.
+        let is_current = !self.stopping && !self.changes.is_committing(id);
+        let found = found.filter(|(delivery, _)| is_current && delivery.state.due() == Some(due));
+        let end = match found {
+            Some((delivery, Ok(webhook))) => {
+                return self.attempt(scheduled, health, delivery, webhook);
+            }
+            Some((delivery, Err(reason))) => {
+                let failed = delivery::give_up(&delivery, reason, (self.context.clock)());
+                let writes = self.context.store.change_delivery(Some(&delivery), &failed);
+                self.changes.commit(failed, writes, None);
+                match reason {
+                    NoReceiver::WebhookDeleted => AttemptEnd::Gone,
+                    NoReceiver::WebhookMoved => AttemptEnd::Unsent,
+                }
+            }
+            None => AttemptEnd::Unsent,
+        };
+        self.in_flight.remove(&id);
+        self.scheduler.ended(webhook, health, end);
     }
 
     /// Begins an attempt in a separate task: actix polls all futures of an actor whenever one of them wakes.
@@ -157,36 +265,6 @@ impl DeliveryActor {
         });
     }
 
-    /// The record and its receiver, or how the attempt ends with nothing sent.
-    fn load(
-        &mut self,
-        scheduled: ScheduledDelivery,
-    ) -> Result<Result<(Delivery, Webhook), AttemptEnd>, StoreError> {
-        let ScheduledDelivery { id, due, .. } = scheduled;
-        // A delivery whose commit is in flight comes back through the schedule when the commit has ended.
-        if self.changes.is_committing(id) || self.in_flight.contains(&id) {
-            return Ok(Err(AttemptEnd::Unsent));
-        }
-        let Some(delivery) = self.context.store.delivery(id).wait()? else {
-            return Ok(Err(AttemptEnd::Unsent));
-        };
-        // A redelivery or an earlier attempt has scheduled the delivery anew.
-        if delivery.state.due() != Some(due) {
-            return Ok(Err(AttemptEnd::Unsent));
-        }
-        let reason = match receiver::of(&self.context, &delivery)? {
-            Ok(webhook) => return Ok(Ok((delivery, webhook))),
-            Err(reason) => reason,
-        };
-        let failed = delivery::give_up(&delivery, reason, (self.context.clock)());
-        let writes = self.context.store.change_delivery(Some(&delivery), &failed);
-        self.changes.commit(failed, writes, None);
-        Ok(Err(match reason {
-            NoReceiver::WebhookDeleted => AttemptEnd::Gone,
-            NoReceiver::WebhookMoved => AttemptEnd::Unsent,
-        }))
-    }
-
     /// Tries a delivery again that could not be sent for a fault of the service. Its record does not change.
     fn put_off(&mut self, id: DeliveryId, reason: &str) {
         tracing::error!(delivery = %id, reason, "could not send a delivery; retrying later");
@@ -194,7 +272,15 @@ impl DeliveryActor {
         if self.changes.is_committing(id) {
             return;
         }
-        match self.context.store.delivery(id).wait() {
+        let context = Arc::clone(&self.context);
+        self.after(
+            async move { context.store.delivery(id).await },
+            Event::PutOff,
+        );
+    }
+
+    fn schedule_later(&mut self, found: Result<Option<Delivery>, StoreError>) {
+        match found {
             Ok(Some(delivery)) => {
                 let retry_at = (self.context.clock)().plus(NOT_SENT_DELAY);
                 self.schedule(&delivery, Some(retry_at));
@@ -235,7 +321,7 @@ impl DeliveryActor {
         self.scheduler.ended(scheduled.webhook, health, end);
         match outcome {
             AttemptOutcome::Made(attempt) => {
-                self.changes.decide(scheduled.id, Change::Attempt(attempt));
+                self.decide(scheduled.id, Change::Attempt(attempt));
             }
             AttemptOutcome::NotSent(reason) => self.put_off(scheduled.id, &reason),
         }
@@ -250,7 +336,43 @@ impl DeliveryActor {
         }
         // The first change begins a commit, which the others wait for.
         for change in deferred {
-            self.changes.decide(id, change);
+            self.decide(id, change);
+        }
+    }
+
+    /// Decides a change now, or once the one under way has ended.
+    fn decide(&mut self, id: DeliveryId, change: Change) {
+        let Some(change) = self.changes.begin(id, change) else {
+            return;
+        };
+        let context = Arc::clone(&self.context);
+        match change {
+            Change::Attempt(attempt) => {
+                let read = async move { context.store.delivery(id).await };
+                self.after(read, move |before| Event::AttemptRead {
+                    id,
+                    attempt,
+                    before,
+                });
+            }
+            Change::Redeliver { note, reply } => {
+                let read = receiver::find(context, id);
+                self.after(read, move |found| Event::RedeliveryRead {
+                    id,
+                    note,
+                    reply,
+                    found,
+                });
+            }
+        }
+    }
+
+    /// A change that commits nothing has ended.
+    fn decided(&mut self, id: DeliveryId, is_committed: Result<bool, StoreError>) {
+        match is_committed {
+            Ok(true) => {}
+            Ok(false) => self.committed(id, None),
+            Err(error) => self.context.fail_stop.trip(error.to_string()),
         }
     }
 }
@@ -272,14 +394,7 @@ impl Handler<Event> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, event: Event, ctx: &mut Self::Context) {
-        match event {
-            Event::AttemptEnded {
-                scheduled,
-                health,
-                outcome,
-            } => self.attempt_ended(scheduled, health, outcome),
-            Event::Committed(id, delivery) => self.committed(id, delivery),
-        }
+        self.hear(event);
         self.pump(ctx);
     }
 }
@@ -302,7 +417,7 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 reply,
             } => self.changes.commit(delivery, writes, Some(reply)),
             DeliveryCommand::Redeliver { id, note, reply } => {
-                self.changes.decide(id, Change::Redeliver { note, reply });
+                self.decide(id, Change::Redeliver { note, reply });
             }
             DeliveryCommand::Forget {
                 older_than,

@@ -2,13 +2,12 @@
 
 use super::command::{DeliveryError, Redelivered, Reply};
 use super::context::DeliveryContext;
-use super::receiver;
+use super::receiver::Found;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId, FailReason};
 use tintype_storage::domain::operator_event::EventSubject;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{StoreError, Writes};
 
 /// What is to be decided about a delivery.
@@ -25,7 +24,7 @@ type Committed = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
 /// Decides changes and commits them.
 pub struct Changes {
     context: Arc<DeliveryContext>,
-    /// Deliveries whose commit is in flight, with the changes that wait for it.
+    /// Deliveries whose change is being decided or committed, with the changes that wait for its end.
     committing: HashMap<DeliveryId, VecDeque<Change>>,
     /// Hears of each commit that is durable, on the engine's thread.
     on_commit: Arc<Committed>,
@@ -51,30 +50,28 @@ impl Changes {
         self.committing.contains_key(&id)
     }
 
-    /// The commit of a delivery has ended. Returns the changes that waited for it.
+    /// The change of a delivery has ended. Returns the changes that waited for it.
     pub fn committed(&mut self, id: DeliveryId) -> VecDeque<Change> {
         self.committing.remove(&id).unwrap_or_default()
     }
 
-    /// Decides now, or once the commit that is in flight has ended.
-    pub fn decide(&mut self, id: DeliveryId, change: Change) {
+    /// Begins a change: the records that it builds on are to be read now, and given to [`Changes::record`] or
+    /// [`Changes::redeliver`]. `None`: it waits for the end of the one under way.
+    pub fn begin(&mut self, id: DeliveryId, change: Change) -> Option<Change> {
         if let Some(deferred) = self.committing.get_mut(&id) {
             deferred.push_back(change);
-            return;
+            return None;
         }
-        let outcome = match change {
-            Change::Attempt(attempt) => self.record(id, &attempt),
-            Change::Redeliver { note, reply } => self.redeliver(id, note, reply),
-        };
-        if let Err(error) = outcome {
-            self.context.fail_stop.trip(error.to_string());
-        }
+        self.committing.insert(id, VecDeque::new());
+        Some(change)
     }
 
-    fn record(&mut self, id: DeliveryId, attempt: &Attempt) -> Result<(), StoreError> {
-        let Some(before) = self.context.store.delivery(id).wait()? else {
-            return Ok(());
+    /// Records an attempt. `false`: nothing is committed, because the delivery is gone.
+    pub fn record(&mut self, before: Option<Delivery>, attempt: &Attempt) -> bool {
+        let Some(before) = before else {
+            return false;
         };
+        let id = before.id;
         if let Some(observer) = &self.context.observer {
             observer.attempt_ended(&before, attempt);
         }
@@ -93,7 +90,7 @@ impl Changes {
                 }
             }
         });
-        Ok(())
+        true
     }
 
     /// The event for the operator that a delivery has used all attempts, with the writes that add it.
@@ -122,21 +119,26 @@ impl Changes {
         Some((delivery, writes))
     }
 
-    fn redeliver(
+    /// Sends a delivery again, or refuses to. `false`: nothing is committed.
+    pub fn redeliver(
         &mut self,
-        id: DeliveryId,
+        found: Found,
         note: Option<Note<Redelivered>>,
         reply: Reply<Delivery, DeliveryError>,
-    ) -> Result<(), StoreError> {
-        let refuse = |reply: Reply<_, _>, error| drop(reply.send(Err(error)));
-        let Some(before) = self.context.store.delivery(id).wait()? else {
-            refuse(reply, DeliveryError::NotFound);
-            return Ok(());
+    ) -> Result<bool, StoreError> {
+        let refused = match found? {
+            Some((before, Ok(_))) => Ok(before),
+            Some((_, Err(reason))) => Err(reason.into()),
+            None => Err(DeliveryError::NotFound),
         };
-        if let Err(reason) = receiver::of(&self.context, &before)? {
-            refuse(reply, reason.into());
-            return Ok(());
-        }
+        let before = match refused {
+            Ok(before) => before,
+            Err(error) => {
+                // Whoever has gone needs no answer.
+                drop(reply.send(Err(error)));
+                return Ok(false);
+            }
+        };
         let after = delivery::redeliver(&before, (self.context.clock)());
         let mut writes = self.context.store.change_delivery(Some(&before), &after);
         if let Some(note) = note {
@@ -147,7 +149,7 @@ impl Changes {
             writes.push(self.context.store.add_audit(&note(&change)));
         }
         self.commit(after, writes, Some(reply));
-        Ok(())
+        Ok(true)
     }
 
     /// Commits what a delivery is from now on, and answers once that is durable.

@@ -1,14 +1,26 @@
 //! The webhook that a delivery goes to, judged anew before each attempt.
 
 use super::context::DeliveryContext;
-use tintype_storage::domain::delivery::{self, Delivery, DeliveryKind, NoReceiver};
+use std::sync::Arc;
+use tintype_storage::domain::delivery::{self, Delivery, DeliveryId, DeliveryKind, NoReceiver};
 use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
+/// What is on record of a delivery, and the webhook that it may go to now.
+pub(super) type Found = Result<Option<(Delivery, Result<Webhook, NoReceiver>)>, StoreError>;
+
+/// Reads a delivery and its receiver.
+pub(super) async fn find(context: Arc<DeliveryContext>, id: DeliveryId) -> Found {
+    let Some(delivery) = context.store.delivery(id).await? else {
+        return Ok(None);
+    };
+    let receiver = of(&context, &delivery).await?;
+    Ok(Some((delivery, receiver)))
+}
+
 /// The webhook that an attempt of this delivery may go to now, or why there is none.
-pub(super) fn of(
+async fn of(
     context: &DeliveryContext,
     delivery: &Delivery,
 ) -> Result<Result<Webhook, NoReceiver>, StoreError> {
@@ -18,7 +30,7 @@ pub(super) fn of(
     if delivery.kind == DeliveryKind::Operator {
         return Ok(delivery::receiver(operator.as_deref().cloned(), None));
     }
-    let webhook = store.webhook(delivery.account, delivery.webhook).wait()?;
+    let webhook = store.webhook(delivery.account, delivery.webhook).await?;
     // A delivery has the URL that its job or batch named, so the job or batch is read only where the webhook's URL is another one.
     let same_url = webhook.as_ref().is_none_or(|it| it.url == delivery.url);
     if same_url {
@@ -28,11 +40,11 @@ pub(super) fn of(
     let callback = match delivery.kind {
         DeliveryKind::Test | DeliveryKind::Operator => None,
         DeliveryKind::Event => {
-            let job = store.job(account, JobId(delivery.subject)).wait()?;
+            let job = store.job(account, JobId(delivery.subject)).await?;
             job.and_then(|it| it.callback)
         }
         DeliveryKind::Batch => {
-            let batch = store.batch(account, BatchId(delivery.subject)).wait()?;
+            let batch = store.batch(account, BatchId(delivery.subject)).await?;
             batch.and_then(|(batch, _)| batch.callback)
         }
     };
