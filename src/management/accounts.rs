@@ -5,7 +5,7 @@ use crate::api::requests::{read, read_once};
 use crate::application::accounts;
 use crate::application::ledger;
 use crate::application::state::AppState;
-use crate::web::access::{OfAccount, OperatorCall};
+use crate::web::access::{OfAccount, OfOperator, OperatorCall};
 use crate::web::body;
 use crate::web::idempotency_key::{self, created};
 use crate::web::ledger_query;
@@ -46,8 +46,7 @@ pub async fn show(of: OfAccount, state: Data<AppState>) -> Answer {
 
 /// `PATCH /accounts/{account_id}`: another name or other limits, or switched off or on.
 pub async fn change(
-    OperatorCall(caller): OperatorCall,
-    of: OfAccount,
+    OfOperator { caller, named: of }: OfOperator<OfAccount>,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,

@@ -3,7 +3,7 @@
 use crate::api::requests::read_once;
 use crate::application::deposits;
 use crate::application::state::AppState;
-use crate::web::access::{OfAccount, OperatorCall};
+use crate::web::access::{OfAccount, OfOperator};
 use crate::web::body;
 use crate::web::idempotency_key::{self, created};
 use crate::web::problem::Problem;
@@ -11,8 +11,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 /// `POST /accounts/{account_id}/deposits`
 pub async fn create(
-    OperatorCall(caller): OperatorCall,
-    of: OfAccount,
+    OfOperator { caller, named: of }: OfOperator<OfAccount>,
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,

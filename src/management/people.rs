@@ -4,7 +4,7 @@ use crate::api::answers;
 use crate::api::requests::{read, read_optional};
 use crate::application::people;
 use crate::application::state::AppState;
-use crate::web::access::{OfAccount, OfPerson, OperatorCall};
+use crate::web::access::{OfAccount, OfOperator, OfPerson};
 use crate::web::body;
 use crate::web::paging::{self, listing};
 use crate::web::problem::Problem;
@@ -32,8 +32,7 @@ pub async fn show(OfPerson(person): OfPerson, state: Data<AppState>) -> Answer {
 
 /// `POST /accounts/{account_id}/people`: invites a person.
 pub async fn invite(
-    OperatorCall(caller): OperatorCall,
-    of: OfAccount,
+    OfOperator { caller, named: of }: OfOperator<OfAccount>,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
@@ -48,8 +47,10 @@ pub async fn invite(
 /// `POST /accounts/{account_id}/people/{person_id}/invitation`: a new link, with which a person chooses a password who has none
 /// or has forgotten theirs. With `revoke` the password that they have and their sessions end at once.
 pub async fn invite_again(
-    OperatorCall(caller): OperatorCall,
-    OfPerson(person): OfPerson,
+    OfOperator {
+        caller,
+        named: OfPerson(person),
+    }: OfOperator<OfPerson>,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
@@ -65,8 +66,10 @@ pub async fn invite_again(
 
 /// `PATCH /accounts/{account_id}/people/{person_id}`
 pub async fn change(
-    OperatorCall(caller): OperatorCall,
-    OfPerson(person): OfPerson,
+    OfOperator {
+        caller,
+        named: OfPerson(person),
+    }: OfOperator<OfPerson>,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
@@ -80,8 +83,10 @@ pub async fn change(
 
 /// `DELETE /accounts/{account_id}/people/{person_id}`: their sessions are over at once.
 pub async fn remove(
-    OperatorCall(caller): OperatorCall,
-    OfPerson(person): OfPerson,
+    OfOperator {
+        caller,
+        named: OfPerson(person),
+    }: OfOperator<OfPerson>,
     state: Data<AppState>,
 ) -> Answer {
     people::remove(&state, &caller, person.account, person.id).await?;
@@ -90,8 +95,10 @@ pub async fn remove(
 
 /// `DELETE /accounts/{account_id}/people/{person_id}/sessions`: signs a person out everywhere. They can sign in again.
 pub async fn sign_out(
-    OperatorCall(caller): OperatorCall,
-    OfPerson(person): OfPerson,
+    OfOperator {
+        caller,
+        named: OfPerson(person),
+    }: OfOperator<OfPerson>,
     state: Data<AppState>,
 ) -> Answer {
     people::sign_out(&state, &caller, person.account, person.id).await?;

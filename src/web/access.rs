@@ -23,6 +23,27 @@ pub struct Authenticator(pub fn(HttpRequest) -> LocalBoxFuture<'static, Result<C
 /// The operator.
 pub struct OperatorCall(pub Caller);
 
+/// What the path names, for the operator alone. Who calls is judged before anything is looked up: two extractors beside each other read at
+/// the same time, and the first fault would be answered.
+pub struct OfOperator<T> {
+    pub caller: Caller,
+    pub named: T,
+}
+
+impl<T: FromRequest<Error = Problem> + 'static> FromRequest for OfOperator<T> {
+    type Error = Problem;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let OperatorCall(caller) = operator_call(request.clone()).await?;
+            let named = T::extract(&request).await?;
+            Ok(Self { caller, named })
+        })
+    }
+}
+
 /// The account that the path names, of a caller who may ask for this: look, or, for anything but GET and HEAD, change.
 pub struct OfAccount {
     pub caller: Caller,
