@@ -50,6 +50,8 @@ pub struct JobFilter {
     pub created_before: Option<Timestamp>,
     /// Members that the metadata must have, as text.
     pub metadata: Vec<(String, String)>,
+    /// Words, in lower case, that a prompt must hold. One that is too large for its record is not searched.
+    pub words: Vec<String>,
 }
 
 impl JobFilter {
@@ -58,7 +60,11 @@ impl JobFilter {
         let of_key = self.key.is_none() && self.batch.is_none();
         let of_record = self.tier.is_none() && self.mode.is_none() && of_key;
         let of_time = self.created_after.is_none() && self.created_before.is_none();
-        self.status.is_none() && of_record && of_time && self.metadata.is_empty()
+        self.status.is_none()
+            && of_record
+            && of_time
+            && self.metadata.is_empty()
+            && self.words.is_empty()
     }
 
     /// Where such jobs lie.
@@ -94,6 +100,18 @@ impl JobFilter {
                 .map(|it| job.member().is_some_and(|member| member.batch == it)))
             && is(self.created_after.map(|it| job.created_at >= it))
             && is(self.created_before.map(|it| job.created_at < it))
+            && self.takes_prompt(&job.brief)
+    }
+
+    fn takes_prompt(&self, text: &PromptRef) -> bool {
+        if self.words.is_empty() {
+            return true;
+        }
+        let PromptRef::Inline(text) = text else {
+            return false;
+        };
+        let prompt = text.prompt.to_lowercase();
+        self.words.iter().all(|word| prompt.contains(word))
     }
 
     /// Has the metadata of a job all members that are asked for? A string is compared as it is, a number or a word of JSON by

@@ -19,7 +19,7 @@ use tintype_storage::domain::job::Job;
 type Answer = Result<HttpResponse, Problem>;
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let (window, filter) = job_query::of(&request)?;
+    let (window, filter) = job_query::of_panel(&request)?;
     let (found, next) = job_list::page_of(&state, of.account.id, window, &filter).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {

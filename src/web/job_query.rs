@@ -18,15 +18,28 @@ const NAMES: &[&str] = &[
     "created_before",
     "metadata[]",
 ];
+/// The words of a prompt, which only lists of the panel take.
+const PROMPT: &str = "prompt";
+/// Characters of the words that one list can ask for.
+const MOST_PROMPT_CHARS: usize = 200;
 const STATUSES: [&str; 4] = ["queued", "processing", "done", "failed"];
 /// Members of metadata that one list can ask for.
 const MOST_MEMBERS: usize = 10;
 
 /// The page and the filter that a query asks for; 422 names every parameter that is wrong.
 pub fn of(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
+    read_all(request, NAMES)
+}
+
+/// The same for the panel, whose lists can be searched by the words of a prompt as well.
+pub fn of_panel(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
+    read_all(request, &[NAMES, &[PROMPT]].concat())
+}
+
+fn read_all(request: &HttpRequest, names: &[&str]) -> Result<(Window, JobFilter), Problem> {
     let mut filter = JobFilter::default();
     let take = |name: &str, value: &str| read(&mut filter, name, value).err();
-    let window = paging::filtered_window(request, NAMES, take)?;
+    let window = paging::filtered_window(request, names, take)?;
     Ok((window, filter))
 }
 
@@ -59,6 +72,14 @@ pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), Field
         "batch_id" => {
             let message = "must be the batch_id of a batch";
             filter.batch = Some(value.parse().map_err(|_| fault(message.into()))?);
+        }
+        PROMPT if value.chars().count() > MOST_PROMPT_CHARS => {
+            let message = format!("may have at most {MOST_PROMPT_CHARS} characters");
+            return Err(fault(message));
+        }
+        PROMPT => {
+            let words = value.split_whitespace();
+            filter.words = words.map(str::to_lowercase).collect();
         }
         "created_after" | "from" => filter.created_after = Some(moment()?),
         "created_before" => filter.created_before = Some(moment()?),

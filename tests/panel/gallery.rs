@@ -127,6 +127,35 @@ fn an_image_is_copied_from_used_again_and_run_again() {
 }
 
 #[test]
+fn images_are_found_by_words_of_the_prompt_and_by_the_id_of_the_job() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        hang(&browser).await;
+        let tiles = "return document.querySelectorAll('.wall li').length;";
+        browser.fill("prompt", "FOX a\u{e007}").await;
+        browser.comes_to(tiles, json!(1)).await;
+        browser.press("Show: a fox").await;
+        browser.press("Details").await;
+        browser.see("h1", "Job").await;
+        browser.run("history.back();", vec![]).await;
+        browser.see("h1", "Gallery").await;
+        browser.comes_to(tiles, json!(1)).await;
+        browser.fill("prompt", "zebra\u{e007}").await;
+        browser.see("b", "No images").await;
+        let job = "return (await send('GET', base + '/jobs?limit=1&prompt=owl')).data[0].job_id;";
+        let job = calls(&browser, job).await;
+        browser.go("#/jobs", "Jobs").await;
+        browser
+            .fill("prompt", &format!("{}\u{e007}", job.as_str().unwrap()))
+            .await;
+        browser.see("h1", "done").await;
+        browser.see("p", "an owl").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn variants_are_made_in_one_go_once_each() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;

@@ -1,5 +1,5 @@
-// Filters of lists: selects, dates, and entries of the account.
-import { h } from "./dom.js";
+// Filters of lists: selects, dates, words, and entries of the account.
+import { field, h } from "./dom.js";
 import { get, query } from "./api.js";
 
 /** Writes the filters of a page into its address: Back, a reload and a shared link then show the same list. */
@@ -30,6 +30,18 @@ const MOST = 1_000;
 /** A choice of one. Options are [value, words]. */
 export const select = (name, options, value, change) => h("select", { name, onchange: change },
   options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** A field for words of a prompt; `change` takes them. A job id leads to its job. */
+export function search(value, change) {
+  const take = ({ target }) => {
+    const words = target.value.trim();
+    if (ID.test(words)) location.hash = `#/jobs/${words.toLowerCase()}`;
+    else change(words);
+  };
+  return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Words, or a job id", autocomplete: "off", onchange: take }));
+}
 
 /** The first and the last moment of a day as a date field has it, in local time; nothing for no day. */
 export const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");

@@ -2,7 +2,7 @@
 import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
+import { date, endOf, filterBar, filtersOf, keepFilters, options, search, select, startOf } from "./filters.js";
 import { toast } from "./dialogs.js";
 import { empty, listing } from "./lists.js";
 import { lightbox, sideBySide } from "./lightbox.js";
@@ -11,7 +11,7 @@ import { picture } from "./picture.js";
 const words = (job) => job.prompt ?? "A long prompt";
 
 export async function gallery(main, context) {
-  const wanted = filtersOf(context.search, ["tier", "key", "created_after", "created_before"]);
+  const wanted = filtersOf(context.search, ["prompt", "tier", "key", "created_after", "created_before"]);
   const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], wanted.key);
   let shown = [];
   /** The images to compare, two at most, by their jobs. */
@@ -51,7 +51,7 @@ export async function gallery(main, context) {
   const set = (name, value) => { wanted[name] = value; keepFilters("gallery", wanted); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
   fill(main, head("Gallery", "All images, newest first."),
-    filterBar(() => wanted, context.signal,
+    filterBar(() => wanted, context.signal, search(wanted.prompt, (text) => set("prompt", text)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
       field("Key", select("key", keys, wanted.key, change)),
       field("From", date("created_after", startOf, wanted.created_after, set)), field("To", date("created_before", endOf, wanted.created_before, set))),

@@ -3,7 +3,7 @@ import { field, fill, h, misfit, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
+import { date, endOf, filterBar, filtersOf, keepFilters, options, search, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 import { picture } from "./picture.js";
@@ -59,7 +59,7 @@ function metadata(members, changed) {
 }
 
 export async function jobs(main, context) {
-  const wanted = filtersOf(context.search, ["status", "tier", "key", "created_after", "created_before"]);
+  const wanted = filtersOf(context.search, ["prompt", "status", "tier", "key", "created_after", "created_before"]);
   const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], wanted.key);
   const members = [...context.search].flatMap(([name, value]) => { const inner = name.match(/^metadata\[(.+)\]$/); return inner ? [[inner[1], value]] : []; });
   const filters = () => ({ ...wanted, ...Object.fromEntries(members.map(([name, value]) => [`metadata[${name}]`, value])) });
@@ -75,7 +75,7 @@ export async function jobs(main, context) {
   const change = ({ target }) => set(target.name, target.value);
   const [typed, chosen] = metadata(members, changed);
   fill(main, head("Jobs", "All requests with their results, newest first."),
-    filterBar(filters, context.signal,
+    filterBar(filters, context.signal, search(wanted.prompt, (text) => set("prompt", text)),
       field("State", select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
       field("Key", select("key", keys, wanted.key, change)),
