@@ -180,3 +180,35 @@ impl List {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::file_batch::UploadedFile;
+    use tintype_storage::domain::ids::{AccountId, FileId};
+    use uuid::Uuid;
+
+    #[test]
+    fn an_uploaded_file_is_part_of_a_backup() {
+        let file = UploadedFile {
+            id: FileId(Uuid::from_u128(2)),
+            account: AccountId(Uuid::from_u128(1)),
+            name: "batch.jsonl".into(),
+            bytes: 3,
+            created_at: Timestamp::from_millis(4),
+            expires_at: None,
+        };
+        let entry = Entry {
+            kind: UPLOADED_FILES.name(),
+            key: UPLOADED_FILES.key(&(file.account, file.id)),
+            value: UPLOADED_FILES.encode(&file),
+        };
+        let keys: Vec<String> = named(&entry)
+            .unwrap()
+            .into_iter()
+            .map(|it| it.key)
+            .collect();
+        let id = |number| Uuid::from_u128(number);
+        assert_eq!(keys, [format!("uploads/{}/{}.jsonl", id(1), id(2))]);
+    }
+}

@@ -6,14 +6,15 @@ use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
-use tintype_storage::domain::ids::{BatchId, JobId};
+use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, Validation};
+use tintype_storage::domain::ids::{BatchId, FileId, JobId};
 use tintype_storage::domain::job::{CANCELED, Callback, InputImage, Job, JobEvent, JobState};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES, LIVE_JOBS};
+use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES, LIVE_JOBS};
 use tintype_storage::store::{AcceptError, BatchError, NewBatch, NewJob};
 
 fn jobs_of(till: &Till, batch: BatchId) -> Vec<Job> {
@@ -320,6 +321,56 @@ fn an_audit_finds_what_is_wrong_with_a_batch() {
         let is_found = faults.iter().any(|it| it.contains(fault));
         assert!(is_found, "{fault}: {faults:?}");
         commit(sound.to_vec());
+    }
+    till.check();
+}
+
+#[test]
+fn a_batch_of_a_file_is_on_record_from_the_commit_that_accepts_it() {
+    let mut till = Till::with("100");
+    let terms = FileBatchTerms {
+        input: FileId(uuid(7)),
+        metadata: Some(r#"{"a":"b"}"#.into()),
+        results_lifetime_seconds: Some(3_600),
+        as_urls: true,
+    };
+    let new = NewBatch {
+        file: Some(terms.clone()),
+        ..new_batch(2, "0.10")
+    };
+    let id = till.accept_batch(&new).expect("accepted").batch;
+    let found = till.store.file_batch(ACCOUNT, id).wait().expect("read");
+    let found = found.expect("the record");
+    assert_eq!((found.id, &found.terms), (id, &terms));
+    let is_accepted = matches!(found.outcome, Validation::Accepted { .. });
+    assert!(is_accepted, "{:?}", found.outcome);
+    till.check();
+    let commit = |writes| commit_and_wait(&**till.store.engine(), writes).expect("commit");
+    let lost = FileBatch {
+        id: BatchId(uuid(8)),
+        ..found.clone()
+    };
+    let failed = FileBatch {
+        outcome: Validation::Failed(Vec::new()),
+        ..found.clone()
+    };
+    for (wrong, sound, fault) in [
+        (
+            &lost,
+            FILE_BATCHES.delete(&(ACCOUNT, lost.id)),
+            "accepted, and is not there",
+        ),
+        (
+            &failed,
+            till.store.put_file_batch(&found),
+            "failed, and is there",
+        ),
+    ] {
+        commit(vec![till.store.put_file_batch(wrong)]);
+        let faults = till.faults();
+        let is_found = faults.iter().any(|it| it.contains(fault));
+        assert!(is_found, "{fault}: {faults:?}");
+        commit(vec![sound]);
     }
     till.check();
 }
