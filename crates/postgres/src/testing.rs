@@ -60,7 +60,7 @@ impl Server {
             .arg("-c")
             .arg(
                 "cd \"$2\" && \"$1/pg_ctl\" -D data -w -l log start >/dev/null && echo started && cat >/dev/null; \
-                 \"$1/pg_ctl\" -D data -m immediate stop >/dev/null",
+                 \"$1/pg_ctl\" -D data -m immediate stop >/dev/null; rm -rf \"$2\"",
             )
             .args(["sh".as_ref(), programs.as_os_str(), home.path().as_os_str()]);
         prepare(&programs, &home, port);
