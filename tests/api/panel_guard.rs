@@ -62,6 +62,7 @@ const OF_OPERATOR: &[(&str, &str)] = &[
     ("POST", "/accounts"),
     ("GET", "/jobs"),
     ("GET", "/stats"),
+    ("POST", "/backends/{name}/test"),
     ("GET", "/settings"),
     ("GET", "/audit"),
     ("GET", "/events"),
