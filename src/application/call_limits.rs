@@ -2,7 +2,6 @@
 
 use super::cooldown::Cooldown;
 use super::error::Error;
-use super::load_shedding;
 use super::rate_limit::{self, Elapsed, Limiters, Rates};
 use crate::config::Limits;
 use crate::inputs::MemoryBudget;
@@ -21,6 +20,8 @@ const CHANGES: RateLimit = RateLimit {
 };
 /// How often one webhook gets a test delivery.
 const TEST_EVERY: Duration = Duration::from_secs(60);
+/// Refusals that are held back at most, each with its connection and request.
+pub(super) const MOST_HELD_REFUSALS: usize = 8_192;
 
 /// The limits of calls. They are the process's own and begin anew with it.
 pub struct CallLimits {
@@ -49,7 +50,7 @@ impl CallLimits {
             fetches: Rates::new(limits.of_fetches(), elapsed()),
             changes: Limiters::new(elapsed()),
             test_deliveries: Cooldown::new(TEST_EVERY, elapsed()),
-            held_refusals: Semaphore::new(load_shedding::MOST_HELD),
+            held_refusals: Semaphore::new(MOST_HELD_REFUSALS),
             memory,
         }
     }

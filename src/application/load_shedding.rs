@@ -9,8 +9,6 @@ use tokio::time::sleep;
 
 /// How long a refusal is held back.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Refusals that are held back at most, each with its connection and request.
-pub const MOST_HELD: usize = 8_192;
 
 /// Refuses what would only wait, because more creations are under way than can be written down in time. A hint: calls that look at
 /// the same moment all pass.
@@ -56,15 +54,16 @@ async fn pause(places: &Semaphore) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::application::call_limits::MOST_HELD_REFUSALS;
     use futures_util::FutureExt as _;
     use futures_util::future::join_all;
     use tokio::time::Instant;
 
     #[tokio::test(start_paused = true)]
     async fn so_many_wait_side_by_side_and_no_more() {
-        let places = Semaphore::new(MOST_HELD);
+        let places = Semaphore::new(MOST_HELD_REFUSALS);
         let began = Instant::now();
-        let mut waiting = Box::pin(join_all((0..MOST_HELD).map(|_| pause(&places))));
+        let mut waiting = Box::pin(join_all((0..MOST_HELD_REFUSALS).map(|_| pause(&places))));
         assert!(waiting.as_mut().now_or_never().is_none());
         pause(&places).await;
         assert_eq!(began.elapsed(), Duration::ZERO, "there are too many");
