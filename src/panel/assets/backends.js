@@ -16,7 +16,7 @@ const MEANING = {
 /** The failures in a row, and when a back end that is down is tested. */
 function trouble(it) {
   const faults = it.faults ? `${it.faults} ${it.faults === 1 ? "failure" : "failures"} in a row` : "";
-  const probe = it.probe_in_seconds === null ? "" : `next test in ${it.probe_in_seconds} s`;
+  const probe = { null: "", 0: "the next job tests it" }[it.probe_in_seconds] ?? `a job may test it in ${it.probe_in_seconds} s`;
   return [faults, probe].filter(Boolean).join(", ");
 }
 

@@ -14,6 +14,7 @@ function words({ total, queued, processing, done, failed }) {
 export function meter({ counts }) {
   const text = words(counts);
   const part = (kind, count) => {
+    if (!count) return null;
     const drawn = h("i", { class: kind });
     drawn.style.width = `${(100 * count) / counts.total}%`;
     return drawn;
