@@ -1,5 +1,6 @@
 //! How much callers may do: how often, and how much memory their calls may hold.
 
+use super::batch_turns::BatchTurns;
 use super::cooldown::Cooldown;
 use super::error::Error;
 use super::rate_limit::{self, Elapsed, Limiters, Rates};
@@ -37,6 +38,8 @@ pub struct CallLimits {
     pub test_deliveries: Cooldown<WebhookId>,
     /// Places for refused creations whose callers are told after a pause.
     pub held_refusals: Semaphore,
+    /// How many batches are worked on at a time.
+    pub batches: BatchTurns,
     /// The memory that input images pass through.
     pub memory: MemoryBudget,
 }
@@ -51,6 +54,7 @@ impl CallLimits {
             changes: Limiters::new(elapsed()),
             test_deliveries: Cooldown::new(TEST_EVERY, elapsed()),
             held_refusals: Semaphore::new(MOST_HELD_REFUSALS),
+            batches: BatchTurns::default(),
             memory,
         }
     }

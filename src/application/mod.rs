@@ -12,6 +12,7 @@ pub(crate) mod availability;
 pub(crate) mod backend_test;
 pub(crate) mod balance_check;
 pub(crate) mod batch_request;
+pub(crate) mod batch_turns;
 pub(crate) mod batches;
 pub mod call_limits;
 pub mod call_origin;

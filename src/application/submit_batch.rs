@@ -190,6 +190,8 @@ impl Submission {
         let batch = self.new_batch(objects).await?;
         let note = self.caller.audit.as_ref();
         let note = note.map(|audit| self.note(audit, &batch));
+        let account = self.caller.account();
+        let _turn = self.state.limits.batches.take(account).await;
         let (reply, answer) = oneshot::channel();
         let _counted = self
             .account

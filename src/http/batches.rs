@@ -35,7 +35,7 @@ pub async fn create(
     };
     let account = caller.account();
     let body = batch_call::receive(&request, payload, &state, account, 0).await?;
-    let parsed = batch_call::parse(&state, body.bytes.clone(), form).await?;
+    let parsed = batch_call::parse(&state, account, body.bytes.clone(), form).await?;
     batch_call::submit(&state, caller, &request, parsed).await
 }
 

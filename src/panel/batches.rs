@@ -86,14 +86,14 @@ pub async fn create(
         let file = batch_call::receive(&request, payload, &state, account, extra).await?;
         if !is_table {
             let form = batch_table::form(&file.bytes);
-            let parsed = batch_call::parse(&state, file.bytes.clone(), form).await?;
+            let parsed = batch_call::parse(&state, account, file.bytes.clone(), form).await?;
             return batch_call::submit(&state, &payer, &request, parsed).await;
         }
         let table = file.bytes.clone();
         let read = move || batch_table::lines(&table, MAX_BODY_BYTES);
         let lines = batch_call::off_thread(file.bytes.len(), read).await?;
         let Lines { text, places } = lines.map_err(faulty)?;
-        let parsed = batch_call::parse(&state, text.into(), Form::Lines).await?;
+        let parsed = batch_call::parse(&state, account, text.into(), Form::Lines).await?;
         let submitted = batch_call::submit(&state, &payer, &request, parsed).await;
         submitted.map_err(|problem| placed(problem, &places))
     };

@@ -58,6 +58,7 @@ pub async fn receive(
 /// 500
 pub async fn parse(
     state: &web::Data<AppState>,
+    account: AccountId,
     body: Bytes,
     form: Form,
 ) -> Result<Parsed, Problem> {
@@ -71,6 +72,7 @@ pub async fn parse(
         };
         batch::parse(&body, form, bounds)
     };
+    let _turn = state.limits.batches.take(account).await;
     off_thread(length, parse).await
 }
 
