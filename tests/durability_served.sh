@@ -2,7 +2,8 @@
 # Proves with a trace of system calls that the running service answers 202 only when the job is on the disk.
 #
 # One job is created with curl while strace looks on. Between the read of the request and the write of its 202 there must be
-# a write to the journal and, after it, an fdatasync of the journal that returned 0.
+# a write of the job to the journal and, after it, an fdatasync of the journal that returned 0. The first run of the job may be
+# written while the 202 leaves: it waits for a sync of its own.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -23,7 +24,7 @@ end() {
 trap end EXIT
 
 cd "$work"
-strace -f -y -s 256 -o trace -e trace=read,readv,recvfrom,recvmsg,write,writev,sendto,sendmsg,pwrite64,pwritev,fdatasync,fsync \
+strace -f -y -s 4096 -o trace -e trace=read,readv,recvfrom,recvmsg,write,writev,sendto,sendmsg,pwrite64,pwritev,fdatasync,fsync \
     sh -c 'echo $$ >pid; exec "$0" serve --listen 127.0.0.1:0 --data-dir data' "$program" </dev/null >out 2>err &
 tracer=$!
 
@@ -49,7 +50,7 @@ tracer=
 awk '
     { begins = !index($0, "<... "); ends = !index($0, "<unfinished") }
     /POST \/api\/v1\/nb\/text-generations/ && ends { asked = 1; written = synced = 0 }
-    asked && begins && / write\(/ && index($0, "/store/journal/") { writing[$1] = 1 }
+    asked && begins && !written && / write\(/ && index($0, "/store/journal/") && /a fox/ { writing[$1] = 1 }
     asked && ends && /write/ && writing[$1]           { written = 1; synced = 0; writing[$1] = 0 }
     written && begins && / fdatasync\(/ && index($0, "/store/journal/") { syncing[$1] = 1 }
     ends && /fdatasync/                               { if (syncing[$1] && / = 0$/) { synced = 1 }; syncing[$1] = 0 }
