@@ -13,7 +13,7 @@ use tintype_storage::domain::ids::SERVICE;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::StoreError;
+use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 
 /// Deliveries that one call for a webhook looks at, and sends again, at the most.
@@ -166,6 +166,23 @@ async fn send_again(
     let sent = state.system.deliveries().try_send(command);
     sent.map_err(|_| error::busy_delivering())?;
     answer.await.map_err(|_| error::stopping())
+}
+
+/// Adds a delivery that no job owes, with the writes that are to be true with it.
+pub(super) async fn add(
+    state: &AppState,
+    delivery: Delivery,
+    writes: Writes,
+) -> Result<Delivery, Error> {
+    let (reply, answer) = oneshot::channel();
+    let command = DeliveryCommand::Add {
+        delivery,
+        writes,
+        reply,
+    };
+    let sent = state.system.deliveries().try_send(command);
+    sent.map_err(|_| error::busy_delivering())?;
+    Ok(answer.await.map_err(|_| error::stopping())??)
 }
 
 /// What the audit log says of a delivery.

@@ -9,7 +9,6 @@ use super::state::AppState;
 use super::webhooks;
 use std::path::Path;
 use tintype_actors::backends::{BackendHealth, Health};
-use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::operator_event::{
@@ -17,7 +16,6 @@ use tintype_storage::domain::operator_event::{
 };
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Writes;
-use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 /// Looks at the backends, and reports those that have gone down or come up again.
@@ -141,13 +139,5 @@ async fn send(
     mut writes: Writes,
 ) -> Result<Delivery, Error> {
     writes.extend(state.store.add_operator_event(&delivery, subject));
-    let (reply, answer) = oneshot::channel();
-    let command = DeliveryCommand::Add {
-        delivery,
-        writes,
-        reply,
-    };
-    let sent = state.system.deliveries().try_send(command);
-    sent.map_err(|_| error::busy_delivering())?;
-    Ok(answer.await.map_err(|_| error::stopping())??)
+    deliveries::add(state, delivery, writes).await
 }

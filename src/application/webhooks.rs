@@ -4,10 +4,9 @@ use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::Change;
 use super::deliveries;
-use super::error::{self, Error, ErrorKind, FieldFault};
+use super::error::{Error, ErrorKind, FieldFault};
 use super::state::AppState;
 use serde_json::{Value, json};
-use tintype_actors::delivery::DeliveryCommand;
 use tintype_egress::parse_url;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::canonical::Encoding;
@@ -16,7 +15,6 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::store::{MAX_WEBHOOKS, Writes};
-use tokio::sync::oneshot;
 use url::Url;
 
 pub use super::error::no_webhook;
@@ -173,15 +171,7 @@ pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<De
     let entry = entry(state, context, Action::WebhookTest, &webhook);
     let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
     let writes = with(state, state.store.add_delivery(&delivery), &entry);
-    let (reply, answer) = oneshot::channel();
-    let command = DeliveryCommand::Add {
-        delivery,
-        writes,
-        reply,
-    };
-    let sent = state.system.deliveries().try_send(command);
-    sent.map_err(|_| error::busy_delivering())?;
-    Ok(answer.await.map_err(|_| error::stopping())??)
+    deliveries::add(state, delivery, writes).await
 }
 
 /// Counts a test delivery of a webhook.

@@ -24,7 +24,7 @@ const MISSING: &str = "missing.txt";
 enum Stop {
     /// The receiver has gone.
     Left,
-    /// It is told by ending the connection, so that nobody takes a part for the whole.
+    /// It is told by ending the connection, so that no client takes a part for the whole.
     Failed(io::Error),
 }
 

@@ -1,4 +1,4 @@
-//! Who pays for what is made in the panel: a key of the account that nobody holds.
+//! Who pays for what is made in the panel: a key of the account whose text no person has.
 
 use crate::application::panel_key;
 use crate::application::payer::Payer;

@@ -267,13 +267,8 @@ fn what_failed_is_listed_with_its_reason_and_run_again() {
 
 #[test]
 fn a_batch_is_canceled_after_a_question() {
-    let silent = format!("{}/v1", receiver::silent());
-    let settings = [
-        ("TINTYPE__BACKENDS__SLOW__KIND", "openai"),
-        ("TINTYPE__BACKENDS__SLOW__BASE_URL", silent.as_str()),
-        ("TINTYPE__BACKENDS__SLOW__CONCURRENCY", "1"),
-        ("TINTYPE__TIERS__FAST__BACKENDS", "[{ name = \"slow\" }]"),
-    ];
+    let slow = receiver::slow_back_end();
+    let settings = slow.each_ref().map(|(name, value)| (*name, value.as_str()));
     browse_with(&settings, |service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/batches", "Batches").await;

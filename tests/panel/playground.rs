@@ -146,13 +146,8 @@ fn an_answer_that_is_lost_is_not_taken_for_a_refusal() {
 
 #[test]
 fn a_job_that_waits_is_called_off() {
-    let silent = format!("{}/v1", receiver::silent());
-    let settings = [
-        ("TINTYPE__BACKENDS__SLOW__KIND", "openai"),
-        ("TINTYPE__BACKENDS__SLOW__BASE_URL", silent.as_str()),
-        ("TINTYPE__BACKENDS__SLOW__CONCURRENCY", "1"),
-        ("TINTYPE__TIERS__FAST__BACKENDS", "[{ name = \"slow\" }]"),
-    ];
+    let slow = receiver::slow_back_end();
+    let settings = slow.each_ref().map(|(name, value)| (*name, value.as_str()));
     browse_with(&settings, |service, browser| async move {
         browser.sign_in_as_operator().await;
         for stage in ["Generating…", "Queued"] {

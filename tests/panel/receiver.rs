@@ -75,3 +75,19 @@ pub fn serving(kind: &'static str, file: &'static [u8]) -> String {
     });
     url
 }
+
+/// Settings that give the fast model one slot at a back end that never answers.
+pub fn slow_back_end() -> [(&'static str, String); 4] {
+    [
+        ("TINTYPE__BACKENDS__SLOW__KIND", "openai".into()),
+        (
+            "TINTYPE__BACKENDS__SLOW__BASE_URL",
+            format!("{}/v1", silent()),
+        ),
+        ("TINTYPE__BACKENDS__SLOW__CONCURRENCY", "1".into()),
+        (
+            "TINTYPE__TIERS__FAST__BACKENDS",
+            "[{ name = \"slow\" }]".into(),
+        ),
+    ]
+}

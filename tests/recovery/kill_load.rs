@@ -209,19 +209,30 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
             );
         }
     }
+    // Shown where the end is not as it should be.
+    println!("seed {seed}");
+    let jobs = end_exactly(&place, &peer, key.as_deref().expect("a key"), memory);
+    let twice = peer.told().values().filter(|it| **it > 1).count();
+    println!(
+        "{kills} kills from seed {seed}: {jobs} jobs acknowledged, all done and paid once, all told, {twice} of them more than once"
+    );
+}
+
+/// The last life: every job that was acknowledged ends, is told and is paid once, and the audit finds nothing. Returns how many
+/// there are.
+pub fn end_exactly(place: &Place, peer: &Peer, key: &str, memory: Mutex<Memory>) -> usize {
     let service = place.serve();
-    let client = service.client(key.as_deref().expect("a key"));
-    settle_doubts(&client, &peer, &memory);
+    let client = service.client(key);
+    settle_doubts(&client, peer, &memory);
     let jobs = memory.into_inner().expect("memory").acknowledged;
     all_done(&client, &jobs);
-    all_told(&peer, &jobs);
+    all_told(peer, &jobs);
     let (balance, reserved) = client.money();
     let charged = BALANCE * 1_000 - 39 * jobs.len() as u64;
     let balance: f64 = balance.parse().expect("a number");
     assert_eq!(
         ((balance * 1_000.0).round() as u64, reserved.as_str()),
-        (charged, "0.00"),
-        "seed {seed}"
+        (charged, "0.00")
     );
     service.stop();
     let verified = place.run(&["verify"]);
@@ -230,11 +241,7 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
         verified.code == Some(0) && verified.out.contains(&counted),
         "{counted}: {verified:?}"
     );
-    let twice = peer.told().values().filter(|it| **it > 1).count();
-    println!(
-        "{kills} kills from seed {seed}: {} jobs acknowledged, all done and paid once, all told, {twice} of them more than once",
-        jobs.len()
-    );
+    jobs.len()
 }
 
 /// Calls whose fate is unknown are made again; those that were answered give the same job again.

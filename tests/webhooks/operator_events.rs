@@ -112,7 +112,7 @@ fn decisions_14_a_delivery_that_used_all_attempts_is_reported_and_the_report_is_
         "error": null,
     });
     assert_eq!(data, expected);
-    // A test that fails is watched by whoever sent it.
+    // The operator watches a test delivery, so its failure is no event.
     let test = format!("/webhooks/{}/test", webhook.id);
     server.admin("POST", &test).expect(202);
     crate::support::until("all have failed", || {

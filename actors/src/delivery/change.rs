@@ -134,7 +134,7 @@ impl Changes {
         let before = match refused {
             Ok(before) => before,
             Err(error) => {
-                // Whoever has gone needs no answer.
+                // A caller that has gone needs no answer.
                 drop(reply.send(Err(error)));
                 return Ok(false);
             }

@@ -1,5 +1,5 @@
 //! The mark of a writer: a number in the database that each of its transactions moves. It says whether a transaction whose answer was
-//! lost has been committed, and whoever removes it keeps the writer from every further commit.
+//! lost has been committed, and the process that removes it keeps the writer from every further commit.
 
 use crate::outage::Fault;
 use crate::session::{ANSWER_WITHIN, Connector};

@@ -19,7 +19,7 @@ pub enum Wanted {
 
 impl Wanted {
     pub fn refuse(self, error: EngineError) {
-        // Whoever has gone needs no answer.
+        // A caller that has gone needs no answer.
         match self {
             Self::Get(_, reply) => drop(reply.send(Err(error))),
             Self::GetMany(_, reply) => drop(reply.send(Err(error))),
@@ -27,7 +27,7 @@ impl Wanted {
         }
     }
 
-    /// Has whoever asked gone?
+    /// Has the caller gone?
     fn is_abandoned(&self) -> bool {
         match self {
             Self::Get(_, reply) => reply.is_closed(),

@@ -96,7 +96,7 @@ fn questions(wanted: &[Wanted]) -> Questions<'_> {
 fn reply(wanted: Vec<Wanted>, answers: &Answers) {
     let value = |key: &Key| answers.values.get(key).cloned();
     let mut scans = answers.scans.iter();
-    // Whoever has gone needs no answer.
+    // A caller that has gone needs no answer.
     for it in wanted {
         match it {
             Wanted::Get(key, reply) => drop(reply.send(Ok(value(&key)))),

@@ -46,7 +46,7 @@ impl Connector {
     pub async fn connect(&self) -> Result<Session, Error> {
         let (client, connection) = self.url.config.connect(self.tls.clone()).await?;
         let driver = tokio::spawn(async move {
-            // Whoever waits for an answer hears of the fault.
+            // The calls that wait for an answer hear of the fault.
             drop(connection.await);
         });
         Ok(Session { client, driver })

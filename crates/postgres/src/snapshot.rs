@@ -70,7 +70,7 @@ pub async fn serve(
     let prepared = match begin(&shared).await {
         Ok(prepared) => prepared,
         Err(error) => {
-            // Whoever has gone needs no answer.
+            // A caller that has gone needs no answer.
             return drop(opened.send(Err(failed(&error))));
         }
     };

@@ -9,6 +9,7 @@ pub mod files;
 pub mod generations;
 mod list_query;
 mod multipart;
+mod object_calls;
 mod object_ids;
 mod options;
 mod size;

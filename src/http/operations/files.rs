@@ -33,7 +33,7 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
             .header(Header::POLICY)
     };
     operation
-        .text("Follow `result.image_url` as it stands: the query is the signature. An address that was changed, or written by nobody, is `403`, and so is one that has expired; the next lookup of the job makes a new one.\n\n\
+        .text("Follow `result.image_url` as it stands: the query is the signature. A URL that was changed, or that the service did not write, is `403`, and so is one that has expired; the next lookup of the job makes a new one.\n\n\
              Add `&width=` or `&format=` for a small form of the picture, which is made at the first call and kept. It has no ranges.")
         .query("expires", "When the address ends, in seconds since 1970.", json!({"type": "integer", "minimum": 0}))
         .query("signature", "What the service signed the address with.", json!({"type": "string", "pattern": "^[0-9a-f]{64}$"}))

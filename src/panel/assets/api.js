@@ -33,7 +33,7 @@ function unanswered(method, headers) {
   return "The service did not answer. The change may have been made all the same: look before you repeat it.";
 }
 
-/** The answer to a call with its text, whatever its status is. */
+/** The answer to a call with its text, of any status. */
 async function exchange(method, path, options) {
   const headers = { "X-Tintype-Panel": "1", Accept: "application/json" };
   try {

@@ -7,17 +7,15 @@ mod input_lines;
 pub mod result_lines;
 
 use super::list_query::{self, ListQuery};
+use super::object_calls::{admitted, answered};
 use super::object_ids::{no_batch, read_batch};
 use super::unknown_paths::{self, shared_path};
 use crate::application::error::ErrorKind;
 use crate::application::file_batches::{self, FileBatchStanding};
 use crate::application::payer::Payer;
-use crate::compat::auth;
-use crate::compat::dialect::Dialect;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
 use crate::web::catch_panic::Walled;
-use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::Value;
 use tintype_storage::engine::Direction;
@@ -119,22 +117,4 @@ async fn find(caller: &Payer, id: &str, state: &CompatState) -> Result<FileBatch
         None => None,
     };
     found.ok_or_else(|| no_batch(id))
-}
-
-/// Who calls, within their rate.
-async fn admitted(request: &HttpRequest, state: &CompatState) -> Result<Payer, Refusal> {
-    let caller = auth::authenticate(request, state).await?;
-    caller.check_rate()?;
-    Ok(caller)
-}
-
-fn answered(outcome: Result<Value, Refusal>) -> HttpResponse {
-    match outcome {
-        Ok(body) => {
-            let mut answer = HttpResponse::Ok();
-            answer.insert_header((header::CACHE_CONTROL, "no-store"));
-            answer.json(body)
-        }
-        Err(refusal) => Dialect::OpenAi.answer(&refusal),
-    }
 }

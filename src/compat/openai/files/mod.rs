@@ -5,12 +5,11 @@ mod file_object;
 mod upload;
 
 use super::batches::result_lines;
+use super::object_calls::{admitted, answered};
 use super::object_ids::{FileName, no_file};
 use super::unknown_paths::{self, shared_path};
 use crate::application::file_batches::{self, ResultsFile};
-use crate::application::payer::Payer;
 use crate::application::uploaded_files;
-use crate::compat::auth;
 use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
 use crate::compat::drain;
@@ -169,22 +168,4 @@ async fn found(
         None => None,
     };
     file.ok_or_else(|| no_file(id, "id"))
-}
-
-/// Who calls, within their rate.
-async fn admitted(request: &HttpRequest, state: &CompatState) -> Result<Payer, Refusal> {
-    let caller = auth::authenticate(request, state).await?;
-    caller.check_rate()?;
-    Ok(caller)
-}
-
-fn answered(outcome: Result<Value, Refusal>) -> HttpResponse {
-    match outcome {
-        Ok(body) => {
-            let mut answer = HttpResponse::Ok();
-            answer.insert_header((header::CACHE_CONTROL, "no-store"));
-            answer.json(body)
-        }
-        Err(refusal) => Dialect::OpenAi.answer(&refusal),
-    }
 }
