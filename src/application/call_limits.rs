@@ -2,6 +2,7 @@
 
 use super::batch_turns::BatchTurns;
 use super::cooldown::Cooldown;
+use super::damaged_inputs::DamagedInputs;
 use super::error::Error;
 use super::rate_limit::{self, Elapsed, Limiters, Rates};
 use crate::config::Limits;
@@ -32,6 +33,7 @@ pub struct CallLimits {
     pub accounts: Limiters<AccountId>,
     /// How often keys that have no rate may make the service fetch.
     fetches: Rates,
+    damaged_inputs: Arc<DamagedInputs>,
     /// How often people of accounts may change something.
     changes: Limiters<PersonId>,
     /// Test deliveries of each webhook.
@@ -45,12 +47,18 @@ pub struct CallLimits {
 }
 
 impl CallLimits {
-    pub fn new(limits: &Limits, memory: MemoryBudget, elapsed: &Elapsed) -> Self {
+    pub fn new(
+        limits: &Limits,
+        memory: MemoryBudget,
+        damaged_inputs: Arc<DamagedInputs>,
+        elapsed: &Elapsed,
+    ) -> Self {
         let elapsed = || Arc::clone(elapsed);
         Self {
             keys: Rates::new(limits.of_keys(), elapsed()),
             accounts: Limiters::new(elapsed()),
             fetches: Rates::new(limits.of_fetches(), elapsed()),
+            damaged_inputs,
             changes: Limiters::new(elapsed()),
             test_deliveries: Cooldown::new(TEST_EVERY, elapsed()),
             held_refusals: Semaphore::new(MOST_HELD_REFUSALS),
@@ -59,18 +67,26 @@ impl CallLimits {
         }
     }
 
-    /// Counts a call that fetches input images, where the calls of its key are not limited.
+    /// Counts a call with input images, where the calls of its key are not limited. A call that fetches none counts only while an
+    /// image of its key has turned out damaged recently: decoding such an image is work that nobody pays for.
     ///
     /// # Errors
     /// It was one too many.
-    pub fn admit_fetch(&self, key: &ApiKey) -> Result<(), Error> {
-        match self.keys.of(key) {
-            Some(_) => Ok(()),
-            None => rate_limit::admit(self.fetches.count(key)).map_err(|error| Error {
-                detail: format!("{}; only calls that fetch input images count", error.detail),
-                ..error
-            }),
+    pub fn admit_inputs(&self, key: &ApiKey, are_fetched: bool) -> Result<(), Error> {
+        let counts = are_fetched || self.damaged_inputs.are_recent(key.id);
+        if !counts || self.keys.of(key).is_some() {
+            return Ok(());
         }
+        let reason = match are_fetched {
+            true => "only calls that fetch input images count",
+            false => {
+                "calls with input images count, because one of this key's was damaged within the last minute"
+            }
+        };
+        rate_limit::admit(self.fetches.count(key)).map_err(|error| Error {
+            detail: format!("{}; {reason}", error.detail),
+            ..error
+        })
     }
 
     /// Counts a change that a person makes.

@@ -25,6 +25,13 @@ impl<K: Eq + Hash> Cooldown<K> {
         }
     }
 
+    /// Was it done within the span?
+    pub fn is_running(&self, key: &K) -> bool {
+        let now = (self.elapsed)();
+        let done = self.done.lock();
+        done.get(key).is_some_and(|at| *at + self.span > now)
+    }
+
     /// Notes that it is done now.
     ///
     /// # Errors
@@ -64,10 +71,13 @@ mod tests {
         let cooldown = Cooldown::new(Duration::from_secs(60), elapsed);
         assert_eq!(cooldown.begin(1), Ok(()));
         assert_eq!(cooldown.begin(1), Err(60));
+        assert!(cooldown.is_running(&1) && !cooldown.is_running(&2));
         assert_eq!(cooldown.begin(2), Ok(()));
         millis.store(59_001, Ordering::Relaxed);
         assert_eq!(cooldown.begin(1), Err(1));
+        assert!(cooldown.is_running(&1));
         millis.store(60_000, Ordering::Relaxed);
+        assert!(!cooldown.is_running(&1));
         assert_eq!(cooldown.begin(1), Ok(()));
         for key in 3..2_000 {
             assert_eq!(cooldown.begin(key), Ok(()));

@@ -5,7 +5,7 @@
 //! 2. the interface parses the body (422);
 //! 3. an idempotency key that was used before (the first job, or 422);
 //! 4. pauses and the full queue (503), the rates and the live jobs of the key and the account (429), `callback_url` (422);
-//! 5. the rate of calls that fetch (429), balance and spend limits (402), looked at before anything is fetched or stored for the
+//! 5. the rate of calls with input images (429), balance and spend limits (402), looked at before anything is fetched or stored for the
 //!    call;
 //! 6. the input images (422, 502, 503);
 //! 7. the account's decision, which judges key, account, pauses and money again and reserves the price.
@@ -257,9 +257,11 @@ impl Submission {
 
     /// Step 5.
     async fn check_costs(&self) -> Result<(), Error> {
-        let is_fetched = |input: &Input| matches!(input, Input::Url { .. });
-        if self.request.inputs.iter().any(is_fetched) {
-            self.state.limits.admit_fetch(&self.caller.key)?;
+        let inputs = &self.request.inputs;
+        if !inputs.is_empty() {
+            let are_fetched = inputs.iter().any(|it| matches!(it, Input::Url { .. }));
+            let limits = &self.state.limits;
+            limits.admit_inputs(&self.caller.key, are_fetched)?;
         }
         balance_check::check(&self.state, &self.caller.key, self.request.offer.price()).await
     }

@@ -3,6 +3,7 @@
 mod base64;
 pub mod builtin;
 pub mod comfyui;
+pub mod damaged_inputs;
 pub mod gemini;
 pub mod inputs;
 pub mod kinds;

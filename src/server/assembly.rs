@@ -8,8 +8,10 @@ use super::{fd_limits, maintenance};
 use crate::application::authentication::Authentication;
 use crate::application::call_limits::CallLimits;
 use crate::application::commit::Turns;
+use crate::application::damaged_inputs::DamagedInputs;
 use crate::application::rate_limit::{Elapsed, elapsed};
 use crate::application::state::AppState;
+use crate::backends::damaged_inputs::OnDamagedInput;
 use crate::batch_inputs::BatchInputs;
 use crate::catalog::catalog;
 use crate::compat::{self, CompatState, DisconnectSender};
@@ -153,7 +155,12 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     })?;
     let vault = Vault::load_or_create(&data_dir, store.any_webhook().await?.as_ref())?;
     let operator_webhook = operator_webhook(&config, &vault);
-    let (backends, routes) = backends(&config, &images, &generators)?;
+    let damaged_inputs = Arc::new(DamagedInputs::new(&elapsed));
+    let on_damaged_input: OnDamagedInput = {
+        let damaged_inputs = Arc::clone(&damaged_inputs);
+        Arc::new(move |key| damaged_inputs.add(key))
+    };
+    let (backends, routes) = backends(&config, &images, &generators, &on_damaged_input)?;
     let traces = traces(&config)?;
     let ratio = config.otlp.sample_ratio;
     let observer = traces.clone().map(|exporter| {
@@ -204,7 +211,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let metrics = Metrics::new(started, store_dir(&config), traces.clone());
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
-        limits: CallLimits::new(&config.limits, memory, &elapsed),
+        limits: CallLimits::new(&config.limits, memory, damaged_inputs, &elapsed),
         auth: Authentication::new(token.token.expose(), elapsed),
         pause: Arc::new(RwLock::new(store.pause().await?)),
         result_store,

@@ -1,6 +1,7 @@
 //! The back ends of the configuration, and which of them each tier uses.
 
 use super::start_error::StartError;
+use crate::backends::damaged_inputs::{OnDamagedInput, ReportsDamagedInputs};
 use crate::backends::kinds;
 use crate::catalog::tier_config;
 use crate::config::{Config, TierBackend};
@@ -16,6 +17,7 @@ pub fn backends(
     config: &Config,
     images: &Images,
     generators: &HashMap<String, Arc<dyn Generator>>,
+    on_damaged_input: &OnDamagedInput,
 ) -> Result<(Vec<Backend>, Routes), StartError> {
     for warning in config.warnings() {
         tracing::warn!("{warning}");
@@ -30,7 +32,10 @@ pub fn backends(
         index_of.insert(name.as_str(), backends.len());
         backends.push(Backend {
             name: name.clone(),
-            generator,
+            generator: Arc::new(ReportsDamagedInputs {
+                inner: generator,
+                report: Arc::clone(on_damaged_input),
+            }),
             slots: backend.concurrency,
             timeout: backend.timeout(),
             retries: backend.retries(),

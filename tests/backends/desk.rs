@@ -12,7 +12,7 @@ use tintype::images::{FileSigningKey, Images};
 use tintype_actors::ports::Progress;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
-use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::job::InputImage;
 use tintype_storage::domain::tier::{Resolution, Tier};
 use tokio::sync::watch;
@@ -50,6 +50,7 @@ impl Desk {
         GenerationTask {
             job: JobId(Uuid::now_v7()),
             account: AccountId(Uuid::nil()),
+            key: KeyId(Uuid::nil()),
             tier: Tier::Pro,
             model: None,
             prompt: "a red fox (in snow)".into(),

@@ -1,6 +1,6 @@
 //! Pictures to begin with: in the body, or at a URL.
 
-use crate::desk::{Told, picture, with_picture};
+use crate::desk::{Told, fox, picture, with_picture};
 use crate::openai_edits::{call, form};
 use crate::support::{Options, Origin, Server, origin, pictures, until};
 use base64::Engine as _;
@@ -53,6 +53,47 @@ fn a_picture_that_is_cut_off_is_refused_before_a_job_is_made_of_it() {
     until("nothing is left of them", || {
         server.objects_left().is_empty()
     });
+}
+
+/// A whole image by its frame, with altered bytes inside: only its decoding shows it.
+fn altered() -> Vec<u8> {
+    let mut bytes = pictures::png(64, 64);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    bytes
+}
+
+#[test]
+fn calls_that_bring_their_images_count_once_an_image_of_their_key_was_damaged() {
+    let real = toml::Table::from_iter([("name".to_owned(), toml::Value::from("real"))]);
+    let server = Server::with(
+        Options::new()
+            .set("limits.fetches_per_second", 1)
+            .set("limits.fetch_burst", 2)
+            .set("backends.real.kind", "procedural")
+            .set("tiers.fast.backends", vec![real]),
+    );
+    let (customer, other) = (server.customer("10.00"), server.customer("10.00"));
+    let whole = with_picture(&picture(64, 64));
+    for _ in 0..4 {
+        server.gemini(&other, "fast", &whole).expect(200);
+        server.gemini(&customer, "fast", &whole).expect(200);
+    }
+    let damaged = with_picture(&STANDARD_NO_PAD.encode(altered()));
+    let failed = server.gemini(&customer, "fast", &damaged).send();
+    let said = failed.assert_google_error(400, "INVALID_ARGUMENT");
+    assert!(said.starts_with("input image 1 cannot be read"), "{said}");
+    for _ in 0..2 {
+        server.gemini(&customer, "fast", &damaged).expect(400);
+    }
+    let refused = server.gemini(&customer, "fast", &damaged).send();
+    let said = refused.assert_google_error(429, "RESOURCE_EXHAUSTED");
+    assert!(said.contains("damaged within the last minute"), "{said}");
+    let form = form(&[("prompt", "make it blue")], &[("image", &altered())]);
+    call(&server, &customer, &form).expect(429);
+    server.gemini(&other, "fast", &whole).expect(200);
+    server.gemini(&customer, "fast", &fox()).expect(200);
+    server.assert_money(&customer, "9.805", "0.00", "9.805");
 }
 
 #[test]

@@ -134,6 +134,7 @@ async fn task_for(
     Ok(GenerationTask {
         job: job.id,
         account: job.account,
+        key: job.key,
         tier: job.tier,
         model: None,
         prompt,

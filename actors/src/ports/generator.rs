@@ -5,7 +5,7 @@ use super::progress::Progress;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
-use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::job::InputImage;
 use tintype_storage::domain::tier::{Resolution, Tier};
 use tokio::sync::watch;
@@ -17,6 +17,8 @@ pub struct GenerationTask {
     pub job: JobId,
     /// Accounts take turns for what is scarce.
     pub account: AccountId,
+    /// The API key that the job is charged under.
+    pub key: KeyId,
     pub tier: Tier,
     /// The backend's own name of the model, where the configuration gives one.
     pub model: Option<String>,

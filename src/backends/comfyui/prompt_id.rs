@@ -40,7 +40,7 @@ mod tests {
     use std::collections::BTreeSet;
     use tintype_actors::ports::Progress;
     use tintype_storage::domain::aspect_ratio::AspectRatio;
-    use tintype_storage::domain::ids::{AccountId, JobId};
+    use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
     use tintype_storage::domain::tier::{Resolution, Tier};
     use tokio::sync::watch;
 
@@ -48,6 +48,7 @@ mod tests {
         GenerationTask {
             job: JobId(Uuid::from_u128(job)),
             account: AccountId(Uuid::nil()),
+            key: KeyId(Uuid::nil()),
             tier: Tier::Fast,
             model: model.map(str::to_owned),
             prompt: "a fox".into(),
