@@ -6,7 +6,7 @@ use crate::web::query;
 use actix_web::HttpRequest;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tintype_storage::domain::daily_usage::DailyUsage;
+use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::time::Timestamp;
@@ -78,7 +78,7 @@ fn hours(
     let first = last - HOURS + 1;
     // A job of the day before may have ended in the first of these hours.
     let since = Timestamp::from_millis((first - HOURS) * HOUR_MILLIS);
-    let mut hours: BTreeMap<i64, DailyUsage> = BTreeMap::new();
+    let mut hours: BTreeMap<i64, UsageTotals> = BTreeMap::new();
     let (mut below, mut looked_at) = (None, 0);
     loop {
         let from = Some(JobId::first_of(since));
@@ -118,7 +118,7 @@ fn hours(
     Ok((first..=last).map(hour).collect())
 }
 
-fn figures(sums: &DailyUsage) -> Value {
+pub fn figures(sums: &UsageTotals) -> Value {
     json!({
         "spent": sums.spent.to_string(),
         "done": sums.done,
@@ -135,14 +135,14 @@ pub fn days(
 ) -> Result<Vec<Value>, StoreError> {
     let today = state.now().day();
     let first = today - count + 1;
-    let mut days: BTreeMap<i64, DailyUsage> = BTreeMap::new();
+    let mut days: BTreeMap<i64, UsageTotals> = BTreeMap::new();
     state
         .store
         .each_daily_usage_since(account, first, |place, tally| {
             if key.is_none_or(|it| it == place.key) {
                 let day = days.entry(place.day).or_default();
                 // A sum past what an amount can say is not drawn.
-                *day = day.plus(tally).unwrap_or(*day);
+                *day = day.plus(tally.totals()).unwrap_or(*day);
             }
             Ok(())
         })

@@ -23,18 +23,23 @@ mod playground;
 mod routes;
 mod sent;
 mod service;
+mod service_usage;
 mod sessions;
 mod usage;
+mod usage_sums;
 mod webhook_outcomes;
 mod zip_archive;
 
 pub use routes::configure;
 
 use service::Figures;
+use service_usage::Gathered;
 
 /// What the panel keeps in memory.
 #[derive(Default)]
 pub struct Panel {
     /// Of the whole service.
     figures: Figures,
+    /// Of all accounts.
+    usage: Gathered,
 }

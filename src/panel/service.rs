@@ -16,7 +16,7 @@ const AT_LEAST: Duration = Duration::from_millis(500);
 /// Nor before this many times the time that they took: however long the history is, a twentieth of one core goes into them.
 const TIMES: u32 = 20;
 
-/// The figures that were gathered last.
+/// Figures that were gathered last.
 #[derive(Default)]
 pub struct Figures(Mutex<Option<Kept>>);
 
@@ -25,28 +25,39 @@ struct Kept {
     good_until: Instant,
 }
 
-/// The figures, gathered for everybody who looks at the same time. Each open page asks for them upon every hint.
-///
-/// They are gathered to the end also when whoever asked has left: the next one finds them, and begins nothing beside them.
-pub async fn figures(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Problem> {
-    detached(gathered(state, panel)).await
+impl Figures {
+    /// The figures, gathered for everybody who looks at the same time. Each open page asks for them upon every hint.
+    pub async fn get(
+        &self,
+        gather: impl AsyncFnOnce() -> Result<Value, Problem>,
+    ) -> Result<Value, Problem> {
+        let mut kept = self.0.lock().await;
+        let began = Instant::now();
+        if let Some(it) = &*kept
+            && began < it.good_until
+        {
+            return Ok(it.value.clone());
+        }
+        let value = gather().await?;
+        let wait = (began.elapsed() * TIMES).max(AT_LEAST);
+        *kept = Some(Kept {
+            value: value.clone(),
+            good_until: Instant::now() + wait,
+        });
+        Ok(value)
+    }
 }
 
-async fn gathered(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Problem> {
-    let mut kept = panel.figures.0.lock().await;
-    let began = Instant::now();
-    if let Some(it) = &*kept
-        && began < it.good_until
-    {
-        return Ok(it.value.clone());
-    }
-    let figures = stats(&service_stats::gather(&state).await?);
-    // A map with string keys always encodes.
-    let value = serde_json::to_value(figures).unwrap_or_default();
-    let wait = (began.elapsed() * TIMES).max(AT_LEAST);
-    *kept = Some(Kept {
-        value: value.clone(),
-        good_until: Instant::now() + wait,
-    });
-    Ok(value)
+/// The figures of the whole service. They are gathered to the end also when whoever asked has left: the next one finds them, and
+/// begins nothing beside them.
+pub async fn figures(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Problem> {
+    detached(async move {
+        let gather = async || {
+            let figures = stats(&service_stats::gather(&state).await?);
+            // A map with string keys always encodes.
+            Ok(serde_json::to_value(figures).unwrap_or_default())
+        };
+        panel.figures.get(gather).await
+    })
+    .await
 }

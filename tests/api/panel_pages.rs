@@ -121,7 +121,6 @@ fn usage_is_told_by_key_model_and_day_and_as_a_file() {
     };
     assert_eq!(model(0), json!(["fast", "1K", 2, "0.078"]));
     assert_eq!(model(1), json!(["pro", "1K", 1, "0.134"]));
-    assert_eq!(usage["all"], true);
     let days = usage["days"].as_array().unwrap();
     assert_eq!(days.len(), 7);
     assert_eq!(
@@ -138,6 +137,46 @@ fn usage_is_told_by_key_model_and_day_and_as_a_file() {
         other.key_id
     );
     assert!(lines.contains(&last.as_str()), "{text}");
+    desk.server.assert_settled();
+}
+
+#[test]
+fn the_operator_sees_the_usage_of_all_accounts_and_downloads_it() {
+    let desk = Desk::new(Options::new());
+    desk.make(json!({}));
+    let other = desk.server.customer("10.00");
+    for _ in 0..2 {
+        let job = desk.server.create(&other);
+        desk.server.job_once(&other, &job, "done");
+    }
+    let operator = desk.server.operators_browser();
+    let usage = operator.call(&desk.server, "GET", "/usage?days=14");
+    let usage = usage.expect(200).json();
+    assert_eq!(
+        usage["total"],
+        json!({"done": 3, "failed": 0, "spent": "0.307"})
+    );
+    assert_eq!(usage["account_count"], 2);
+    let of = |at: usize| {
+        let it = &usage["accounts"][at];
+        json!([it["account_id"], it["done"], it["spent"]])
+    };
+    assert_eq!(of(0), json!([other.account, 2, "0.268"]));
+    assert_eq!(of(1), json!([desk.customer.account, 1, "0.039"]));
+    assert_eq!(usage["days"][13]["models"]["pro"], "0.268");
+    assert_eq!(usage["models"][1]["model"], "pro");
+    let file = operator.call(&desk.server, "GET", "/usage.csv?days=14");
+    let text = file.expect(200).text();
+    let lines: Vec<&str> = text.trim_end().split("\r\n").collect();
+    let head =
+        "account_id,account_name,day,key_id,key_name,model,resolution,done,failed,spent,currency";
+    assert_eq!((lines[0], lines.len()), (head, 3), "{text}");
+    assert!(
+        lines[1..]
+            .iter()
+            .any(|it| it.starts_with(&other.account) && it.ends_with("pro,1K,2,0,0.268,USD")),
+        "{text}"
+    );
     desk.server.assert_settled();
 }
 

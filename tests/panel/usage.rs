@@ -30,6 +30,30 @@ fn usage_is_shown_by_key_and_model_and_downloaded() {
 }
 
 #[test]
+fn the_operator_sees_the_usage_of_all_accounts_and_what_a_day_came_to() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let made = "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });";
+        calls(&browser, made).await;
+        browser.go("#/all-usage", "Usage of all accounts").await;
+        browser
+            .find("//tr[contains(., 'default')]//td[.='0.039 USD']")
+            .await;
+        let hover = "document.querySelector('svg.chart > g:last-child').dispatchEvent(new PointerEvent('pointerenter'));
+            return document.querySelector('.values').textContent.replace(/^[^:]*/, '');";
+        browser.comes_to(hover, json!(": fast 0.039 USD")).await;
+        let file = "return document.querySelector('a[download]').getAttribute('href');";
+        let expected = json!("/panel/api/usage.csv?days=30");
+        assert_eq!(browser.run(file, vec![]).await, expected);
+        browser.press("default").await;
+        browser.see("h1", "Usage").await;
+        browser.see("h2", "By key").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn first_steps_are_ticked_off_and_can_be_hidden() {
     browse(|service, browser| async move {
         let hook = receiver::answering("200 OK", "{}");

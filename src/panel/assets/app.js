@@ -19,7 +19,7 @@ import { keys } from "./page_keys.js";
 import { key } from "./page_key.js";
 import { webhooks } from "./page_webhooks.js";
 import { deliveries } from "./page_deliveries.js";
-import { usage } from "./page_usage.js";
+import { allUsage, usage } from "./page_usage.js";
 import { ledger } from "./page_ledger.js";
 import { people } from "./page_people.js";
 import { accounts } from "./page_accounts.js";
@@ -27,12 +27,12 @@ import { service } from "./page_service.js";
 import { audit } from "./page_audit.js";
 import { profile } from "./page_profile.js";
 
-const PAGES = { overview, playground, gallery, jobs, batches, keys, webhooks, deliveries, usage, ledger, people, accounts, service, audit, profile };
-const OPERATORS = ["accounts", "service", "audit"];
-const FREE = ["accounts", "service", "audit", "profile"];
+const PAGES = { overview, playground, gallery, jobs, batches, keys, webhooks, deliveries, usage, ledger, people, accounts, service, "all-usage": allUsage, audit, profile };
+const OPERATORS = ["accounts", "service", "all-usage", "audit"];
+const FREE = [...OPERATORS, "profile"];
 /** Pages of a single entry of a list. */
 const SINGLE = { jobs: job, batches: batch, keys: key };
-const TITLES = { keys: "API keys", audit: "Audit log" };
+const TITLES = { keys: "API keys", "all-usage": "Usage of all accounts", audit: "Audit log" };
 
 const app = document.getElementById("app");
 let session = null;

@@ -25,7 +25,7 @@ function ceiling(most, whole) {
 
 const number = (value) => (value >= 10_000 ? `${Number((value / 1000).toPrecision(3))}k` : String(Number(value.toPrecision(3))));
 
-/** Bars over days. `parts` are {of, class}, stacked; `tell` says a day in words. */
+/** Bars over days. `parts` are {of, class}, stacked; `tell` says a day in words, below the chart while the pointer is over the day. */
 export function bars(days, parts, tell, label, whole = false) {
   const WIDTH = width();
   const total = (it) => parts.reduce((sum, part) => sum + part.of(it), 0);
@@ -45,12 +45,17 @@ export function bars(days, parts, tell, label, whole = false) {
     });
     const isNamed = at % every === (days.length - 1) % every;
     const middle = Math.min(LEFT + (at + .5) * step, WIDTH - 18);
-    return s("g", {}, s("title", {}, `${named(it)}: ${tell(it)}`),
+    const words = `${named(it)}: ${tell(it)}`;
+    const group = s("g", {}, s("title", {}, words),
       s("rect", { class: "hover", x: LEFT + at * step, y: 4, width: step, height: FLOOR - 4 }), pieces,
       isNamed ? s("text", { x: middle, y: FLOOR + 17, "text-anchor": "middle" }, named(it)) : null);
+    group.addEventListener("pointerenter", () => { values.textContent = words; });
+    group.addEventListener("pointerleave", () => { values.textContent = ""; });
+    return group;
   };
-  return s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
-    [0, top / 2, top].map(mark), days.map(bar));
+  const values = h("p", { class: "values small muted", "aria-hidden": "true" });
+  return [s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
+    [0, top / 2, top].map(mark), days.map(bar)), values];
 }
 
 const sum = (days, of) => days.reduce((total, it) => total + of(it), 0);

@@ -1,10 +1,9 @@
-// What the account has used, by day, by key and by model.
+// What an account has used, by day, by key and by model; for the operator the same of all accounts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { money, unit } from "./format.js";
 import { finished, spans, spentByModel } from "./charts.js";
 import { head } from "./shell.js";
-import { notice } from "./dialogs.js";
 import { empty, table } from "./lists.js";
 
 const figure = (label, value, note) => h("div", { class: "card figure" },
@@ -17,19 +16,26 @@ const COUNTS = [
   { title: "Spent", kind: "num fit", cell: (it) => money(it.spent) },
 ];
 
-const sheet = (title, rows, first, key) => h("section", { class: "stack tight" }, h("h2", {}, title),
-  h("div", { class: "sheet" }, rows.length ? h("div", { class: "scroll" }, table([first, ...COUNTS], rows, title, key)) : empty("Nothing yet", "No job has ended in this time.")));
+const sheet = (title, rows, first, key, more) => h("section", { class: "stack tight" }, h("h2", {}, title),
+  h("div", { class: "sheet" }, rows.length ? h("div", { class: "scroll" }, table([first, ...COUNTS], rows, title, key)) : empty("Nothing yet", "No job has ended in this time.")),
+  more ? h("p", { class: "small muted" }, more) : null);
 
-export async function usage(main, context) {
+/** Jobs that ended before there was a count by model are in a line of their own. */
+const byModel = (models) => sheet("By model", models,
+  { title: "Model", kind: "rest", cell: (it) => (it.model ? `${it.model} · ${it.resolution}` : h("span", { class: "muted" }, "from before usage was counted by model")) },
+  (it) => `${it.model} ${it.resolution}`);
+
+/** The page of the usage behind a path; `sheets` makes the tables of an answer. */
+async function page(main, context, { path, title, text, sheets }) {
   let span = 30;
   const again = context.fresh(() => draw());
   const draw = async () => {
     const asked = query({ days: span });
-    const { total, days, keys, models, all } = await get(`${context.base}/usage${asked}`, context.signal);
+    const usage = await get(`${path}/usage${asked}`, context.signal);
+    const { total, days, models } = usage;
     const ended = total.done + total.failed;
     return fill(main,
-      head("Usage", "What jobs came to, on the UTC day on which they ended.",
-        h("a", { class: "button", download: true, href: `/panel/api${context.base}/usage.csv${asked}` }, "Download CSV")),
+      head(title, text, h("a", { class: "button", download: true, href: `/panel/api${path}/usage.csv${asked}` }, "Download CSV")),
       h("div", { class: "stack" },
         h("div", { class: "row end" }, spans(null, span, (chosen) => { span = chosen; again(); })),
         h("div", { class: "cards" },
@@ -37,11 +43,22 @@ export async function usage(main, context) {
           figure("Images", String(total.done), total.done ? `about ${(Number(total.spent) / total.done).toFixed(3)} ${unit()} each` : null),
           figure("Failed", String(total.failed), ended ? `${((100 * total.failed) / ended).toFixed(1)} % of ${ended}, not charged` : null)),
         h("div", { class: "halves" }, spentByModel(days), finished(days)),
-        all ? null : notice("info", "The figures by model are of the newest 20,000 jobs. The CSV file has all of them."),
-        h("div", { class: "halves" },
-          sheet("By key", keys, { title: "Key", kind: "rest", cell: (it) => h("a", { class: "clip", href: `#/jobs?key=${it.key_id}` }, it.key_name ?? "deleted") }, (it) => it.key_id),
-          sheet("By model", models, { title: "Model", cell: (it) => `${it.model} · ${it.resolution}` }, (it) => `${it.model} ${it.resolution}`))));
+        h("div", { class: "halves" }, sheets(usage), byModel(models))));
   };
   await draw();
   return again;
 }
+
+export const usage = (main, context) => page(main, context, {
+  path: context.base, title: "Usage", text: "What jobs came to, on the UTC day on which they ended.",
+  sheets: ({ keys }) => sheet("By key", keys,
+    { title: "Key", kind: "rest", cell: (it) => h("a", { class: "clip", href: `#/jobs?key=${it.key_id}` }, it.key_name ?? "deleted") }, (it) => it.key_id),
+});
+
+export const allUsage = (main, context) => page(main, context, {
+  path: "", title: "Usage of all accounts", text: "What the jobs of all accounts came to, on the UTC day on which they ended.",
+  sheets: ({ accounts, account_count: count }) => sheet("By account", accounts,
+    { title: "Account", kind: "rest", cell: (it) => h("button", { class: "link", type: "button", onclick: () => context.visit(it.account_id, "#/usage") }, h("span", { class: "clip" }, it.account_name)) },
+    (it) => it.account_id,
+    count > accounts.length ? `The ${accounts.length} accounts that spent most, of ${count}. The CSV file has all of them.` : null),
+});

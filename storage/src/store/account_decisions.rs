@@ -276,21 +276,23 @@ impl Decisions<'_> {
         let at = job.state.finished_at().unwrap_or(now);
         let place = DailyUsageKey::of(job, at.day());
         let (usage, webhooks) = (self.usage(place), self.webhooks_for(job));
-        let counted = usage?.with(job);
+        let mut usage = usage?;
+        let counted = usage.count(job);
+        self.sound(counted)?;
         Ok(JobEnd {
             at,
             place,
-            usage: self.sound(counted)?,
+            usage,
             delivery: of_job(job, &webhooks?, at, now),
         })
     }
 
     fn usage(&mut self, place: DailyUsageKey) -> Result<DailyUsage, StoreError> {
         if let Some(usage) = self.usage.get(&place) {
-            return Ok(*usage);
+            return Ok(usage.clone());
         }
-        match self.key(place.key).usage {
-            Some((day, usage)) if day == place.day => Ok(usage),
+        match &self.key(place.key).usage {
+            Some((day, usage)) if *day == place.day => Ok(usage.clone()),
             _ => Ok(self.read(&DAILY_USAGE, &place)?.unwrap_or_default()),
         }
     }
@@ -317,7 +319,7 @@ impl Decisions<'_> {
         self.account.balances = balances;
         self.account_changed = true;
         self.put(DAILY_USAGE.put(&end.place, &end.usage));
-        self.usage.insert(end.place, end.usage);
+        self.usage.insert(end.place, end.usage.clone());
         self.live_jobs = self.live_jobs.saturating_sub(1);
         let key = self.key(job.key);
         key.usage = Some((end.place.day, end.usage));

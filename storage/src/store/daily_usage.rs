@@ -42,7 +42,7 @@ impl Store {
                     let place = DailyUsageKey::of(&job, ended.day());
                     let tally = tallies.entry(place).or_default();
                     // A sum past the largest amount is a fault, which verification reports elsewhere.
-                    *tally = tally.with(&job).unwrap_or(*tally);
+                    let _ = tally.count(&job);
                 }
                 Ok(())
             })

@@ -5,6 +5,7 @@ use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, RateLimit, RetiredHash};
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use crate::domain::daily_usage::DailyUsage;
 use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, ResultImage,
@@ -21,6 +22,7 @@ pub(super) const ACCOUNT: Earlier<Account> = &[
     (2, upgraded::<AccountV2, Account>),
 ];
 pub(super) const API_KEY: Earlier<ApiKey> = &[(1, upgraded::<ApiKeyV1, ApiKey>)];
+pub(super) const DAILY_USAGE: Earlier<DailyUsage> = &[(1, upgraded::<DailyUsageV1, DailyUsage>)];
 pub(super) const JOB: Earlier<Job> = &[(1, upgraded::<JobV1, Job>)];
 
 fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
@@ -101,6 +103,25 @@ impl From<ApiKeyV1> for ApiKey {
             allowed_ips: key.allowed_ips,
             retired: key.retired,
             ..Self::with_all_rights(key.id, key.account, key.created_at)
+        }
+    }
+}
+
+/// A day's usage that is not counted by model.
+#[derive(Deserialize, Serialize)]
+pub struct DailyUsageV1 {
+    pub done: u64,
+    pub failed: u64,
+    pub spent: Amount,
+}
+
+impl From<DailyUsageV1> for DailyUsage {
+    fn from(usage: DailyUsageV1) -> Self {
+        Self {
+            done: usage.done,
+            failed: usage.failed,
+            spent: usage.spent,
+            models: Vec::new(),
         }
     }
 }

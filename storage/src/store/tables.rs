@@ -68,7 +68,7 @@ tables! {
     UPLOADED_FILES: (AccountId, FileId) => UploadedFile = b"f" "uploaded_file" .fits(|key, it| (it.account, it.id) == *key);
     /// Batches that were submitted as files: those that were accepted have a record of the batch too, under the same id.
     FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key);
-    DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally";
+    DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally" .earlier(migrations::DAILY_USAGE);
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.

@@ -2,11 +2,14 @@
 
 use crate::support::*;
 use std::collections::BTreeMap;
+use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::domain::ids::KeyId;
 use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::tier::{Resolution, Tier};
 use tintype_storage::domain::time::DAY_MILLIS;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::tables::DAILY_USAGE;
 use tintype_storage::store::{NewJob, Store};
 
 /// Day, key, done, failed, spent.
@@ -109,6 +112,59 @@ fn a_missing_tally_and_a_wrong_one_are_found() {
     commit(vec![(key.clone(), Some(wrong))]);
     let [fault] = till.faults().try_into().expect("one fault");
     assert!(fault.contains("the tally of key"), "{fault}");
+    let mut wrong = DAILY_USAGE.decode(&value).expect("usage");
+    wrong.models[0].totals.failed += 1;
+    commit(vec![(key.clone(), Some(DAILY_USAGE.encode(&wrong)))]);
+    let [fault] = till.faults().try_into().expect("one fault");
+    assert!(fault.contains("says more of model"), "{fault}");
     commit(vec![(key, Some(value))]);
+    till.check();
+}
+
+#[test]
+fn each_model_and_size_is_counted_by_itself() {
+    let mut till = Till::with("10");
+    let sizes = [
+        (Tier::Pro, Resolution::K4),
+        (Tier::Fast, Resolution::K1),
+        (Tier::Pro, Resolution::K4),
+    ];
+    for (tier, resolution) in sizes {
+        let new = NewJob {
+            tier,
+            resolution,
+            ..new_job(amount("0.10"))
+        };
+        let job = till.accept(new).expect("accepted").job;
+        till.apply(job, begin()).expect("begun");
+        let is_fast = tier == Tier::Fast;
+        till.apply(job, if is_fast { fail() } else { finish() })
+            .expect("ended");
+    }
+    let mut found = Vec::new();
+    let read = till.store.each_daily_usage_since(ACCOUNT, 0, |_, usage| {
+        assert_eq!(usage.without_model(), Ok(UsageTotals::default()));
+        found.extend(usage.models);
+        Ok(())
+    });
+    read.wait().expect("usage");
+    let told: Vec<_> = found
+        .iter()
+        .map(|it| {
+            let totals = it.totals;
+            (
+                it.tier,
+                it.resolution,
+                totals.done,
+                totals.failed,
+                totals.spent.to_string(),
+            )
+        })
+        .collect();
+    let expected = [
+        (Tier::Fast, Resolution::K1, 0, 1, "0.00".to_owned()),
+        (Tier::Pro, Resolution::K4, 2, 0, "0.20".to_owned()),
+    ];
+    assert_eq!(told, expected);
     till.check();
 }

@@ -11,7 +11,7 @@ use std::io::BufReader;
 use std::sync::Arc;
 use tintype_storage::domain::api_key::KeyHash;
 use tintype_storage::domain::canonical::Encoding;
-use tintype_storage::domain::daily_usage::DailyUsage;
+use tintype_storage::domain::daily_usage::{DailyUsage, ModelUsage, UsageTotals};
 use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, FailReason, Sent,
 };
@@ -19,6 +19,7 @@ use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::{
     Digest32, Invitation, Person, PersonId, Role, Session, Visitor,
 };
+use tintype_storage::domain::tier::{Resolution, Tier};
 use tintype_storage::domain::webhook::{RetiredSecret, SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Engine, Key, Value, commit_and_wait};
 use tintype_storage::export::{MAX_LINE_BYTES, ReadError, Reader, WriteError, load, write};
@@ -171,6 +172,14 @@ fn rich() -> Arc<dyn Engine> {
         done: u64::MAX,
         failed: 1,
         spent: amount("0.000001"),
+        models: vec![ModelUsage {
+            tier: Tier::Pro,
+            resolution: Resolution::K4,
+            totals: UsageTotals {
+                failed: 1,
+                ..UsageTotals::default()
+            },
+        }],
     };
     rich.put(b'd', 40, &tally);
     let pause = pauses().new_tree(&mut rich.runner).expect("one").current();

@@ -9,6 +9,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch_member::InputUrls;
+use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
     FailureKind, Job, JobEvent, Origin, PromptRef, PromptText, ResultImage,
@@ -52,7 +53,12 @@ pub fn units(millionths: i64) -> Amount {
 pub fn encode<R: serde::Serialize>(record: &R) -> Vec<u8> {
     let version = match type_name::<R>() {
         it if it == type_name::<Account>() => 3,
-        it if it == type_name::<ApiKey>() || it == type_name::<Job>() => 2,
+        it if it == type_name::<ApiKey>()
+            || it == type_name::<Job>()
+            || it == type_name::<DailyUsage>() =>
+        {
+            2
+        }
         _ => 1,
     };
     postcard::to_extend(record, vec![version]).expect("a record")

@@ -11,15 +11,16 @@ use std::time::Duration;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::account_limits::AccountLimitsChange;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, KeyRange, commit_and_wait};
 use tintype_storage::export::{load, write};
 use tintype_storage::store::migrations::{
-    AccountV1, AccountV2, ApiKeyV1, JobStateV1, JobV1, ResultImageV1,
+    AccountV1, AccountV2, ApiKeyV1, DailyUsageV1, JobStateV1, JobV1, ResultImageV1,
 };
-use tintype_storage::store::tables::ENDED_JOBS;
+use tintype_storage::store::tables::{DAILY_USAGE, ENDED_JOBS};
 use tintype_storage::store::{AcceptError, Part, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
@@ -92,6 +93,7 @@ fn write_format(format: u8, directory: &Path) -> Account {
     }
     write_key(&store);
     write_jobs(&store);
+    write_usage(&store);
     drop(till);
     store.engine().close();
     account
@@ -127,6 +129,33 @@ fn write_key(store: &Store) {
         created_at: key.created_at,
     };
     rewrite(store, [b"h", HASH.0.as_slice()].concat(), 1, &earlier);
+}
+
+/// Writes the usage of days in its first format.
+fn write_usage(store: &Store) {
+    let usage = KeyRange::prefix(b"d");
+    let pairs = store.engine().scan(&usage, Direction::Rising, 10).wait();
+    for (key, value) in pairs.expect("scan") {
+        let usage = DAILY_USAGE.decode(&value).expect("a day's usage");
+        let earlier = DailyUsageV1 {
+            done: usage.done,
+            failed: usage.failed,
+            spent: usage.spent,
+        };
+        rewrite(store, key, 1, &earlier);
+    }
+}
+
+/// The usage of the only key on the only day.
+fn usage(store: &Store) -> DailyUsage {
+    let mut found = Vec::new();
+    let read = store.each_daily_usage_since(ACCOUNT, 0, |_, usage| {
+        found.push(usage);
+        Ok(())
+    });
+    read.wait().expect("usage");
+    let [usage] = found.try_into().expect("one day");
+    usage
 }
 
 /// Writes the jobs in their first format.
@@ -220,7 +249,11 @@ fn without_limits(text: &[u8]) -> Vec<u8> {
     let mut earlier = String::new();
     for line in records.lines() {
         let mut line: Value = serde_json::from_str(line).expect("JSON");
+        let is_usage = line["kind"] == "tally";
         if let Some(record) = line.get_mut("record").and_then(Value::as_object_mut) {
+            if is_usage {
+                record.remove("models");
+            }
             for field in ["limits", "spending", "max_concurrent"] {
                 record.remove(field);
             }
@@ -283,6 +316,12 @@ fn the_next_change_of_a_record_writes_it_in_the_present_format() {
         };
         assert_eq!(after, Some(expected));
         till.check();
+        // The job that was counted before is in no model.
+        let usage = usage(&store);
+        assert_eq!((usage.done, usage.models.len()), (2, 1));
+        assert_eq!(usage.models[0].totals.done, 1);
+        let rest = usage.without_model().expect("a rest");
+        assert_eq!((rest.done, rest.spent), (1, amount("0.10")));
         drop(till);
         store.engine().close();
     }

@@ -219,7 +219,9 @@ impl Model {
         }
         for (place, tally) in written {
             let known = self.tallies.get(place).copied();
-            let found = tally.map(|it| (it.done, it.failed, millionths(it.spent)));
+            let found = tally
+                .as_ref()
+                .map(|it| (it.done, it.failed, millionths(it.spent)));
             if found != known {
                 self.fault(format!("a tally is {found:?}, by the jobs {known:?}"));
             }

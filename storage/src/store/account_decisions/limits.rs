@@ -73,7 +73,11 @@ impl Decisions<'_> {
         let scan = Ask::Scan(range, Direction::Rising, usize::MAX);
         let stored = self.scan_entries(&DAILY_USAGE, scan)?;
         let mut usage: HashMap<DailyUsageKey, DailyUsage> = stored.into_iter().collect();
-        usage.extend(self.usage.iter().map(|(place, usage)| (*place, *usage)));
+        usage.extend(
+            self.usage
+                .iter()
+                .map(|(place, usage)| (*place, usage.clone())),
+        );
         let mut days: BTreeMap<i64, Amount> = BTreeMap::new();
         for (place, usage) in usage.into_iter().filter(|(_, it)| it.done > 0) {
             let day = days.entry(place.day).or_default();
