@@ -11,7 +11,7 @@ use crate::dispatch::{
 use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
 use crate::ports::{ImageStore, InputFetcher, Observer, Transport};
-pub use crate::queue::Depths;
+pub use crate::queue::{Depths, NextJob};
 use crate::queue::{Expiries, JobQueues};
 use crate::recovery::{self, Recovered};
 use crate::shutdown::{Drain, delivery_depths};
@@ -237,6 +237,17 @@ impl System {
     pub fn queue_position(&self, job: &Job) -> Option<usize> {
         let position = || self.dispatch.queues.position(job.into());
         (job.state == JobState::Queued).then(position)
+    }
+
+    /// The next jobs of a tier, of all accounts or of one, at most `limit` of those that `takes` takes.
+    pub fn next_jobs(
+        &self,
+        tier: Tier,
+        account: Option<AccountId>,
+        limit: usize,
+        takes: impl Fn(JobId) -> bool,
+    ) -> Vec<NextJob> {
+        self.dispatch.queues.next(tier, account, limit, takes)
     }
 
     /// Begins to watch a job: a hint comes after each commit that changes it.

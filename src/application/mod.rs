@@ -42,6 +42,7 @@ pub(crate) mod pause;
 pub mod payer;
 pub(crate) mod people;
 pub(crate) mod picture_views;
+pub(crate) mod queue;
 pub(crate) mod queue_estimate;
 pub(crate) mod rate_limit;
 pub(crate) mod result_url;

@@ -35,13 +35,17 @@ impl<'a> QueueEstimates<'a> {
     /// The place of a job in its queue; `None` for a job that is not queued.
     pub fn waiting(&self, job: &Job) -> Option<Waiting> {
         let position = self.state.system.queue_position(job)?;
-        let pace =
-            self.paces[job.tier.index()].get_or_init(|| Pace::of(self.state, job.tier, self.now));
-        let wait = pace.as_ref().and_then(|it| it.wait(position));
         Some(Waiting {
             position,
-            starts_at: wait.map(|wait| self.now.plus(wait)),
+            starts_at: self.starts_at(job.tier, position),
         })
+    }
+
+    /// When the job at this position of a model's queue will begin; `None` without data.
+    pub fn starts_at(&self, tier: Tier, position: usize) -> Option<Timestamp> {
+        let pace = self.paces[tier.index()].get_or_init(|| Pace::of(self.state, tier, self.now));
+        let wait = pace.as_ref()?.wait(position)?;
+        Some(self.now.plus(wait))
     }
 }
 

@@ -20,6 +20,7 @@ mod pages;
 mod payer;
 mod pictures;
 mod playground;
+mod queue;
 mod routes;
 mod sent;
 mod service;

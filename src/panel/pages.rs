@@ -74,6 +74,7 @@ assets!(
     "page_people.js",
     "page_accounts.js",
     "page_service.js",
+    "page_queue.js",
     "pause.js",
     "page_audit.js",
     "page_profile.js",

@@ -3,7 +3,7 @@
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
     audit, batches, events, home, invitations, jobs, key, ledger, overview, pages, pictures,
-    playground, sent, service_usage, sessions, usage, webhook_outcomes,
+    playground, queue, sent, service_usage, sessions, usage, webhook_outcomes,
 };
 use crate::management::{
     self, accounts, backends, deliveries, deposits, keys, pause, people, webhooks,
@@ -77,6 +77,11 @@ fn of_operator(api: &mut web::ServiceConfig) {
     .service(at("/stats").route(web::get().to(Walled(home::show_stats))))
     .service(at("/backends/{name}/test").route(web::post().to(Walled(backends::test))))
     .service(at("/settings").route(web::get().to(Walled(home::settings))))
+    .service(
+        at("/queue")
+            .route(web::get().to(Walled(queue::list)))
+            .route(web::delete().to(Walled(queue::cancel))),
+    )
     .service(at("/usage").route(web::get().to(Walled(service_usage::show))))
     .service(at("/usage.csv").route(web::get().to(Walled(service_usage::csv))))
     .service(at("/audit").route(web::get().to(Walled(audit::list))))

@@ -66,6 +66,7 @@ mod panel_audit;
 mod panel_guard;
 mod panel_operator;
 mod panel_pages;
+mod panel_queue;
 mod panel_sessions;
 mod secrets_stay_secret;
 mod spec_authentication;

@@ -64,6 +64,8 @@ const OF_OPERATOR: &[(&str, &str)] = &[
     ("GET", "/stats"),
     ("POST", "/backends/{name}/test"),
     ("GET", "/settings"),
+    ("GET", "/queue"),
+    ("DELETE", "/queue"),
     ("GET", "/usage"),
     ("GET", "/usage.csv"),
     ("GET", "/audit"),

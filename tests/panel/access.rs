@@ -39,6 +39,13 @@ async fn in_all_lights(browser: &Browser, axe: &str, what: &str, found: &mut Vec
     as_on(browser, width, height, "light").await;
 }
 
+/// Axe finds nothing on the page that is shown, in any light and on any screen.
+pub async fn assert_no_barriers(browser: &Browser, what: &str) {
+    let mut found = Vec::new();
+    in_all_lights(browser, &axe(), what, &mut found).await;
+    assert_eq!(found, Vec::<String>::new());
+}
+
 #[test]
 fn no_page_and_no_dialog_has_a_serious_barrier() {
     browse(|service, browser| async move {

@@ -22,6 +22,7 @@ mod markup;
 mod outage;
 mod pages;
 mod playground;
+mod queue;
 mod receiver;
 mod reference;
 mod service;

@@ -1,6 +1,7 @@
 //! A fair queue: first in, first out within an account, single jobs before those of batches; round robin between accounts.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::ControlFlow;
 use tintype_storage::domain::ids::{AccountId, JobId};
 
 /// Which of its account's jobs a job waits among.
@@ -137,6 +138,31 @@ impl FairQueue {
         let earlier = usize::try_from(turn - first).unwrap_or(others).min(others);
         let earlier_and_longer = (earlier * longer).checked_div(others).unwrap_or(0);
         1 + own + shorter + earlier_and_longer
+    }
+
+    /// The jobs of an account, the next one first.
+    pub fn of_account(&self, account: AccountId) -> impl Iterator<Item = JobId> + '_ {
+        let queue = self.accounts.get(&account).into_iter();
+        queue
+            .flat_map(|it| it.single.iter().chain(&it.batch))
+            .copied()
+    }
+
+    /// Visits the jobs in the order in which they begin if none comes or goes, until `visit` says that it has enough.
+    pub fn visit(&self, mut visit: impl FnMut(AccountId, JobId) -> ControlFlow<()>) {
+        let queues = self.turns.iter().filter_map(|account| {
+            let queue = self.accounts.get(account)?;
+            Some((*account, queue.single.iter().chain(&queue.batch)))
+        });
+        let mut turns: VecDeque<_> = queues.collect();
+        while let Some((account, mut jobs)) = turns.pop_front() {
+            if let Some(job) = jobs.next() {
+                if visit(account, *job).is_break() {
+                    return;
+                }
+                turns.push_back((account, jobs));
+            }
+        }
     }
 
     /// Waiting jobs of an account.
@@ -280,6 +306,15 @@ mod tests {
         ];
         let positions = order.map(|(account, job)| queue.position(account, job));
         assert_eq!(positions, [1, 2, 3, 4].map(Some));
+        let mut visited = Vec::new();
+        queue.visit(|account, job| {
+            visited.push((account, job));
+            match visited.len() {
+                3 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        assert_eq!(visited, order[..3]);
         assert_eq!(queue.oldest(&HashSet::new()), Some(first));
         assert!(queue.remove(flood, first));
         let popped: Vec<JobId> = std::iter::from_fn(|| next(&mut queue)).collect();

@@ -4,6 +4,7 @@
 use super::fair_queue::{FairQueue, Lane};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, Origin};
@@ -58,6 +59,14 @@ struct TierQueue {
     /// Jobs whose turn has come and has not ended. They number at most twice the slots of the tier's backends, plus the jobs
     /// whose end is on its way to the disk.
     taken: HashMap<JobId, AccountId>,
+}
+
+/// A job that waits, with its place in the order in which jobs begin if none comes or goes: 1 is the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextJob {
+    pub account: AccountId,
+    pub job: JobId,
+    pub position: usize,
 }
 
 impl JobQueues {
@@ -153,6 +162,44 @@ impl JobQueues {
             queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.len(tier)),
             running: Tier::ALL.iter().map(running).sum(),
         }
+    }
+
+    /// The next jobs of all accounts or of one, with their positions, at most `limit` of those that `takes` takes. Jobs of which a
+    /// run has begun before are left out: lookups call them `processing`.
+    pub fn next(
+        &self,
+        tier: Tier,
+        account: Option<AccountId>,
+        limit: usize,
+        takes: impl Fn(JobId) -> bool,
+    ) -> Vec<NextJob> {
+        let tier = self.of(tier).lock();
+        let takes = |job: &JobId| !tier.begun.contains(job) && takes(*job);
+        if let Some(account) = account {
+            let jobs = tier.queue.of_account(account).filter(takes).take(limit);
+            let next = |job| NextJob {
+                account,
+                job,
+                position: tier.queue.position(account, job).unwrap_or(1),
+            };
+            return jobs.map(next).collect();
+        }
+        let (mut found, mut position) = (Vec::new(), 0);
+        tier.queue.visit(|account, job| {
+            if found.len() == limit {
+                return ControlFlow::Break(());
+            }
+            position += 1;
+            if takes(&job) {
+                found.push(NextJob {
+                    account,
+                    job,
+                    position,
+                });
+            }
+            ControlFlow::Continue(())
+        });
+        found
     }
 
     /// Jobs of one account.

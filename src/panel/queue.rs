@@ -1,0 +1,121 @@
+//! The queues of all models, for the operator: which jobs wait, since when, and when they will begin.
+
+use super::names::Names;
+use crate::api::answers;
+use crate::application::queue::{self, QueueFilter};
+use crate::application::queue_estimate::QueueEstimates;
+use crate::application::state::AppState;
+use crate::management::jobs::take_account;
+use crate::web::access::OperatorCall;
+use crate::web::problem::{FieldFault, Problem};
+use crate::web::query;
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Serialize;
+use serde_json::json;
+use tintype_api::JobRecord;
+use tintype_storage::domain::ids::moment_of;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::time::Timestamp;
+
+/// Jobs of each model that the page lists: the next ones.
+const SHOWN: usize = 50;
+
+type Answer = Result<HttpResponse, Problem>;
+
+/// A job that waits.
+#[derive(Serialize)]
+struct Queued<'a> {
+    #[serde(flatten)]
+    record: JobRecord<'a>,
+    account_name: Option<String>,
+    /// Among all jobs that wait for the model: 1 is the next.
+    position: usize,
+    starts_at: Option<String>,
+}
+
+/// `GET /queue?tier=&account_id=`: the next jobs of each model, and how many there are in all.
+pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let filter = filter(&request).map_err(one)?;
+    let mut names = Names::default();
+    let mut found = Vec::new();
+    for tier in filter.tiers() {
+        for next in filter.next(&state, tier, SHOWN) {
+            // One that has ended meanwhile is left out.
+            let job = state.store.job(next.account, next.job).await?;
+            found.extend(job.map(|job| (next.position, job)));
+        }
+    }
+    let estimates = QueueEstimates::now(&state);
+    let mut data = Vec::with_capacity(found.len());
+    for (position, job) in &found {
+        let starts_at = estimates.starts_at(job.tier, *position);
+        data.push(Queued {
+            record: answers::listed_job(&state, job).await?,
+            account_name: names.account(&state, job.account)?,
+            position: *position,
+            starts_at: starts_at.map(|it| it.to_string()),
+        });
+    }
+    let count = filter.count(&state);
+    Ok(HttpResponse::Ok().json(
+        json!({"data": data, "count": count, "shown_of_each": SHOWN, "models": models(&state)}),
+    ))
+}
+
+/// Each model, with what waits and runs.
+fn models(state: &AppState) -> Vec<serde_json::Value> {
+    let model = |tier: &Tier| {
+        let (queued, running, oldest) = state.system.queue(*tier);
+        let since = oldest.and_then(|it| moment_of(&it.0));
+        json!({
+            "model": tier.word(),
+            "queued": queued,
+            "running": running,
+            "oldest_created_at": since.map(|it| it.to_string()),
+        })
+    };
+    Tier::ALL.iter().map(model).collect()
+}
+
+/// `DELETE /queue?tier=&account_id=&created_before=`: cancels a bounded number of them; `more` says whether to call again.
+pub async fn cancel(
+    OperatorCall(caller): OperatorCall,
+    request: HttpRequest,
+    state: Data<AppState>,
+) -> Answer {
+    let filter = filter(&request).map_err(one)?;
+    let before = before(&request).map_err(one)?;
+    let canceled = queue::cancel(&state, &caller, filter, before).await?;
+    Ok(HttpResponse::Ok().json(json!({"canceled": canceled.count, "more": canceled.more})))
+}
+
+fn one(fault: FieldFault) -> Problem {
+    Problem::validation(vec![fault])
+}
+
+fn filter(request: &HttpRequest) -> Result<QueueFilter, FieldFault> {
+    let tier = query::value(request, "tier")?;
+    let tier = tier.map(|text| {
+        let words: Vec<_> = Tier::ALL.iter().map(|it| it.word()).collect();
+        let fault = || FieldFault::new("tier", format!("must be one of {}", words.join(", ")));
+        text.parse().map_err(|_| fault())
+    });
+    let mut account = None;
+    let faulty =
+        query::value(request, "account_id")?.and_then(|text| take_account(&mut account, &text));
+    match faulty {
+        Some(fault) => Err(fault),
+        None => Ok(QueueFilter {
+            tier: tier.transpose()?,
+            account,
+        }),
+    }
+}
+
+/// The moment before which the jobs were created: what comes after the question is not meant.
+fn before(request: &HttpRequest) -> Result<Timestamp, FieldFault> {
+    let text = query::value(request, "created_before")?;
+    let moment = text.and_then(|text| Timestamp::parse(&text));
+    moment.ok_or_else(|| FieldFault::new("created_before", "must be an RFC 3339 date and time"))
+}
