@@ -3,7 +3,7 @@
 //! Messages between actors are hints to read the store, or commands that are answered once their commit is durable. A lost hint costs
 //! delay, never work or money. No engine, URL path or wire field is named here.
 //!
-//! Modules import in this order: `ports`, `stats`, `queue`, `delivery`, `account`, `backends`, `dispatch`, `system`.
+//! Modules import in this order: `ports`, `stats`, `queue`, `delivery`, `account`, `backends`, `dispatch`, `nodes`, `system`.
 
 pub mod account;
 pub mod backends;
@@ -12,6 +12,8 @@ pub mod delivery;
 pub mod dispatch;
 pub mod fail_stop;
 pub mod job_changes;
+pub mod node;
+mod nodes;
 pub mod ports;
 mod queue;
 mod recovery;

@@ -10,6 +10,7 @@ use tintype_storage::store::{AccountState, Part, Store, StoreError};
 use uuid::Uuid;
 
 /// The live jobs of the store.
+#[derive(Default)]
 pub struct Recovered {
     /// Jobs that had begun before the restart. They go before the others.
     pub begun: Vec<QueuedJob>,

@@ -10,6 +10,8 @@ use crate::dispatch::{
 };
 use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
+use crate::node::{NodeContext, Taking};
+use crate::nodes;
 use crate::ports::{ImageStore, InputFetcher, Observer, Transport};
 pub use crate::queue::{Depths, NextJob};
 use crate::queue::{Expiries, JobQueues};
@@ -39,6 +41,8 @@ const JOBS: usize = 1;
 const DELIVERIES: usize = 2;
 /// A caller who waits for the end of a job reads the store again after this time, should a hint have been lost.
 const POLL: Duration = Duration::from_secs(10);
+/// The same where another node may change the job.
+const POLL_OF_NODES: Duration = Duration::from_millis(250);
 
 /// Where the actors run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +77,8 @@ pub struct SystemOptions {
     pub observer: Option<Arc<dyn Observer>>,
     pub fail_stop: FailStop,
     pub threads: Threads,
+    /// `None` where this process is the only one on the store.
+    pub node: Option<Arc<NodeContext>>,
 }
 
 pub struct System {
@@ -81,8 +87,8 @@ pub struct System {
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
     arbiters: Vec<Arbiter>,
-    /// Fails jobs whose time is up.
-    expiry: JoinHandle<()>,
+    /// What runs beside the actors until the end.
+    tasks: Vec<JoinHandle<()>>,
     stopped: AtomicBool,
 }
 
@@ -109,6 +115,7 @@ impl System {
             observer,
             fail_stop,
             threads,
+            node,
         } = options;
         let store = fail_stop.watch(store);
         let pause = store.pause().wait()?;
@@ -155,14 +162,19 @@ impl System {
             job_changes: Arc::new(JobChanges::default()),
             stats: Arc::clone(&stats),
             observer: observer.clone(),
-            fail_stop,
+            fail_stop: fail_stop.clone(),
+            node: node.clone(),
         });
         let accounts = Arc::new(AccountRegistry::new(on(DECISIONS), account_context));
         let Recovered {
             begun,
             waiting,
             abandoned,
-        } = recovery::recover(&store, &accounts)?;
+        } = match &node {
+            None => recovery::recover(&store, &accounts)?,
+            // Its jobs are in the queue that the nodes share, or at other nodes.
+            Some(_) => Recovered::default(),
+        };
         let live = begun.len() + waiting.len() + abandoned.len();
         let live_jobs = &accounts.context().live_jobs;
         live_jobs.store(live, Ordering::Relaxed);
@@ -186,10 +198,14 @@ impl System {
         let context = Arc::clone(&dispatch);
         let dispatcher =
             Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context, switches));
-        let expiry = actix::spawn(expiry::run(
+        let mut tasks = vec![actix::spawn(expiry::run(
             Arc::clone(&accounts),
             Arc::clone(&dispatch.queues),
-        ));
+        ))];
+        if let Some(node) = &node {
+            let started = nodes::start(node, &store, &accounts, &dispatch, &fail_stop);
+            tasks.extend(started);
+        }
         actix::spawn(cancel(abandoned, Arc::clone(&accounts), image_store));
         Ok(Self {
             accounts,
@@ -197,7 +213,7 @@ impl System {
             dispatcher,
             deliveries,
             arbiters,
-            expiry,
+            tasks,
             stopped: AtomicBool::new(false),
         })
     }
@@ -270,7 +286,12 @@ impl System {
                 Some(job) if !job.state.is_terminal() => {}
                 outcome => return Ok(outcome),
             }
-            let _ = timeout(POLL, watch.changed()).await;
+            let poll = match self.accounts.context().node {
+                None => POLL,
+                // No hint comes for what another node has changed.
+                Some(_) => POLL_OF_NODES,
+            };
+            let _ = timeout(poll, watch.changed()).await;
         }
     }
 
@@ -346,12 +367,21 @@ impl System {
             cut_off: &self.dispatch.cut_off,
         };
         drain.run(grace).await;
+        if let Some(node) = &self.accounts.context().node {
+            // Waits for a take that is under way.
+            *node.taking.lock().await = Taking::NoMore;
+            self.tasks.iter().for_each(JoinHandle::abort);
+            // A node that cannot leave is taken for dead soon.
+            if let Err(error) = nodes::leave(self.store(), node.id).await {
+                tracing::warn!(%error, "this node could not leave; others take its jobs over");
+            }
+        }
     }
 
     /// Ends the actors. Commands that they have not decided are refused.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
-        self.expiry.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
         for arbiter in &self.arbiters {
             arbiter.stop();
         }
@@ -360,7 +390,7 @@ impl System {
 
 impl Drop for System {
     fn drop(&mut self) {
-        self.expiry.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 

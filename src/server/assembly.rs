@@ -207,6 +207,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         observer,
         fail_stop: fail_stop.clone(),
         threads: Threads::Own,
+        node: None,
     })?;
     let metrics = Metrics::new(started, store_dir(&config), traces.clone());
     let state = Data::new(AppState {

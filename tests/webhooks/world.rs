@@ -295,6 +295,7 @@ impl World {
             observer: None,
             fail_stop: fail_stop.clone(),
             threads: Threads::Callers,
+            node: None,
         })
         .unwrap();
         Self {

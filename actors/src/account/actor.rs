@@ -33,6 +33,7 @@ impl AccountActor {
                 pause: pause.clone(),
                 commands,
                 decision: Decision::default(),
+                read: None,
             };
             context.store.decide(Box::new(round));
         }

@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::delivery::DeliveryCommand;
 use crate::fail_stop::FailStop;
 use crate::job_changes::JobChanges;
+use crate::node::NodeContext;
 use crate::ports::Observer;
 use crate::queue::{Expiries, JobQueues};
 use crate::stats::Stats;
@@ -37,4 +38,6 @@ pub struct AccountContext {
     pub stats: Arc<Stats>,
     pub observer: Option<Arc<dyn Observer>>,
     pub fail_stop: FailStop,
+    /// `None` where this process is the only one on the store.
+    pub node: Option<Arc<NodeContext>>,
 }

@@ -9,7 +9,7 @@ use crate::stats::DecidedCounts;
 use actix::{Message, Recipient};
 use std::sync::Arc;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
-use tintype_storage::domain::ids::{AccountId, BatchId, JobId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, NodeId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
@@ -34,6 +34,8 @@ pub struct AccountRound {
     pub commands: Vec<AccountCommand>,
     /// What the last call of `decide` came to.
     pub decision: Decision,
+    /// The account as that call found it, where several nodes decide about it.
+    pub read: Option<AccountState>,
 }
 
 /// What the commands have come to, beside their writes and replies.
@@ -55,25 +57,27 @@ pub struct Decision {
 
 impl Round for AccountRound {
     fn holds(&self) -> Vec<Key> {
-        vec![self.shared.state.lock().hold()]
+        vec![AccountState::hold_of(self.shared.id)]
     }
 
     fn needs(&self) -> Vec<Ask> {
-        needs(&self.shared.state.lock(), &self.commands)
+        let mut needs = needs(&self.shared.state.lock(), &self.commands);
+        if self.shared.context.node.is_some() {
+            needs.extend(AccountState::needs_of_shared(self.shared.id));
+        }
+        needs
     }
 
     fn decide(&mut self, seen: &Seen) -> Verdict {
-        let context = &self.shared.context;
-        let state = self.shared.state.lock();
-        let decisions = state.decisions(seen, context.limits).under(&self.pause);
         self.decision = Decision::default();
-        match self.decision.decide(&mut self.commands, decisions, context) {
-            Ok(verdict) => verdict,
-            Err(error) => {
-                self.decision.error = Some(error);
-                Verdict::Write(Writes::new())
-            }
-        }
+        let verdict = match self.shared.context.node.clone() {
+            None => self.decide_on_own(seen),
+            Some(node) => self.decide_on_read(node.id, seen),
+        };
+        verdict.unwrap_or_else(|error| {
+            self.decision.error = Some(error);
+            Verdict::Write(Writes::new())
+        })
     }
 
     /// Runs on the engine's thread, because another thread would add to the callers' latency.
@@ -82,8 +86,10 @@ impl Round for AccountRound {
         let undecided = self.commands.split_off(self.decision.decided);
         match (outcome, self.decision.error.take()) {
             (Ok(()), None) => {
-                if let Some(change) = self.decision.change.take() {
-                    self.shared.apply(change);
+                match (self.decision.change.take(), self.read.take()) {
+                    (Some(change), None) => self.shared.apply(change),
+                    (Some(change), Some(read)) => self.shared.apply_to(read, change),
+                    (None, _) => {}
                 }
                 self.decision.announce(self.commands, context);
             }
@@ -97,6 +103,35 @@ impl Round for AccountRound {
         if self.shared.inbox.commit_ended(undecided) {
             self.wake.do_send(Wake);
         }
+    }
+}
+
+impl AccountRound {
+    /// Decides on the state in memory: this process alone changes the account.
+    fn decide_on_own(&mut self, seen: &Seen) -> Result<Verdict, StoreError> {
+        let context = &self.shared.context;
+        let state = self.shared.state.lock();
+        let decisions = state.decisions(seen, context.limits).under(&self.pause);
+        self.decision.decide(&mut self.commands, decisions, context)
+    }
+
+    /// Decides on the state in the store, which other nodes change too.
+    fn decide_on_read(&mut self, node: NodeId, seen: &Seen) -> Result<Verdict, StoreError> {
+        let context = &self.shared.context;
+        let read = match AccountState::of_shared(node, self.shared.id, seen)? {
+            Ok(read) => read,
+            Err(unread) => return Ok(Verdict::Ask(unread)),
+        };
+        if let Some(newest) = read.state.newest_of_others() {
+            context.ids.raise(newest);
+        }
+        let decisions = read.state.decisions(seen, context.limits);
+        let decisions = decisions.under(&read.pause);
+        let verdict = self
+            .decision
+            .decide(&mut self.commands, decisions, context)?;
+        self.read = Some(read.state);
+        Ok(verdict)
     }
 }
 
@@ -235,6 +270,10 @@ impl Decision {
                     context,
                     now,
                 )?;
+                // The job has ended before its turn came, at whichever node.
+                if let Some(Err(_)) = &reply.outcome {
+                    decisions.release_taken(*job);
+                }
             }
             AccountCommand::Apply {
                 job,
@@ -339,10 +378,20 @@ impl Decision {
     /// Says what is durable now.
     fn announce(self, commands: Vec<AccountCommand>, context: &AccountContext) {
         // Queues and counts first: a caller who looks as soon as it has its answer finds its job there.
-        let was_empty = context.queues.push_all(self.queued);
-        if !self.expiring.is_empty() {
-            context.expiries.add_all(self.expiring);
-        }
+        let was_empty = match &context.node {
+            None => {
+                if !self.expiring.is_empty() {
+                    context.expiries.add_all(self.expiring);
+                }
+                context.queues.push_all(self.queued)
+            }
+            Some(node) => {
+                if !self.queued.is_empty() {
+                    node.take.notify_one();
+                }
+                false
+            }
+        };
         context.stats.jobs.add(&self.counts);
         commands.into_iter().for_each(AccountCommand::answer);
         if let Some(observer) = &context.observer {

@@ -6,9 +6,11 @@ use super::inbox::Inbox;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::{AccountState, StateChange};
 
 pub struct AccountShared {
+    pub id: AccountId,
     pub context: Arc<AccountContext>,
     pub inbox: Inbox<AccountCommand>,
     /// As it is durable. Rounds read and change it; they run one at a time.
@@ -28,6 +30,7 @@ impl AccountShared {
         Self {
             live: AtomicUsize::new(state.live_jobs()),
             max_live: AtomicUsize::new(context.limits.max_live(&state.account().limits)),
+            id: state.account().id,
             context,
             inbox,
             state: Mutex::new(state),
@@ -42,6 +45,14 @@ impl AccountShared {
     /// The most jobs that may not be terminal.
     pub fn max_live_jobs(&self) -> usize {
         self.max_live.load(Ordering::Relaxed)
+    }
+
+    /// Applies what a round of a node has decided, once it is durable, to the state that it read. Other nodes decide too, so what
+    /// is kept here is no more than a hint.
+    pub fn apply_to(&self, read: AccountState, change: StateChange) {
+        let mut state = self.state.lock();
+        *state = read;
+        state.apply(change);
     }
 
     /// Applies what a round has decided, once it is durable.

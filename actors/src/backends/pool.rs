@@ -104,6 +104,19 @@ impl BackendPool {
         self.backends[route.backend].free.available_permits() > 0
     }
 
+    /// How many runs of a tier could begin now.
+    pub fn free_slots(&self, tier: Tier, at: Instant) -> usize {
+        let mut backends: Vec<usize> = self.routes(tier).iter().map(|it| it.backend).collect();
+        backends.sort_unstable();
+        backends.dedup();
+        backends
+            .into_iter()
+            .map(|it| &self.backends[it])
+            .filter(|it| it.breaker.admits(at))
+            .map(|it| it.free.available_permits())
+            .sum()
+    }
+
     /// A lease on the backend of one of the tier's routes; `None` while it is full or its breaker is open.
     pub fn lease(&self, tier: Tier, route: usize, at: Instant) -> Option<BackendLease> {
         let pooled = &self.backends[self.routes(tier).get(route)?.backend];

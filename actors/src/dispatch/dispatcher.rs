@@ -77,6 +77,10 @@ impl Dispatcher {
             }
         }
         self.set_alarm(now, ctx);
+        if let Some(node) = &self.context.accounts.context().node {
+            // There may be a free slot for a job of the shared queue.
+            node.take.notify_one();
+        }
     }
 
     /// The first tier in turn that has both a run and a lease for it, as an index into the turns. Runs that fail over come before
@@ -100,8 +104,9 @@ impl Dispatcher {
             }
             let waiting = failover.len();
             drop(failover);
-            let is_startable =
-                !*stopping && !pause.covers(*tier) && !context.queues.is_empty(*tier);
+            // Where several nodes share the store, a node takes no job of a paused model, and the pause known here may be over.
+            let is_paused = context.accounts.context().node.is_none() && pause.covers(*tier);
+            let is_startable = !*stopping && !is_paused && !context.queues.is_empty(*tier);
             let lease = (is_startable && selection.accepts_more(waiting))
                 .then(|| selection.for_start(pool, now));
             Some((at, Found::Start(lease??)))

@@ -145,6 +145,12 @@ impl JobQueues {
         }
     }
 
+    /// Jobs of all tiers that wait for a slot.
+    pub fn waiting(&self) -> usize {
+        let waiting = |tier: &Tier| self.of(*tier).lock().queue.len();
+        Tier::ALL.iter().map(waiting).sum()
+    }
+
     /// Jobs that wait for their first run.
     pub fn len(&self, tier: Tier) -> usize {
         let tier = self.of(tier).lock();

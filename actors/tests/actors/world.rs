@@ -212,6 +212,7 @@ impl Plan {
             observer: self.observer,
             fail_stop: fail_stop.clone(),
             threads: self.threads,
+            node: None,
         })
         .expect("a system");
         World {

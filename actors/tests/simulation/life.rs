@@ -199,6 +199,7 @@ fn start(
         fail_stop: fail_stop.clone(),
         observer: None,
         threads: Threads::Callers,
+        node: None,
     })?;
     Ok(Process {
         world: world.clone(),

@@ -14,6 +14,7 @@ mod generators;
 mod keys;
 mod life;
 mod model;
+mod nodes;
 mod operator;
 mod receivers;
 mod story;

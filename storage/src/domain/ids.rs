@@ -85,6 +85,10 @@ id!(
     JobId
 );
 id!(
+    /// A process that shares a store with others. Random at each of its starts.
+    NodeId
+);
+id!(
     /// A batch. UUID version 7, so ids sort by the moment of acceptance.
     BatchId
 );

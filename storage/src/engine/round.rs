@@ -1,6 +1,7 @@
 //! A round: hold keys, read, decide, commit. Every decision that builds on what it reads is one.
 
 use super::{Direction, Engine, EngineError, Key, KeyRange, Value};
+use crate::domain::ids::NodeId;
 use std::collections::HashMap;
 
 /// A decision, with what it reads and what follows from it.
@@ -16,6 +17,13 @@ pub trait Round: Send {
     /// start, with new answers, where the commit was lost to another process. Only the last call counts, so it must change
     /// nothing that outlives the call but the round itself, must be quick and must not call the engine.
     fn decide(&mut self, seen: &Seen) -> Verdict;
+
+    /// The process whose commits end with this round: once this round is committed, none of that process's commits succeeds, also
+    /// none that was under way. Asked for once the decision is made. Only engines that several processes share have such
+    /// processes.
+    fn fences(&self) -> Option<NodeId> {
+        None
+    }
 
     /// Called exactly once. `Ok` means that the writes survive a power cut; where there were none, that the decision stands.
     /// It must be quick and must not call the engine.

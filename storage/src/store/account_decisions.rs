@@ -12,16 +12,17 @@ mod limits;
 mod needs;
 mod owed_delivery;
 mod read;
+mod sharing;
 mod state;
 
 pub use known::{Known, Pairs};
+pub use sharing::SharedState;
 pub use state::{AccountState, Decided, StateChange};
 
 use super::commands::{
     AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, Limits, NewJob,
 };
 use super::deliveries::added;
-use super::operator_events::with_event;
 use super::tables::{
     ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
     LEDGER, LIVE_JOBS, WEBHOOKS,
@@ -32,12 +33,12 @@ use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::batch::BatchProgress;
 use crate::domain::daily_usage::DailyUsage;
-use crate::domain::delivery::{Delivery, DeliveryId};
+use crate::domain::delivery::Delivery;
 use crate::domain::ids::{BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
-use crate::domain::operator_event::EventSubject;
 use crate::domain::pause::Pause;
+use crate::domain::queue_place::Turns;
 use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::Webhook;
@@ -45,7 +46,7 @@ use crate::engine::{Ask, Key, Value};
 use admission::Asked;
 use batches::BatchStep;
 use owed_delivery::of_job;
-use state::KeyState;
+use state::{KeyState, Sharing};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -79,6 +80,7 @@ pub struct Decisions<'a> {
     deliveries: Vec<Delivery>,
     /// The batches that the decisions have changed, as they will be.
     progress: HashMap<BatchId, BatchProgress>,
+    sharing: Option<Sharing>,
 }
 
 impl<'a> Decisions<'a> {
@@ -102,6 +104,7 @@ impl<'a> Decisions<'a> {
             webhooks: None,
             deliveries: Vec::new(),
             progress: HashMap::new(),
+            sharing: state.sharing.clone(),
         }
     }
 
@@ -161,6 +164,7 @@ impl Decisions<'_> {
                 replayed: true,
             });
         }
+        let served = self.served_turns(asked.models)?;
         let balances = self.admit(&asked, &terms.1, now)?;
         let job = Job {
             id,
@@ -184,7 +188,7 @@ impl Decisions<'_> {
         if let Some(after) = new.cancel_after {
             self.put(EXPIRIES.put(&(now.plus(after), id), &job.account));
         }
-        self.add_job(&job);
+        self.add_job(&job, &served);
         self.jobs.insert(id, job);
         self.remember(call, new.idempotency.as_ref(), id.0, now);
         Ok(Accepted {
@@ -194,7 +198,9 @@ impl Decisions<'_> {
     }
 
     /// Adds a job whose price is held.
-    fn add_job(&mut self, job: &Job) {
+    fn add_job(&mut self, job: &Job, served: &[Turns; 3]) {
+        self.made(job.id.0);
+        self.queue(job, served);
         self.live_jobs += 1;
         self.key(job.key).hold(job.price);
         self.put(LIVE_JOBS.put(&(job.account, job.id), job));
@@ -324,6 +330,7 @@ impl Decisions<'_> {
         let key = self.key(job.key);
         key.usage = Some((end.place.day, end.usage));
         key.release(job.price);
+        self.release_taken(job.id);
         self.put(LIVE_JOBS.delete(&(job.account, job.id)));
         self.put(ENDED_JOBS.put(&(job.account, job.id), job));
         self.owe(end.delivery);
@@ -421,24 +428,8 @@ impl Decisions<'_> {
         self.put(AUDIT_LOG.put(&entry.id, entry));
     }
 
-    /// Owes the operator an event, where the decisions so far bring the account below its `low_balance`. Called once, after the last
-    /// decision.
-    pub fn report_low_balance(
-        &mut self,
-        operator: &Webhook,
-        id: impl FnOnce() -> DeliveryId,
-        now: Timestamp,
-    ) {
-        if let Some(subject) = EventSubject::of_account(&self.state.account, &self.account) {
-            let delivery = Delivery::of_operator_event(id(), operator, now);
-            with_event(&delivery, subject)
-                .into_iter()
-                .for_each(|write| self.put(write));
-            self.deliveries.push(delivery);
-        }
-    }
-
     fn add_entry(&mut self, entry: LedgerEntry) {
+        self.made(entry.id.0);
         self.put(LEDGER.put(&(self.account.id, entry.id), &entry));
     }
 
@@ -456,6 +447,9 @@ impl Decisions<'_> {
         let progress = std::mem::take(&mut self.progress);
         for (id, progress) in &progress {
             self.put(BATCH_PROGRESS.put(&(self.account.id, *id), progress));
+        }
+        if !self.writes.is_empty() {
+            self.write_load();
         }
         Ok(Decided {
             writes: self.writes.into_iter().collect(),

@@ -1,6 +1,7 @@
 //! The one way to commit: the writes of a decision, then what follows once they are durable. A failure first stops the service.
 
 use super::{Store, Writes};
+use crate::domain::ids::NodeId;
 use crate::engine::{Ask, Commit, EngineError, Key, OnFailure, Round, Seen, Verdict};
 use std::sync::Arc;
 
@@ -52,6 +53,10 @@ impl Round for WatchedRound {
 
     fn decide(&mut self, seen: &Seen) -> Verdict {
         self.round.decide(seen)
+    }
+
+    fn fences(&self) -> Option<NodeId> {
+        self.round.fences()
     }
 
     fn done(self: Box<Self>, outcome: Result<(), EngineError>) {

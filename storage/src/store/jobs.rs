@@ -112,6 +112,24 @@ impl Store {
             .await
     }
 
+    /// The first of those jobs whose moment is not after `now`.
+    pub async fn expiries_until(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(Timestamp, JobId, AccountId)>, StoreError> {
+        let next = Timestamp::from_millis(now.millis() + 1);
+        let above = EXPIRIES.key(&(next, JobId::first_of(Timestamp::from_millis(0))));
+        let range = EXPIRIES.range(&All).below(above);
+        let due = EXPIRIES
+            .scan(self, &range, Direction::Rising, limit)
+            .await?;
+        Ok(due
+            .into_iter()
+            .map(|((due, job), account)| (due, job, account))
+            .collect())
+    }
+
     pub async fn each_ended_job(
         &self,
         mut visit: impl FnMut(Job) -> Result<(), StoreError>,

@@ -23,7 +23,9 @@ mod table_key;
 pub mod tables;
 mod webhooks;
 
-pub use account_decisions::{AccountState, Decided, Decisions, Known, Pairs, StateChange};
+pub use account_decisions::{
+    AccountState, Decided, Decisions, Known, Pairs, SharedState, StateChange,
+};
 pub use commands::{
     AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, BatchRequest, CommandError,
     Deposit, DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob,

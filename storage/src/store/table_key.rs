@@ -3,8 +3,12 @@
 use super::records::{DailyUsageKey, IdempotencyKey, IdempotentCall, UsesOf};
 use crate::domain::api_key::KeyHash;
 use crate::domain::delivery::DeliveryId;
-use crate::domain::ids::{AccountId, AuditId, BatchId, FileId, JobId, KeyId, TransactionId};
+use crate::domain::ids::{
+    AccountId, AuditId, BatchId, FileId, JobId, KeyId, NodeId, TransactionId,
+};
 use crate::domain::person::{Digest32, PersonId};
+use crate::domain::queue_place::{QueueClass, QueuePlace};
+use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
 use uuid::Uuid;
@@ -41,6 +45,7 @@ impl KeyBytes for All {
 impl<K: TableKey> Under<All> for K {}
 impl<B: TableKey> Under<AccountId> for (AccountId, B) {}
 impl<B: TableKey> Under<DeliveryId> for (DeliveryId, B) {}
+impl<B: TableKey> Under<NodeId> for (NodeId, B) {}
 impl Under<AccountId> for DailyUsageKey {}
 impl Under<UsesOf<'_>> for IdempotencyKey {}
 
@@ -107,6 +112,7 @@ fixed! {
     FileId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     JobId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     KeyId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    NodeId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     TransactionId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     AuditId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     WebhookId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
@@ -116,8 +122,61 @@ fixed! {
     Digest32: 32, |it| it.0, |it| Self(*it);
     Timestamp: 8, |it| it.millis().to_be_bytes(), |it| Self::from_millis(i64::from_be_bytes(*it));
     i64: 8, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
+    u64: 8, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
     u32: 4, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
 }
+
+/// Types of few values, one byte each: their places in the list.
+macro_rules! listed {
+    ($($type:ty: $all:expr;)+) => {$(
+        impl KeyBytes for $type {
+            fn length(&self) -> usize {
+                1
+            }
+
+            fn write(&self, key: &mut Vec<u8>) {
+                key.push(*self as u8);
+            }
+        }
+
+        impl TableKey for $type {
+            fn read(bytes: &mut &[u8]) -> Option<Self> {
+                let (place, rest) = bytes.split_first()?;
+                *bytes = rest;
+                $all.get(usize::from(*place)).copied()
+            }
+        }
+    )+};
+}
+
+listed! {
+    Tier: Tier::ALL;
+    QueueClass: QueueClass::ALL;
+}
+
+impl KeyBytes for QueuePlace {
+    fn length(&self) -> usize {
+        26
+    }
+
+    fn write(&self, key: &mut Vec<u8>) {
+        ((self.tier, self.class), (self.turn, self.job)).write(key);
+    }
+}
+
+impl TableKey for QueuePlace {
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let ((tier, class), (turn, job)) = TableKey::read(bytes)?;
+        Some(Self {
+            tier,
+            class,
+            turn,
+            job,
+        })
+    }
+}
+
+impl Under<(Tier, QueueClass)> for QueuePlace {}
 
 impl KeyBytes for DailyUsageKey {
     fn length(&self) -> usize {

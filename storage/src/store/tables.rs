@@ -13,13 +13,18 @@ use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
 use crate::domain::file_batch::{FileBatch, UploadedFile};
-use crate::domain::ids::{AccountId, AuditId, BatchId, FileId, JobId, KeyId, TransactionId};
+use crate::domain::ids::{
+    AccountId, AuditId, BatchId, FileId, JobId, KeyId, NodeId, TransactionId,
+};
 use crate::domain::job::Job;
 use crate::domain::ledger::LedgerEntry;
+use crate::domain::node::{AccountLoad, Node, TakenJob};
 use crate::domain::operator_event::{Alarms, OperatorEvent};
 use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
+use crate::domain::queue_place::{QueuePlace, Turns};
 use crate::domain::spending::Spending;
+use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{Webhook, WebhookId};
 
@@ -69,6 +74,15 @@ tables! {
     /// Batches that were submitted as files: those that were accepted have a record of the batch too, under the same id.
     FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key);
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally" .earlier(migrations::DAILY_USAGE);
+    /// What is live of each account, where several nodes share the store.
+    ACCOUNT_LOADS: AccountId => AccountLoad = b"m" "account_load";
+    /// Jobs that wait for a node, where several share the store.
+    QUEUE: QueuePlace => AccountId = b"j" "queue_place";
+    /// The turns that a tier's queue has served.
+    SERVED_TURNS: Tier => Turns = b"T" "served_turns";
+    NODES: NodeId => Node = b"N" "node";
+    /// Jobs that nodes have taken from the queue.
+    TAKEN_JOBS: (NodeId, JobId) => TakenJob = b"R" "taken_job";
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.

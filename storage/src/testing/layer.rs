@@ -1,5 +1,6 @@
 //! Engines around another engine: a layer names what it changes, and passes everything else on.
 
+use crate::domain::ids::NodeId;
 use crate::engine::{
     Ask, Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, Read, Round,
     Seen, Snapshot, SnapshotError, Value, Verdict,
@@ -93,6 +94,10 @@ impl Round for DecidedTwice {
             Verdict::Write(_) => self.0.decide(seen),
             asks => asks,
         }
+    }
+
+    fn fences(&self) -> Option<NodeId> {
+        self.0.fences()
     }
 
     fn done(self: Box<Self>, outcome: Result<(), EngineError>) {

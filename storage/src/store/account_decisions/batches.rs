@@ -51,6 +51,7 @@ impl Decisions<'_> {
                 replayed: true,
             });
         }
+        let served = self.served_turns(asked.models)?;
         let balances = self.admit(&asked, &terms.1, now)?;
         let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else {
             return Err(self.broken("a batch has no requests").into());
@@ -70,8 +71,9 @@ impl Decisions<'_> {
         self.account.balances = balances;
         self.account_changed = true;
         for (index, (job, request)) in jobs.iter().zip(&new.requests).enumerate() {
-            self.add_job(&job_of(&batch, *job, count(index), request));
+            self.add_job(&job_of(&batch, *job, count(index), request), &served);
         }
+        self.made(id.0);
         self.put(BATCHES.put(&(batch.account, id), &batch));
         if let Some(terms) = &new.file {
             let of_file = FileBatch {

@@ -4,22 +4,18 @@
 use super::AccountState;
 use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::JobEvent;
-use crate::engine::{Ask, Key};
+use crate::engine::Ask;
 use crate::store::IdempotentCall;
 use crate::store::commands::{Deposit, IdempotencyUse, NewBatch, NewJob};
 use crate::store::idempotency::last_use_of;
-use crate::store::tables::{ACCOUNTS, API_KEYS_BY_ID, BATCH_PROGRESS, LIVE_JOBS};
+use crate::store::tables::{API_KEYS_BY_ID, BATCH_PROGRESS, LIVE_JOBS};
 use crate::store::webhooks::webhooks_of;
 
 impl AccountState {
-    /// The key that a round about the account holds.
-    pub fn hold(&self) -> Key {
-        ACCOUNTS.key(&self.account.id)
-    }
-
     /// For [`Decisions::accept`](super::Decisions::accept).
     pub fn needs_to_accept(&self, new: &NewJob, needs: &mut Vec<Ask>) {
         self.needs_of_key(new.key, needs);
+        self.needs_of_turn(new.tier, needs);
         self.needs_of_use(IdempotentCall::Generation, new.idempotency.as_ref(), needs);
     }
 

@@ -1,10 +1,32 @@
-//! The delivery that the end of a job or a batch owes.
+//! The deliveries that decisions owe: of the end of a job or a batch, and to the operator.
 
+use super::Decisions;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
 use crate::domain::ids::AccountId;
 use crate::domain::job::{Callback, Job, Origin};
+use crate::domain::operator_event::EventSubject;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{self, Webhook};
+use crate::store::operator_events::with_event;
+
+impl Decisions<'_> {
+    /// Owes the operator an event, where the decisions so far bring the account below its `low_balance`. Called once, after the last
+    /// decision.
+    pub fn report_low_balance(
+        &mut self,
+        operator: &Webhook,
+        id: impl FnOnce() -> DeliveryId,
+        now: Timestamp,
+    ) {
+        if let Some(subject) = EventSubject::of_account(&self.state.account, &self.account) {
+            let delivery = Delivery::of_operator_event(id(), operator, now);
+            with_event(&delivery, subject)
+                .into_iter()
+                .for_each(|write| self.put(write));
+            self.deliveries.push(delivery);
+        }
+    }
+}
 
 /// The delivery that the end of a job owes.
 pub(super) fn of_job(

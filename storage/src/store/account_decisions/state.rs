@@ -7,9 +7,11 @@ use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::batch::BatchProgress;
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::Delivery;
-use crate::domain::ids::{BatchId, KeyId};
+use crate::domain::ids::{BatchId, KeyId, NodeId};
 use crate::domain::job::Job;
+use crate::domain::queue_place::Turns;
 use crate::domain::spending::Spending;
+use crate::domain::time::Timestamp;
 use crate::store::commands::Limits;
 use crate::store::{Store, StoreError, Writes};
 use std::collections::HashMap;
@@ -23,6 +25,8 @@ pub struct AccountState {
     pub(super) keys: HashMap<KeyId, KeyState>,
     /// Batches that have not ended, of those that decisions have met.
     pub(super) progress: HashMap<BatchId, BatchProgress>,
+    /// `None` where this process is the only one on the store.
+    pub(super) sharing: Option<Sharing>,
 }
 
 /// `None` stands for what has not been read yet.
@@ -34,6 +38,17 @@ pub(super) struct KeyState {
     pub spent: Option<Spending>,
     /// The key's usage of the day, counted from 1970-01-01, on which a job ended last.
     pub usage: Option<(i64, DailyUsage)>,
+}
+
+/// What a node knows beside what the only process knows.
+#[derive(Clone, Debug)]
+pub(super) struct Sharing {
+    /// The node that decides.
+    pub node: NodeId,
+    /// The newest turns of the account's jobs, by tier.
+    pub turns: [Turns; 3],
+    pub newest: Option<Timestamp>,
+    pub decided_by: Option<NodeId>,
 }
 
 /// A key with the hash of its text; `None` where the account has no such key.
@@ -101,6 +116,7 @@ impl AccountState {
             live_jobs: 0,
             keys: HashMap::new(),
             progress: HashMap::new(),
+            sharing: None,
         }
     }
 

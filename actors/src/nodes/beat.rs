@@ -1,0 +1,87 @@
+//! A beat: a node shows that it lives, and sees the beats of the others.
+
+use super::round::{Decided, NodeDecision, value_of};
+use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::node::Node;
+use tintype_storage::domain::queue_place::Turns;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::{Ask, Direction, Key, Seen};
+use tintype_storage::store::tables::{NODES, SERVED_TURNS};
+use tintype_storage::store::{All, StoreError, Writes};
+
+/// The first beat of a node: from here on the others watch it.
+pub struct Join {
+    pub node: NodeId,
+}
+
+/// A further one.
+pub struct Beat {
+    pub node: NodeId,
+}
+
+/// What a beat has seen.
+pub enum Beaten {
+    /// All nodes that are on record.
+    Alive(Vec<(NodeId, Node)>),
+    /// Another node has taken this one for dead.
+    Dead,
+}
+
+impl NodeDecision for Join {
+    type Outcome = ();
+
+    fn holds(&self) -> Vec<Key> {
+        vec![NODES.key(&self.node)]
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        let served = |tier: &Tier| Ask::Get(SERVED_TURNS.key(tier));
+        Tier::ALL.iter().map(served).collect()
+    }
+
+    fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
+        let mut writes = vec![NODES.put(&self.node, &Node::default())];
+        // Takes hold these records, and no engine can hold one that is absent.
+        for tier in Tier::ALL {
+            let served = seen.value(&SERVED_TURNS.key(tier));
+            if served.ok_or(StoreError::Unread)?.is_none() {
+                writes.push(SERVED_TURNS.put(tier, &Turns::default()));
+            }
+        }
+        Ok(Decided::Write(writes, ()))
+    }
+}
+
+impl NodeDecision for Beat {
+    type Outcome = Beaten;
+
+    fn holds(&self) -> Vec<Key> {
+        vec![NODES.key(&self.node)]
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        vec![Ask::Get(NODES.key(&self.node)), all()]
+    }
+
+    fn decide(&self, seen: &Seen) -> Result<Decided<Beaten>, StoreError> {
+        let own = value_of(seen, &NODES.key(&self.node), |it| NODES.decode(it))?;
+        let Some(own) = own.filter(|it| !it.has_ended) else {
+            return Ok(Decided::Write(Writes::new(), Beaten::Dead));
+        };
+        let pairs = seen.pairs(&all()).ok_or(StoreError::Unread)?;
+        let nodes = pairs
+            .iter()
+            .filter_map(|(key, value)| NODES.entry(key, value).transpose())
+            .collect::<Result<_, _>>()?;
+        let beaten = Node {
+            beat: own.beat + 1,
+            ..own
+        };
+        let writes = vec![NODES.put(&self.node, &beaten)];
+        Ok(Decided::Write(writes, Beaten::Alive(nodes)))
+    }
+}
+
+fn all() -> Ask {
+    Ask::Scan(NODES.range(&All), Direction::Rising, usize::MAX)
+}

@@ -1,0 +1,138 @@
+//! Membership: a node shows that it lives, and ends the nodes that do not.
+
+use super::beat::{Beat, Beaten, Join};
+use super::rescue::{Declare, Moved, PutBack};
+use super::round::decide;
+use crate::fail_stop::FailStop;
+use crate::node::{BEAT, NodeContext};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::node::Node;
+use tintype_storage::store::{Store, StoreError};
+use tokio::time::{Instant, sleep};
+
+/// A node among the others.
+pub struct Membership {
+    pub node: Arc<NodeContext>,
+    pub store: Store,
+    pub fail_stop: FailStop,
+}
+
+/// The beat of another node, and since when it stands there by this node's clock.
+struct Seen {
+    beat: u64,
+    since: Instant,
+}
+
+impl Membership {
+    /// Joins the nodes, and then runs for as long as the process. The process must end when another node has taken it for dead.
+    pub async fn run(self) {
+        if let Err(error) = self.stay().await {
+            self.fail_stop.trip(error.to_string());
+        }
+    }
+
+    async fn stay(&self) -> Result<(), StoreError> {
+        let own = self.node.id;
+        let sent = Instant::now();
+        decide(&self.store, Join { node: own }).await?;
+        self.node.confirm(sent);
+        self.node.take.notify_one();
+        let mut others: HashMap<NodeId, Seen> = HashMap::new();
+        let mut confirmed = sent;
+        loop {
+            sleep(BEAT).await;
+            let sent = Instant::now();
+            let nodes = match decide(&self.store, Beat { node: own }).await? {
+                Beaten::Alive(nodes) => nodes,
+                Beaten::Dead => {
+                    let reason = "another node has taken this one for dead, because its beat stood still; its jobs go on there";
+                    self.fail_stop.trip(reason.to_owned());
+                    return Ok(());
+                }
+            };
+            // Nobody is taken for dead by a node that saw nothing for a while: what stood still may have been its own view.
+            if sent.duration_since(confirmed) + sent.elapsed() > self.node.dead_after {
+                others.clear();
+            }
+            confirmed = sent;
+            self.node.confirm(sent);
+            for (id, beat) in still(&mut others, &nodes, own, self.node.dead_after) {
+                self.declare(id, beat).await?;
+            }
+            // The node that declared them dead may have died itself.
+            for (id, _) in nodes.iter().filter(|(_, node)| node.has_ended) {
+                self.put_back(*id).await?;
+            }
+            // Jobs that another node has queued are looked for at least this often.
+            self.node.take.notify_one();
+        }
+    }
+
+    /// Ends a node whose beat stands still.
+    async fn declare(&self, dead: NodeId, beat: u64) -> Result<(), StoreError> {
+        let by = self.node.id;
+        if decide(&self.store, Declare { dead, beat, by }).await? {
+            tracing::warn!(node = %dead, "a node is taken for dead, because its beat stands still");
+            self.put_back(dead).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the jobs of a node go on that was declared dead.
+    async fn put_back(&self, dead: NodeId) -> Result<(), StoreError> {
+        if let Some(jobs) = put_back(&self.store, dead, false).await? {
+            tracing::info!(node = %dead, jobs, "the jobs of a dead node go on");
+            self.node.take.notify_one();
+        }
+        Ok(())
+    }
+}
+
+/// Has a node leave that takes no more: the jobs that it still has go on at others.
+///
+/// # Errors
+/// The engine fails.
+pub async fn leave(store: &Store, node: NodeId) -> Result<(), StoreError> {
+    put_back(store, node, true).await.map(drop)
+}
+
+/// Returns how many jobs were put back, or `None` where others do it.
+async fn put_back(
+    store: &Store,
+    node: NodeId,
+    is_leaving: bool,
+) -> Result<Option<usize>, StoreError> {
+    let mut total = 0;
+    loop {
+        match decide(store, PutBack { node, is_leaving }).await? {
+            Moved::Some(jobs) => total += jobs,
+            Moved::All(jobs) => return Ok(Some(total + jobs)),
+            Moved::None => return Ok(None),
+        }
+    }
+}
+
+/// Notes the beats of the other nodes, and returns the nodes whose beats have stood still for too long.
+fn still(
+    seen: &mut HashMap<NodeId, Seen>,
+    nodes: &[(NodeId, Node)],
+    own: NodeId,
+    dead_after: Duration,
+) -> Vec<(NodeId, u64)> {
+    let now = Instant::now();
+    seen.retain(|id, _| nodes.iter().any(|(other, _)| other == id));
+    let mut dead = Vec::new();
+    for (id, node) in nodes.iter().filter(|(id, it)| *id != own && !it.has_ended) {
+        let beat = node.beat;
+        let known = seen.entry(*id).or_insert(Seen { beat, since: now });
+        if known.beat != beat {
+            *known = Seen { beat, since: now };
+        } else if now.duration_since(known.since) >= dead_after {
+            dead.push((*id, beat));
+        }
+    }
+    dead
+}

@@ -1,0 +1,50 @@
+//! Several nodes on one store: which of them live, which jobs each of them takes, and what becomes of the jobs of one that died.
+//!
+//! Nodes do not talk to each other. Each decision about an account is a round that holds the account's record, whichever node makes
+//! it. A node owns only what costs nothing to lose: the jobs that it has taken from the shared queue. It shows that it lives by a
+//! beat in the store; the others watch it with their own clocks, so no clock is compared with another node's.
+
+mod beat;
+mod expiry;
+mod membership;
+mod rescue;
+mod round;
+mod take;
+
+pub(crate) use membership::leave;
+
+use crate::account::AccountRegistry;
+use crate::dispatch::DispatchContext;
+use crate::fail_stop::FailStop;
+use crate::node::NodeContext;
+use membership::Membership;
+use std::sync::Arc;
+use take::Taker;
+use tintype_storage::store::Store;
+use tokio::task::JoinHandle;
+
+/// Starts what a node does as one of several: its beats, its takes, and its looks for expired jobs.
+pub(crate) fn start(
+    node: &Arc<NodeContext>,
+    store: &Store,
+    accounts: &Arc<AccountRegistry>,
+    dispatch: &Arc<DispatchContext>,
+    fail_stop: &FailStop,
+) -> Vec<JoinHandle<()>> {
+    let membership = Membership {
+        node: Arc::clone(node),
+        store: store.clone(),
+        fail_stop: fail_stop.clone(),
+    };
+    let taker = Taker {
+        node: Arc::clone(node),
+        store: store.clone(),
+        dispatch: Arc::clone(dispatch),
+        fail_stop: fail_stop.clone(),
+    };
+    vec![
+        actix::spawn(membership.run()),
+        actix::spawn(taker.run()),
+        actix::spawn(expiry::look(Arc::clone(accounts))),
+    ]
+}

@@ -1,0 +1,111 @@
+//! Rounds whose outcome one task waits for.
+
+use tintype_storage::domain::ids::NodeId;
+use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
+use tintype_storage::store::{Store, StoreError, Writes};
+use tokio::sync::oneshot;
+
+/// A decision of a node about itself, the queue or another node.
+pub trait NodeDecision: Send + 'static {
+    type Outcome: Send + 'static;
+
+    /// See [`Round::holds`].
+    fn holds(&self) -> Vec<Key>;
+
+    /// See [`Round::needs`].
+    fn needs(&self) -> Vec<Ask>;
+
+    /// See [`Round::decide`].
+    ///
+    /// # Errors
+    /// A record is damaged.
+    fn decide(&self, seen: &Seen) -> Result<Decided<Self::Outcome>, StoreError>;
+
+    /// See [`Round::fences`]. Asked for once the decision is made.
+    fn fences(&self, _outcome: &Self::Outcome) -> Option<NodeId> {
+        None
+    }
+}
+
+/// What a decision comes to.
+pub enum Decided<T> {
+    Write(Writes, T),
+    Ask(Vec<Ask>),
+}
+
+/// Makes a decision, and returns what it came to once that is durable.
+///
+/// # Errors
+/// The engine fails, or a record is damaged.
+pub async fn decide<D: NodeDecision>(store: &Store, decision: D) -> Result<D::Outcome, StoreError> {
+    let (reply, outcome) = oneshot::channel();
+    store.decide(Box::new(Running {
+        decision,
+        outcome: None,
+        reply,
+    }));
+    outcome
+        .await
+        .unwrap_or(Err(StoreError::Engine(EngineError::Stopped)))
+}
+
+struct Running<D: NodeDecision> {
+    decision: D,
+    outcome: Option<Result<D::Outcome, StoreError>>,
+    reply: oneshot::Sender<Result<D::Outcome, StoreError>>,
+}
+
+impl<D: NodeDecision> Round for Running<D> {
+    fn holds(&self) -> Vec<Key> {
+        self.decision.holds()
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        self.decision.needs()
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        match self.decision.decide(seen) {
+            Ok(Decided::Ask(asks)) => Verdict::Ask(asks),
+            Ok(Decided::Write(writes, outcome)) => {
+                self.outcome = Some(Ok(outcome));
+                Verdict::Write(writes)
+            }
+            Err(error) => {
+                self.outcome = Some(Err(error));
+                Verdict::Write(Writes::new())
+            }
+        }
+    }
+
+    fn fences(&self) -> Option<NodeId> {
+        match &self.outcome {
+            Some(Ok(outcome)) => self.decision.fences(outcome),
+            Some(Err(_)) | None => None,
+        }
+    }
+
+    fn done(self: Box<Self>, durable: Result<(), EngineError>) {
+        let outcome = match durable {
+            Ok(()) => self
+                .outcome
+                .unwrap_or(Err(StoreError::Engine(EngineError::Stopped))),
+            Err(error) => Err(error.into()),
+        };
+        // The task that waits may have ended with the process.
+        drop(self.reply.send(outcome));
+    }
+}
+
+/// The record of a read key.
+///
+/// # Errors
+/// It was not read, or is damaged.
+pub fn value_of<T>(
+    seen: &Seen,
+    key: &[u8],
+    decode: impl FnOnce(&[u8]) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    let value = seen.value(key).ok_or(StoreError::Unread)?;
+    value.map(|it| decode(it)).transpose()
+}

@@ -1,0 +1,139 @@
+//! The end of a story: all that was accepted has ended, and the records add up.
+
+use super::story::{ACCOUNTS, TO_THE_END, World};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::ledger::EntryKind;
+use tintype_storage::engine::{Direction, Engine, Wait as _};
+use tintype_storage::store::tables::{ACCOUNT_LOADS, NODES, QUEUE, TAKEN_JOBS};
+use tintype_storage::store::{All, Store};
+use tintype_storage::verify::verify;
+use tokio::time::{Instant, sleep};
+
+impl World {
+    /// Nothing goes wrong any more, and all that was accepted ends.
+    pub async fn come_to_an_end(&mut self) {
+        self.shared.calm.store(true, Ordering::SeqCst);
+        if self.healthy().is_empty() {
+            self.join();
+        }
+        let store = Store::new(Arc::clone(&self.shared.memory) as Arc<dyn Engine>);
+        let deadline = Instant::now() + TO_THE_END;
+        loop {
+            sleep(Duration::from_secs(5)).await;
+            let mut live = 0;
+            let visited = store.each_live_job(|_| {
+                live += 1;
+                Ok(())
+            });
+            visited.wait().expect("readable");
+            if live == 0 && Instant::now() + TO_THE_END > deadline + Duration::from_secs(20) {
+                break;
+            }
+            if Instant::now() > deadline {
+                self.tell_what_is_left(&store);
+                return self.shared.fault(format!("{live} jobs have not ended"));
+            }
+        }
+        self.check(&store).await;
+    }
+
+    /// Where the jobs are that have not ended.
+    fn tell_what_is_left(&self, store: &Store) {
+        let tell = |line| self.shared.tell(line);
+        let live = store.each_live_job(|job| {
+            tell(format!(
+                "{} of {} is {}",
+                job.id,
+                job.account,
+                job.state.word()
+            ));
+            Ok(())
+        });
+        live.wait().expect("readable");
+        let queued = QUEUE.each(store, &All, |place, _| {
+            tell(format!("{place:?} is queued"));
+            Ok(())
+        });
+        queued.wait().expect("readable");
+        let taken = TAKEN_JOBS.each(store, &All, |(node, job), _| {
+            tell(format!("{node} has {job}"));
+            Ok(())
+        });
+        taken.wait().expect("readable");
+        let nodes = NODES.each(store, &All, |id, node| {
+            tell(format!("{id} is on record: {node:?}"));
+            Ok(())
+        });
+        nodes.wait().expect("readable");
+    }
+
+    async fn check(&self, store: &Store) {
+        let report = verify(store, |_| {}).expect("an audit");
+        for fault in report.faults {
+            self.shared.fault(fault);
+        }
+        let heard = self.heard.lock();
+        for (account, job) in &heard.jobs {
+            match store.job(*account, *job).wait().expect("readable") {
+                Some(job) if job.state.is_terminal() => {
+                    if let JobState::Failed { error, .. } = &job.state
+                        && error.starts_with("expired")
+                    {
+                        self.shared.count("expired");
+                    }
+                }
+                Some(job) => self
+                    .shared
+                    .fault(format!("{} is {}", job.id, job.state.word())),
+                None => self.shared.fault(format!("job {job} is lost")),
+            }
+        }
+        for account in ACCOUNTS {
+            let load = ACCOUNT_LOADS.get(store, &account).wait().expect("readable");
+            if load.is_some_and(|it| it.live_jobs != 0 || !it.keys.is_empty()) {
+                self.shared
+                    .fault(format!("{account} has live jobs by its load"));
+            }
+            let deposits = heard.deposited.get(&account).copied().unwrap_or_default();
+            let entries = store.ledger(account, 1_000, None).wait().expect("readable");
+            let made = entries
+                .items
+                .iter()
+                .filter(|it| it.kind == EntryKind::Deposit)
+                .count() as u64;
+            // The opening is one. A deposit whose answer was lost may be there or not.
+            if made < deposits + 1 {
+                self.shared.fault(format!("{account} lost a deposit"));
+            }
+        }
+        let healthy: Vec<NodeId> = self.healthy().iter().map(|at| self.nodes[*at].id).collect();
+        let on_record = |it: &NodeId| NODES.get(store, it).wait().expect("readable").is_some();
+        for at in self.healthy() {
+            let node = &self.nodes[at];
+            if node.fail_stop.has_tripped() || !on_record(&node.id) {
+                self.shared
+                    .fault(format!("{} ended without a reason", node.id));
+            }
+        }
+        let left = QUEUE.range(&All);
+        let left = QUEUE.scan(store, &left, Direction::Rising, 10);
+        for (place, _) in left.wait().expect("readable") {
+            self.shared.fault(format!("{place:?} is still queued"));
+        }
+        let taken = TAKEN_JOBS.range(&All);
+        let taken = TAKEN_JOBS.scan(store, &taken, Direction::Rising, 10);
+        for ((node, job), _) in taken.wait().expect("readable") {
+            self.shared.fault(format!("{node} still has {job}"));
+        }
+        for node in &self.nodes {
+            if on_record(&node.id) && !healthy.contains(&node.id) && node.engine.is_cut() {
+                self.shared
+                    .fault(format!("{} is dead and on record", node.id));
+            }
+        }
+    }
+}

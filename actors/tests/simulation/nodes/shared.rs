@@ -1,0 +1,178 @@
+//! What all nodes share: the records, the keys that rounds hold, the fences, and the rules that every commit is held against.
+
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tintype_storage::domain::ids::{JobId, NodeId};
+use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::engine::{Holds, Key, Value};
+use tintype_storage::store::tables::{ENDED_JOBS, QUEUE, TAKEN_JOBS};
+use tintype_storage::testing::memory::MemoryEngine;
+use tokio::time::Instant;
+
+/// A job that could be served is passed over for so long at most: a second until a take looks from the first place on, and the
+/// time that the commit of a take may be on its way.
+const PASSED_OVER: Duration = Duration::from_secs(12);
+
+pub struct Shared {
+    pub memory: Arc<MemoryEngine>,
+    pub holds: Arc<Holds>,
+    /// Nothing goes wrong any more.
+    pub calm: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    fenced: HashSet<NodeId>,
+    /// Since when each place of the queue has been on record.
+    queued: BTreeMap<QueuePlace, Instant>,
+    /// The node that has taken each job last.
+    taken: HashMap<JobId, NodeId>,
+    ended: HashSet<JobId>,
+    /// Nodes at which a back end works for each job.
+    working: HashMap<JobId, Vec<NodeId>>,
+    /// Nodes that are dead, whatever they still do.
+    dead: HashSet<NodeId>,
+    lines: Vec<String>,
+    faults: Vec<String>,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+impl Shared {
+    pub fn new(memory: Arc<MemoryEngine>) -> Self {
+        Self {
+            memory,
+            holds: Arc::default(),
+            calm: AtomicBool::new(false),
+            state: Mutex::default(),
+        }
+    }
+
+    pub fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::SeqCst)
+    }
+
+    pub fn is_fenced(&self, node: NodeId) -> bool {
+        self.state.lock().fenced.contains(&node)
+    }
+
+    pub fn fence(&self, node: NodeId) {
+        let mut state = self.state.lock();
+        state.lines.push(format!("{node} is fenced"));
+        state.fenced.insert(node);
+    }
+
+    /// Is this node dead, or out of the others' reckoning?
+    fn is_over(state: &State, node: NodeId) -> bool {
+        state.dead.contains(&node) || state.fenced.contains(&node)
+    }
+
+    pub fn count(&self, what: &'static str) {
+        *self.state.lock().counts.entry(what).or_default() += 1;
+    }
+
+    pub fn tell(&self, line: String) {
+        self.state.lock().lines.push(line);
+    }
+
+    pub fn fault(&self, text: String) {
+        let mut state = self.state.lock();
+        state.lines.push(format!("FAULT {text}"));
+        state.faults.push(text);
+    }
+
+    pub fn died(&self, node: NodeId) {
+        self.state.lock().dead.insert(node);
+    }
+
+    pub fn report(&self) -> (Vec<String>, Vec<String>, BTreeMap<&'static str, u64>) {
+        let mut state = self.state.lock();
+        (
+            std::mem::take(&mut state.lines),
+            std::mem::take(&mut state.faults),
+            std::mem::take(&mut state.counts),
+        )
+    }
+
+    /// A back end begins to work for a job.
+    pub fn work_begins(&self, job: JobId, node: NodeId) {
+        let mut state = self.state.lock();
+        let others: Vec<NodeId> = state
+            .working
+            .get(&job)
+            .into_iter()
+            .flatten()
+            .copied()
+            .filter(|it| !Self::is_over(&state, *it))
+            .collect();
+        if !others.is_empty() && !Self::is_over(&state, node) {
+            let text = format!("job {job} runs at {node} and at {others:?}");
+            state.faults.push(text);
+        }
+        state.working.entry(job).or_default().push(node);
+    }
+
+    pub fn work_ends(&self, job: JobId, node: NodeId) {
+        let mut state = self.state.lock();
+        if let Some(nodes) = state.working.get_mut(&job)
+            && let Some(at) = nodes.iter().position(|it| *it == node)
+        {
+            nodes.remove(at);
+        }
+    }
+
+    /// Holds a commit that becomes durable now against the rules.
+    pub fn committed(&self, node: NodeId, writes: &[(Key, Option<Value>)]) {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let mut moved: Vec<QueuePlace> = Vec::new();
+        for (key, value) in writes {
+            if let Some(place) = QUEUE.read_key(key) {
+                let change = if value.is_some() {
+                    "queues"
+                } else {
+                    "unqueues"
+                };
+                state.lines.push(format!("{node} {change} {place:?}"));
+                match value {
+                    Some(_) => {
+                        if place.class == QueueClass::Resumed {
+                            *state.counts.entry("jobs taken over").or_default() += 1;
+                        }
+                        state.queued.insert(place, now);
+                    }
+                    None => {
+                        moved.push(place);
+                        if state.queued.remove(&place).is_none() {
+                            let text = format!("{node} has taken job {} twice", place.job);
+                            state.faults.push(text);
+                        }
+                    }
+                }
+            } else if let (Some((taker, job)), Some(_)) = (TAKEN_JOBS.read_key(key), value) {
+                state.taken.insert(job, taker);
+                state.lines.push(format!("{taker} takes {job}"));
+            } else if let (Some((_, job)), Some(_)) = (ENDED_JOBS.read_key(key), value)
+                && !state.ended.insert(job)
+            {
+                state.faults.push(format!("job {job} has ended twice"));
+            }
+        }
+        for place in &moved {
+            let passed_over = state.queued.iter().find(|(other, since)| {
+                (other.tier, other.class) == (place.tier, place.class)
+                    && other.turn < place.turn
+                    && now.duration_since(**since) > PASSED_OVER
+            });
+            if let Some((other, _)) = passed_over {
+                let text = format!("{node} has taken {place:?} before {other:?}");
+                state.lines.push(format!("FAULT {text}"));
+                state.faults.push(text);
+            }
+        }
+    }
+}

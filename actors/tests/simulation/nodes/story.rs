@@ -1,0 +1,423 @@
+//! A story: what chance from a seed makes of some nodes and their clients.
+
+use super::engine::{NodeEngine, Still};
+use super::generators::{NodeGenerator, Rest};
+use super::shared::Shared;
+use crate::chance::Chance;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_actors::account::AccountCommand;
+use tintype_actors::backends::{Backend, Route, Routes};
+use tintype_actors::delivery::DeliveryLimits;
+use tintype_actors::fail_stop::FailStop;
+use tintype_actors::node::NodeContext;
+use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId, NodeId, TransactionId};
+use tintype_storage::domain::job::{JobEvent, Origin, PromptRef, PromptText};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::store::{Deposit, IdempotencyUse, Limits, NewJob, Store};
+use tintype_storage::testing::memory::MemoryEngine;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
+
+/// What a job costs, in the account's currency.
+const PRICE: &str = "0.04";
+const BALANCE: &str = "100";
+pub const ACCOUNTS: [AccountId; 3] = [
+    AccountId(Uuid::from_u128(1)),
+    AccountId(Uuid::from_u128(2)),
+    AccountId(Uuid::from_u128(3)),
+];
+const DEAD_AFTER: Duration = Duration::from_secs(3);
+/// When every story begins.
+const BEGIN: i64 = 1_796_040_000_000;
+/// Far longer than all that was accepted takes once nothing goes wrong any more.
+pub const TO_THE_END: Duration = Duration::from_secs(600);
+
+/// What came of a seed.
+pub struct Story {
+    pub lines: Vec<String>,
+    pub faults: Vec<String>,
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+pub struct Node {
+    pub id: NodeId,
+    pub engine: Arc<NodeEngine>,
+    system: Arc<System>,
+    pub fail_stop: FailStop,
+    /// It has died, left, or stood still for so long that it may be taken for dead.
+    is_doubtful: bool,
+}
+
+/// What clients have heard.
+#[derive(Default)]
+pub struct Heard {
+    /// Jobs that were accepted, and the names that they were accepted under.
+    pub jobs: Vec<(AccountId, JobId)>,
+    names: BTreeMap<(AccountId, u64), JobId>,
+    pub deposited: BTreeMap<AccountId, u64>,
+}
+
+pub struct World {
+    pub shared: Arc<Shared>,
+    chance: Chance,
+    pub heard: Arc<Mutex<Heard>>,
+    pub nodes: Vec<Node>,
+    joined: u64,
+}
+
+/// Tells the story of a seed.
+pub fn tell(seed: u64) -> Story {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build().expect("it")
+    };
+    actix::System::with_tokio_rt(runtime).block_on(async {
+        let mut world = World::new(seed);
+        world.act().await;
+        world.come_to_an_end().await;
+        let (lines, faults, counts) = world.shared.report();
+        Story {
+            lines,
+            faults,
+            counts,
+        }
+    })
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let memory = Arc::new(MemoryEngine::new());
+        open_accounts(&memory);
+        let mut world = Self {
+            shared: Arc::new(Shared::new(memory)),
+            chance: Chance::new(seed),
+            heard: Arc::default(),
+            nodes: Vec::new(),
+            joined: 0,
+        };
+        for _ in 0..2 + world.chance.below(3) {
+            world.join();
+        }
+        world
+    }
+
+    /// A node joins. Its clock is set by that of the store, so it is a little off.
+    pub fn join(&mut self) {
+        self.joined += 1;
+        let id = NodeId(Uuid::from_u128(0x1000 + u128::from(self.joined)));
+        let engine = NodeEngine::new(id, &self.shared, &self.chance);
+        actix::spawn(Arc::clone(&engine).run());
+        let (began, off) = (Instant::now(), self.chance.between(-30, 30));
+        let passed = self.uptime();
+        let fail_stop = FailStop::new();
+        let generator = NodeGenerator {
+            node: id,
+            shared: Arc::clone(&self.shared),
+            chance: self.chance.clone(),
+        };
+        let route = || {
+            vec![Route {
+                backend: 0,
+                model: None,
+                weight: None,
+            }]
+        };
+        let system = System::start(SystemOptions {
+            store: Store::new(Arc::clone(&engine) as Arc<dyn Engine>),
+            clock: Arc::new(move || {
+                let own = (passed + began.elapsed()).as_millis() as i64;
+                Timestamp::from_millis(BEGIN + own + off)
+            }),
+            jitter: Arc::new(|| 0.5),
+            limits: Limits {
+                max_live_per_account: 1_000,
+                idempotency_retention: Duration::from_secs(86_400),
+            },
+            max_runs: 50,
+            run_timeout: Duration::from_secs(60),
+            backends: vec![Backend {
+                name: "it".into(),
+                generator: Arc::new(generator),
+                slots: 2,
+                timeout: Duration::from_secs(30),
+                retries: 0,
+            }],
+            routes: Routes([route(), route(), route()]),
+            image_store: Arc::new(Rest),
+            input_fetcher: Arc::new(Rest),
+            transport: Arc::new(Rest),
+            operator: None,
+            retry_delays: Vec::new(),
+            delivery_limits: DeliveryLimits {
+                total: 1,
+                per_receiver: 1,
+            },
+            observer: None,
+            fail_stop: fail_stop.clone(),
+            threads: Threads::Callers,
+            node: Some(Arc::new(NodeContext::new(id, DEAD_AFTER))),
+        })
+        .expect("a node");
+        self.shared.count("nodes joined");
+        self.shared.tell(format!("{id} joins"));
+        self.nodes.push(Node {
+            id,
+            engine,
+            system: Arc::new(system),
+            fail_stop,
+            is_doubtful: false,
+        });
+    }
+
+    fn uptime(&self) -> Duration {
+        // The paused clock begins with the story.
+        thread_local!(static BEGAN: std::cell::Cell<Option<Instant>> = const { std::cell::Cell::new(None) });
+        if self.joined == 1 {
+            BEGAN.set(Some(Instant::now()));
+        }
+        BEGAN.get().map_or(Duration::ZERO, |it| it.elapsed())
+    }
+
+    pub fn healthy(&self) -> Vec<usize> {
+        (0..self.nodes.len())
+            .filter(|at| !self.nodes[*at].is_doubtful && !self.nodes[*at].engine.is_cut())
+            .collect()
+    }
+
+    async fn act(&mut self) {
+        for step in 0..60 {
+            sleep(self.chance.millis(0, 500)).await;
+            let Some(at) = self.chance.pick(&self.healthy()) else {
+                self.join();
+                continue;
+            };
+            match self.chance.below(24) {
+                0 if step > 3 => self.die(at),
+                1 if step > 3 => self.stand_still(at),
+                2 if self.healthy().len() > 1 => self.leave(at).await,
+                3 if self.healthy().len() < 4 => self.join(),
+                4..=6 => self.cancel(at),
+                7 => self.deposit(at),
+                8..=10 => self.send_again(at),
+                _ => {
+                    for _ in 0..=self.chance.below(4) {
+                        self.send(at, None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn die(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        node.is_doubtful = true;
+        self.shared.count("nodes died");
+        self.shared.tell(format!("{} dies", node.id));
+        self.shared.died(node.id);
+        node.engine.cut();
+        node.system.stop();
+    }
+
+    fn stand_still(&mut self, at: usize) {
+        let span = self.chance.millis(300, 9_000);
+        let kinds = [Still::Breaks, Still::LosesBeats, Still::IsLate];
+        let still = self.chance.pick(&kinds).expect("one of them");
+        let node = &mut self.nodes[at];
+        // The store keeps what a late node holds, its own record too, so that nobody can take it for dead.
+        node.is_doubtful = span > Duration::from_millis(1_500) && still != Still::IsLate;
+        self.shared.count("nodes stood still");
+        self.shared
+            .tell(format!("{} stands still for {span:?}: {still:?}", node.id));
+        node.engine.stand_still(span, still);
+    }
+
+    async fn leave(&mut self, at: usize) {
+        self.nodes[at].is_doubtful = true;
+        let (id, system) = (self.nodes[at].id, Arc::clone(&self.nodes[at].system));
+        self.shared.tell(format!("{id} leaves"));
+        let grace = self.chance.millis(0, 4_000);
+        let (shared, engine) = (Arc::clone(&self.shared), Arc::clone(&self.nodes[at].engine));
+        actix::spawn(async move {
+            system.drain(grace).await;
+            shared.count("nodes left");
+            shared.tell(format!("{id} has left"));
+            shared.died(id);
+            engine.cut();
+        });
+    }
+
+    fn send(&self, at: usize, name: Option<u64>) {
+        let account = self.chance.pick(&ACCOUNTS).expect("an account");
+        let name = name.or_else(|| self.chance.one_in(3).then(|| self.chance.below(1 << 40)));
+        self.send_for(at, account, name);
+    }
+
+    /// Sends a call again, at any node, whose answer was heard.
+    fn send_again(&self, at: usize) {
+        let names: Vec<(AccountId, u64)> = self.heard.lock().names.keys().copied().collect();
+        match self.chance.pick(&names) {
+            Some((account, name)) => self.send_for(at, account, Some(name)),
+            None => self.send(at, None),
+        }
+    }
+
+    fn send_for(&self, at: usize, account: AccountId, name: Option<u64>) {
+        let job = NewJob {
+            key: KeyId(account.0),
+            shown: None,
+            account_rate_limit: None,
+            tier: self.chance.pick(&[Tier::Fast, Tier::Pro]).expect("a model"),
+            mode: Mode::TextToImage,
+            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+            ratio: AspectRatio::SQUARE,
+            resolution: Resolution::K1,
+            brief: PromptRef::Inline(PromptText {
+                prompt: "a fox".into(),
+                metadata: None,
+            }),
+            callback: None,
+            origin: Origin::Native,
+            inputs: Vec::new(),
+            price: amount(PRICE),
+            cancel_after: self.chance.one_in(6).then(|| self.chance.millis(1, 4_000)),
+            idempotency: name.map(|name| IdempotencyUse {
+                name: name.to_string(),
+                fingerprint: Fingerprint([7; 32]),
+            }),
+        };
+        let (reply, answer) = oneshot::channel();
+        let accounts = self.nodes[at].system.accounts();
+        let handle = accounts
+            .get(account)
+            .expect("readable")
+            .expect("an account");
+        let Ok(guard) = handle.accept(job, None, reply) else {
+            return;
+        };
+        let (shared, heard) = (Arc::clone(&self.shared), Arc::clone(&self.heard));
+        actix::spawn(async move {
+            let _guard = guard;
+            let Ok(Ok(answer)) = timeout(TO_THE_END, answer).await else {
+                return shared.count("calls without an answer");
+            };
+            let accepted = match answer {
+                Ok(accepted) => accepted,
+                Err(error) => return shared.tell(format!("refused: {error}")),
+            };
+            shared.count(if accepted.replayed {
+                "replayed at another node"
+            } else {
+                "accepted"
+            });
+            let mut heard = heard.lock();
+            if !accepted.replayed {
+                shared.tell(format!("{} is accepted", accepted.job));
+                heard.jobs.push((account, accepted.job));
+            }
+            if let Some(name) = name {
+                let first = *heard.names.entry((account, name)).or_insert(accepted.job);
+                if first != accepted.job {
+                    shared.fault(format!(
+                        "{} and {first} were made of one name",
+                        accepted.job
+                    ));
+                }
+            }
+        });
+    }
+
+    fn cancel(&self, at: usize) {
+        let jobs = self.heard.lock().jobs.clone();
+        let Some((account, job)) = self.chance.pick(&jobs) else {
+            return;
+        };
+        let (reply, answer) = oneshot::channel();
+        let command = AccountCommand::Apply {
+            job,
+            event: JobEvent::Cancel,
+            note: None,
+            reply: reply.into(),
+        };
+        let accounts = self.nodes[at].system.accounts();
+        let handle = accounts
+            .get(account)
+            .expect("readable")
+            .expect("an account");
+        let _ = handle.send(command);
+        let shared = Arc::clone(&self.shared);
+        actix::spawn(async move {
+            if let Ok(Ok(_)) = answer.await {
+                shared.count("canceled");
+            }
+        });
+    }
+
+    fn deposit(&self, at: usize) {
+        let account = self.chance.pick(&ACCOUNTS).expect("an account");
+        let (reply, answer) = oneshot::channel();
+        let command = AccountCommand::Deposit {
+            deposit: Deposit {
+                amount: amount("1"),
+                reference: None,
+                idempotency: None,
+            },
+            note: None,
+            reply: reply.into(),
+        };
+        let accounts = self.nodes[at].system.accounts();
+        let handle = accounts
+            .get(account)
+            .expect("readable")
+            .expect("an account");
+        let _ = handle.send(command);
+        let (shared, heard) = (Arc::clone(&self.shared), Arc::clone(&self.heard));
+        actix::spawn(async move {
+            if let Ok(Ok(_)) = answer.await {
+                shared.count("deposits");
+                *heard.lock().deposited.entry(account).or_default() += 1;
+            }
+        });
+    }
+}
+
+fn amount(text: &str) -> Amount {
+    text.parse().expect("an amount")
+}
+
+fn open_accounts(memory: &Arc<MemoryEngine>) {
+    let store = Store::new(Arc::clone(memory) as Arc<dyn Engine>);
+    for id in ACCOUNTS {
+        let at = Timestamp::from_millis(BEGIN - 1);
+        let balance = amount(BALANCE);
+        let opening = LedgerEntry {
+            id: TransactionId(id.0),
+            kind: EntryKind::Deposit,
+            amount: balance,
+            balance_after: balance,
+            job: None,
+            reference: None,
+            created_at: at,
+        };
+        let account = Account {
+            balances: Balances::default().deposit(balance).expect("a deposit"),
+            ..Account::new(id, "an account".into(), at)
+        };
+        let mut writes = store.open_account(&account, Some(&opening));
+        let key = ApiKey::with_all_rights(KeyId(id.0), id, at);
+        writes.extend(store.put_key(&KeyHash([id.0.as_bytes()[15]; 32]), &key));
+        commit_and_wait(&**memory, writes).expect("an account");
+    }
+}

@@ -1,0 +1,52 @@
+//! Nodes: processes that share one store, and what they keep of accounts there.
+//!
+//! A process that is the only one on its store keeps all of this in memory.
+
+use super::amount::Amount;
+use super::ids::{AccountId, KeyId, NodeId};
+use super::queue_place::{QueueClass, Turns};
+use super::tier::Tier;
+use super::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Rises for as long as the node lives: the others see by it that it does.
+    pub beat: u64,
+    /// Another node has taken it for dead, and the jobs that it had taken are yet to be put back. Nothing of it is committed any
+    /// more.
+    pub has_ended: bool,
+}
+
+/// A job that a node has taken from the queue and that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenJob {
+    pub account: AccountId,
+    pub tier: Tier,
+    /// The class that it was taken from.
+    pub class: QueueClass,
+}
+
+/// The sums over an account's jobs that are not terminal, so that no node has to read all of them for a decision.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountLoad {
+    pub live_jobs: u64,
+    /// The keys that have live jobs.
+    pub keys: Vec<KeyLoad>,
+    /// The newest turns of the account's jobs, by tier.
+    pub turns: [Turns; 3],
+    /// No id of the account is from a later moment, whichever node made it and whatever its clock said.
+    pub newest: Option<Timestamp>,
+    /// Which node has decided last.
+    pub decided_by: Option<NodeId>,
+}
+
+/// The same over the jobs of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyLoad {
+    pub key: KeyId,
+    pub live_jobs: u64,
+    /// The sum of their prices.
+    pub held: Amount,
+}

@@ -1,0 +1,205 @@
+//! Decisions of a node that shares the store with others: what the owner of an account keeps in memory elsewhere is read for each
+//! round here, and written by it.
+
+use super::state::{KeyState, Sharing};
+use super::{AccountState, Decisions, Known};
+use crate::domain::ids::{AccountId, JobId, NodeId, moment_of};
+use crate::domain::job::Job;
+use crate::domain::node::{AccountLoad, KeyLoad};
+use crate::domain::pause::Pause;
+use crate::domain::queue_place::{QueueClass, QueuePlace, Turns};
+use crate::domain::tier::Tier;
+use crate::domain::time::Timestamp;
+use crate::engine::{Ask, Direction, Key};
+use crate::store::StoreError;
+use crate::store::tables::{
+    ACCOUNT_LOADS, ACCOUNTS, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
+};
+use uuid::Uuid;
+
+/// What a round of a node decides on.
+pub struct SharedState {
+    pub state: AccountState,
+    /// The paused models.
+    pub pause: Pause,
+}
+
+impl AccountState {
+    /// The key that a round about an account holds.
+    pub fn hold_of(account: AccountId) -> Key {
+        ACCOUNTS.key(&account)
+    }
+
+    /// What each round of a node about an account needs.
+    pub fn needs_of_shared(account: AccountId) -> [Ask; 3] {
+        [
+            Ask::Get(ACCOUNTS.key(&account)),
+            Ask::Get(ACCOUNT_LOADS.key(&account)),
+            Ask::Get(PAUSE.key(&())),
+        ]
+    }
+
+    /// The state of an account as a round of a node has read it. `Err` within has what is to be read first.
+    ///
+    /// # Errors
+    /// A record is damaged or missing.
+    pub fn of_shared(
+        node: NodeId,
+        account: AccountId,
+        known: &dyn Known,
+    ) -> Result<Result<SharedState, Vec<Ask>>, StoreError> {
+        let (account_key, load_key) = (ACCOUNTS.key(&account), ACCOUNT_LOADS.key(&account));
+        let (Some(record), Some(load), Some(pause)) = (
+            known.value(&account_key),
+            known.value(&load_key),
+            known.value(&PAUSE.key(&())),
+        ) else {
+            return Ok(Err(Self::needs_of_shared(account).to_vec()));
+        };
+        let record = record?.ok_or_else(|| StoreError::Inconsistent {
+            account,
+            fault: "its record is missing".into(),
+        })?;
+        let record = ACCOUNTS.decode(&record)?;
+        let pause = pause?.map(|it| PAUSE.decode(&it)).transpose()?;
+        let load = match load? {
+            Some(load) => ACCOUNT_LOADS.decode(&load)?,
+            // No node has decided about this account yet.
+            None => {
+                let scan = all_live_jobs(account);
+                let Some(jobs) = known.pairs(&scan) else {
+                    return Ok(Err(vec![scan]));
+                };
+                let mut counted = Self::without_jobs(record.clone());
+                for (_, job) in jobs?.iter() {
+                    counted.count_live(&LIVE_JOBS.decode(job)?);
+                }
+                counted.to_load(None)
+            }
+        };
+        let mut state = Self {
+            live_jobs: number(load.live_jobs),
+            sharing: Some(Sharing {
+                node,
+                turns: load.turns,
+                newest: load.newest,
+                decided_by: load.decided_by,
+            }),
+            ..Self::without_jobs(record)
+        };
+        for key in load.keys {
+            let known = KeyState {
+                held: key.held,
+                live_jobs: number(key.live_jobs),
+                ..KeyState::default()
+            };
+            state.keys.insert(key.key, known);
+        }
+        Ok(Ok(SharedState {
+            state,
+            pause: pause.unwrap_or_default(),
+        }))
+    }
+
+    /// The moment of the newest id, where another node has made it: further ids must not be from before.
+    pub fn newest_of_others(&self) -> Option<Timestamp> {
+        let sharing = self.sharing.as_ref()?;
+        let is_own = sharing.decided_by == Some(sharing.node);
+        sharing.newest.filter(|_| !is_own)
+    }
+
+    fn to_load(&self, sharing: Option<&Sharing>) -> AccountLoad {
+        let mut keys: Vec<KeyLoad> = self
+            .keys
+            .iter()
+            .filter(|(_, it)| it.live_jobs > 0)
+            .map(|(key, it)| KeyLoad {
+                key: *key,
+                live_jobs: it.live_jobs as u64,
+                held: it.held,
+            })
+            .collect();
+        keys.sort_by_key(|it| it.key);
+        AccountLoad {
+            live_jobs: self.live_jobs as u64,
+            keys,
+            turns: sharing.map(|it| it.turns).unwrap_or_default(),
+            newest: sharing.and_then(|it| it.newest),
+            decided_by: sharing.map(|it| it.node),
+        }
+    }
+
+    /// What the acceptance of a job for this model needs.
+    pub(super) fn needs_of_turn(&self, tier: Tier, needs: &mut Vec<Ask>) {
+        if self.sharing.is_some() {
+            needs.push(Ask::Get(SERVED_TURNS.key(&tier)));
+        }
+    }
+}
+
+impl Decisions<'_> {
+    /// Reads what the turns of new jobs for these models build on.
+    pub(super) fn served_turns(&mut self, tiers: &[Tier]) -> Result<[Turns; 3], StoreError> {
+        let mut served = [Turns::default(); 3];
+        if self.sharing.is_some() {
+            for tier in tiers {
+                let turns = self.read(&SERVED_TURNS, tier)?;
+                served[tier.index()] = turns.unwrap_or_default();
+            }
+        }
+        Ok(served)
+    }
+
+    /// Puts a new job into the queue that the nodes share.
+    pub(super) fn queue(&mut self, job: &Job, served: &[Turns; 3]) {
+        let Some(sharing) = &mut self.sharing else {
+            return;
+        };
+        let (tier, class) = (job.tier, QueueClass::of_new(job));
+        let turns = &mut sharing.turns[tier.index()];
+        let turn = turns.next(class, &served[tier.index()]);
+        turns.raise(class, turn);
+        let place = QueuePlace {
+            tier,
+            class,
+            turn,
+            job: job.id,
+        };
+        self.put(QUEUE.put(&place, &job.account));
+    }
+
+    /// The node that decides has the job no more. Without effect where it never had it.
+    pub fn release_taken(&mut self, job: JobId) {
+        if let Some(sharing) = &self.sharing {
+            let key = (sharing.node, job);
+            self.put(TAKEN_JOBS.delete(&key));
+        }
+    }
+
+    /// Remembers the moment of a new id, so that no node makes an earlier one.
+    pub(super) fn made(&mut self, id: Uuid) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.newest = sharing.newest.max(moment_of(&id));
+        }
+    }
+
+    /// Writes what the next round of any node about the account reads.
+    pub(super) fn write_load(&mut self) {
+        let Some(sharing) = self.sharing.clone() else {
+            return;
+        };
+        let mut after = self.state.clone();
+        after.live_jobs = self.live_jobs;
+        after.keys.extend(self.keys.clone());
+        let load = after.to_load(Some(&sharing));
+        self.put(ACCOUNT_LOADS.put(&self.account.id, &load));
+    }
+}
+
+fn all_live_jobs(account: AccountId) -> Ask {
+    Ask::Scan(LIVE_JOBS.range(&account), Direction::Rising, usize::MAX)
+}
+
+fn number(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
