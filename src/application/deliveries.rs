@@ -70,6 +70,21 @@ pub async fn redeliver(
     Ok(send_again(state, context, id).await??)
 }
 
+/// How many deliveries of a range have failed, and whether its whole log was looked at.
+pub async fn count_failed(
+    state: &AppState,
+    webhook: Webhook,
+    range: Range,
+) -> Result<(usize, bool), Error> {
+    let store = state.store.clone();
+    let found = tokio::task::spawn_blocking(move || {
+        let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
+        failed(page, &webhook, &range)
+    });
+    let (wanted, next) = found.await.map_err(|_| error::busy())??;
+    Ok((wanted.len(), next.is_none()))
+}
+
 /// Sends the failed deliveries of a range again, newest first. Looks at a bounded part of the account's log.
 pub async fn redeliver_range(
     state: &AppState,

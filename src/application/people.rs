@@ -12,6 +12,8 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Email, Invitation, Person, PersonId, Role};
 
+/// People that the owners of an account can invite to it. The operator can invite more.
+const MAX_PEOPLE: usize = 100;
 /// How long an invitation is good.
 const INVITATION: Duration = Duration::from_secs(7 * 86_400);
 
@@ -43,7 +45,31 @@ pub async fn find(
     found.ok_or_else(no_person)
 }
 
-/// Invites a person to an account.
+/// Refuses one more person of an account.
+async fn check_room(state: &AppState, account: AccountId) -> Result<(), Error> {
+    let people = state.store.people_of(account, MAX_PEOPLE, None).await?;
+    if people.items.len() < MAX_PEOPLE {
+        return Ok(());
+    }
+    let detail = format!("this account has {MAX_PEOPLE} people; ask the operator to invite more");
+    Err(Error::conflict(detail))
+}
+
+/// Who stands in the audit log with a new link for a person, or with their removal. Owners have a say only over those who have not
+/// joined yet: with a link of one who has, they could sign in as that person.
+async fn may_withdraw<'a>(
+    state: &AppState,
+    caller: &'a Caller,
+    person: &Person,
+) -> Result<&'a AuditContext, Error> {
+    // The sessions of one whose password was revoked have ended, which counts.
+    match person.password.is_none() && person.generation == 0 {
+        true => caller.change(state, person.account).await,
+        false => caller.operate(),
+    }
+}
+
+/// Invites a person to an account: the operator, or an owner of the account.
 pub async fn invite(
     state: &AppState,
     caller: &Caller,
@@ -51,8 +77,11 @@ pub async fn invite(
     email: Email,
     role: Role,
 ) -> Result<Invited, Error> {
-    let context = caller.operate()?;
+    let context = caller.change(state, account).await?;
     let turn = state.people.take().await;
+    if !caller.is_operator() {
+        check_room(state, account).await?;
+    }
     if state.store.person_by_email(&email).await?.is_some() {
         return Err(Error::conflict(
             "somebody with this e-mail address has been invited already",
@@ -88,9 +117,9 @@ pub async fn invite_again(
     id: PersonId,
     revoke: bool,
 ) -> Result<Invited, Error> {
-    let context = caller.operate()?;
     let turn = state.people.take().await;
     let before = find(state, caller, account, id).await?;
+    let context = may_withdraw(state, caller, &before).await?;
     let (token, secret) = tokens::invitation(account, id);
     let invited = Person {
         invitation: Some(Invitation {
@@ -140,9 +169,9 @@ pub async fn remove(
     account: AccountId,
     id: PersonId,
 ) -> Result<(), Error> {
-    let context = caller.operate()?;
     let turn = state.people.take().await;
     let person = find(state, caller, account, id).await?;
+    let context = may_withdraw(state, caller, &person).await?;
     let entry = entry(state, context, Action::PersonRemove, &person);
     let entry = to_audit_entry(entry, Some(facts(&person)), None);
     let mut writes = state.store.remove_person(&person);

@@ -6,6 +6,7 @@ use super::commit::Change;
 use super::deliveries;
 use super::error::{Error, ErrorKind, FieldFault};
 use super::state::AppState;
+use crate::webhooks::{DeliveryFile, SignatureReport, VaultError};
 use serde_json::{Value, json};
 use tintype_egress::parse_url;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
@@ -60,10 +61,51 @@ pub async fn find(state: &AppState, caller: &Caller, id: WebhookId) -> Result<We
 /// The secret that signs the deliveries of a webhook.
 pub fn open_secret(state: &AppState, webhook: &Webhook) -> Result<Secret, Error> {
     let opened = state.vault.open(webhook.id, &webhook.secret);
-    opened.map_err(|error| {
-        tracing::error!(webhook = %webhook.id, %error, "could not decrypt webhook secret");
-        Error::new(ErrorKind::Internal, error.to_string())
+    opened.map_err(|error| undecrypted(webhook, &error))
+}
+
+/// A delivery that somebody received, verified.
+pub struct Verified {
+    pub report: SignatureReport,
+    /// The other webhook of the account that signed it, where this one did not.
+    pub signed_by: Option<Webhook>,
+}
+
+/// Verifies a received delivery, given as header lines, a blank line and the body, with the secrets of a webhook.
+pub async fn verify(state: &AppState, webhook: &Webhook, text: &str) -> Result<Verified, Error> {
+    // No body ends so; what was copied often does.
+    let text = text.trim_end_matches(['\r', '\n']);
+    let received = DeliveryFile::parse(text.as_bytes());
+    let received = received.map_err(|it| Error::field("delivery", it.to_string()))?;
+    let now = state.now();
+    let report = |webhook: &Webhook| -> Result<_, Error> {
+        let mut secrets = Vec::new();
+        for sealed in webhook.signing_secrets(now) {
+            let opened = state.vault.open(webhook.id, sealed);
+            secrets.push(opened.map_err(|error| undecrypted(webhook, &error))?);
+        }
+        let headers = received.signed();
+        Ok(SignatureReport::new(&secrets, &headers, received.body, now))
+    };
+    let own = report(webhook)?;
+    let mut signed_by = None;
+    if own.is_mismatch() {
+        let all = state.store.webhooks(webhook.account).await?;
+        for other in all.into_iter().filter(|it| it.id != webhook.id) {
+            if signed_by.is_none() && !report(&other)?.is_mismatch() {
+                signed_by = Some(other);
+            }
+        }
+    }
+    Ok(Verified {
+        report: own,
+        signed_by,
     })
+}
+
+fn undecrypted(webhook: &Webhook, error: &VaultError) -> Error {
+    tracing::error!(webhook = %webhook.id, %error, "could not decrypt webhook secret");
+    Error::new(ErrorKind::Internal, error.to_string())
 }
 
 /// Registers a webhook with a fresh secret.

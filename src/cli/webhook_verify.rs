@@ -1,8 +1,7 @@
 //! `tintype webhook-verify`: verifies the signatures of a saved delivery.
 
-use super::delivery_file::DeliveryFile;
 use super::output::print;
-use super::signature_report::SignatureReport;
+use crate::webhooks::{DeliveryFile, SignatureReport};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use std::fs::File;

@@ -32,14 +32,14 @@ pub async fn show(OfPerson(person): OfPerson, state: Data<AppState>) -> Answer {
 
 /// `POST /accounts/{account_id}/people`: invites a person.
 pub async fn invite(
-    OfOperator { caller, named: of }: OfOperator<OfAccount>,
+    of: OfAccount,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
     let InvitePerson { email, role } = read(&body)?;
-    let invited = people::invite(&state, &caller, of.account.id, email, role).await?;
+    let invited = people::invite(&state, &of.caller, of.account.id, email, role).await?;
     let view = answers::person(&state, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Created().json(view))
 }
@@ -47,10 +47,8 @@ pub async fn invite(
 /// `POST /accounts/{account_id}/people/{person_id}/invitation`: a new link, with which a person chooses a password who has none
 /// or has forgotten theirs. With `revoke` the password that they have and their sessions end at once.
 pub async fn invite_again(
-    OfOperator {
-        caller,
-        named: OfPerson(person),
-    }: OfOperator<OfPerson>,
+    of: OfAccount,
+    OfPerson(person): OfPerson,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
@@ -59,7 +57,7 @@ pub async fn invite_again(
     let again: InviteAgain = read_optional(body.as_deref())?;
     let (account, id) = (person.account, person.id);
     let revoke = again.revoke.unwrap_or(false);
-    let invited = people::invite_again(&state, &caller, account, id, revoke).await?;
+    let invited = people::invite_again(&state, &of.caller, account, id, revoke).await?;
     let view = answers::person(&state, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Ok().json(view))
 }
@@ -82,14 +80,8 @@ pub async fn change(
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}`: their sessions are over at once.
-pub async fn remove(
-    OfOperator {
-        caller,
-        named: OfPerson(person),
-    }: OfOperator<OfPerson>,
-    state: Data<AppState>,
-) -> Answer {
-    people::remove(&state, &caller, person.account, person.id).await?;
+pub async fn remove(of: OfAccount, OfPerson(person): OfPerson, state: Data<AppState>) -> Answer {
+    people::remove(&state, &of.caller, person.account, person.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -28,6 +28,7 @@ mod service_usage;
 mod sessions;
 mod usage;
 mod usage_sums;
+mod webhook_console;
 mod webhook_outcomes;
 mod zip_archive;
 

@@ -72,6 +72,8 @@ assets!(
     "page_usage.js",
     "page_ledger.js",
     "page_people.js",
+    "redeliver.js",
+    "verify_delivery.js",
     "page_accounts.js",
     "page_service.js",
     "page_queue.js",

@@ -3,7 +3,7 @@
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
     audit, batches, events, home, invitations, jobs, key, ledger, overview, pages, pictures,
-    playground, queue, sent, service_usage, sessions, usage, webhook_outcomes,
+    playground, queue, sent, service_usage, sessions, usage, webhook_console, webhook_outcomes,
 };
 use crate::management::{
     self, accounts, backends, deliveries, deposits, keys, pause, people, webhooks,
@@ -189,7 +189,11 @@ fn of_webhooks(api: &mut web::ServiceConfig) {
     )
     .service(
         at("/webhooks/{webhook_id}/redeliver")
+            .route(web::get().to(Walled(webhook_console::count_failed)))
             .route(web::post().to(Walled(deliveries::redeliver_failed))),
+    )
+    .service(
+        at("/webhooks/{webhook_id}/verify").route(web::post().to(Walled(webhook_console::verify))),
     )
     .service(at("/webhook-outcomes").route(web::get().to(Walled(webhook_outcomes::show))))
     .service(at("/deliveries").route(web::get().to(Walled(deliveries::list_of_account))))

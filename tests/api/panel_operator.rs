@@ -71,6 +71,13 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("POST", "/webhooks/{webhook_id}/secret", None, 200),
         ("POST", "/webhooks/{webhook_id}/test", None, 202),
         ("POST", "/webhooks/{webhook_id}/rotate-secret", None, 200),
+        ("GET", "/webhooks/{webhook_id}/redeliver", None, 200),
+        (
+            "POST",
+            "/webhooks/{webhook_id}/verify",
+            Some(json!({"delivery": "X-Timestamp: 1\n\n{}"})),
+            200,
+        ),
         (
             "POST",
             "/webhooks/{webhook_id}/redeliver",

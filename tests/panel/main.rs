@@ -29,6 +29,7 @@ mod service;
 mod shots;
 mod tour;
 mod usage;
+mod webhooks;
 mod wording;
 
 use browser::Browser;

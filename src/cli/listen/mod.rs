@@ -4,10 +4,10 @@ mod attempts;
 mod report;
 mod secrets;
 
-use super::delivery_file::DeliveryFile;
 use super::operator_access::Access;
 use super::output::{print, printable};
 use crate::server;
+use crate::webhooks::DeliveryFile;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};

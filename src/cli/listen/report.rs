@@ -1,8 +1,7 @@
 //! The output about one received delivery.
 
-use super::super::delivery_file::DeliveryFile;
 use super::super::output::{facts, printable, shortened};
-use super::super::signature_report::SignatureReport;
+use crate::webhooks::{DeliveryFile, SignatureReport};
 use actix_web::http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -2,7 +2,7 @@
 
 use super::super::operator::{Operator, read};
 use super::super::operator_access::Access;
-use super::super::signature_report::SignatureReport;
+use crate::webhooks::SignatureReport;
 use anyhow::Context as _;
 use std::time::Duration;
 use tintype_api::Webhook;

@@ -6,6 +6,7 @@ import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, options, select } from "./filters.js";
 import { empty, listing } from "./lists.js";
+import { redeliver } from "./redeliver.js";
 
 /** The request of an attempt. */
 function request(found) {
@@ -109,11 +110,15 @@ export async function deliveries(main, context) {
   const list = listing({ path: () => `${context.base}/deliveries${query(wanted)}`, context, ready,
     show: (rows) => h("div", {}, rows.map(show)),
     none: empty("No deliveries here", "Each ended job with a webhook creates one.") });
-  const change = ({ target }) => { wanted[target.name] = target.value; keepFilters("deliveries", { ...wanted, open: asked }); list.restart(); };
+  const resend = () => attempt(() => redeliver(`${context.base}/webhooks`, { webhook_id: wanted.webhook_id, url: hooks.find(([id]) => id === wanted.webhook_id)[1] }, list.load));
+  const many = h("button", { class: "button", type: "button", onclick: resend }, "Send failed again…");
+  const offer = () => { many.hidden = !wanted.webhook_id || wanted.status === "delivered"; };
+  offer();
+  const change = ({ target }) => { wanted[target.name] = target.value; keepFilters("deliveries", { ...wanted, open: asked }); offer(); list.restart(); };
   fill(main, head("Deliveries", "What was sent to your webhooks, with every attempt."), one?.node ?? null,
     filterBar(() => wanted, context.signal,
       field("State", select("status", [["", "All"], ["pending", "Pending"], ["delivered", "Delivered"], ["failed", "Failed"]], wanted.status, change)),
-      field("Webhook", select("webhook_id", hooks, wanted.webhook_id, change))),
+      field("Webhook", select("webhook_id", hooks, wanted.webhook_id, change)), context.canChange ? many : null),
     list.node);
   await Promise.all([one?.draw(), list.begin()]);
   return () => { one?.again(); list.load(); };

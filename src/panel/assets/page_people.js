@@ -35,17 +35,17 @@ export async function people(main, context) {
     { title: "State", kind: "fit", cell: (it) => badge(it.status, it.status === "expired" ? "invitation expired" : it.status) },
     { title: "Role", kind: "fit", cell: (it) => it.role },
     { title: "Since", kind: "fit", cell: (it) => time(it.created_at) },
-    ...(operator ? [{ title: "", kind: "fit", cell: (it) => h("span", { class: "row end" },
+    ...(context.canChange ? [{ title: "", kind: "fit", cell: (it) => (operator || it.status !== "active" ? h("span", { class: "row end" },
       it.status === "active" ? slim("Role", () => change(it)) : slim("New link", () => again(it)),
       menu(`More actions for ${it.email}`, [
-        it.status === "active" ? ["Reset password", () => reset(it)] : ["Role", () => change(it)],
+        !operator ? null : it.status === "active" ? ["Reset password", () => reset(it)] : ["Role", () => change(it)],
         it.status === "active" ? ["End all sessions", () => out(it)] : null,
-        ["Remove", () => drop(it), "danger"]])) }] : []),
+        ["Remove", () => drop(it), "danger"]])) : null) }] : []),
   ];
   const list = listing({ path, context, show: (rows) => table(columns, rows, "People", (it) => it.person_id),
-    none: empty("No people yet", operator ? "Invite the people who manage this account." : "") });
-  fill(main, head("People", operator ? "They sign in with email and password and see only this account." : "The people who can sign in to this account. The operator invites people.",
-    operator ? h("button", { class: "button main", type: "button", onclick: invite }, "Invite") : null), list.node);
+    none: empty("No people yet", context.canChange ? "Invite the people who manage this account." : "") });
+  fill(main, head("People", operator ? "They sign in with email and password and see only this account." : "The people who can sign in to this account. Owners invite people; the operator changes roles and removes those who have joined.",
+    context.canChange ? h("button", { class: "button main", type: "button", onclick: invite }, "Invite") : null), list.node);
   await list.begin();
   return list.load;
 }

@@ -7,6 +7,8 @@ import { attempt, code, dialog, reveal, toast } from "./dialogs.js";
 import { empty } from "./lists.js";
 import { menu } from "./menu.js";
 import { tabs } from "./tabs.js";
+import { redeliver } from "./redeliver.js";
+import { verifyDelivery } from "./verify_delivery.js";
 import { recorded, vector, verifiers } from "./verifiers.js";
 
 const encoding = (chosen = "ascii") => field("JSON encoding", h("select", { name: "encoding" },
@@ -41,20 +43,11 @@ export async function webhooks(main, context) {
     const show = () => attempt(async () => { const full = await post(`${own}/secret`); reveal({ title: "Secret", text: webhook.url, value: full.secret }); });
     const change = () => dialog({ title: "Change webhook", fields: [field("URL", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
       submit: (data) => call("PATCH", own, Object.fromEntries(data)) }).then(again);
-    const resend = () => dialog({ title: "Send all failed deliveries again?", text: "All failed deliveries to this webhook, each with a new set of attempts.", confirm: "Send again",
-      submit: async () => {
-        let sent = 0, cursor = null;
-        do {
-          const part = await post(`${own}/redeliver`, cursor ? { cursor } : {});
-          sent += part.redelivered;
-          cursor = part.next_cursor;
-        } while (cursor);
-        toast(`${sent} queued again`);
-      } });
+    const resend = () => attempt(() => redeliver(path, webhook, again));
     const drop = () => dialog({ title: "Delete this webhook?", text: "Tintype sends nothing more to it, and its pending deliveries fail. Past deliveries stay on record.", confirm: "Delete", danger: true,
       submit: () => remove(own) }).then(again);
     return h("div", { class: "row" }, slim("Send a test", test), menu(`More actions for ${webhook.url}`, [
-      ["Show secret", show], ["New secret", rotate], ["Change", change], ["Send failed again", resend], ["Delete", drop, "danger"]]));
+      ["Show secret", show], ["New secret", rotate], ["Change", change], ["Send failed again…", resend], ["Delete", drop, "danger"]]));
   };
   const rate = ({ delivered, failed, pending }, all) => {
     const ended = delivered + failed;
@@ -70,13 +63,17 @@ export async function webhooks(main, context) {
     h("div", { class: "row wraps spread" }, h("span", { class: "small muted" }, "registered ", time(webhook.created_at), " · ",
       rate(outcomes.webhooks[webhook.webhook_id] ?? { delivered: 0, failed: 0, pending: 0 }, outcomes.all), " · ", h("a", { href: `#/deliveries?webhook_id=${webhook.webhook_id}` }, "deliveries")),
       context.canChange ? act(webhook) : null));
+  const check = verifyDelivery(path);
+  const checking = h("section", { class: "card stack", hidden: true }, h("h2", {}, "Verify a delivery"), check.node);
   const load = async () => {
     const [found, outcomes] = await Promise.all([get(`${path}?limit=100`, context.signal), get(`${context.base}/webhook-outcomes`, context.signal)]);
+    check.offer(found.data);
+    checking.hidden = !found.data.length;
     fill(list, found.data.length ? found.data.map(card(outcomes)) : h("div", { class: "sheet" }, empty("No webhooks yet", "Without a webhook, programs poll for the result.")));
   };
   const receivers = tabs("Language of the receiver", Object.keys(verifiers), (name) => code(verifiers[name]));
   fill(main, head("Webhooks", "We POST here when a job finishes. Each webhook has its own signing secret."),
-    h("div", { class: "stack" }, context.canChange ? register : null, list,
+    h("div", { class: "stack" }, context.canChange ? register : null, list, context.canChange ? checking : null,
       h("section", { class: "card stack" }, h("h2", {}, "Verify signatures"),
         h("p", { class: "muted small" }, "X-Signature is the HMAC-SHA256 of X-Timestamp, a full stop and the raw body, with the text of the secret as the key. Compare in constant time, and reject deliveries that are more than 300 seconds from your clock."), receivers.node,
         h("h3", {}, "Test vector"), h("p", { class: "muted small" }, "Each program above ends with it. Yours must accept it too, at the time ", h("code", {}, String(vector.now)), " and with the secret ", h("code", { class: "wrap" }, vector.secret), ":"), code(recorded))));

@@ -15,6 +15,14 @@ pub struct SignatureReport {
     pub standard: Result<(), Refusal>,
 }
 
+/// What is to be said of one scheme.
+pub struct Verdict {
+    /// The header with the signature.
+    pub header: &'static str,
+    pub verifies: bool,
+    pub words: String,
+}
+
 impl SignatureReport {
     /// Tries every secret and keeps the best outcome of each scheme. Without a secret nothing matches.
     pub fn new(secrets: &[Secret], headers: &Headers<'_>, body: &[u8], now: Timestamp) -> Self {
@@ -31,8 +39,21 @@ impl SignatureReport {
         self.x_signature.is_ok() || self.standard.is_ok()
     }
 
+    /// Has another secret signed it, as far as its headers can tell?
+    pub fn is_mismatch(&self) -> bool {
+        let is_other = |refusal: Refusal| matches!(refusal, Refusal::Mismatch);
+        !self.verifies()
+            && (self.x_signature.is_err_and(is_other) || self.standard.is_err_and(is_other))
+    }
+
     /// One line for each scheme.
     pub fn lines(&self) -> [String; 2] {
+        self.verdicts()
+            .map(|it| format!("{}: {}", it.header, it.words))
+    }
+
+    /// What is to be said of each scheme.
+    pub fn verdicts(&self) -> [Verdict; 2] {
         let x_signature = match self.x_signature {
             Ok(SignedText::Raw) => "verifies".into(),
             Ok(SignedText::Rewritten(encoding)) => format!(
@@ -44,9 +65,14 @@ impl SignatureReport {
         let standard = self
             .standard
             .map_or_else(refused, |()| "verifies".to_owned());
+        let verdict = |header, verifies, words| Verdict {
+            header,
+            verifies,
+            words,
+        };
         [
-            format!("X-Signature: {x_signature}"),
-            format!("webhook-signature: {standard}"),
+            verdict("X-Signature", self.x_signature.is_ok(), x_signature),
+            verdict("webhook-signature", self.standard.is_ok(), standard),
         ]
     }
 }

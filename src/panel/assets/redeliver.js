@@ -1,0 +1,38 @@
+// Sends many failed deliveries of a webhook again: which ones, how many they are, and then the sending.
+import { field, h } from "./dom.js";
+import { get, post, query } from "./api.js";
+import { dialog, toast } from "./dialogs.js";
+
+const HOUR = 3_600_000;
+const SPANS = [["", "Any time"], [String(HOUR), "The last hour"], [String(24 * HOUR), "The last 24 hours"], [String(7 * 24 * HOUR), "The last 7 days"]];
+
+const plural = (count) => `${count} failed ${count === 1 ? "delivery" : "deliveries"}`;
+
+/** `webhook` is {webhook_id, url}; `path` is that of all webhooks. */
+export async function redeliver(path, webhook, again) {
+  const own = `${path}/${webhook.webhook_id}/redeliver`;
+  // Those that fail after the question are not meant.
+  const to = new Date();
+  const asked = await dialog({ title: "Send failed deliveries again", text: webhook.url, confirm: "Count them",
+    fields: [field("Created in", h("select", { name: "span" }, SPANS.map(([value, words]) => h("option", { value }, words))))],
+    submit: async (data) => {
+      const span = Number(data.get("span"));
+      const range = { from: span ? new Date(to - span).toISOString() : null, to: to.toISOString() };
+      return { range, ...await get(`${own}${query(range)}`) };
+    } });
+  if (!asked) return;
+  const { range, failed, all } = asked;
+  if (!failed && all) { toast("No delivery has failed in this time"); return; }
+  const many = all ? plural(failed) : `${plural(failed)} or more`;
+  await dialog({ title: `Send ${many} again?`, text: "Each gets a new set of attempts.", confirm: `Send ${all ? failed : "all"} again`,
+    submit: async () => {
+      let sent = 0, cursor = null;
+      do {
+        const part = await post(own, cursor ? { ...range, cursor } : range);
+        sent += part.redelivered;
+        cursor = part.next_cursor;
+      } while (cursor);
+      toast(`${sent} queued again`);
+    } });
+  again();
+}

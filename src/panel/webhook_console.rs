@@ -1,0 +1,61 @@
+//! What people do with the webhooks of their account by hand: verify what a receiver got, and count what failed before it is sent
+//! again.
+
+use crate::application::state::AppState;
+use crate::application::{deliveries, webhooks};
+use crate::web::access::OfWebhook;
+use crate::web::body;
+use crate::web::problem::{FieldFault, Problem};
+use crate::web::query;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use serde_json::json;
+use tintype_api::Fields;
+use tintype_storage::domain::time::Timestamp;
+
+/// Has room for a delivery with the largest metadata, each character written as an escape.
+const MAX_BYTES: usize = 256 << 10;
+
+type Answer = Result<HttpResponse, Problem>;
+
+/// `POST /webhooks/{webhook_id}/verify`: verifies a delivery that a receiver got.
+pub async fn verify(
+    of: OfWebhook,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    let body = body::read_json_within(MAX_BYTES, &request, payload, &state).await?;
+    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
+    let text = fields.required_string("delivery");
+    fields.finish(&["delivery"]).map_err(Problem::validation)?;
+    let text = text.unwrap_or_default();
+    let verified = webhooks::verify(&state, &of.webhook, &text).await?;
+    let checks = verified
+        .report
+        .verdicts()
+        .map(|it| json!({"header": it.header, "verifies": it.verifies, "words": it.words}));
+    Ok(HttpResponse::Ok().json(json!({
+        "verifies": verified.report.verifies(),
+        "checks": checks,
+        "signed_by": verified.signed_by.map(|it| it.url),
+    })))
+}
+
+/// `GET /webhooks/{webhook_id}/redeliver?from=&to=`: how many failed deliveries would be sent again; `all` is false where there
+/// are more than one call looks at.
+pub async fn count_failed(of: OfWebhook, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let moment = |name: &str| -> Result<Option<Timestamp>, Problem> {
+        let fault = || FieldFault::new(name, "must be an RFC 3339 date and time");
+        let text = query::value(&request, name).map_err(|it| Problem::validation(vec![it]))?;
+        let read = text.map(|it| Timestamp::parse(&it).ok_or_else(fault));
+        read.transpose().map_err(|it| Problem::validation(vec![it]))
+    };
+    let range = deliveries::Range {
+        from: moment("from")?.unwrap_or(Timestamp::from_millis(0)),
+        to: moment("to")?.unwrap_or(Timestamp::from_millis(i64::MAX)),
+        after: None,
+    };
+    let (count, all) = deliveries::count_failed(&state, of.webhook, range).await?;
+    Ok(HttpResponse::Ok().json(json!({"failed": count, "all": all})))
+}

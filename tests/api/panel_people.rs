@@ -1,0 +1,75 @@
+//! Owners invite people of their own account, and take back what has not been taken up.
+
+use crate::support::{Browser, Server};
+use serde_json::{Value, json};
+
+const PASSWORD: &str = "a long enough password";
+
+fn invite(server: &Server, by: &Browser, account: &str, email: &str) -> Value {
+    let path = format!("/accounts/{account}/people");
+    let body = json!({"email": email, "role": "viewer"});
+    let call = by.call(server, "POST", &path).json(&body);
+    call.expect(201).json()
+}
+
+fn place(account: &str, person: &Value) -> String {
+    let id = person["person_id"].as_str().unwrap();
+    format!("/accounts/{account}/people/{id}")
+}
+
+#[test]
+fn an_owner_invites_people_and_withdraws_what_was_not_taken_up() {
+    let server = Server::start();
+    let account = server.customer("1").account;
+    let owner = server.person(&account, "ada@a.example", "owner");
+    let bea = invite(&server, &owner, &account, "bea@a.example");
+    let path = place(&account, &bea);
+    let again = format!("{path}/invitation");
+    let link = owner.call(&server, "POST", &again).expect(200).json();
+    assert_ne!(link["invitation_url"], bea["invitation_url"]);
+    let token = link["invitation_url"].as_str().unwrap();
+    let token = token.rsplit('/').next().unwrap();
+    let body = json!({"token": token, "password": PASSWORD});
+    let accept = server.panel("POST", "/invitation/accept").json(&body);
+    accept.expect(201);
+    // With a link of one who has joined, an owner could sign in as that person.
+    for (method, path) in [("POST", again.as_str()), ("DELETE", path.as_str())] {
+        let call = owner.call(&server, method, path);
+        call.refused(403, "forbidden");
+    }
+    let role = owner.call(&server, "PATCH", &path);
+    role.json(&json!({"role": "owner"}))
+        .refused(403, "forbidden");
+    // Nor of one whose password the operator has revoked.
+    let operator = server.operators_browser();
+    let revoke = operator.call(&server, "POST", &again);
+    revoke.json(&json!({"revoke": true})).expect(200);
+    owner
+        .call(&server, "POST", &again)
+        .refused(403, "forbidden");
+    let eve = invite(&server, &owner, &account, "eve@a.example");
+    let remove = owner.call(&server, "DELETE", &place(&account, &eve));
+    remove.expect(204);
+    let audit = server
+        .admin("GET", "/audit?action=person.remove")
+        .expect(200)
+        .json();
+    assert_eq!(audit["data"][0]["actor"], "person", "{audit}");
+    server.assert_settled();
+}
+
+#[test]
+fn an_owner_cannot_invite_without_end() {
+    let server = Server::start();
+    let account = server.customer("1").account;
+    let owner = server.person(&account, "ada@a.example", "owner");
+    let operator = server.operators_browser();
+    for at in 1..100 {
+        invite(&server, &operator, &account, &format!("{at}@a.example"));
+    }
+    let path = format!("/accounts/{account}/people");
+    let body = json!({"email": "more@a.example", "role": "viewer"});
+    let call = owner.call(&server, "POST", &path).json(&body);
+    call.refused(409, "conflict");
+    invite(&server, &operator, &account, "more@a.example");
+}

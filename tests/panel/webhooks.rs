@@ -1,0 +1,96 @@
+//! The console of webhooks: a delivery is verified, and failed ones are sent again by their number; owners invite people.
+
+use crate::access::assert_no_barriers;
+use crate::calls::calls;
+use crate::{browse, receiver};
+use serde_json::json;
+
+#[test]
+fn a_received_delivery_is_pasted_and_verified() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("200 OK", "{}");
+        browser.sign_in_as_operator().await;
+        let script = format!(
+            "const hook = await send('POST', base + '/webhooks', {{ url: '{hook}' }});
+             const {{ delivery_id: id }} = await send('POST', base + '/webhooks/' + hook.webhook_id + '/test');
+             let sent = [];
+             while (!sent.length) sent = (await send('GET', base + '/deliveries/' + id + '/sent')).data.filter(Boolean);
+             const lines = Object.entries(sent[0].headers).map(([name, value]) => name + ': ' + value);
+             return {{ text: lines.join('\\n') + '\\n\\n' + sent[0].body }};"
+        );
+        let sent = calls(&browser, &script).await;
+        let text = sent["text"].as_str().unwrap();
+        browser.go("#/webhooks", "Webhooks").await;
+        let paste = "document.querySelector('[name=delivery]').value = arguments[0];";
+        browser.run(paste, vec![json!(text)]).await;
+        browser.press("Verify").await;
+        browser.see("div", "The delivery verifies.").await;
+        let changed = text.replace("\"test\":true", "\"test\":false");
+        assert_ne!(changed, text);
+        browser.run(paste, vec![json!(changed)]).await;
+        browser.press("Verify").await;
+        browser.see("div", "The delivery does not verify.").await;
+        browser.see("li", "another secret signed it").await;
+        assert_no_barriers(&browser, "Webhooks").await;
+        browser.run(paste, vec![json!("no headers")]).await;
+        browser.press("Verify").await;
+        browser.see("span", "There is no blank line").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn failed_deliveries_are_counted_before_they_are_sent_again() {
+    // The first failure is the last.
+    let settings = [("TINTYPE__WEBHOOKS__RETRY_DELAYS_SECONDS", "[]")];
+    crate::browse_with(&settings, |service, browser| async move {
+        let hook = receiver::answering("500 Oops", "{}");
+        browser.sign_in_as_operator().await;
+        let script = format!(
+            "await send('POST', base + '/webhooks', {{ url: '{hook}' }});
+             for (const prompt of ['a fox', 'an owl']) await make(base, {{ prompt, aspect_ratio: '1:1' }});
+             while ((await send('GET', base + '/deliveries?status=failed')).data.length < 2);
+             return {{}};"
+        );
+        calls(&browser, &script).await;
+        browser.go("#/webhooks", "Webhooks").await;
+        browser.press(&format!("More actions for {hook}")).await;
+        browser.press("Send failed again…").await;
+        browser.press("Count them").await;
+        browser.see("h2", "Send 2 failed deliveries again?").await;
+        browser.press("Send 2 again").await;
+        browser.see("div", "2 queued again").await;
+        browser.go("#/deliveries?status=failed", "Deliveries").await;
+        let hidden = "return [...document.querySelectorAll('button')].find((it) => it.textContent === 'Send failed again…').hidden;";
+        assert_eq!(browser.run(hidden, vec![]).await, json!(true));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn an_owner_invites_a_person() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let script = "const { invitation_url: url } = await send('POST', base + '/people', { email: 'ada@example.com', role: 'owner' });
+            await send('POST', '/invitation/accept', { token: url.split('/').pop(), password: 'a long enough password' });
+            return {};";
+        calls(&browser, script).await;
+        // The answer has put the owner's session in the place of the operator's.
+        browser.client.refresh().await.unwrap();
+        browser.go("#/people", "People").await;
+        browser.press("Invite").await;
+        browser.fill("email", "bea@example.com").await;
+        browser.press("Create link").await;
+        browser.see("h2", "Invitation").await;
+        browser.press("Done").await;
+        browser.see("b", "bea@example.com").await;
+        let seen = "return [...document.querySelectorAll('tbody button')].filter((it) => it.checkVisibility()).map((it) => it.ariaLabel ?? it.textContent);";
+        let expected = json!(["New link", "More actions for bea@example.com"]);
+        browser.comes_to(seen, expected).await;
+        assert_no_barriers(&browser, "People").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
