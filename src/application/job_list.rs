@@ -9,6 +9,7 @@ use super::list::{SET_BACK, Window};
 use super::state::AppState;
 use crate::images::FAULT_TARGET;
 use crate::request_text::{self, WordsError};
+use futures_util::future::try_join_all;
 use std::cell::RefCell;
 use std::sync::Arc;
 use tintype_storage::domain::batch::Batch;
@@ -19,7 +20,7 @@ use tintype_storage::domain::request::MAX_METADATA_DEPTH;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{JobPage, JobWindow, Part};
+use tintype_storage::store::{JobPage, JobWindow, Part, StoreError};
 use tokio::runtime::Handle;
 use tokio::task::{spawn_blocking, yield_now};
 use uuid::Uuid;
@@ -52,6 +53,8 @@ pub struct JobFilter {
     pub metadata: Vec<(String, String)>,
     /// Words, in lower case, that a prompt must hold. One that is too large for its record is not searched.
     pub words: Vec<String>,
+    /// Only favourites of the account.
+    pub is_favourite: bool,
 }
 
 impl JobFilter {
@@ -65,6 +68,7 @@ impl JobFilter {
             && of_time
             && self.metadata.is_empty()
             && self.words.is_empty()
+            && !self.is_favourite
     }
 
     /// Where such jobs lie.
@@ -157,10 +161,7 @@ pub async fn page_of(
     let step = if filter.is_open() { limit + 1 } else { STEP };
     let (mut found, mut read, mut fetched) = (Vec::new(), 0, 0);
     loop {
-        let jobs = state
-            .store
-            .jobs_of(account, filter.part(), below, from, step)
-            .await?;
+        let jobs = candidates(state, account, filter, below, from, step).await?;
         let is_last = jobs.len() < step;
         for job in jobs {
             if found.len() == limit || read == MOST_READ || fetched == MOST_FETCHED {
@@ -178,6 +179,26 @@ pub async fn page_of(
         // Others have their turn on this thread.
         yield_now().await;
     }
+}
+
+/// The next jobs of an account that a filter is asked about, newest first.
+async fn candidates(
+    state: &AppState,
+    account: AccountId,
+    filter: &JobFilter,
+    below: Option<JobId>,
+    from: Option<JobId>,
+    limit: usize,
+) -> Result<Vec<Job>, StoreError> {
+    let store = &state.store;
+    if !filter.is_favourite {
+        return store
+            .jobs_of(account, filter.part(), below, from, limit)
+            .await;
+    }
+    let ids = store.favourites_of(account, below, from, limit).await?;
+    let jobs = try_join_all(ids.into_iter().map(|id| store.job(account, id))).await?;
+    Ok(jobs.into_iter().flatten().collect())
 }
 
 /// The id below which the jobs of a batch lie, and below `other`.

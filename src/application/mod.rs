@@ -24,6 +24,7 @@ pub(crate) mod deliveries;
 pub(crate) mod deposits;
 pub mod error;
 pub(crate) mod export;
+pub mod favourites;
 pub(crate) mod file_batches;
 pub(crate) mod filtered_page;
 pub(crate) mod generation_request;

@@ -76,13 +76,21 @@ impl View {
     }
 }
 
+/// Is the picture itself there?
+///
+/// # Errors
+/// `Gone`; `StorageUnavailable`
+pub async fn check_there(state: &AppState, picture: &str) -> Result<(), Error> {
+    state.images.head(picture).await.map(drop).map_err(told)
+}
+
 /// The view of a picture, where it has been made.
 ///
 /// # Errors
 /// `Gone` where the picture itself is not there; `StorageUnavailable`
 pub async fn find(state: &AppState, picture: &str, view: View) -> Result<Option<Bytes>, Error> {
     // A view must not outlive its picture.
-    state.images.head(picture).await.map_err(told)?;
+    check_there(state, picture).await?;
     match state.images.get(&view.key(picture)).await {
         Ok(bytes) => Ok(Some(bytes)),
         Err(ImagesError::NotFound { .. }) => Ok(None),

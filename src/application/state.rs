@@ -61,6 +61,8 @@ pub struct AppState {
     pub operator: Turns,
     /// Turns at changing people and their sessions.
     pub people: Turns,
+    /// Turns at making favourites, and at removing pictures that are none.
+    pub favourites: Turns,
 }
 
 impl AppState {

@@ -1,7 +1,7 @@
 //! Creates a backup from records that were read as of one moment.
 
 use super::keys;
-use super::listing::{LeftOut, List, Listed, Named, named};
+use super::listing::{Favourites, LeftOut, List, Listed, Named, named};
 use super::manifest::{Manifest, Part, Pictures};
 use super::repository::{Repository, path, picture_path};
 use crate::images::{Images, ImagesError, media_type};
@@ -99,6 +99,7 @@ async fn pictures(
     };
     let mut reader = Reader::new(from_the_beginning(contents.records)?)?;
     let mut earlier = earlier.as_ref().map(list_of).transpose()?;
+    let mut favourites = Favourites::default();
     let mut waiting: VecDeque<(Named, Option<Listed>)> = VecDeque::new();
     // Each object with what the backup before says of it, in the order of the records.
     let mut next = || -> anyhow::Result<Option<(Named, Option<Listed>)>> {
@@ -106,7 +107,7 @@ async fn pictures(
             let Some(entry) = reader.read()? else {
                 return Ok(None);
             };
-            for object in named(&entry)? {
+            for object in favourites.named(&entry)? {
                 let known = known(&mut earlier, &object)?;
                 let known = first.remove(&object.key).or(known);
                 waiting.push_back((object, known));

@@ -3,15 +3,16 @@
 use crate::images::{Written, upload_key};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use tintype_storage::domain::batch_member::InputUrls;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, PromptRef};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Entry;
 use tintype_storage::store::StoreError;
-use tintype_storage::store::tables::{BATCHES, LIVE_JOBS, UPLOADED_FILES};
+use tintype_storage::store::tables::{BATCHES, ENDED_JOBS, FAVOURITES, LIVE_JOBS, UPLOADED_FILES};
 
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
@@ -60,7 +61,7 @@ pub struct Named {
     pub record: String,
     /// Its key in the object store.
     pub key: String,
-    /// When the job ended, if it has: what ended long ago may have been removed.
+    /// When the job ended, if it has and is no favourite: what ended long ago may have been removed.
     pub ended: Option<Timestamp>,
 }
 
@@ -105,6 +106,27 @@ pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
     }
     let ended = job.state.finished_at();
     Ok(keys.into_iter().map(|key| named(key, ended)).collect())
+}
+
+/// The favourites among the records that have been read: retention does not remove their pictures.
+#[derive(Debug, Default)]
+pub struct Favourites(HashSet<JobId>);
+
+impl Favourites {
+    /// The objects that the next record names. Records come in their order, favourites before the jobs.
+    ///
+    /// # Errors
+    /// The record is damaged.
+    pub fn named(&mut self, entry: &Entry) -> Result<Vec<Named>, StoreError> {
+        self.0
+            .extend(FAVOURITES.read_key(&entry.key).map(|(_, job)| job));
+        let mut named = named(entry)?;
+        let job = ENDED_JOBS.read_key(&entry.key).map(|(_, job)| job);
+        if job.is_some_and(|job| self.0.contains(&job)) {
+            named.iter_mut().for_each(|object| object.ended = None);
+        }
+        Ok(named)
+    }
 }
 
 /// Reads a list, asked for in the order of the records.
@@ -186,6 +208,7 @@ mod tests {
     use super::*;
     use tintype_storage::domain::file_batch::UploadedFile;
     use tintype_storage::domain::ids::{AccountId, FileId};
+    use tintype_storage::store::AnyTable as _;
     use uuid::Uuid;
 
     #[test]
@@ -210,5 +233,28 @@ mod tests {
             .collect();
         let id = |number| Uuid::from_u128(number);
         assert_eq!(keys, [format!("uploads/{}/{}.jsonl", id(1), id(2))]);
+    }
+
+    #[test]
+    fn the_picture_of_an_old_favourite_has_not_expired() {
+        let key = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
+        let done = r#"{"id":"00000000-0000-0000-0000-000000000002","account":"00000000-0000-0000-0000-000000000001","key":"00000000-0000-0000-0000-000000000003","tier":"Fast","mode":"TextToImage","aspect":{"Fixed":[1,1]},"ratio":[1,1],"resolution":"K1","brief":{"Inline":{"prompt":"a fox","metadata":null}},"callback":null,"origin":"Native","inputs":[],"price":"0.039","created_at":1,"state":{"Done":{"started_at":2,"finished_at":3,"image":{"key":"results/2.png","bytes":1,"width":1,"height":1,"backend":null}}}}"#;
+        let job = Entry {
+            kind: ENDED_JOBS.name(),
+            key: ENDED_JOBS.key(&key),
+            value: ENDED_JOBS.parse_json(done).unwrap(),
+        };
+        let favourite = Entry {
+            kind: FAVOURITES.name(),
+            key: FAVOURITES.key(&key),
+            value: FAVOURITES.encode(&Timestamp::from_millis(4)),
+        };
+        let mut favourites = Favourites::default();
+        let mut ended = || favourites.named(&job).unwrap()[0].ended;
+        assert_eq!(ended(), Some(Timestamp::from_millis(3)));
+        assert_eq!(favourites.named(&favourite).unwrap().len(), 0);
+        let ended = favourites.named(&job).unwrap()[0].ended;
+        assert_eq!(ended, None);
+        assert!(favourite.key < job.key, "favourites come before the jobs");
     }
 }

@@ -5,10 +5,12 @@ use super::settings::Settings;
 use super::verify_backup;
 use crate::server::{engine, object_store};
 use clap::Args;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Store;
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
@@ -42,11 +44,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = Store::new(engine);
     let mut results: HashMap<String, u64> = HashMap::new();
     let kept_since = kept_since(config.results.retention_days);
+    let mut favourites = HashSet::new();
+    store
+        .each_favourite(|job| {
+            favourites.insert(job);
+            Ok(())
+        })
+        .wait()?;
     let mut report = verify(&store, |job| {
         if let JobState::Done {
             image, finished_at, ..
         } = &job.state
-            && *finished_at >= kept_since
+            && must_be_there(job.id, *finished_at, kept_since, &favourites)
         {
             results.insert(image.key.clone(), image.bytes);
         }
@@ -94,10 +103,39 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
+/// Must the picture of a done job be there? Retention may have removed an old one, unless the job is a favourite.
+fn must_be_there(
+    job: JobId,
+    finished_at: Timestamp,
+    kept_since: Timestamp,
+    favourites: &HashSet<JobId>,
+) -> bool {
+    finished_at >= kept_since || favourites.contains(&job)
+}
+
 /// Pictures of jobs that finished before this may have been removed by retention.
 pub fn kept_since(retention_days: u64) -> Timestamp {
     if retention_days == 0 {
         return Timestamp::from_millis(0);
     }
     Timestamp::now().days_before(retention_days)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn an_old_picture_must_be_there_if_it_is_of_a_favourite() {
+        let [favourite, other] = [1, 2].map(|id| JobId(Uuid::from_u128(id)));
+        let favourites = HashSet::from([favourite]);
+        let must = |job, millis| {
+            let (finished, kept_since) = [millis, 100].map(Timestamp::from_millis).into();
+            must_be_there(job, finished, kept_since, &favourites)
+        };
+        assert!(must(other, 100));
+        assert!(!must(other, 99));
+        assert!(must(favourite, 99));
+    }
 }

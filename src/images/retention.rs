@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
 use uuid::Uuid;
 
 use super::{Images, ImagesError, key};
@@ -37,6 +38,25 @@ impl Images {
         older_than: DateTime<Utc>,
         limit: usize,
     ) -> Result<usize, ImagesError> {
+        let expired = self
+            .expired(place, older_than, limit, async |_| false)
+            .await?;
+        self.remove(place, expired).await
+    }
+
+    /// What lies below `place` and was last written before `older_than`, but for what `keeps` names: at most `limit` of
+    /// them. Fewer than `limit` means that there is no other for now.
+    ///
+    /// # Errors
+    ///
+    /// `MissingBucket`; `Store`.
+    pub async fn expired(
+        &self,
+        place: &str,
+        older_than: DateTime<Utc>,
+        limit: usize,
+        keeps: impl AsyncFn(&Path) -> bool,
+    ) -> Result<Vec<Path>, ImagesError> {
         let sorted = !self.is_local();
         let mut expired = Vec::new();
         let mut results = self.list(place).take(MAX_SEEN);
@@ -45,11 +65,23 @@ impl Images {
                 break;
             };
             if object.last_modified < older_than {
-                expired.push(Ok(object.location));
+                if !keeps(&object.location).await {
+                    expired.push(object.location);
+                }
             } else if sorted && begins_after(object.location.filename(), older_than) {
                 break;
             }
         }
+        Ok(expired)
+    }
+
+    /// Removes these objects below `place`, and says how many were there.
+    ///
+    /// # Errors
+    ///
+    /// `Store`. What was removed before the fault stays removed.
+    pub async fn remove(&self, place: &str, expired: Vec<Path>) -> Result<usize, ImagesError> {
+        let expired = expired.into_iter().map(Ok);
         let mut removed = 0;
         let mut removals = self.store().delete_stream(stream::iter(expired).boxed());
         while let Some(removal) = removals.next().await {

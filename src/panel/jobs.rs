@@ -2,6 +2,7 @@
 
 use super::names::Names;
 use crate::api::answers;
+use crate::application::favourites;
 use crate::application::job_list;
 use crate::application::jobs;
 use crate::application::state::AppState;
@@ -14,6 +15,7 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use tintype_api::JobRecord;
+use tintype_api::text::Moment;
 use tintype_storage::domain::job::Job;
 
 type Answer = Result<HttpResponse, Problem>;
@@ -23,10 +25,21 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
     let (found, next) = job_list::page_of(&state, of.account.id, window, &filter).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
-        data.push(answers::listed_job(&state, job).await?);
+        data.push(Listed {
+            record: answers::listed_job(&state, job).await?,
+            favourite: state.store.is_favourite(job.account, job.id).await?,
+        });
     }
     let next = next.map(|id| *id.as_bytes());
     Ok(HttpResponse::Ok().json(Listing::of(data, next)))
+}
+
+/// A job with what its list shows beside it.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    record: JobRecord<'a>,
+    favourite: bool,
 }
 
 /// `GET /jobs`: those of all accounts, with the accounts' names.
@@ -59,6 +72,7 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>
     let job = find(&of, &request, &state).await?;
     let record = answers::job_record(&state, &job).await?;
     let key = state.store.key(job.key).await?;
+    let favourite = state.store.is_favourite(job.account, job.id).await?;
     Ok(HttpResponse::Ok().json(Detailed {
         record: match of.caller.is_operator() {
             true => answers::for_operator(&state, &job, record),
@@ -68,6 +82,8 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>
             name: key.name,
             prefix: key.text_prefix,
         }),
+        favourite,
+        kept_until: favourites::kept_until(&state, &job, favourite).map(Moment::from),
         progress: state.system.progress(job.id),
     }))
 }
@@ -80,6 +96,9 @@ struct Detailed<'a> {
     record: JobRecord<'a>,
     /// `None` for a key that was deleted.
     key: Option<NamedKey>,
+    favourite: bool,
+    /// When retention removes the picture; `None` where it does not.
+    kept_until: Option<Moment>,
     progress: Option<f32>,
 }
 
@@ -94,4 +113,22 @@ pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) 
     let id = find(&of, &request, &state).await?.id;
     let job = jobs::cancel(&state, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
+}
+
+/// `PUT /jobs/{job_id}/favourite`
+pub async fn add_favourite(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let id = part(&request, "job_id");
+    favourites::add(&state, &of.caller, of.account.id, id).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// `DELETE /jobs/{job_id}/favourite`
+pub async fn remove_favourite(
+    of: OfAccount,
+    request: HttpRequest,
+    state: Data<AppState>,
+) -> Answer {
+    let id = part(&request, "job_id");
+    favourites::remove(&state, &of.caller, of.account.id, id).await?;
+    Ok(HttpResponse::NoContent().finish())
 }

@@ -57,6 +57,7 @@ assets!(
     "page_overview.js",
     "page_playground.js",
     "input_images.js",
+    "favourite.js",
     "page_gallery.js",
     "lightbox.js",
     "picture.js",

@@ -137,6 +137,11 @@ fn of_jobs(api: &mut web::ServiceConfig) {
                 .route(web::get().to(Walled(jobs::show_job)))
                 .route(web::delete().to(Walled(jobs::cancel))),
         )
+        .service(
+            at("/jobs/{job_id}/favourite")
+                .route(web::put().to(Walled(jobs::add_favourite)))
+                .route(web::delete().to(Walled(jobs::remove_favourite))),
+        )
         .service(at("/jobs/{job_id}/picture").route(web::get().to(Walled(pictures::picture))));
 }
 

@@ -218,6 +218,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         result_store,
         operator: Turns::default(),
         people: Turns::default(),
+        favourites: Turns::default(),
         config,
         store: system.store().clone(),
         system,

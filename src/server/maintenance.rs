@@ -4,10 +4,11 @@
 use super::orphaned_objects;
 use crate::application::commit::Change;
 use crate::application::state::AppState;
-use crate::application::{operator_events, sessions};
-use crate::images::{RESULTS, THUMBNAILS};
+use crate::application::{favourites, operator_events, sessions};
+use crate::images::THUMBNAILS;
 use crate::observability::bounded_lines;
 use actix_web::web::Data;
+use chrono::{DateTime, Utc};
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -82,8 +83,8 @@ pub(crate) async fn run(state: Data<AppState>) {
         if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
             forget_audit_log(&state).await;
             sweeps.forget_idempotency_keys(&state).await;
-            remove_old(&state, RESULTS).await;
-            remove_old(&state, THUMBNAILS).await;
+            remove_old_pictures(&state).await;
+            remove_old_thumbnails(&state).await;
             state.result_store.forget_kept_inputs(Instant::now()).await;
             remove_orphaned_inputs(&state).await;
             sweeps.forget_old_deliveries(&state).await;
@@ -268,23 +269,42 @@ pub async fn note_key_uses(state: &AppState) {
     }
 }
 
-/// Pictures, or their thumbnails.
-async fn remove_old(state: &AppState, place: &str) {
-    let days = state.config.results.retention_days;
-    if days == 0 {
-        return;
+/// The end of the time of pictures; `None` where they stay for ever.
+fn pictures_end(state: &AppState) -> Option<DateTime<Utc>> {
+    match state.config.results.retention_days {
+        0 => None,
+        days => Some(state.now().days_before(days).to_datetime()),
     }
-    let older_than = state.now().days_before(days);
+}
+
+/// Removes pictures whose time is over, but for those of favourites.
+pub async fn remove_old_pictures(state: &AppState) {
+    let Some(older_than) = pictures_end(state) else {
+        return;
+    };
     for _ in 0..MAX_STEPS {
-        match state
-            .images
-            .expire(place, older_than.to_datetime(), STEP)
-            .await
-        {
+        match favourites::remove_old_pictures(state, older_than, STEP).await {
+            Ok(found) if found < STEP => return,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "could not remove old pictures");
+                return;
+            }
+        }
+    }
+}
+
+/// Those of favourites are made anew at the next look.
+async fn remove_old_thumbnails(state: &AppState) {
+    let Some(older_than) = pictures_end(state) else {
+        return;
+    };
+    for _ in 0..MAX_STEPS {
+        match state.images.expire(THUMBNAILS, older_than, STEP).await {
             Ok(removed) if removed < STEP => return,
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(%error, "old pictures could not be removed");
+                tracing::warn!(%error, "could not remove old thumbnails");
                 return;
             }
         }

@@ -20,6 +20,8 @@ const NAMES: &[&str] = &[
 ];
 /// The words of a prompt, which only lists of the panel take.
 const PROMPT: &str = "prompt";
+/// Only favourites, which only lists of the panel tell.
+const FAVOURITE: &str = "favourite";
 /// Characters of the words that one list can ask for.
 const MOST_PROMPT_CHARS: usize = 200;
 const STATUSES: [&str; 4] = ["queued", "processing", "done", "failed"];
@@ -31,9 +33,9 @@ pub fn of(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
     read_all(request, NAMES)
 }
 
-/// The same for the panel, whose lists can be searched by the words of a prompt as well.
+/// The same for the panel, whose lists can be searched by the words of a prompt and for favourites as well.
 pub fn of_panel(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
-    read_all(request, &[NAMES, &[PROMPT]].concat())
+    read_all(request, &[NAMES, &[PROMPT, FAVOURITE]].concat())
 }
 
 fn read_all(request: &HttpRequest, names: &[&str]) -> Result<(Window, JobFilter), Problem> {
@@ -81,6 +83,8 @@ pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), Field
             let words = value.split_whitespace();
             filter.words = words.map(str::to_lowercase).collect();
         }
+        FAVOURITE if value == "true" => filter.is_favourite = true,
+        FAVOURITE => return Err(fault("must be true".into())),
         "created_after" | "from" => filter.created_after = Some(moment()?),
         "created_before" => filter.created_before = Some(moment()?),
         // The moment itself is meant as well.

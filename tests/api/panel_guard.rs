@@ -27,6 +27,8 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("GET", "/jobs", false),
     ("GET", "/jobs/{job_id}", false),
     ("DELETE", "/jobs/{job_id}", false),
+    ("PUT", "/jobs/{job_id}/favourite", false),
+    ("DELETE", "/jobs/{job_id}/favourite", false),
     ("GET", "/jobs/{job_id}/picture", false),
     ("GET", "/batches", false),
     ("POST", "/batches", false),

@@ -68,6 +68,47 @@ fn images_open_large_and_are_gone_through_with_the_keys() {
 }
 
 #[test]
+fn a_star_makes_an_image_a_favourite_wherever_it_is_shown() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        hang(&browser).await;
+        let star = "//button[@aria-label='Favourite: an owl']";
+        browser
+            .press_in(&format!("{star}[@aria-pressed='false']"))
+            .await;
+        browser.find(&format!("{star}[@aria-pressed='true']")).await;
+        // The large view and the page of the job know it, and change it.
+        browser.press("Show: a fox").await;
+        let large = "//dialog//button[@aria-label='Favourite: a fox']";
+        browser.press_in(large).await;
+        browser
+            .find(&format!("{large}[@aria-pressed='true']"))
+            .await;
+        browser.press("Details").await;
+        browser.see("span", "kept: a favourite").await;
+        browser
+            .press_in("//button[@aria-label='Favourite: a fox'][@aria-pressed='true']")
+            .await;
+        browser.see("span", "kept until").await;
+        // The filter stands in the address.
+        browser.go("#/gallery", "Gallery").await;
+        browser
+            .press_in("//select[@name='favourite']/option[.='Favourites']")
+            .await;
+        browser.find("//ul[@class='wall'][count(li)=1]").await;
+        browser.client.refresh().await.unwrap();
+        browser.find("//ul[@class='wall'][count(li)=1]").await;
+        // What is no favourite any more leaves the list.
+        browser
+            .press_in(&format!("{star}[@aria-pressed='true']"))
+            .await;
+        browser.see("b", "No images").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn two_images_are_compared() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;

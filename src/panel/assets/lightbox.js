@@ -3,6 +3,7 @@ import { fill, h } from "./dom.js";
 import { money, time } from "./format.js";
 import { attempt, copy, openBox } from "./dialogs.js";
 import { draftOf } from "./drafts.js";
+import { star } from "./favourite.js";
 import { icon } from "./icons.js";
 import { inputFile } from "./input_images.js";
 import { pictureAt } from "./picture.js";
@@ -27,9 +28,10 @@ async function useAsInput(job, context) {
 
 const facts = (job) => h("p", { class: "small muted" }, `${job.tier} · ${job.resolution} · ${job.ratio} · ${job.picture.width} × ${job.picture.height} · ${money(job.price)} · `, time(job.finished_at));
 
-function actions(job, context) {
+function actions(job, context, changed) {
   const prompt = h("span", { class: "words" }, job.prompt ?? "The prompt was too long to store and is no longer available.");
   return [prompt, facts(job), h("div", { class: "row wraps" },
+    typeof job.favourite === "boolean" ? star(job, context, changed) : null,
     h("a", { class: "button slim", href: pictureAt(context.base, job.job_id), download: true }, "Download"),
     job.prompt ? h("button", { class: "button slim", type: "button", onclick: () => copy(prompt) }, "Copy prompt") : null,
     context.canChange ? h("button", { class: "button slim", type: "button", onclick: () => attempt(() => useAsInput(job, context)) }, "Use as input") : null,
@@ -37,8 +39,8 @@ function actions(job, context) {
     h("a", { class: "button slim", href: `#/jobs/${job.job_id}` }, "Details"))];
 }
 
-/** Shows the image of `jobs[at]`. Arrows lead to its neighbours, Z and a click show every pixel, Escape closes. */
-export function lightbox(jobs, at, context) {
+/** Shows the image of `jobs[at]`. Arrows lead to its neighbours, Z and a click show every pixel, Escape closes. `changed` is called when one has become a favourite, or is none any more. */
+export function lightbox(jobs, at, context, changed) {
   let zoomed = false;
   const view = h("div", { class: "view" });
   const told = h("div", { class: "told stack tight" });
@@ -57,7 +59,7 @@ export function lightbox(jobs, at, context) {
     before.setAttribute("aria-disabled", String(at === 0));
     after.setAttribute("aria-disabled", String(at === jobs.length - 1));
     fill(view, large(job, context, zoomed));
-    fill(told, actions(job, context));
+    fill(told, actions(job, context, changed));
     spoken.textContent = `${at + 1} of ${jobs.length}. ${named(job)}`;
   }
   function go(step) {

@@ -5,13 +5,14 @@ import { head } from "./shell.js";
 import { date, endOf, filterBar, filtersOf, keepFilters, options, search, select, startOf } from "./filters.js";
 import { toast } from "./dialogs.js";
 import { empty, listing } from "./lists.js";
+import { star } from "./favourite.js";
 import { lightbox, sideBySide } from "./lightbox.js";
 import { picture } from "./picture.js";
 
 const words = (job) => job.prompt ?? "A long prompt";
 
 export async function gallery(main, context) {
-  const wanted = filtersOf(context.search, ["prompt", "tier", "key", "created_after", "created_before"]);
+  const wanted = filtersOf(context.search, ["favourite", "prompt", "tier", "key", "created_after", "created_before"]);
   const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], wanted.key);
   let shown = [];
   /** The images to compare, two at most, by their jobs. */
@@ -37,9 +38,10 @@ export async function gallery(main, context) {
   }
 
   const tile = (job) => h("li", { "data-key": job.job_id },
-    h("button", { class: "open", type: "button", "aria-label": `Show: ${words(job).slice(0, 80)}`, onclick: () => lightbox(shown, shown.indexOf(job), context) },
+    h("button", { class: "open", type: "button", "aria-label": `Show: ${words(job).slice(0, 80)}`, onclick: () => lightbox(shown, shown.indexOf(job), context, () => list.load()) },
       picture(job, context.base, 512)),
     h("label", { class: "pick" }, h("input", { type: "checkbox", name: "compare", value: job.job_id, checked: chosen.has(job.job_id), "aria-label": `Compare: ${words(job).slice(0, 80)}`, onchange: ({ target }) => choose(job, target) })),
+    h("span", { class: "keep" }, star(job, context, wanted.favourite ? () => list.load() : null)),
     h("span", { class: "small muted clip" }, words(job)));
 
   const list = listing({
@@ -50,8 +52,9 @@ export async function gallery(main, context) {
   });
   const set = (name, value) => { wanted[name] = value; keepFilters("gallery", wanted); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
-  fill(main, head("Gallery", "All images, newest first."),
+  fill(main, head("Gallery", "All images, newest first. Favourites are kept when the retention of images ends."),
     filterBar(() => wanted, context.signal, search(wanted.prompt, (text) => set("prompt", text)),
+      field("Show", select("favourite", [["", "All images"], ["true", "Favourites"]], wanted.favourite, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
       field("Key", select("key", keys, wanted.key, change)),
       field("From", date("created_after", startOf, wanted.created_after, set)), field("To", date("created_before", endOf, wanted.created_before, set))),

@@ -4,6 +4,7 @@ import { get, remove } from "./api.js";
 import { badge, bytes, duration, moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
+import { star } from "./favourite.js";
 import { lightbox } from "./lightbox.js";
 import { pictureAt } from "./picture.js";
 import { unfolding } from "./page_deliveries.js";
@@ -26,13 +27,16 @@ function timeline(job) {
 export const pairs = (...entries) => h("dl", { class: "pairs" },
   entries.filter((it) => it && it[1] !== null && it[1] !== undefined).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 
-function stage(job, context) {
+/** How long the image stays. */
+const keeping = (job) => (job.favourite ? ", kept: a favourite" : job.kept_until ? [", kept until ", h("time", { datetime: job.kept_until, title: job.kept_until, class: "nowrap" }, moment(job.kept_until))] : "");
+
+function stage(job, context, again) {
   const address = pictureAt(context.base, job.job_id);
   if (job.status === "done") {
     return h("div", { class: "stack" },
-      h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context) }, h("img", { src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
+      h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context, again) }, h("img", { src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
         onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "It was removed after its retention.")) })),
-      h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`),
+      h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`, keeping(job)),
         h("a", { class: "button slim", href: address, download: true }, "Download")));
   }
   if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", job.error), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
@@ -61,10 +65,11 @@ export async function job(main, context) {
     await ready(sent.data);
     const cancel = () => attempt(() => remove(`${context.base}/jobs/${id}`), "Canceled. The price was released.", again);
     fill(main, head(h("span", { class: "row wraps" }, "Job", badge(found.status)), h("code", { class: "wrap" }, found.job_id),
+      star(found, context, again),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
       context.canChange ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
     h("div", { class: "job-view" },
-      h("div", { class: "stack" }, stage(found, context),
+      h("div", { class: "stack" }, stage(found, context, again),
         h("section", { class: "card" }, h("h2", {}, "Prompt"), h("p", { class: "words" }, found.prompt ?? "The prompt was too long to store and is no longer available."))),
       h("div", { class: "stack" },
         causes(found),

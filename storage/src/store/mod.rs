@@ -10,6 +10,7 @@ mod commands;
 mod commit;
 mod daily_usage;
 mod deliveries;
+mod favourites;
 mod file_batches;
 mod idempotency;
 mod job_lists;
@@ -31,6 +32,7 @@ pub use commands::{
     Deposit, DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob,
 };
 pub use deliveries::Forgotten;
+pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
 pub(crate) use people::email_hash;

@@ -73,6 +73,10 @@ tables! {
     UPLOADED_FILES: (AccountId, FileId) => UploadedFile = b"f" "uploaded_file" .fits(|key, it| (it.account, it.id) == *key);
     /// Batches that were submitted as files: those that were accepted have a record of the batch too, under the same id.
     FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key);
+    /// Jobs whose pictures retention leaves alone, with the moment from which on.
+    FAVOURITES: (AccountId, JobId) => Timestamp = b"F" "favourite";
+    /// The look-up of retention, which knows a picture by its job alone.
+    FAVOURITE_ACCOUNTS: JobId => AccountId = b"G" "favourite_account";
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally" .earlier(migrations::DAILY_USAGE);
     /// What is live of each account, where several nodes share the store.
     ACCOUNT_LOADS: AccountId => AccountLoad = b"m" "account_load";

@@ -6,8 +6,8 @@ use crate::domain::ids::{AccountId, BatchId, JobId, TransactionId};
 use crate::engine::KeyRange;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, EXPIRIES, IDEMPOTENCY, PEOPLE_BY_EMAIL,
-    RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS, table_of,
+    API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, EXPIRIES, FAVOURITE_ACCOUNTS, FAVOURITES,
+    IDEMPOTENCY, PEOPLE_BY_EMAIL, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS, table_of,
 };
 use crate::store::{
     IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
@@ -76,6 +76,12 @@ fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreE
     if let Some(((_, job), account)) = EXPIRIES.entry(key, value)? {
         return Ok(store.job(account, job).wait()?.is_none());
     }
+    if let Some(((account, job), _)) = FAVOURITES.entry(key, value)? {
+        return Ok(store.job(account, job).wait()?.is_none());
+    }
+    if let Some((job, account)) = FAVOURITE_ACCOUNTS.entry(key, value)? {
+        return Ok(!store.is_favourite(account, job).wait()?);
+    }
     if let Some((id, account)) = WEBHOOK_ACCOUNTS.entry(key, value)? {
         return Ok(store.webhook(account, id).wait()?.is_none());
     }
@@ -86,7 +92,8 @@ fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreE
     Ok(false)
 }
 
-/// An API key or a webhook that an index lacks: such a key works and cannot be revoked.
+/// An API key, a webhook or a favourite that an index lacks: such a key works and cannot be revoked, and the picture of such a
+/// favourite is removed.
 fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, StoreError> {
     if let Some((hash, found)) = API_KEYS.entry(key, value)? {
         if API_KEYS_BY_ID.get(store, &found.id).wait()? != Some(hash) {
@@ -106,6 +113,12 @@ fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String
         let listed = WEBHOOK_ACCOUNTS.get(store, &id).wait()?;
         return Ok(
             (listed != Some(account)).then(|| format!("webhook {id} is not found by its id"))
+        );
+    }
+    if let Some(((account, job), _)) = FAVOURITES.entry(key, value)? {
+        let listed = FAVOURITE_ACCOUNTS.get(store, &job).wait()?;
+        return Ok(
+            (listed != Some(account)).then(|| format!("favourite {job} is not found by its job"))
         );
     }
     Ok(None)

@@ -22,7 +22,7 @@ use tintype_storage::verify::verify;
 type Image = BTreeMap<Key, Value>;
 
 /// All kinds that there are.
-const KINDS: &[u8] = b"AVWPadehiklnopqrstuvwyz";
+const KINDS: &[u8] = b"AFGVWPadehiklnopqrstuvwyz";
 /// What may be gone without a loss: it is forgotten in time anyway, or was never written yet.
 const MAY_BE_GONE: &[u8] = b"Aisyz";
 /// Where nothing in the store tells what a record was for, only whoever holds the secret whose hash its key is, or the key that
@@ -112,6 +112,7 @@ fn full() -> Image {
     commit(store.put_session(&Digest32([3; 32]), &session));
     commit(store.set_pause(&Pause::default()));
     commit(store.set_operator_generation(Generation(2)));
+    commit(store.put_favourite(ACCOUNT, jobs[0], at(7)));
     commit(store.note_first_key());
     engine.image()
 }

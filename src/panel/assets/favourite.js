@@ -1,0 +1,27 @@
+// The star of a job: it is a favourite of the account, and retention leaves its image alone.
+import { h } from "./dom.js";
+import { call, remove } from "./api.js";
+import { attempt } from "./dialogs.js";
+import { icon } from "./icons.js";
+
+/** A button that makes a job a favourite, or an ordinary one again; those who cannot change the account see the star of a favourite. `changed` is called afterwards. */
+export function star(job, context, changed) {
+  if (!context.canChange) return job.favourite ? h("span", { class: "star on", role: "img", "aria-label": "Favourite", title: "Favourite" }, icon("star")) : null;
+  const button = h("button", { class: "icon star", type: "button", onclick: () => attempt(turn) }, icon("star"));
+  const draw = () => {
+    button.classList.toggle("on", job.favourite);
+    button.setAttribute("aria-pressed", String(job.favourite));
+    const words = job.favourite ? "Favourite: the image is kept" : "Favourite: keep the image";
+    button.setAttribute("aria-label", `Favourite: ${(job.prompt ?? "a long prompt").slice(0, 80)}`);
+    button.title = words;
+  };
+  async function turn() {
+    const path = `${context.base}/jobs/${job.job_id}/favourite`;
+    await (job.favourite ? remove(path) : call("PUT", path));
+    job.favourite = !job.favourite;
+    draw();
+    await changed?.();
+  }
+  draw();
+  return button;
+}

@@ -1,0 +1,73 @@
+//! Favourites of an account: jobs whose pictures retention leaves alone.
+
+use super::tables::{FAVOURITE_ACCOUNTS, FAVOURITES};
+use super::{All, Store, StoreError, Writes};
+use crate::domain::ids::{AccountId, JobId};
+use crate::domain::time::Timestamp;
+use crate::engine::Direction;
+
+/// Favourites that an account can have. What is never removed must be bounded.
+pub const MAX_FAVOURITES: usize = 5_000;
+
+impl Store {
+    /// Is a job of this account one of its favourites?
+    pub async fn is_favourite(&self, account: AccountId, job: JobId) -> Result<bool, StoreError> {
+        let found = FAVOURITES.get(self, &(account, job)).await?;
+        Ok(found.is_some())
+    }
+
+    /// Is a job a favourite of any account?
+    pub async fn is_anyones_favourite(&self, job: JobId) -> Result<bool, StoreError> {
+        Ok(FAVOURITE_ACCOUNTS.get(self, &job).await?.is_some())
+    }
+
+    /// The favourites of an account within a range of ids, newest job first: at most `limit`. `below` is left out, `from` is not.
+    pub async fn favourites_of(
+        &self,
+        account: AccountId,
+        below: Option<JobId>,
+        from: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<JobId>, StoreError> {
+        if below.is_some() && below <= from {
+            return Ok(Vec::new());
+        }
+        let mut range = FAVOURITES.range(&account);
+        if let Some(id) = below {
+            range = range.below(FAVOURITES.key(&(account, id)));
+        }
+        if let Some(id) = from {
+            range = range.starting_at(FAVOURITES.key(&(account, id)));
+        }
+        let found = FAVOURITES
+            .scan(self, &range, Direction::Falling, limit)
+            .await?;
+        Ok(found.into_iter().map(|((_, job), _)| job).collect())
+    }
+
+    /// Visits the favourites of all accounts.
+    pub async fn each_favourite(
+        &self,
+        mut visit: impl FnMut(JobId) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        FAVOURITE_ACCOUNTS
+            .each(self, &All, |job, _| visit(job))
+            .await
+    }
+
+    /// The writes that make a job of this account one of its favourites.
+    pub fn put_favourite(&self, account: AccountId, job: JobId, since: Timestamp) -> Writes {
+        vec![
+            FAVOURITES.put(&(account, job), &since),
+            FAVOURITE_ACCOUNTS.put(&job, &account),
+        ]
+    }
+
+    /// The writes that make it an ordinary job again.
+    pub fn remove_favourite(&self, account: AccountId, job: JobId) -> Writes {
+        vec![
+            FAVOURITES.delete(&(account, job)),
+            FAVOURITE_ACCOUNTS.delete(&job),
+        ]
+    }
+}

@@ -1,0 +1,155 @@
+//! Favourites: marked by the owners of an account, seen by all its people, and left alone by retention.
+
+use crate::support::{Browser, Customer, Options, Server};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tintype::server::maintenance::remove_old_pictures;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::MAX_FAVOURITES;
+use uuid::Uuid;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+struct Desk {
+    server: Server,
+    customer: Customer,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let server = Server::with(Options::new());
+        let customer = server.customer("10");
+        Self { server, customer }
+    }
+
+    fn make(&self) -> String {
+        let job = self.server.create(&self.customer);
+        self.server.job_once(&self.customer, &job, "done");
+        job
+    }
+
+    fn path(&self, path: &str) -> String {
+        format!("/accounts/{}{path}", self.customer.account)
+    }
+
+    fn get(&self, browser: &Browser, path: &str) -> Value {
+        let call = browser.call(&self.server, "GET", &self.path(path));
+        call.expect(200).json()
+    }
+
+    fn mark(&self, browser: &Browser, method: &str, job: &str) -> crate::support::Answer {
+        let path = self.path(&format!("/jobs/{job}/favourite"));
+        browser.call(&self.server, method, &path).send()
+    }
+
+    fn picture(&self, browser: &Browser, job: &str) -> u16 {
+        let path = self.path(&format!("/jobs/{job}/picture"));
+        browser.call(&self.server, "GET", &path).send().status
+    }
+
+    fn favourites(&self, browser: &Browser) -> Vec<String> {
+        let found = self.get(browser, "/jobs?favourite=true");
+        let id = |it: &Value| it["job_id"].as_str().unwrap().to_owned();
+        found["data"].as_array().unwrap().iter().map(id).collect()
+    }
+
+    fn sweep(&self) {
+        let runtime = actix_web::rt::System::new();
+        runtime.block_on(remove_old_pictures(self.server.inside()));
+    }
+}
+
+#[test]
+fn retention_leaves_the_pictures_of_favourites_alone() {
+    let desk = Desk::new();
+    let browser = desk.server.operators_browser();
+    let [kept, other] = [desk.make(), desk.make()];
+    let told = |job: &str| {
+        let job = desk.get(&browser, &format!("/jobs/{job}"));
+        (job["favourite"].clone(), job["kept_until"].is_string())
+    };
+    assert_eq!(told(&kept), (json!(false), true));
+    // Twice is once.
+    assert_eq!(desk.mark(&browser, "PUT", &kept).status, 204);
+    assert_eq!(desk.mark(&browser, "PUT", &kept).status, 204);
+    assert_eq!(told(&kept), (json!(true), false));
+    assert_eq!(desk.favourites(&browser), std::slice::from_ref(&kept));
+    let all = desk.get(&browser, "/jobs");
+    let marks = [0, 1].map(|at: usize| all["data"][at]["favourite"].clone());
+    assert_eq!(marks, [json!(false), json!(true)]);
+
+    desk.server.clock.advance(DAY * 400);
+    desk.sweep();
+    let browser = desk.server.operators_browser();
+    let found = [&kept, &other].map(|job| desk.picture(&browser, job));
+    assert_eq!(found, [200, 410]);
+    // What is gone cannot be kept.
+    desk.mark(&browser, "PUT", &other)
+        .assert_problem(410, "gone");
+
+    assert_eq!(desk.mark(&browser, "DELETE", &kept).status, 204);
+    assert_eq!(desk.mark(&browser, "DELETE", &kept).status, 204);
+    assert_eq!(desk.favourites(&browser), [""; 0]);
+    desk.sweep();
+    assert_eq!(desk.picture(&browser, &kept), 410);
+    desk.server.assert_settled();
+}
+
+#[test]
+fn all_people_of_the_account_see_favourites_and_owners_mark_them() {
+    let desk = Desk::new();
+    let account = &desk.customer.account;
+    let owner = desk.server.person(account, "owner@a.example", "owner");
+    let viewer = desk.server.person(account, "viewer@a.example", "viewer");
+    let jobs: Vec<String> = (0..3).map(|_| desk.make()).collect();
+    desk.mark(&viewer, "PUT", &jobs[0])
+        .assert_problem(403, "forbidden");
+    for job in [&jobs[0], &jobs[2]] {
+        assert_eq!(desk.mark(&owner, "PUT", job).status, 204);
+    }
+    assert_eq!(desk.favourites(&viewer), [jobs[2].clone(), jobs[0].clone()]);
+    // Page by page, and with other filters.
+    let page = desk.get(&viewer, "/jobs?favourite=true&limit=1");
+    let next = page["next_cursor"].as_str().unwrap();
+    let page = desk.get(
+        &viewer,
+        &format!("/jobs?favourite=true&limit=1&cursor={next}"),
+    );
+    assert_eq!(page["data"][0]["job_id"], json!(jobs[0]));
+    let failed = desk.get(&viewer, "/jobs?favourite=true&status=failed");
+    assert_eq!(failed["data"], json!([]));
+    let path = desk.path("/jobs?favourite=yes");
+    viewer
+        .call(&desk.server, "GET", &path)
+        .invalid(&["favourite"]);
+    // The interface for programs does not have it.
+    let call = desk
+        .server
+        .native(&desk.customer, "GET", "/jobs?favourite=true");
+    call.invalid(&["favourite"]);
+}
+
+#[test]
+fn an_account_has_so_many_favourites_at_the_most() {
+    let desk = Desk::new();
+    let browser = desk.server.operators_browser();
+    let [job, other] = [desk.make(), desk.make()];
+    let store = &desk.server.inside().store;
+    let account = desk.customer.account.parse().unwrap();
+    let fill = |range: std::ops::Range<usize>| {
+        let writes = range.flat_map(|at| {
+            let job = JobId(Uuid::from_u128(at as u128));
+            store.put_favourite(account, job, Timestamp::from_millis(0))
+        });
+        commit_and_wait(&**store.engine(), writes.collect()).unwrap();
+    };
+    fill(1..MAX_FAVOURITES);
+    assert_eq!(desk.mark(&browser, "PUT", &job).status, 204);
+    let refused = desk.mark(&browser, "PUT", &other);
+    refused.assert_problem(422, "validation_failed");
+    assert!(refused.text().contains("5000 favourites"));
+    // One that is a favourite already takes no more room.
+    assert_eq!(desk.mark(&browser, "PUT", &job).status, 204);
+}
