@@ -1,7 +1,7 @@
 //! Lists of jobs, newest first, filtered.
 //!
 //! A page looks at a bounded number of records, however few of them a filter lets through: then it ends early, perhaps empty,
-//! with a cursor that goes on.
+//! with a cursor that goes on. A search for words of the prompt asks the search index first which records to look at.
 
 use super::batches;
 use super::error::{self, Error, ErrorKind};
@@ -17,10 +17,11 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, moment_of};
 use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
+use tintype_storage::domain::search_block::MAX_JOBS;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{JobPage, JobWindow, Part, StoreError};
+use tintype_storage::store::{JobPage, JobWindow, Part, SearchStep, StoreError};
 use tokio::runtime::Handle;
 use tokio::task::{spawn_blocking, yield_now};
 use uuid::Uuid;
@@ -29,6 +30,16 @@ use uuid::Uuid;
 const STEP: usize = 200;
 /// Records of one account that one page looks at.
 const MOST_READ: usize = 2_000;
+/// The same of a search by words: these are the jobs of blocks of the index that have the words.
+const MOST_SEARCHED: usize = 10_000;
+/// Records of one account that a search reads at a time: a block of the index.
+const SEARCH_STEP: usize = MAX_JOBS + 1;
+/// Blocks of the index that a search looks at before others have their turn.
+const BLOCKS_OF_STEP: usize = 256;
+/// Such steps of one page. Together they go through more than two million jobs.
+const MOST_STEPS: usize = 40;
+/// A search tells of so many jobs that the index lacks. Some are always missing: the newest, which fill no block.
+const MANY_UNINDEXED: usize = 4 * MAX_JOBS;
 /// Metadata that one page fetches from the object store: large requests keep it there.
 const MOST_FETCHED: usize = 50;
 /// Records of all accounts that one page looks at.
@@ -69,6 +80,11 @@ impl JobFilter {
             && self.metadata.is_empty()
             && self.words.is_empty()
             && !self.is_favourite
+    }
+
+    /// Is it asked by the search index? Favourites are few.
+    fn is_search(&self) -> bool {
+        !self.words.is_empty() && !self.is_favourite
     }
 
     /// Where such jobs lie.
@@ -136,48 +152,146 @@ impl JobFilter {
     }
 }
 
-/// A page of an account's jobs, and the last id that was looked at if there may be more.
+/// A page of an account's jobs.
+#[derive(Default)]
+pub struct FoundJobs {
+    pub jobs: Vec<Job>,
+    /// The last id that was looked at, if there may be more.
+    pub next: Option<JobId>,
+    /// Of a search for words while the index lacks many jobs, which are read one by one.
+    pub index_behind: Option<IndexBehind>,
+}
+
+/// How far the search index of an account has got.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexBehind {
+    /// It has all jobs that were accepted up to this moment; `None`: it has none.
+    pub until: Option<Timestamp>,
+}
+
+/// A page of an account's jobs.
+///
+/// # Errors
+/// The store or the object store fails.
 pub async fn page_of(
     state: &AppState,
     account: AccountId,
     window: Window,
     filter: &JobFilter,
-) -> Result<(Vec<Job>, Option<JobId>), Error> {
-    let limit = window.limit;
+) -> Result<FoundJobs, Error> {
     let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
     let (mut from, mut before) = filter.range();
     if let Some(id) = filter.batch {
         let Some((batch, _)) = state.store.batch(account, id).await? else {
-            return Ok((Vec::new(), None));
+            return Ok(FoundJobs::default());
         };
         from = from.max(Some(batch.first));
         before = Some(below(&batch, before));
     }
     // The smaller one, where both are there.
-    let mut below = match (after, before) {
+    let below = match (after, before) {
         (Some(after), Some(before)) => Some(after.min(before)),
         (after, before) => after.or(before),
     };
-    let step = if filter.is_open() { limit + 1 } else { STEP };
-    let (mut found, mut read, mut fetched) = (Vec::new(), 0, 0);
-    loop {
-        let jobs = candidates(state, account, filter, below, from, step).await?;
-        let is_last = jobs.len() < step;
-        for job in jobs {
-            if found.len() == limit || read == MOST_READ || fetched == MOST_FETCHED {
-                return Ok((found, below));
+    let mut page = PageReader {
+        state,
+        account,
+        filter,
+        limit: window.limit,
+        read: 0,
+        fetched: 0,
+        found: FoundJobs::default(),
+    };
+    match filter.is_search() {
+        true => page.search(below, from).await?,
+        false => drop(page.read(below, from).await?),
+    }
+    Ok(page.found)
+}
+
+/// Reads the jobs of a page.
+struct PageReader<'a> {
+    state: &'a AppState,
+    account: AccountId,
+    filter: &'a JobFilter,
+    limit: usize,
+    /// Records that were looked at.
+    read: usize,
+    /// Metadata that was fetched.
+    fetched: usize,
+    found: FoundJobs,
+}
+
+impl PageReader<'_> {
+    /// Looks at the jobs between two ids, newest first. False once the page is full or has looked at enough.
+    async fn read(&mut self, mut below: Option<JobId>, from: Option<JobId>) -> Result<bool, Error> {
+        let filter = self.filter;
+        let (step, most) = match (filter.is_open(), filter.is_search()) {
+            (true, _) => (self.limit + 1, MOST_READ),
+            (false, false) => (STEP, MOST_READ),
+            (false, true) => (SEARCH_STEP, MOST_SEARCHED),
+        };
+        loop {
+            let jobs = candidates(self.state, self.account, filter, below, from, step).await?;
+            let is_last = jobs.len() < step;
+            for job in jobs {
+                let is_full = self.found.jobs.len() == self.limit;
+                if is_full || self.read == most || self.fetched == MOST_FETCHED {
+                    self.found.next = below;
+                    return Ok(false);
+                }
+                self.read += 1;
+                below = Some(job.id);
+                if filter.takes(&job)
+                    && has_metadata(self.state, filter, &job, &mut self.fetched).await?
+                {
+                    self.found.jobs.push(job);
+                }
             }
-            read += 1;
-            below = Some(job.id);
-            if filter.takes(&job) && has_metadata(state, filter, &job, &mut fetched).await? {
-                found.push(job);
+            if is_last {
+                return Ok(true);
             }
+            // Others have their turn on this thread.
+            yield_now().await;
         }
-        if is_last {
-            return Ok((found, None));
+    }
+
+    /// Looks at those jobs between two ids that may have the words of the filter, by the search index.
+    async fn search(&mut self, mut below: Option<JobId>, from: Option<JobId>) -> Result<(), Error> {
+        let store = &self.state.store;
+        let end = store.search_index_end(self.account).await?;
+        for _ in 0..MOST_STEPS {
+            let step = store.next_search_step(
+                self.account,
+                &self.filter.words,
+                end,
+                below,
+                BLOCKS_OF_STEP,
+            );
+            let down_to = match step.await? {
+                SearchStep::Read { from: first, below } => {
+                    let goes_on = self.read(below, from.max(Some(first))).await?;
+                    if end.is_none_or(|end| first > end) && self.read > MANY_UNINDEXED {
+                        let until = end.and_then(|end| moment_of(&end.0));
+                        self.found.index_behind = Some(IndexBehind { until });
+                    }
+                    if !goes_on {
+                        return Ok(());
+                    }
+                    first
+                }
+                SearchStep::GoOn { below } => below,
+                SearchStep::End => return Ok(()),
+            };
+            if from.is_some_and(|from| down_to <= from) || down_to.0.is_nil() {
+                return Ok(());
+            }
+            below = Some(down_to);
+            // Others have their turn on this thread.
+            yield_now().await;
         }
-        // Others have their turn on this thread.
-        yield_now().await;
+        self.found.next = below;
+        Ok(())
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) mod queue;
 pub(crate) mod queue_estimate;
 pub(crate) mod rate_limit;
 pub(crate) mod result_url;
+pub mod search_index;
 pub(crate) mod service_stats;
 pub(crate) mod sessions;
 pub(crate) mod sign_in;

@@ -21,14 +21,14 @@ pub async fn list(
     let (window, filter) = job_query::of(&request)?;
     principal.admit()?;
     let account = principal.caller.account();
-    let (found, next) = job_list::page_of(&state, account, window, &filter).await?;
+    let found = job_list::page_of(&state, account, window, &filter).await?;
     let estimates = QueueEstimates::now(&state);
-    let mut data = Vec::with_capacity(found.len());
-    for job in &found {
+    let mut data = Vec::with_capacity(found.jobs.len());
+    for job in &found.jobs {
         let view = jobs::listed_view(&state, job, &estimates).await?;
         data.push(ListedJob::new(job, view));
     }
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(Listing::of(data, next.map(|id| *id.as_bytes()))))
+    Ok(answer.json(Listing::of(data, found.next.map(|id| *id.as_bytes()))))
 }

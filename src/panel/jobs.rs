@@ -22,16 +22,37 @@ type Answer = Result<HttpResponse, Problem>;
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let (window, filter) = job_query::of_panel(&request)?;
-    let (found, next) = job_list::page_of(&state, of.account.id, window, &filter).await?;
-    let mut data = Vec::with_capacity(found.len());
-    for job in &found {
+    let found = job_list::page_of(&state, of.account.id, window, &filter).await?;
+    let mut data = Vec::with_capacity(found.jobs.len());
+    for job in &found.jobs {
         data.push(Listed {
             record: answers::listed_job(&state, job).await?,
             favourite: state.store.is_favourite(job.account, job.id).await?,
         });
     }
-    let next = next.map(|id| *id.as_bytes());
-    Ok(HttpResponse::Ok().json(Listing::of(data, next)))
+    let next = found.next.map(|id| *id.as_bytes());
+    let behind = found.index_behind.map(|it| IndexBehind {
+        until: it.until.map(Moment::from),
+    });
+    Ok(HttpResponse::Ok().json(Searched {
+        page: Listing::of(data, next),
+        index_behind: behind,
+    }))
+}
+
+/// A list that may have been searched for words while the index is still built.
+#[derive(Serialize)]
+struct Searched<T> {
+    #[serde(flatten)]
+    page: Listing<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index_behind: Option<IndexBehind>,
+}
+
+#[derive(Serialize)]
+struct IndexBehind {
+    /// The index has the jobs up to this moment; `None`: none.
+    until: Option<Moment>,
 }
 
 /// A job with what its list shows beside it.

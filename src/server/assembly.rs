@@ -10,6 +10,7 @@ use crate::application::call_limits::CallLimits;
 use crate::application::commit::Turns;
 use crate::application::damaged_inputs::DamagedInputs;
 use crate::application::rate_limit::{Elapsed, elapsed};
+use crate::application::search_index;
 use crate::application::state::AppState;
 use crate::backends::damaged_inputs::OnDamagedInput;
 use crate::batch_inputs::BatchInputs;
@@ -233,6 +234,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let (disconnects, heard) = DisconnectSender::new();
     actix_web::rt::spawn(compat::cancel_disconnected(state.clone(), heard));
     actix_web::rt::spawn(maintenance::run(state.clone()));
+    actix_web::rt::spawn(search_index::run(state.clone()));
     Ok(Instance {
         compat: Data::new(CompatState::new(state.clone(), disconnects)),
         state,

@@ -69,6 +69,7 @@ mod panel_operator;
 mod panel_pages;
 mod panel_people;
 mod panel_queue;
+mod panel_search;
 mod panel_sessions;
 mod panel_webhooks;
 mod secrets_stay_secret;

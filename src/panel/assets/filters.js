@@ -1,6 +1,8 @@
 // Filters of lists: selects, dates, words, and entries of the account.
 import { field, h } from "./dom.js";
 import { get, query } from "./api.js";
+import { notice } from "./dialogs.js";
+import { time } from "./format.js";
 
 /** Writes the filters of a page into its address: Back, a reload and a shared link then show the same list. */
 export const keepFilters = (page, values) => history.replaceState(history.state, "", `#/${page}${query(values)}`);
@@ -42,6 +44,11 @@ export function search(value, change) {
   };
   return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Words, or a job id", autocomplete: "off", onchange: take }));
 }
+
+/** A remark on a page of a search while the search index is still being built. */
+export const indexNote = ({ index_behind: behind }) => (behind ? notice("info",
+  behind.until ? ["The search index has the jobs up to ", time(behind.until), ". "] : "The search index has no jobs of this account yet. ",
+  "Later ones are read one by one, so a search may take several steps.") : null);
 
 /** The first and the last moment of a day as a date field has it, in local time; nothing for no day. */
 export const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");

@@ -18,13 +18,15 @@ export const empty = (title, text, action) => h("div", { class: "empty" }, h("b"
  * A list behind a path. `begin` reads it for the first time, `load` looks again, as far as it has been read, and `restart` reads
  * it from the front when something else is asked for. One of them reads at a time, but nothing waits for answers to what is no
  * longer asked. `ready` is given the rows before they are shown.
+ * `note` makes a remark on a page that was read, or nothing.
  */
-export function listing({ path, show, none, context, ready, size = 50 }) {
+export function listing({ path, show, none, context, ready, note, size = 50 }) {
   const node = h("div", { class: "sheet" }, h("div", { class: "empty" }, "Loading…"));
   let question = new AbortController();
   let turn = Promise.resolve();
   let shown = [];
   let next = null;
+  let remark = null;
   /** How many pages are shown: as many as before where the visitor comes back to the list. */
   const open = context.list ?? { pages: 1 };
   let reading = false;
@@ -44,7 +46,7 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
   function draw() {
     node.removeAttribute("aria-busy");
     const words = shown.length ? "Show more" : "Search further back";
-    fill(node,
+    fill(node, remark,
       shown.length ? h("div", { class: "scroll" }, show(shown)) : next ? null : none,
       next ? h("div", { class: "more" }, h("button", { class: `button quiet ${reading ? "busy" : ""}`, type: "button", "aria-disabled": String(reading), onclick: more }, words)) : null);
   }
@@ -60,6 +62,7 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
     let count = 0;
     do {
       const found = await page(cursor, asked);
+      if (!count) remark = note?.(found) ?? null;
       rows.push(...found.data);
       cursor = found.next_cursor;
       count += 1;
@@ -98,7 +101,7 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
   function restart() {
     question.abort();
     const asked = question = new AbortController();
-    [shown, next, open.pages] = [[], null, 1];
+    [shown, next, remark, open.pages] = [[], null, null, 1];
     node.setAttribute("aria-busy", "true");
     return inTurn(() => (asked === question ? read() : null)).catch((error) => {
       if (asked !== question || context.signal.aborted) return;

@@ -2,7 +2,7 @@
 import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, keepFilters, options, search, select, startOf } from "./filters.js";
+import { date, endOf, filterBar, filtersOf, indexNote, keepFilters, options, search, select, startOf } from "./filters.js";
 import { toast } from "./dialogs.js";
 import { empty, listing } from "./lists.js";
 import { star } from "./favourite.js";
@@ -47,6 +47,7 @@ export async function gallery(main, context) {
   const list = listing({
     path: () => `${context.base}/jobs${query({ status: "done", ...wanted })}`, context, size: 30,
     show: (rows) => { shown = rows; return h("ul", { class: "wall" }, rows.map(tile)); },
+    note: indexNote,
     none: empty("No images", "Nothing matches the filters, or there are no images yet.",
       context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
   });

@@ -3,7 +3,7 @@ import { field, fill, h, misfit, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, keepFilters, options, search, select, startOf } from "./filters.js";
+import { date, endOf, filterBar, filtersOf, indexNote, keepFilters, options, search, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 import { picture } from "./picture.js";
@@ -67,6 +67,7 @@ export async function jobs(main, context) {
     path: () => `${context.base}/jobs${query(filters())}`,
     context,
     show: (rows) => table(columns(context), rows, "Jobs", (it) => it.job_id),
+    note: indexNote,
     none: empty("No jobs", "Nothing matches the filters, or there are no jobs yet.",
       context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
   });

@@ -31,6 +31,7 @@ pub mod payload;
 pub mod person;
 pub mod queue_place;
 pub mod request;
+pub mod search_block;
 pub mod secret;
 pub mod signature;
 pub mod spending;

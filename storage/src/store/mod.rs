@@ -19,6 +19,7 @@ pub mod migrations;
 mod operator_events;
 mod people;
 mod records;
+mod search_index;
 mod table;
 mod table_key;
 pub mod tables;
@@ -40,6 +41,7 @@ pub use records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
     Mark, PersonPlace,
 };
+pub use search_index::SearchStep;
 pub(crate) use table::each_pair;
 pub use table::{AnyTable, Page, Record, Table, Write};
 pub use table_key::{AccountText, All, KeyBytes, TableKey, Under};

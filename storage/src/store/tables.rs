@@ -23,6 +23,7 @@ use crate::domain::operator_event::{Alarms, OperatorEvent};
 use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
 use crate::domain::queue_place::{QueuePlace, Turns};
+use crate::domain::search_block::SearchBlock;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
@@ -77,6 +78,8 @@ tables! {
     FAVOURITES: (AccountId, JobId) => Timestamp = b"F" "favourite";
     /// The look-up of retention, which knows a picture by its job alone.
     FAVOURITE_ACCOUNTS: JobId => AccountId = b"G" "favourite_account";
+    /// Blocks of the search index, by the last of their jobs.
+    SEARCH_INDEX: (AccountId, JobId) => SearchBlock = b"c" "search_block" .fits(|key, it| it.first <= key.1);
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally" .earlier(migrations::DAILY_USAGE);
     /// What is live of each account, where several nodes share the store.
     ACCOUNT_LOADS: AccountId => AccountLoad = b"m" "account_load";

@@ -5,6 +5,7 @@ mod daily_usage;
 mod deliveries;
 mod people;
 mod records;
+mod search_index;
 
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
@@ -183,6 +184,7 @@ pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report,
     deliveries::verify(store, &accounts, &mut report)?;
     people::verify(store, &accounts, &mut report)?;
     daily_usage::verify(store, &mut report)?;
+    search_index::verify(store, &mut report)?;
     records::verify(store, &mut report)?;
     Ok(report)
 }

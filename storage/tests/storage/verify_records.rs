@@ -9,7 +9,7 @@ use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, AuditId};
-use tintype_storage::domain::job::{Callback, JobEvent};
+use tintype_storage::domain::job::{Callback, JobEvent, PromptRef, PromptText};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person::{Digest32, Person, PersonId, Role, Session, Visitor};
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
@@ -22,9 +22,9 @@ use tintype_storage::verify::verify;
 type Image = BTreeMap<Key, Value>;
 
 /// All kinds that there are.
-const KINDS: &[u8] = b"AFGVWPadehiklnopqrstuvwyz";
+const KINDS: &[u8] = b"AFGVWPacdehiklnopqrstuvwyz";
 /// What may be gone without a loss: it is forgotten in time anyway, or was never written yet.
-const MAY_BE_GONE: &[u8] = b"Aisyz";
+const MAY_BE_GONE: &[u8] = b"Acisyz";
 /// Where nothing in the store tells what a record was for, only whoever holds the secret whose hash its key is, or the key that
 /// was removed since.
 const MAY_BE_MOVED: &[u8] = b"yz";
@@ -66,6 +66,18 @@ fn full() -> Image {
         ..new_job(amount("0.20"))
     };
     let jobs = ["a", "b", "c"].map(|name| till.accept(new(name)).expect("accept").job);
+    // So many words that they fill a block of the search index.
+    let words = (0..2_000).map(|word| word.to_string());
+    let long = NewJob {
+        brief: PromptRef::Inline(PromptText {
+            prompt: words.collect::<Vec<_>>().join(" "),
+            metadata: None,
+        }),
+        ..new_job(amount("0.20"))
+    };
+    let last = till.accept(long).expect("accept").job;
+    let block = store.next_search_block(ACCOUNT, last.next()).wait();
+    commit(block.expect("read").into_iter().collect());
     till.apply(jobs[0], begin()).expect("begin");
     till.apply(jobs[0], finish()).expect("finish");
     till.apply(jobs[1], JobEvent::Cancel).expect("cancel");
@@ -261,4 +273,31 @@ fn what_a_removed_key_has_spent_is_compared_too() {
             key(1)
         )]
     );
+}
+
+#[test]
+fn a_search_index_that_differs_from_the_prompts_is_told() {
+    let named = |image: &Image| {
+        let found = faults(image);
+        let begins = format!("the search index of account {ACCOUNT} differs from the prompts");
+        assert!(found.iter().any(|it| it.starts_with(&begins)), "{found:?}");
+    };
+    // A word of a prompt is missing, and there is one too many.
+    for (word, other) in [
+        (&b"\n1999\n"[..], &b"\n199\n\n"[..]),
+        (b"\n1999\n", b"\n199x\n"),
+    ] {
+        let mut image = full();
+        let block = image.iter_mut().find(|(key, _)| key[0] == b'c');
+        let value = block.expect("a block").1;
+        let at = value.windows(word.len()).position(|it| it == word);
+        let at = at.expect("the word");
+        value[at..at + word.len()].copy_from_slice(other);
+        named(&image);
+    }
+    // The index has got to a job that is not there.
+    let mut image = full();
+    let job = image.keys().rfind(|key| key[0] == b'l').cloned();
+    image.remove(&job.expect("a job"));
+    named(&image);
 }

@@ -1,0 +1,42 @@
+//! The search index against the prompts of the jobs, as far as it has got.
+
+use super::Report;
+use crate::domain::ids::{AccountId, JobId};
+use crate::domain::search_block::{MAX_JOBS, SearchBlock};
+use crate::engine::Wait as _;
+use crate::store::tables::SEARCH_INDEX;
+use crate::store::{All, Part, Store, StoreError};
+use uuid::Uuid;
+
+/// Verifies all blocks. Jobs behind the last block of their account are not in the index yet.
+pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
+    let mut before: Option<(AccountId, JobId)> = None;
+    SEARCH_INDEX
+        .each(store, &All, |(account, last), block| {
+            let end = before.filter(|it| it.0 == account).map(|it| it.1);
+            if !is_right(store, account, end, last, &block)? {
+                report.fault(format!(
+                    "the search index of account {account} differs from the prompts of its jobs up to {last}"
+                ));
+            }
+            before = Some((account, last));
+            Ok(())
+        })
+        .wait()
+}
+
+/// Has a block the words of all jobs behind the block before, up to its last one?
+fn is_right(
+    store: &Store,
+    account: AccountId,
+    end: Option<JobId>,
+    last: JobId,
+    block: &SearchBlock,
+) -> Result<bool, StoreError> {
+    let from = end.map_or(JobId(Uuid::nil()), JobId::next);
+    let jobs = store
+        .rising_jobs_of(account, Part::All, from, last, MAX_JOBS + 1)
+        .wait()?;
+    let is_last = jobs.last().is_some_and(|job| job.id == last);
+    Ok(is_last && jobs.len() <= MAX_JOBS && block.is_of(&jobs))
+}
