@@ -122,6 +122,7 @@ fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> 
     PostgresOptions {
         url,
         connections: config.storage.connections,
+        node: None,
         outage: Duration::from_secs(config.storage.outage_seconds),
         on_failure: Arc::new(move |error: &EngineError| fail_stop.trip(error.to_string())),
     }

@@ -16,6 +16,7 @@ mod kill_batches;
 mod kill_deliveries;
 mod kill_load;
 mod locked;
+mod nodes;
 mod peer;
 mod place;
 mod postgres;

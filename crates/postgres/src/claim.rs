@@ -14,7 +14,9 @@ use tintype_storage::engine::EngineError;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Error;
 
-const CLAIM: &[u8] = b"\0claim";
+pub const CLAIM: &[u8] = b"\0claim";
+/// The claim of a database that several nodes share.
+pub const SHARED: &[u8] = b"shared by nodes";
 /// How often a process shows that it is alive.
 const BEAT: Duration = Duration::from_millis(500);
 /// A process whose beat stands still for so long is taken for dead.
@@ -30,7 +32,7 @@ pub type Process = [u8; PROCESS_BYTES];
 /// The failure of a process that another one has taken for dead.
 pub fn taken_over() -> EngineError {
     EngineError::Failed(
-        "another process has taken over the database, because this one did not answer for some seconds"
+        "another process has taken over from this one, because this one did not answer for some seconds"
             .into(),
     )
 }
@@ -62,6 +64,18 @@ pub async fn claim(
     loop {
         let found = find(session).await.map_err(refused)?;
         match (&found, &known) {
+            (Some(found), _) if found == SHARED => {
+                let is_alone = async {
+                    let has_nodes = mark::any(session).await?;
+                    Ok(!has_nodes && take(session, Some(SHARED), process, writers).await?)
+                };
+                return match is_alone.await.map_err(refused)? {
+                    true => Ok(()),
+                    false => Err(connector.unusable(
+                        "several nodes use it; stop all of them before one process uses it alone",
+                    )),
+                };
+            }
             (Some(found), Some((before, _))) if found != before => {
                 return Err(in_use(connector, found));
             }
@@ -86,7 +100,7 @@ pub async fn claim(
     }
 }
 
-fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
+pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
     let by = described(claim);
     let by = match by.is_empty() {
         true => "another process",
@@ -98,7 +112,7 @@ fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
     ))
 }
 
-async fn find(session: &Session) -> Result<Option<Vec<u8>>, Error> {
+pub async fn find(session: &Session) -> Result<Option<Vec<u8>>, Error> {
     let row = session
         .query_opt("SELECT value FROM account WHERE key = $1", &[&CLAIM])
         .await?;
@@ -131,13 +145,7 @@ async fn take(
     // Waits for transactions that have moved their mark and not ended.
     let remove = "DELETE FROM account WHERE key >= $1 AND key < $2";
     session.execute(remove, &[&MARKS, &ABOVE_MARKS]).await?;
-    for writer in 0..writers {
-        let insert = "INSERT INTO account (key, value) VALUES ($1, $2)";
-        let value = mark::value(0);
-        session
-            .execute(insert, &[&mark::key(process, writer), &value.as_slice()])
-            .await?;
-    }
+    mark::add(session, process, writers).await?;
     session.batch_execute("COMMIT").await?;
     Ok(true)
 }
@@ -201,10 +209,9 @@ pub async fn release(connector: &Connector, process: &Process) {
         session
             .execute(claim, &[&CLAIM, &process.as_slice()])
             .await?;
+        let [from, to] = mark::keys_of(process);
         let marks = "DELETE FROM account WHERE key >= $1 AND key < $2";
-        let own = [MARKS, process].concat();
-        let above = [&own[..], &[u8::MAX]].concat();
-        session.execute(marks, &[&own, &above]).await
+        session.execute(marks, &[&from, &to]).await
     });
     match released.await {
         Ok(Ok(_)) => {}

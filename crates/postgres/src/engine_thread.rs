@@ -8,7 +8,7 @@ use crate::session::ANSWER_WITHIN;
 use crate::shared::{FailsOnPanic, Shared};
 use crate::snapshot::{self, PageRequest};
 use crate::writer::Writer;
-use crate::{reader, start_checks};
+use crate::{nodes, reader, start_checks};
 use std::sync::Arc;
 use tintype_storage::engine::{EngineError, SnapshotError};
 use tokio::sync::{mpsc, oneshot};
@@ -54,7 +54,10 @@ impl EngineThread {
     }
 
     async fn work(mut self, opened: Opened) {
-        let process: Process = rand::random();
+        let process: Process = match self.shared.options.node {
+            Some(node) => *node.as_bytes(),
+            None => rand::random(),
+        };
         let connections = self.shared.options.connections.max(3) - 1;
         // Writers get the odd one.
         let readers = connections / 2;
@@ -108,7 +111,10 @@ impl EngineThread {
         if is_served {
             let session = connector.prepared().await;
             let session = session.map_err(|error| connector.refused(&error))?.session;
-            claim::claim(connector, &session, process, writers).await?;
+            match self.shared.options.node {
+                None => claim::claim(connector, &session, process, writers).await?,
+                Some(_) => nodes::join(connector, &session, process, writers).await?,
+            }
         }
         Ok(())
     }
@@ -123,14 +129,18 @@ impl EngineThread {
             })
         };
         let writers: Vec<JoinHandle<()>> = (0..writers).map(start).collect();
-        let beat = spawn_local(claim::beat(Arc::clone(&self.shared), process));
+        // Nodes show by records of the service that they live.
+        let is_node = self.shared.options.node.is_some();
+        let beat = (!is_node).then(|| spawn_local(claim::beat(Arc::clone(&self.shared), process)));
         let (shared, closed) = (Arc::clone(&self.shared), Arc::clone(&self.closed));
         spawn_local(async move {
             for writer in writers {
                 // One that panicked has failed the engine.
                 drop(writer.await);
             }
-            beat.abort();
+            if let Some(beat) = beat {
+                beat.abort();
+            }
             claim::release(&shared.connector, &process).await;
             closed.open();
         });

@@ -5,7 +5,7 @@
 //! round trip. So the cost of a round trip and of a sync is shared by all who wait.
 //!
 //! - `url`, `tls`, `session`, `statements`, `schema`: what a connection is, and what it finds.
-//! - `start_checks`, `claim`: what is demanded of a database, and that one process alone writes to it.
+//! - `start_checks`, `claim`, `nodes`: what is demanded of a database, and that one process alone writes to it, or nodes that share it.
 //! - `write_queue`, `writer`, `mark`: rounds and commits. `read_queue`, `reader`: reads. `snapshot`: all records of one moment.
 //! - `engine`, `engine_thread`: the parts together.
 
@@ -14,6 +14,7 @@ mod engine;
 mod engine_thread;
 mod latch;
 mod mark;
+mod nodes;
 mod options;
 mod outage;
 mod read_queue;

@@ -2,7 +2,7 @@
 //! lost has been committed, and the process that removes it keeps the writer from every further commit.
 
 use crate::outage::Fault;
-use crate::session::{ANSWER_WITHIN, Connector};
+use crate::session::{ANSWER_WITHIN, Connector, Session};
 use tintype_storage::engine::Key;
 use tokio::time::timeout;
 use tokio_postgres::Error;
@@ -15,6 +15,30 @@ pub const ABOVE_MARKS: &[u8] = b"\0mark!";
 /// Where the mark of a process's writer is.
 pub fn key(process: &[u8], writer: u8) -> Key {
     [MARKS, process, &[writer]].concat()
+}
+
+/// The first key of a process's marks, and the first above them.
+pub fn keys_of(process: &[u8]) -> [Key; 2] {
+    let first = [MARKS, process].concat();
+    let above = [&first[..], &[u8::MAX]].concat();
+    [first, above]
+}
+
+/// Adds the marks of a process's writers.
+pub async fn add(session: &Session, process: &[u8], writers: u8) -> Result<(), Error> {
+    for writer in 0..writers {
+        let insert = "INSERT INTO account (key, value) VALUES ($1, $2)";
+        let (key, value) = (key(process, writer), value(0));
+        session.execute(insert, &[&key, &value.as_slice()]).await?;
+    }
+    Ok(())
+}
+
+/// Is there a mark of any process?
+pub async fn any(session: &Session) -> Result<bool, Error> {
+    let select = "SELECT 1 FROM account WHERE key >= $1 AND key < $2 LIMIT 1";
+    let row = session.query_opt(select, &[&MARKS, &ABOVE_MARKS]).await?;
+    Ok(row.is_some())
 }
 
 /// The value of a mark.

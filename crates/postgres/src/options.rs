@@ -2,6 +2,7 @@
 
 use crate::url::DatabaseUrl;
 use std::time::Duration;
+use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::OnFailure;
 
 /// How an engine is opened.
@@ -10,6 +11,8 @@ pub struct PostgresOptions {
     pub url: DatabaseUrl,
     /// Connections in all: one for the claim, the others for writers and readers. At least three.
     pub connections: usize,
+    /// This process among the nodes that share the database; `None`: it claims the database for itself.
+    pub node: Option<NodeId>,
     /// How long the database may be away before the engine fails.
     pub outage: Duration,
     /// Called once, on the first failure.

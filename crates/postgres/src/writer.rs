@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
+use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
     Ask, Commit, EngineError, Key, Seen, Value, Verdict, deferred_wake, oversized,
 };
@@ -135,7 +136,8 @@ impl Writer {
         };
         let writes = merged(&group.commits, &decisions);
         let began = Instant::now();
-        let sent = send(session, &self.mark, &writes, is_begun);
+        let fenced: Vec<NodeId> = fenced(group, &decisions).collect();
+        let sent = send(session, &self.mark, &writes, &fenced, is_begun);
         let fault: Fault = match timeout(ANSWER_WITHIN, sent).await {
             Ok(Ok(())) => {
                 if !writes.is_empty() {
@@ -152,6 +154,13 @@ impl Writer {
         };
         Err(Interrupted::Sent(fault, decisions))
     }
+}
+
+/// The nodes that a transaction fences.
+fn fenced<'a>(group: &'a Group, decisions: &'a [Decision]) -> impl Iterator<Item = NodeId> + 'a {
+    let decided = group.rounds.iter().zip(decisions);
+    let kept = decided.filter(|(_, decision)| decision.is_ok());
+    kept.filter_map(|(it, _)| it.round.fences())
 }
 
 /// All writes of a transaction, one for each key.
@@ -311,6 +320,7 @@ async fn send(
     session: &Prepared,
     mark: &Mark,
     writes: &Merged<'_>,
+    fenced: &[NodeId],
     is_begun: bool,
 ) -> Result<(), Error> {
     let Prepared {
@@ -338,6 +348,12 @@ async fn send(
     let (key, old, new) = (&mark.key, old.as_slice(), new.as_slice());
     let move_mark = session.execute_raw(&statements.move_mark, [key.as_slice(), old, new]);
     let demand_mark = session.execute_raw(&statements.demand_mark, [key.as_slice(), new]);
+    // Waits for a transaction of that node that has moved its mark and not ended.
+    let fences = fenced.iter().map(|node| async move {
+        let [from, to] = mark::keys_of(node.as_bytes());
+        let remove = "DELETE FROM account WHERE key >= $1 AND key < $2";
+        session.execute(remove, &[&from, &to]).await
+    });
     let kept = writes.iter().filter(|(_, value)| value.is_some());
     let upserts = by_relation(kept.map(|(key, _)| *key));
     let upserts = upserts.iter().map(|(relation, keys)| async move {
@@ -357,6 +373,7 @@ async fn send(
         begin,
         move_mark,
         demand_mark,
+        try_join_all(fences),
         try_join_all(upserts),
         try_join_all(deletes),
         commit

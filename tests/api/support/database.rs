@@ -23,6 +23,7 @@ impl TestDatabase {
         let server = server().expect("PostgreSQL's programs are not there");
         let database = self.0.get_or_init(|| server.database());
         let engine = PostgresEngine::open(PostgresOptions {
+            node: None,
             url: DatabaseUrl::parse(&database.url()).expect("a URL"),
             connections: 5,
             outage: Duration::from_secs(60),

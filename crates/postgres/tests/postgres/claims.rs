@@ -50,7 +50,7 @@ fn a_process_that_was_taken_over_commits_nothing_more_and_says_so() {
     );
     let failure = failures.recv().expect("a failure");
     assert!(
-        failure.contains("another process has taken over"),
+        failure.contains("another process has taken over from this one"),
         "{failure}"
     );
     drop(engine);

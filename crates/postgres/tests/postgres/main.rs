@@ -2,6 +2,7 @@
 
 mod claims;
 mod conformance;
+mod nodes;
 mod outages;
 mod refusals;
 mod snapshots;

@@ -11,6 +11,7 @@ pub fn options(url: &str) -> PostgresOptions {
     PostgresOptions {
         url: DatabaseUrl::parse(url).expect("a URL"),
         connections: 8,
+        node: None,
         outage: Duration::from_secs(60),
         on_failure: Arc::new(|_| {}),
     }

@@ -1,0 +1,46 @@
+//! Several processes on one database. Each has its marks, and none claims the database for itself.
+//!
+//! Which of them live is no matter of the engine: the service decides that in rounds, and names the node that a round fences. The engine
+//! removes that node's marks in the transaction of the round, so that nothing of the node is committed afterwards.
+
+use crate::claim::{self, CLAIM, Process, SHARED};
+use crate::mark;
+use crate::session::{Connector, Session};
+use tintype_storage::engine::EngineError;
+use tokio_postgres::Error;
+
+/// Joins the nodes that share a database.
+///
+/// # Errors
+/// A process uses it alone, or the database fails.
+pub async fn join(
+    connector: &Connector,
+    session: &Session,
+    process: &Process,
+    writers: u8,
+) -> Result<(), EngineError> {
+    let refused = |error: Error| connector.refused(&error);
+    let found = add(session, process, writers).await.map_err(refused)?;
+    match found {
+        None => Ok(()),
+        Some(claim) => Err(claim::in_use(connector, &claim)),
+    }
+}
+
+/// Adds the marks of a node. Returns the claim of the process that uses the database alone, if one does.
+async fn add(session: &Session, process: &Process, writers: u8) -> Result<Option<Vec<u8>>, Error> {
+    session.batch_execute("BEGIN").await?;
+    let insert = "INSERT INTO account (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    session.execute(insert, &[&CLAIM, &SHARED]).await?;
+    // Locked, so that no process claims the database before the marks are there.
+    let select = "SELECT value FROM account WHERE key = $1 FOR SHARE";
+    let row = session.query_opt(select, &[&CLAIM]).await?;
+    let claim: Option<Vec<u8>> = row.map(|row| row.try_get(0)).transpose()?;
+    if let Some(claim) = claim.filter(|it| it != SHARED) {
+        session.batch_execute("ROLLBACK").await?;
+        return Ok(Some(claim));
+    }
+    mark::add(session, process, writers).await?;
+    session.batch_execute("COMMIT").await?;
+    Ok(None)
+}

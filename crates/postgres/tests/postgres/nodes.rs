@@ -1,0 +1,135 @@
+//! Several nodes on one database.
+
+use crate::support::{error, get, options, put};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use tintype_postgres::testing::{Database, server};
+use tintype_postgres::{PostgresEngine, PostgresOptions};
+use tintype_storage::domain::ids::NodeId;
+use tintype_storage::engine::{
+    Ask, Engine, EngineError, Key, Round, Seen, Verdict, commit_and_wait,
+};
+
+fn node(number: u128) -> NodeId {
+    format!("00000000-0000-0000-0000-{number:012}")
+        .parse()
+        .expect("an id")
+}
+
+fn options_of(database: &Database<'_>, number: u128) -> PostgresOptions {
+    PostgresOptions {
+        node: Some(node(number)),
+        ..options(&database.url())
+    }
+}
+
+fn join(database: &Database<'_>, number: u128) -> Arc<PostgresEngine> {
+    Arc::new(PostgresEngine::open(options_of(database, number)).expect("a node"))
+}
+
+/// Adds one to the number under a key, and fences a node where it is told to.
+struct Increment {
+    fences: Option<NodeId>,
+    told: std::sync::mpsc::Sender<Result<(), EngineError>>,
+}
+
+const KEY: &[u8] = b"a number";
+
+impl Round for Increment {
+    fn holds(&self) -> Vec<Key> {
+        vec![KEY.to_vec()]
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        vec![Ask::Get(KEY.to_vec())]
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        let text = seen.value(KEY).flatten().expect("a number");
+        let number: u64 = std::str::from_utf8(text)
+            .expect("text")
+            .parse()
+            .expect("it");
+        Verdict::Write(vec![(
+            KEY.to_vec(),
+            Some((number + 1).to_string().into_bytes()),
+        )])
+    }
+
+    fn fences(&self) -> Option<NodeId> {
+        self.fences
+    }
+
+    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
+        self.told.send(outcome).expect("heard");
+    }
+}
+
+fn increment(
+    engine: &Arc<PostgresEngine>,
+    fences: Option<NodeId>,
+) -> Receiver<Result<(), EngineError>> {
+    let (told, outcome) = channel();
+    Arc::clone(engine).round(Box::new(Increment { fences, told }));
+    outcome
+}
+
+#[test]
+fn rounds_of_several_nodes_follow_each_other() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let nodes = [1, 2, 3].map(|number| join(&database, number));
+    commit_and_wait(&*nodes[0], vec![put("a number", "0")]).expect("a commit");
+    let outcomes: Vec<_> = (0..60)
+        .flat_map(|_| nodes.iter().map(|it| increment(it, None)))
+        .collect();
+    for outcome in outcomes {
+        outcome.recv().expect("an outcome").expect("a commit");
+    }
+    assert_eq!(get(&*nodes[1], "a number").as_deref(), Some("180"));
+}
+
+#[test]
+fn a_fenced_node_commits_nothing_more_and_says_so() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let first = join(&database, 1);
+    commit_and_wait(&*first, vec![put("a number", "0")]).expect("a commit");
+    let (failed, failures) = channel();
+    let second = PostgresOptions {
+        on_failure: Arc::new(move |error| failed.send(error.to_string()).expect("heard")),
+        ..options_of(&database, 2)
+    };
+    let second = Arc::new(PostgresEngine::open(second).expect("a node"));
+    increment(&second, None)
+        .recv()
+        .expect("an outcome")
+        .expect("a commit");
+    increment(&first, Some(node(2)))
+        .recv()
+        .expect("an outcome")
+        .expect("a commit");
+    let refused = increment(&second, None).recv().expect("an outcome");
+    assert!(refused.is_err(), "{refused:?}");
+    let failure = failures.recv().expect("a failure");
+    assert!(
+        failure.contains("has taken over from this one"),
+        "{failure}"
+    );
+    assert_eq!(get(&*first, "a number").as_deref(), Some("2"));
+}
+
+#[test]
+fn nodes_and_a_process_that_is_alone_keep_each_other_out() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let shared = join(&database, 1);
+    let refused = error(PostgresEngine::open(options(&database.url()))).to_string();
+    assert!(refused.contains("several nodes use it"), "{refused}");
+    drop(shared);
+    let alone = PostgresEngine::open(options(&database.url())).expect("nobody else is there");
+    let refused = error(PostgresEngine::open(options_of(&database, 2))).to_string();
+    assert!(refused.contains("it is in use by process"), "{refused}");
+    drop(alone);
+    drop(join(&database, 3));
+}
