@@ -35,7 +35,7 @@ async fn in_all_lights(browser: &Browser, axe: &str, what: &str, found: &mut Vec
             found.extend(barriers(browser, axe, &what).await);
         }
     }
-    let [(width, height, _), _] = SCREENS;
+    let [(width, height, _), ..] = SCREENS;
     as_on(browser, width, height, "light").await;
 }
 

@@ -114,4 +114,8 @@ pub async fn as_on(browser: &Browser, width: u64, height: u64, theme: &str) {
 }
 
 /// The screens that pages are looked at on.
-pub const SCREENS: [(u64, u64, &str); 2] = [(1360, 900, "wide"), (390, 844, "narrow")];
+pub const SCREENS: [(u64, u64, &str); 3] = [
+    (1360, 900, "wide"),
+    (390, 844, "narrow"),
+    (1920, 1080, "large"),
+];

@@ -30,7 +30,7 @@ async fn picture_of(browser: &Browser, name: &str) {
             fs::write(path, browser.picture().await).unwrap();
         }
     }
-    let [(width, height, _), _] = SCREENS;
+    let [(width, height, _), ..] = SCREENS;
     as_on(browser, width, height, "light").await;
 }
 
@@ -44,7 +44,7 @@ async fn picture_of_screen(browser: &Browser, name: &str) {
             fs::write(path, browser.screen().await).unwrap();
         }
     }
-    let [(width, height, _), _] = SCREENS;
+    let [(width, height, _), ..] = SCREENS;
     as_on(browser, width, height, "light").await;
 }
 
@@ -58,9 +58,13 @@ fn every_page_fits_its_screen_and_is_pictured() {
         picture_of(&browser, "sign-in").await;
         browser.sign_in_as_operator().await;
         let places = furnish(&browser, &hook, PROMPTS).await;
-        // The pictures of the README are of a screen without scroll bars.
+        // The pictures of the README are of a screen without scroll bars, which go with the next layout, and without a pointer.
         let hidden = json!({"hidden": true});
         browser.tools("Emulation.setScrollbarsHidden", hidden).await;
+        let corner = json!({"type": "mouseMoved", "x": 1, "y": 1});
+        browser.tools("Input.dispatchMouseEvent", corner).await;
+        as_on(&browser, 390, 844, "light").await;
+        as_on(&browser, 1360, 900, "light").await;
         browser.run("scrollTo(0, 0)", vec![]).await;
         settle(&browser).await;
         fs::write(

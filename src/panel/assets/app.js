@@ -139,7 +139,7 @@ async function show() {
   // Operator pages show all accounts, whichever one is open.
   listen(account && !OPERATORS.includes(wanted) ? `${context.base}/events` : "/events", look, live, stop.signal);
   // Charts depend on the width of the screen.
-  for (const width of [640, 860]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", look, { signal: stop.signal });
+  for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", look, { signal: stop.signal });
 }
 
 async function enter(found) {

@@ -7,8 +7,8 @@ const named = (it) => (it.hour ? hour(it.hour) : day(it.day));
 const per = (days) => (days[0]?.hour ? "hour" : "day");
 const over = (days) => `${days.length} ${per(days)}s`;
 
-/** Narrower on narrow screens, so that the text keeps its size. */
-const width = () => (innerWidth < 640 ? 330 : innerWidth < 860 ? 700 : 520);
+/** As wide as the charts are on the screen, about, so that the text keeps its size. */
+const width = () => (innerWidth < 640 ? 330 : innerWidth < 860 || innerWidth >= 1600 ? 700 : 520);
 const HEIGHT = 150;
 const FLOOR = 126;
 const LEFT = 40;
