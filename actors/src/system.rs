@@ -12,7 +12,7 @@ use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
 use crate::node::{NodeContext, Taking};
 use crate::nodes;
-use crate::ports::{ImageStore, InputFetcher, Observer, Transport};
+use crate::ports::{ImageStore, InputFetcher, Observer, Preview, Transport};
 pub use crate::queue::{Depths, NextJob};
 use crate::queue::{Expiries, JobQueues};
 use crate::recovery::{self, Recovered};
@@ -308,6 +308,12 @@ impl System {
     /// How far a running job's picture is, 0 to 1, where its backend reports it.
     pub fn progress(&self, job: JobId) -> Option<f32> {
         self.dispatch.progress.of(job)
+    }
+
+    /// How a running job's picture looks by now, where its backend shows that. The backend is asked for previews only while this
+    /// is called.
+    pub fn preview(&self, job: JobId) -> Option<Preview> {
+        self.dispatch.progress.preview(job)
     }
 
     /// The failed tries of a job that failed, as far back as they are remembered.

@@ -9,6 +9,7 @@ pub mod inputs;
 pub mod kinds;
 pub mod local;
 pub mod openai;
+mod preview;
 pub mod probe;
 mod prompt;
 pub mod readiness;

@@ -46,6 +46,7 @@ assets!(
     "limits.js",
     "idempotent_submit.js",
     "progress.js",
+    "preview.js",
     "drafts.js",
     "demo.js",
     "checklist.js",

@@ -30,6 +30,23 @@ fn problem(error: ImagesError) -> Problem {
     }
 }
 
+/// `GET /jobs/{job_id}/preview`: how the picture of a running job looks by now; 204 where nothing is known of that. The back end
+/// is asked for previews only while this is called.
+pub async fn preview(
+    of: OfAccount,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let job = jobs::find(&state, of.account.id, part(&request, "job_id")).await?;
+    Ok(match state.system.preview(job.id) {
+        Some(preview) => HttpResponse::Ok()
+            .content_type(preview.media_type)
+            .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+            .body(preview.bytes.to_vec()),
+        None => HttpResponse::NoContent().finish(),
+    })
+}
+
 /// `GET /jobs/{job_id}/picture`: with `?width=` or `?format=` a small form of it.
 pub async fn picture(
     of: OfAccount,

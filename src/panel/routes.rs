@@ -142,6 +142,7 @@ fn of_jobs(api: &mut web::ServiceConfig) {
                 .route(web::put().to(Walled(jobs::add_favourite)))
                 .route(web::delete().to(Walled(jobs::remove_favourite))),
         )
+        .service(at("/jobs/{job_id}/preview").route(web::get().to(Walled(pictures::preview))))
         .service(at("/jobs/{job_id}/picture").route(web::get().to(Walled(pictures::picture))));
 }
 

@@ -68,6 +68,7 @@ mod panel_guard;
 mod panel_operator;
 mod panel_pages;
 mod panel_people;
+mod panel_previews;
 mod panel_queue;
 mod panel_search;
 mod panel_sessions;

@@ -34,6 +34,7 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("POST", "/people/{person_id}/invitation", None, 200),
         ("GET", "/jobs", None, 200),
         ("GET", "/jobs/{job_id}", None, 200),
+        ("GET", "/jobs/{job_id}/preview", None, 204),
         ("GET", "/jobs/{job_id}/picture", None, 200),
         ("PUT", "/jobs/{job_id}/favourite", None, 204),
         ("GET", "/jobs?favourite=true", None, 200),

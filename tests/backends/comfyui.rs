@@ -281,6 +281,12 @@ fn progress_is_told_while_the_prompt_runs() {
         })
         .await;
         assert!(order.progress.fraction().unwrap() < 0.7);
+        // A preview is kept once somebody looks.
+        let image = [&b"\0\0\0\x01\0\0\0\x02"[..], &picture(8, 8)].concat();
+        assert_eq!(order.progress.watch(), None);
+        stub.send(0x2, &image);
+        until("there is a preview", || order.progress.watch().is_some()).await;
+        assert_eq!(order.progress.watch().unwrap().bytes[..], picture(8, 8));
         stub.all_become(Fate::Done);
         stub.tell("execution_success", &json!({"prompt_id": id}));
         assert_outcome(&word(making.await.unwrap()), "picture");

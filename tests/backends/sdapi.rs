@@ -298,6 +298,43 @@ fn progress_is_told_by_servers_that_know_it() {
 }
 
 #[test]
+fn a_preview_is_asked_for_only_while_somebody_looks() {
+    for kind in [Kind::Automatic, Kind::Next] {
+        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        stub.hold(0.5);
+        // How often a preview was asked for.
+        let asked = || {
+            let of_task = stub.calls("POST /internal/progress").into_iter();
+            let of_task = of_task.filter(|it| it.json()["live_preview"] == true);
+            let of_all = stub.calls("GET /sdapi/v1/progress").into_iter();
+            let of_all =
+                of_all.filter(|it| it.query("skip_current_image").as_deref() == Some("false"));
+            of_task.count() + of_all.count()
+        };
+        run(async {
+            let order = desk.order();
+            let making = tokio::task::spawn_local(plain(&desk, &stub).generate(order.clone()));
+            until("half is told", || order.progress.fraction() == Some(0.5)).await;
+            assert_eq!(asked(), 0, "{kind:?}");
+            let mut seen = None;
+            until("there is a preview", || {
+                seen = order.progress.watch();
+                seen.is_some()
+            })
+            .await;
+            let seen = seen.expect("a preview");
+            assert_eq!(
+                (&seen.bytes[..], seen.media_type),
+                (&picture(8, 8)[..], "image/png")
+            );
+            assert!(asked() > 0, "{kind:?}");
+            stub.release();
+            assert_outcome(&word(making.await.unwrap()), "picture");
+        });
+    }
+}
+
+#[test]
 fn the_whole_servers_progress_is_nobodys_where_it_makes_several_pictures() {
     let (desk, stub) = (Desk::new(), Stub::start(Kind::Next));
     let settings = SdApiSettings::default();

@@ -131,16 +131,17 @@ impl Shared {
                 let progress = active.then_some(state.fraction);
                 json(
                     200,
-                    &json!({"active": active, "queued": false, "completed": !active, "progress": progress, "eta": null}),
+                    &json!({"active": active, "queued": false, "completed": !active, "progress": progress, "eta": null,
+                        "live_preview": (active && body["live_preview"] == true && body["id_live_preview"] != 3).then(preview), "id_live_preview": 3}),
                 )
             }
             "GET /sdapi/v1/progress" if whole => {
-                assert_eq!(call.query("skip_current_image").as_deref(), Some("true"));
+                let skips = call.query("skip_current_image").as_deref() == Some("true");
                 let state = self.state.lock();
                 let told = json!({"interrupted": state.interrupted, "skipped": false, "job": ""});
                 json(
                     200,
-                    &json!({"progress": state.fraction, "eta_relative": 1.0, "state": told, "current_image": null}),
+                    &json!({"progress": state.fraction, "eta_relative": 1.0, "state": told, "current_image": (!skips).then(preview)}),
                 )
             }
             "POST /sdapi/v1/interrupt" if whole => {
@@ -172,6 +173,11 @@ impl Shared {
         let image = STANDARD.encode(picture(side("width"), side("height")));
         answer(&[image])
     }
+}
+
+/// A preview, as these servers write it.
+fn preview() -> String {
+    format!("data:image/png;base64,{}", STANDARD.encode(picture(8, 8)))
 }
 
 /// An answer with these images.

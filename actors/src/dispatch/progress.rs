@@ -1,10 +1,13 @@
 //! The progress of all running jobs.
 
-use crate::ports::Progress;
+use crate::ports::{Preview, Progress};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tintype_storage::domain::ids::JobId;
+
+/// Jobs whose previews are looked at, at a time: they bound the memory of previews.
+const MAX_WATCHED: usize = 32;
 
 /// The progress of every run. It has one entry for each run.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +28,18 @@ impl ProgressBoard {
     /// How far a job's picture is; `None` when the job does not run or its generator has reported nothing.
     pub fn of(&self, job: JobId) -> Option<f32> {
         self.0.lock().get(&job)?.fraction()
+    }
+
+    /// How a job's picture looks by now, and a wish to see the next preview; `None` also where too many others are looked at.
+    pub fn preview(&self, job: JobId) -> Option<Preview> {
+        let board = self.0.lock();
+        let progress = board.get(&job)?;
+        let others = board.iter().filter(|(id, _)| **id != job);
+        let watched = others.filter(|(_, it)| it.drop_unwatched()).count();
+        if watched >= MAX_WATCHED {
+            return None;
+        }
+        progress.watch()
     }
 }
 
@@ -71,5 +86,23 @@ mod tests {
         progress.report(0.75);
         assert_eq!(board.of(job), None, "a late report opens no entry");
         assert!(board.0.lock().is_empty());
+    }
+
+    #[test]
+    fn so_many_previews_are_looked_at_at_a_time() {
+        let board = ProgressBoard::default();
+        let jobs = (0..=MAX_WATCHED as u128).map(|id| JobId(Uuid::from_u128(id)));
+        let runs: Vec<_> = jobs.map(|job| (job, board.enter(job))).collect();
+        let preview = Preview {
+            bytes: vec![1].into(),
+            media_type: "image/png",
+        };
+        for (job, entry) in &runs {
+            assert_eq!(board.preview(*job), None);
+            entry.progress().show(preview.clone());
+        }
+        let seen = |at: usize| board.preview(runs[at].0);
+        assert_eq!(seen(0), Some(preview.clone()));
+        assert_eq!(seen(MAX_WATCHED), None, "one too many");
     }
 }

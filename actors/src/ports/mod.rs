@@ -20,5 +20,5 @@ pub use image_store::ImageStore;
 pub use input_fetcher::{FetchedInputs, InputFetcher};
 pub use observer::{Observer, RunEnd, RunReport, TryReport};
 pub use outcome::{JobOutcome, TryOutcome};
-pub use progress::Progress;
+pub use progress::{Preview, Progress};
 pub use transport::{AttemptOutcome, Transport};

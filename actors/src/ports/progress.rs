@@ -1,18 +1,54 @@
-//! How far a running picture is. It lives in memory, is lost at a restart, and no decision depends on it.
+//! How far a running picture is, and how it looks by now. Both live in memory, are lost at a restart, and no decision depends on
+//! them.
 
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// No fraction has these bits: they are those of a NaN.
 const UNKNOWN: u32 = u32::MAX;
+/// A larger preview is not kept.
+const MAX_PREVIEW_BYTES: usize = 1024 * 1024;
+/// How long a look at a preview asks for the next one.
+const WATCHED_FOR: Duration = Duration::from_secs(5);
 
-/// Where a generator reports the progress of one run. Clones share the same value.
+/// A picture as it looks before it is finished, small and rough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    pub bytes: Arc<[u8]>,
+    pub media_type: &'static str,
+}
+
+/// Where a generator reports the progress of one run. Clones share the same values.
 #[derive(Clone, Debug)]
-pub struct Progress(Arc<AtomicU32>);
+pub struct Progress(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    fraction: AtomicU32,
+    preview: Mutex<Watched>,
+}
+
+/// A preview, for as long as somebody looks at it.
+#[derive(Debug, Default)]
+struct Watched {
+    until: Option<Instant>,
+    preview: Option<Preview>,
+}
+
+impl Watched {
+    fn is_watched(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() < until)
+    }
+}
 
 impl Default for Progress {
     fn default() -> Self {
-        Self(Arc::new(AtomicU32::new(UNKNOWN)))
+        Self(Arc::new(Shared {
+            fraction: AtomicU32::new(UNKNOWN),
+            preview: Mutex::default(),
+        }))
     }
 }
 
@@ -21,21 +57,52 @@ impl Progress {
     pub fn report(&self, fraction: f32) {
         if !fraction.is_nan() {
             let bits = fraction.clamp(0.0, 1.0).to_bits();
-            self.0.store(bits, Ordering::Relaxed);
+            self.0.fraction.store(bits, Ordering::Relaxed);
         }
     }
 
     /// Forgets the last report: another try begins from nothing.
     pub fn forget(&self) {
-        self.0.store(UNKNOWN, Ordering::Relaxed);
+        self.0.fraction.store(UNKNOWN, Ordering::Relaxed);
+        self.0.preview.lock().preview = None;
     }
 
     /// The last report.
     pub fn fraction(&self) -> Option<f32> {
-        match self.0.load(Ordering::Relaxed) {
+        match self.0.fraction.load(Ordering::Relaxed) {
             UNKNOWN => None,
             bits => Some(f32::from_bits(bits)),
         }
+    }
+
+    /// Does somebody look at the previews? Only then does a generator ask for one.
+    pub fn is_watched(&self) -> bool {
+        self.0.preview.lock().is_watched()
+    }
+
+    /// Shows how the picture looks by now. A preview that is too large, or that nobody looks at, is dropped.
+    pub fn show(&self, preview: Preview) {
+        let mut watched = self.0.preview.lock();
+        if watched.is_watched() && preview.bytes.len() <= MAX_PREVIEW_BYTES {
+            watched.preview = Some(preview);
+        }
+    }
+
+    /// The last preview. The look counts for some seconds, after which the next one is shown.
+    pub fn watch(&self) -> Option<Preview> {
+        let mut watched = self.0.preview.lock();
+        watched.until = Some(Instant::now() + WATCHED_FOR);
+        watched.preview.clone()
+    }
+
+    /// Drops a preview that nobody looks at any more. True where somebody does.
+    pub fn drop_unwatched(&self) -> bool {
+        let mut watched = self.0.preview.lock();
+        let is_watched = watched.is_watched();
+        if !is_watched {
+            watched.preview = None;
+        }
+        is_watched
     }
 }
 
@@ -60,5 +127,31 @@ mod tests {
         progress.report(0.5);
         progress.report(f32::NAN);
         assert_eq!(progress.fraction(), Some(0.5));
+    }
+
+    fn preview(bytes: usize) -> Preview {
+        Preview {
+            bytes: vec![0; bytes].into(),
+            media_type: "image/png",
+        }
+    }
+
+    #[test]
+    fn a_preview_is_kept_only_while_somebody_looks() {
+        let progress = Progress::default();
+        assert!(!progress.is_watched());
+        progress.show(preview(1));
+        assert_eq!(progress.watch(), None, "nobody looked");
+        assert!(progress.is_watched());
+        progress.show(preview(1));
+        progress.show(preview(MAX_PREVIEW_BYTES + 1));
+        assert_eq!(progress.watch(), Some(preview(1)));
+        assert!(progress.drop_unwatched());
+        progress.0.preview.lock().until = Some(Instant::now());
+        assert!(!progress.is_watched() && !progress.drop_unwatched());
+        assert_eq!(progress.watch(), None, "it was dropped");
+        progress.show(preview(2));
+        progress.forget();
+        assert_eq!(progress.watch(), None, "another try has begun");
     }
 }

@@ -1,6 +1,7 @@
 //! How far a prompt is, from what the websocket tells of it.
 
 use super::workflow::Graph;
+use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +9,30 @@ use std::collections::{HashMap, HashSet};
 const SAMPLING: f32 = 20.0;
 
 /// What an event of the websocket says of the prompt.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Word {
     /// This fraction of it is done.
     Fraction(f32),
+    /// It looks like this by now: the bytes of an image.
+    Preview(Bytes),
     /// It has ended, well or not.
     Over,
+}
+
+/// The image of a binary frame, which comes to the client of a prompt alone.
+pub fn preview_in(frame: &Bytes) -> Option<Bytes> {
+    let number = |at: usize| {
+        let bytes = frame.get(at..at + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    let begins = match number(0)? {
+        // The format of the image stands before it, and is seen in its bytes as well.
+        1 => 8,
+        // JSON of this length stands before it.
+        4 => 8usize.checked_add(usize::try_from(number(4)?).ok()?)?,
+        _ => return None,
+    };
+    (begins < frame.len()).then(|| frame.slice(begins..))
 }
 
 /// The nodes of one prompt, and which of them are through.
@@ -236,5 +255,24 @@ mod tests {
         }
         let mut empty = ProgressMeter::new("p", &Graph::new());
         assert_eq!(hear(&mut empty, "executing", json!({"node": "3"})), None);
+    }
+
+    #[test]
+    fn a_binary_frame_may_hold_a_preview() {
+        let image = |frame: &'static [u8]| preview_in(&Bytes::from_static(frame));
+        let found = Some(Bytes::from_static(b"image"));
+        assert_eq!(image(b"\0\0\0\x01\0\0\0\x02image"), found);
+        assert_eq!(image(b"\0\0\0\x04\0\0\0\x02{}image"), found);
+        for other in [
+            &b"\0\0\0\x03\0\0\0\x02text"[..],
+            b"\0\0\0\x04\xff\xff\xff\xff{}image",
+            b"\0\0\0\x04\0\0\0\x07{}image",
+            b"\0\0\0\x01\0\0\0\x02",
+            b"\0\0\0\x04\0",
+            b"\0",
+            b"",
+        ] {
+            assert_eq!(image(other), None, "{other:?}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::progress::Word;
 use super::prompt_status::PromptStatus;
 use super::server::Server;
 use super::watch::Watch;
+use crate::backends::preview::preview;
 use crate::backends::upstream::Fault;
 use std::time::Duration;
 use tintype_actors::ports::GenerateError;
@@ -53,9 +54,20 @@ pub async fn wait(
             word = watch.next() => word,
             _ = pause.tick() => Word::Over,
         };
-        if let Word::Fraction(fraction) = word {
-            progress.report(fraction);
-            continue;
+        match word {
+            Word::Fraction(fraction) => {
+                progress.report(fraction);
+                continue;
+            }
+            Word::Preview(image) => {
+                if progress.is_watched()
+                    && let Some(preview) = preview(&image)
+                {
+                    progress.show(preview);
+                }
+                continue;
+            }
+            Word::Over => {}
         }
         let found = timeout(PATIENCE, server.find(id)).await;
         match found.unwrap_or(Err(Fault::TimedOut)) {

@@ -1,7 +1,7 @@
 //! Listens to the websocket of one prompt. Nothing is sent again after a reconnect, so it is opened once, and what it tells
 //! is never taken for the truth about the end.
 
-use super::progress::{ProgressMeter, Word};
+use super::progress::{ProgressMeter, Word, preview_in};
 use crate::backends::upstream::Socket;
 use futures_util::StreamExt as _;
 use tokio_tungstenite::tungstenite::Message;
@@ -27,7 +27,12 @@ impl Watch {
                         return word;
                     }
                 }
-                // Previews, and pings, which are answered below.
+                Some(Ok(Message::Binary(frame))) => {
+                    if let Some(image) = preview_in(&frame) {
+                        return Word::Preview(image);
+                    }
+                }
+                // Pings, which are answered below.
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => self.socket = None,
             }

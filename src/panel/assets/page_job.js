@@ -7,6 +7,7 @@ import { attempt, code, notice } from "./dialogs.js";
 import { star } from "./favourite.js";
 import { lightbox } from "./lightbox.js";
 import { pictureAt } from "./picture.js";
+import { preview } from "./preview.js";
 import { unfolding } from "./page_deliveries.js";
 import { develop } from "./progress.js";
 
@@ -41,7 +42,7 @@ function stage(job, context, again) {
   }
   if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", job.error), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
   return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"),
-    "The image appears here as soon as it is ready.", develop(job)));
+    preview(job, context.base), "The image appears here as soon as it is ready.", develop(job)));
 }
 
 /** The key of a job as people recognise it. */

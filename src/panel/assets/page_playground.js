@@ -8,6 +8,7 @@ import { inputImages } from "./input_images.js";
 import { draftOf } from "./drafts.js";
 import { lightbox } from "./lightbox.js";
 import { picture, pictureAt } from "./picture.js";
+import { preview } from "./preview.js";
 import { metadataOf } from "./page_job.js";
 import { languages, snippet } from "./snippets.js";
 import { idempotentSubmits } from "./idempotent_submit.js";
@@ -201,7 +202,7 @@ export async function playground(main, context) {
   }
   function waiting(title, job) {
     say(title);
-    fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "Open job") : "One moment.", develop(job)));
+    fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "Open job") : "One moment.", job ? preview(job, context.base) : null, develop(job)));
   }
   function rest() {
     fill(stage, h("div", { class: "empty" }, h("b", {}, "No image yet"), "Your image will appear here."));
@@ -219,7 +220,7 @@ export async function playground(main, context) {
     const done = jobs.filter((it) => it.status === "done");
     return h("div", { class: "several" }, jobs.map((job) => {
       if (job.status === "failed") return h("div", {}, notice("bad", job.error));
-      if (job.status !== "done") return h("div", {}, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"), develop(job));
+      if (job.status !== "done") return h("div", {}, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"), preview(job, context.base), develop(job));
       return h("button", { type: "button", "data-key": job.job_id, "aria-label": `Show image ${jobs.indexOf(job) + 1}`, onclick: () => lightbox(done, done.indexOf(job), context) }, picture(job, context.base, 512));
     }));
   }

@@ -1,0 +1,41 @@
+//! Previews of pictures that back ends are still at work on.
+
+use super::picture_bytes;
+use std::sync::Arc;
+use tintype_actors::ports::Preview;
+use tintype_imaging::ImageKind;
+
+/// The preview that these bytes are; `None` for what a page would not show as an image.
+pub fn preview(bytes: &[u8]) -> Option<Preview> {
+    let kind = ImageKind::from_bytes(bytes)?;
+    matches!(kind, ImageKind::Png | ImageKind::Jpeg | ImageKind::WebP).then(|| Preview {
+        bytes: Arc::from(bytes),
+        media_type: kind.mime(),
+    })
+}
+
+/// The same of bytes in base64. Heavy: for the blocking pool.
+pub fn preview_of_text(text: &str) -> Option<Preview> {
+    preview(&picture_bytes(text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_is_an_image_by_its_bytes() {
+        let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+        assert_eq!(preview(png).unwrap().media_type, "image/png");
+        let jpeg = preview_of_text("data:image/png;base64,/9j/4AAQSkZJRg==");
+        assert_eq!(jpeg.unwrap().media_type, "image/jpeg");
+        for other in [
+            &b"<svg xmlns='http://www.w3.org/2000/svg'/>"[..],
+            b"<html>",
+            b"",
+        ] {
+            assert_eq!(preview(other), None);
+        }
+        assert_eq!(preview_of_text("&&&"), None);
+    }
+}
