@@ -11,6 +11,7 @@ use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
 use tintype_storage::store::{Store, StoreError};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 /// A node among the others.
@@ -24,6 +25,15 @@ pub struct Membership {
 struct Seen {
     beat: u64,
     since: Instant,
+}
+
+/// What a beat has found of the others.
+#[derive(Clone, Default)]
+struct Suspects {
+    /// Nodes whose beats stand still, and where.
+    still: Vec<(NodeId, u64)>,
+    /// Nodes that were declared dead. The node that declared them so may have died itself.
+    ended: Vec<NodeId>,
 }
 
 impl Membership {
@@ -40,8 +50,23 @@ impl Membership {
         decide(&self.store, Join { node: own }).await?;
         self.node.confirm(sent);
         self.node.take.notify_one();
+        let (found, suspects) = watch::channel(Suspects::default());
+        // Side by side: a rescue waits for a record that a late node may hold, and this node must show meanwhile that it lives.
+        tokio::select! {
+            ended = self.beat(sent, found) => ended,
+            ended = self.rescue(suspects) => ended,
+        }
+    }
+
+    /// Shows that the node lives, and watches the others.
+    async fn beat(
+        &self,
+        joined: Instant,
+        found: watch::Sender<Suspects>,
+    ) -> Result<(), StoreError> {
+        let own = self.node.id;
         let mut others: HashMap<NodeId, Seen> = HashMap::new();
-        let mut confirmed = sent;
+        let mut confirmed = joined;
         loop {
             sleep(BEAT).await;
             let sent = Instant::now();
@@ -59,19 +84,29 @@ impl Membership {
             }
             confirmed = sent;
             self.node.confirm(sent);
-            for (id, beat) in still(&mut others, &nodes, own, self.node.dead_after) {
-                self.declare(id, beat).await?;
-            }
-            // The node that declared them dead may have died itself.
-            for (id, _) in nodes.iter().filter(|(_, node)| node.has_ended) {
-                self.put_back(*id).await?;
-            }
+            let ended = nodes.iter().filter(|(_, node)| node.has_ended);
+            let ended = ended.map(|(id, _)| *id).collect();
+            let still = still(&mut others, &nodes, own, self.node.dead_after);
+            found.send_replace(Suspects { still, ended });
             // Jobs that another node has queued are looked for at least this often.
             self.node.take.notify_one();
         }
     }
 
-    /// Ends a node whose beat stands still.
+    /// Ends the nodes whose beats stand still.
+    async fn rescue(&self, mut suspects: watch::Receiver<Suspects>) -> Result<(), StoreError> {
+        while suspects.changed().await.is_ok() {
+            let Suspects { still, ended } = suspects.borrow_and_update().clone();
+            for (id, beat) in still {
+                self.declare(id, beat).await?;
+            }
+            for id in ended {
+                self.put_back(id).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn declare(&self, dead: NodeId, beat: u64) -> Result<(), StoreError> {
         let by = self.node.id;
         if decide(&self.store, Declare { dead, beat, by }).await? {
