@@ -4,6 +4,7 @@ use crate::desk::Told;
 use crate::file_batches::{fox, ids, line, lines};
 use crate::support::{Options, Server};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 const INVALID: &str = "invalid_request_error";
 
@@ -284,6 +285,26 @@ fn a_call_that_an_sdk_repeats_by_itself_makes_one_batch() {
         ids(&server.v1(&customer, "GET", "/batches").expect(200)).len(),
         4
     );
+}
+
+/// The SDKs repeat a call that they have waited for too long, which still runs.
+#[test]
+fn a_call_that_an_sdk_repeats_while_it_runs_makes_one_batch() {
+    let server = Server::start();
+    let customer = server.customer("9.00");
+    let requests: Vec<Value> = (0..50).map(|at| fox(&at.to_string())).collect();
+    let file = server.upload(&customer, &lines(&requests));
+    let ids: HashSet<String> = std::thread::scope(|scope| {
+        let call = || {
+            let call = server.file_batch_call(&customer, &file, json!({}));
+            let answer = call.header("x-stainless-retry-count", "1").expect(200);
+            answer.json()["id"].as_str().expect("an id").to_owned()
+        };
+        let calls: Vec<_> = (0..8).map(|_| scope.spawn(call)).collect();
+        let made = calls.into_iter().map(|it| it.join().expect("a batch"));
+        made.collect()
+    });
+    assert_eq!(ids.len(), 1, "{ids:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::asked_batch::AskedBatch;
 use super::input_lines::{self, Input};
 use super::{answered, batch_object};
 use crate::application::batch_request::BatchRequest;
+use crate::application::commit::detached;
 use crate::application::error::{self, Error};
 use crate::application::file_batches::{self, FileBatchStanding};
 use crate::application::load_shedding;
@@ -58,33 +59,62 @@ async fn submitted(
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
     load_shedding::check(state, caller.account()).await?;
-    let mut asked = AskedBatch::read(&body)?;
+    let asked = AskedBatch::read(&body)?;
     caller.check_rate()?;
-    if key.is_none() && is_retry(request) {
-        let earlier = file_batches::of_earlier_attempt(state, &caller, &asked.terms).await?;
-        if let Some(standing) = earlier {
-            return Ok((standing, true));
+    let call = Call {
+        state: state.clone(),
+        caller,
+        asked,
+        is_retry: key.is_none() && is_retry(request),
+        key,
+    };
+    // A client that leaves repeats its call: that one waits until this one has made its batch.
+    detached(call.submit()).await
+}
+
+/// A call that is well formed.
+struct Call {
+    state: web::Data<CompatState>,
+    caller: Payer,
+    asked: AskedBatch,
+    key: Option<String>,
+    /// Its client repeats it and names no idempotency key.
+    is_retry: bool,
+}
+
+impl Call {
+    /// The batch, and whether an earlier call has made it.
+    async fn submit(mut self) -> Result<(FileBatchStanding, bool), Refusal> {
+        let (state, caller) = (&self.state, &self.caller);
+        let input = self.asked.terms.input;
+        let _turn = state.limits.submitted_files.acquire(input, 1).await;
+        if self.is_retry {
+            let terms = &self.asked.terms;
+            let earlier = file_batches::of_earlier_attempt(state, caller, terms).await?;
+            if let Some(standing) = earlier {
+                return Ok((standing, true));
+            }
         }
-    }
-    let input = asked.terms.input;
-    let file = uploaded_files::find(state, caller.account(), input).await?;
-    let unknown = || no_file(&FileName::Uploaded(input).to_string(), "input_file_id");
-    let input = read_lines(state, &caller, &file.ok_or_else(unknown)?).await?;
-    match input {
-        Ok(Input { entries, as_urls }) => {
-            asked.terms.as_urls = as_urls;
-            let batch = BatchRequest {
-                entries,
-                metadata: asked.metadata,
-                callback_url: None,
-                idempotency_key: key,
-                file: Some(asked.terms),
-            };
-            Ok(file_batches::submit(&state.app, &caller, batch).await?)
-        }
-        Err(faults) => {
-            let failed = file_batches::keep_failed(state, &caller, asked.terms, faults).await?;
-            Ok((failed, false))
+        let file = uploaded_files::find(state, caller.account(), input).await?;
+        let unknown = || no_file(&FileName::Uploaded(input).to_string(), "input_file_id");
+        let read = read_lines(state, caller, &file.ok_or_else(unknown)?).await?;
+        match read {
+            Ok(Input { entries, as_urls }) => {
+                self.asked.terms.as_urls = as_urls;
+                let batch = BatchRequest {
+                    entries,
+                    metadata: self.asked.metadata,
+                    callback_url: None,
+                    idempotency_key: self.key,
+                    file: Some(self.asked.terms),
+                };
+                Ok(file_batches::submit(&state.app, caller, batch).await?)
+            }
+            Err(faults) => {
+                let terms = self.asked.terms;
+                let failed = file_batches::keep_failed(state, caller, terms, faults).await?;
+                Ok((failed, false))
+            }
         }
     }
 }
