@@ -13,7 +13,7 @@ use crate::job_changes::{JobChanges, JobWatch};
 use crate::node::{NodeContext, Taking};
 use crate::nodes;
 use crate::ports::{ImageStore, InputFetcher, Observer, Preview, Transport};
-pub use crate::queue::{Depths, NextJob};
+pub use crate::queue::{Backlog, Depths, NextJob};
 use crate::queue::{Expiries, JobQueues};
 use crate::recovery::{self, Recovered};
 use crate::shutdown::{Drain, delivery_depths};
@@ -330,6 +330,11 @@ impl System {
     pub fn queue(&self, tier: Tier) -> (usize, usize, Option<JobId>) {
         let queues = &self.dispatch.queues;
         (queues.len(tier), queues.begun(tier), queues.oldest(tier))
+    }
+
+    /// What has happened to the queue of a tier since it was last empty; `None` for one that is empty.
+    pub fn backlog(&self, tier: Tier) -> Option<Backlog> {
+        self.dispatch.queues.backlog(tier)
     }
 
     pub async fn delivery_depths(&self) -> DeliveryDepths {

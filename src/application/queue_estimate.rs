@@ -1,9 +1,11 @@
-//! When queued jobs will begin, by how many have begun in the last minutes.
+//! When queued jobs will begin, by how fast their queue has moved lately.
 
 use super::state::AppState;
 use std::cell::OnceCell;
 use std::time::Duration;
+use tintype_actors::system::Backlog;
 use tintype_api::Waiting;
+use tintype_storage::domain::ids::moment_of;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
@@ -57,7 +59,8 @@ pub fn wait_now(state: &AppState, tier: Tier) -> Option<Duration> {
     }
 }
 
-/// How many jobs of a model have begun lately.
+/// How many jobs of a model have begun within a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pace {
     begun: u64,
     span: Duration,
@@ -71,11 +74,31 @@ impl Pace {
         }
         let begun = state.system.stats().jobs.begun[tier.index()].counts(now, SPAN);
         let [count] = begun.counts;
-        let span = now.millis().saturating_sub(begun.since.millis());
-        Some(Self {
+        let lately = Self {
             begun: count,
-            span: Duration::from_millis(span.unsigned_abs()),
-        })
+            span: between(begun.since, now),
+        };
+        match state.system.backlog(tier) {
+            Some(backlog) => Self::of_backlog(&backlog, lately, now),
+            None => Some(lately),
+        }
+    }
+
+    /// The pace of a queue that was last empty a short while ago: the minutes before that tell how few jobs there were, not how
+    /// fast the backends are. `None` while the backends work on the first jobs that found them idle.
+    fn of_backlog(backlog: &Backlog, lately: Self, now: Timestamp) -> Option<Self> {
+        let began = moment_of(&backlog.first.0)?;
+        let span = between(began, now);
+        match (backlog.begun, backlog.ended) {
+            _ if span >= lately.span => Some(lately),
+            (0, 0) => Some(lately),
+            (_, 0) => None,
+            // A turn that has ended is a slot that has become free; the first turns took slots that were free before.
+            (_, ended) => Some(Self {
+                begun: ended as u64,
+                span,
+            }),
+        }
     }
 
     /// How long the job at this position waits; `None` without data.
@@ -86,9 +109,71 @@ impl Pace {
     }
 }
 
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    let millis = to.millis().saturating_sub(from.millis());
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tintype_storage::domain::ids::{IdSource, JobId};
+
+    /// The clock of the tests when the backlog begins.
+    const BEGAN: i64 = 1_700_000_000_000;
+
+    /// The backlog of a queue that found `slots` idle, `seconds` after it began. Each job takes `run` seconds.
+    fn backlog(slots: u32, run: u32, seconds: u32) -> Backlog {
+        let rounds = seconds / run;
+        Backlog {
+            first: JobId(IdSource::new(Timestamp::from_millis(BEGAN - 1)).next(after(0))),
+            begun: (slots * (rounds + 1)) as usize,
+            ended: (slots * rounds) as usize,
+        }
+    }
+
+    fn after(seconds: u32) -> Timestamp {
+        Timestamp::from_millis(BEGAN + i64::from(seconds) * 1_000)
+    }
+
+    /// However few jobs there were in the minutes before.
+    #[test]
+    fn a_backlog_after_idle_minutes_is_told_within_a_factor_of_two() {
+        let cases = |(slots, run)| (0..300).map(move |seconds| (slots, run, seconds));
+        let backends = [1, 2, 4, 7, 64].map(|slots| [1, 3, 10, 59].map(|run| (slots, run)));
+        for (slots, run, seconds) in backends.into_iter().flatten().flat_map(cases) {
+            let backlog = backlog(slots, run, seconds);
+            let lately = Pace {
+                begun: backlog.begun as u64,
+                span: SPAN,
+            };
+            let pace = Pace::of_backlog(&backlog, lately, after(seconds));
+            let case = format!("{slots} slots, {run} s each, after {seconds} s");
+            if seconds < run {
+                assert_eq!(pace, None, "{case}");
+                continue;
+            }
+            let wait = pace.and_then(|it| it.wait(1_000)).expect("a pace");
+            let of_exact = wait.as_secs_f64() * f64::from(slots) / f64::from(run * 1_000);
+            assert!((0.99..2.01).contains(&of_exact), "{case}: {of_exact}");
+        }
+    }
+
+    #[test]
+    fn a_backlog_that_has_not_moved_or_is_older_than_the_window_is_told_by_the_window() {
+        let lately = Pace {
+            begun: 30,
+            span: SPAN,
+        };
+        let pace = |backlog, seconds| Pace::of_backlog(&backlog, lately, after(seconds));
+        assert_eq!(pace(backlog(4, 10, 300), 300), Some(lately));
+        let waits = Backlog {
+            begun: 0,
+            ended: 0,
+            ..backlog(4, 10, 0)
+        };
+        assert_eq!(pace(waits, 5), Some(lately));
+    }
 
     #[test]
     fn a_job_waits_as_long_as_those_before_it_take_to_begin() {

@@ -59,6 +59,42 @@ struct TierQueue {
     /// Jobs whose turn has come and has not ended. They number at most twice the slots of the tier's backends, plus the jobs
     /// whose end is on its way to the disk.
     taken: HashMap<JobId, AccountId>,
+    backlog: BacklogStart,
+}
+
+/// The state of a tier when its queue was last found empty.
+#[derive(Default)]
+struct BacklogStart {
+    /// The job that found the queue empty.
+    job: Option<JobId>,
+    /// Jobs whose turn had not ended.
+    taken: usize,
+    /// Turns since then.
+    turns: usize,
+}
+
+/// What has happened to a queue since it was last empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// The job that found it empty.
+    pub first: JobId,
+    /// Turns that have begun.
+    pub begun: usize,
+    /// Turns that have ended. While none has, nothing tells how fast the backends are.
+    pub ended: usize,
+}
+
+impl TierQueue {
+    fn push(&mut self, queued: QueuedJob) {
+        if self.queue.is_empty() {
+            self.backlog = BacklogStart {
+                job: Some(queued.job),
+                taken: self.taken.len(),
+                turns: 0,
+            };
+        }
+        self.queue.push(queued.account, queued.job, queued.lane);
+    }
 }
 
 /// A job that waits, with its place in the order in which jobs begin if none comes or goes: 1 is the next.
@@ -87,16 +123,10 @@ impl JobQueues {
     /// It leaves a queue that is not empty only for want of a slot, and a slot that becomes free wakes it.
     pub fn push_all(&self, jobs: impl IntoIterator<Item = QueuedJob>) -> bool {
         let mut was_empty = false;
-        for QueuedJob {
-            job,
-            account,
-            tier,
-            lane,
-        } in jobs
-        {
-            let queue = &mut self.of(tier).lock().queue;
-            was_empty |= queue.is_empty();
-            queue.push(account, job, lane);
+        for job in jobs {
+            let mut tier = self.of(job.tier).lock();
+            was_empty |= tier.queue.is_empty();
+            tier.push(job);
         }
         was_empty
     }
@@ -104,7 +134,7 @@ impl JobQueues {
     /// Puts a job of which a run has begun before behind the others of its account.
     pub fn push_begun(&self, job: QueuedJob) {
         let mut tier = self.of(job.tier).lock();
-        tier.queue.push(job.account, job.job, job.lane);
+        tier.push(job);
         tier.begun.insert(job.job);
     }
 
@@ -116,6 +146,7 @@ impl JobQueues {
             let resumed = queues.begun.remove(&job);
             // A job that was queued twice has one turn at a time.
             if queues.taken.insert(job, account).is_none() {
+                queues.backlog.turns += 1;
                 return Some(Turn {
                     job: QueuedJob {
                         job,
@@ -225,6 +256,18 @@ impl JobQueues {
         tier.taken.len() + tier.begun.len()
     }
 
+    /// What has happened to the queue of a tier since it was last empty; `None` for one that is empty.
+    pub fn backlog(&self, tier: Tier) -> Option<Backlog> {
+        let tier = self.of(tier).lock();
+        let start = &tier.backlog;
+        let first = start.job.filter(|_| !tier.queue.is_empty())?;
+        Some(Backlog {
+            first,
+            begun: start.turns,
+            ended: (start.taken + start.turns).saturating_sub(tier.taken.len()),
+        })
+    }
+
     /// The job that has waited longest for its first run.
     pub fn oldest(&self, tier: Tier) -> Option<JobId> {
         let tier = self.of(tier).lock();
@@ -319,6 +362,31 @@ mod tests {
         assert!(queues.push_all([job(4), fast(5)]));
         queues.pop(Tier::Fast).expect("a job").end();
         assert!(queues.push_all([fast(6)]));
+    }
+
+    #[test]
+    fn a_backlog_begins_with_the_job_that_finds_the_queue_empty() {
+        let queues = Arc::new(JobQueues::default());
+        let job = |id| job(id, Tier::Pro);
+        let backlog = || {
+            queues
+                .backlog(Tier::Pro)
+                .map(|it| (it.first, it.begun, it.ended))
+        };
+        assert_eq!(backlog(), None);
+        queues.push_all([job(1)]);
+        let running = queues.pop(Tier::Pro).expect("a turn");
+        assert_eq!(backlog(), None, "none waits");
+        queues.push_all([job(2), job(3), job(4)]);
+        let first = job(2).job;
+        assert_eq!(backlog(), Some((first, 0, 0)), "one ran before it began");
+        let second = queues.pop(Tier::Pro).expect("a turn");
+        assert_eq!(backlog(), Some((first, 1, 0)));
+        running.end();
+        assert_eq!(backlog(), Some((first, 1, 1)));
+        second.end();
+        assert_eq!(backlog(), Some((first, 1, 2)));
+        assert_eq!(queues.backlog(Tier::Fast), None);
     }
 
     #[test]

@@ -6,4 +6,4 @@ mod job_queues;
 
 pub use expiries::{Expiries, Expiry};
 pub use fair_queue::Lane;
-pub use job_queues::{Depths, JobQueues, NextJob, QueuedJob, Turn};
+pub use job_queues::{Backlog, Depths, JobQueues, NextJob, QueuedJob, Turn};
