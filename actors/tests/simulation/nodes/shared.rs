@@ -12,9 +12,9 @@ use tintype_storage::store::tables::{ENDED_JOBS, QUEUE, TAKEN_JOBS};
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::time::Instant;
 
-/// A job that could be served is passed over for so long at most: a second until a take looks from the first place on, and the
-/// time that the commit of a take may be on its way.
-const PASSED_OVER: Duration = Duration::from_secs(12);
+/// A job that could be served is passed over for so long at most: a second until a take looks from the first place on, the time
+/// that a take waits for a late node that holds the record of the turns served, and the time that its own commit may be late.
+const PASSED_OVER: Duration = Duration::from_secs(20);
 
 pub struct Shared {
     pub memory: Arc<MemoryEngine>,
