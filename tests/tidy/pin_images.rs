@@ -48,10 +48,19 @@ fn every_image_is_named_by_its_digest_and_once_however_often_it_is_pinned() {
     }
     let before = images(deploy);
     assert_eq!(before.len(), 5, "{before:?}");
+    for line in &before {
+        let digest = line.split_once("@sha256:").map(|(_, rest)| rest);
+        let digest = digest.and_then(|it| it.split_whitespace().next());
+        let is_whole = |it: &str| it.len() == 64 && it.bytes().all(|it| it.is_ascii_hexdigit());
+        assert!(
+            digest.is_some_and(is_whole),
+            "named by a tag that can move: {line}"
+        );
+    }
     assert_eq!(run(deploy, DOCKER), (true, String::new()));
     let pinned = images(deploy);
     for (was, is) in before.iter().zip(&pinned) {
-        let name = was.split(" AS ").next().expect("a name");
+        let name = was.split('@').next().expect("a name");
         assert!(is.starts_with(&format!("{name}@sha256:")), "{is}");
         assert_eq!(was.contains(" AS build"), is.contains(" AS build"));
     }
