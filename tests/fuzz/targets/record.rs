@@ -38,6 +38,15 @@ pub fn run(input: &[u8]) {
             FIRST_KEY,
             DAILY_USAGE,
             DELIVERY_ACCOUNTS,
+            BATCHES,
+            BATCH_PROGRESS,
+            UPLOADED_FILES,
+            FILE_BATCHES,
+            SEARCH_INDEX,
+            ACCOUNT_LOADS,
+            SERVED_TURNS,
+            NODES,
+            TAKEN_JOBS,
         );
     }
 }
