@@ -73,7 +73,7 @@ impl CallLimits {
     }
 
     /// Counts a call with input images, where the calls of its key are not limited. A call that fetches none counts only while an
-    /// image of its key has turned out damaged recently: decoding such an image is work that nobody pays for.
+    /// image of its key has turned out damaged recently: decoding such an image is work that no caller pays for.
     ///
     /// # Errors
     /// It was one too many.

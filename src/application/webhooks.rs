@@ -64,7 +64,7 @@ pub fn open_secret(state: &AppState, webhook: &Webhook) -> Result<Secret, Error>
     opened.map_err(|error| undecrypted(webhook, &error))
 }
 
-/// A delivery that somebody received, verified.
+/// A delivery that a receiver got, verified.
 pub struct Verified {
     pub report: SignatureReport,
     /// The other webhook of the account that signed it, where this one did not.

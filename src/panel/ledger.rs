@@ -1,5 +1,6 @@
 //! The ledger: a page of it, and as a file, whole, which is written while it is sent, however long it is.
 
+use super::csv_file::{self, CsvSource};
 use super::names::Names;
 use crate::application::error;
 use crate::application::ledger::{self, LedgerFilter};
@@ -9,12 +10,8 @@ use crate::web::access::OfAccount;
 use crate::web::ledger_query;
 use crate::web::paging::try_listing;
 use crate::web::problem::Problem;
-use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
-use std::io;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::PromptRef;
 use tintype_storage::domain::ledger::LedgerEntry;
@@ -87,26 +84,8 @@ pub async fn csv(
         account,
         filter,
         after: None,
-        ended: false,
     };
-    // Read before there is a status, so that a store that fails is told by one.
-    let (first, reader) = reader.next().await?;
-    let rest = stream::try_unfold(reader, |reader| async move {
-        match reader.ended {
-            true => Ok(None),
-            // The status is out; a file that breaks off is one that nobody takes for the whole.
-            false => match reader.next().await {
-                Ok((part, reader)) => Ok(Some((Bytes::from(part), reader))),
-                Err(_) => Err(io::Error::other("the ledger could not be read to its end")),
-            },
-        }
-    });
-    let first = stream::iter([Ok(Bytes::from(HEAD.to_owned() + &first))]);
-    let name = format!("attachment; filename=\"ledger-{account}.csv\"");
-    Ok(HttpResponse::Ok()
-        .content_type("text/csv; charset=utf-8")
-        .insert_header((header::CONTENT_DISPOSITION, name))
-        .streaming(first.chain(rest)))
+    csv_file::answer(&format!("ledger-{account}.csv"), HEAD, reader).await
 }
 
 /// How far a ledger has been read.
@@ -115,26 +94,22 @@ struct Reader {
     account: AccountId,
     filter: LedgerFilter,
     after: Option<[u8; 16]>,
-    ended: bool,
 }
 
-impl Reader {
-    /// The lines of the next part of the ledger.
-    async fn next(self) -> Result<(String, Self), Problem> {
-        let read = web::block(move || -> Result<_, StoreError> {
-            let Page { items, next } =
-                self.filter
-                    .read(&self.state.store, self.account, STEP, self.after)?;
-            let wanted = items.iter().filter(|it| self.filter.takes(it));
-            let text = wanted.map(line).collect();
-            let reader = Self {
-                after: next,
-                ended: next.is_none(),
-                ..self
-            };
-            Ok((text, reader))
+impl CsvSource for Reader {
+    const WHAT: &'static str = "ledger";
+
+    fn read(self) -> Result<(String, Option<Self>), StoreError> {
+        let Page { items, next } =
+            self.filter
+                .read(&self.state.store, self.account, STEP, self.after)?;
+        let wanted = items.iter().filter(|it| self.filter.takes(it));
+        let text = wanted.map(line).collect();
+        let rest = next.map(|last| Self {
+            after: Some(last),
+            ..self
         });
-        Ok(read.await.map_err(|_| error::busy())??)
+        Ok((text, rest))
     }
 }
 

@@ -6,6 +6,7 @@ mod batch_pictures;
 mod batches;
 mod charts;
 mod cookie;
+mod csv_file;
 mod events;
 mod form;
 mod guard;

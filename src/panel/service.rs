@@ -26,7 +26,7 @@ struct Kept {
 }
 
 impl Figures {
-    /// The figures, gathered for everybody who looks at the same time. Each open page asks for them upon every hint.
+    /// The figures, gathered once for all pages that ask at the same time. Each open page asks for them upon every hint.
     pub async fn get(
         &self,
         gather: impl AsyncFnOnce() -> Result<Value, Problem>,
@@ -48,7 +48,7 @@ impl Figures {
     }
 }
 
-/// The figures of the whole service. They are gathered to the end also when whoever asked has left: the next one finds them, and
+/// The figures of the whole service. They are gathered to the end also when the page that asked has left: the next one finds them, and
 /// begins nothing beside them.
 pub async fn figures(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Problem> {
     detached(async move {

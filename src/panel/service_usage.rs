@@ -2,6 +2,7 @@
 
 use super::Panel;
 use super::charts;
+use super::csv_file::{self, CsvSource};
 use super::names::Names;
 use super::service::Figures;
 use super::usage::DAYS;
@@ -12,14 +13,11 @@ use crate::application::state::AppState;
 use crate::ledger_csv::quoted;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
-use actix_web::http::header;
-use actix_web::web::{Bytes, Data};
+use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, web};
-use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::engine::Wait as _;
@@ -104,26 +102,9 @@ pub async fn csv(
         first: state.now().day() - days + 1,
         state,
         after: None,
-        ended: false,
     };
-    // Read before there is a status, so that a store that fails is told by one.
-    let (part, reader) = reader.next().await?;
-    let rest = stream::try_unfold(reader, |reader| async move {
-        match reader.ended {
-            true => Ok(None),
-            // The status is out; a file that breaks off is one that nobody takes for the whole.
-            false => match reader.next().await {
-                Ok((part, reader)) => Ok(Some((Bytes::from(part), reader))),
-                Err(_) => Err(io::Error::other("the usage could not be read to its end")),
-            },
-        }
-    });
-    let head = format!("account_id,account_name,{CSV_HEAD}{part}");
-    let name = "attachment; filename=\"usage.csv\"";
-    Ok(HttpResponse::Ok()
-        .content_type("text/csv; charset=utf-8")
-        .insert_header((header::CONTENT_DISPOSITION, name))
-        .streaming(stream::iter([Ok(Bytes::from(head))]).chain(rest)))
+    let head = format!("account_id,account_name,{CSV_HEAD}");
+    csv_file::answer("usage.csv", &head, reader).await
 }
 
 /// How far the accounts have been read.
@@ -131,27 +112,23 @@ struct Reader {
     state: Data<AppState>,
     first: i64,
     after: Option<[u8; 16]>,
-    ended: bool,
 }
 
-impl Reader {
-    /// The lines of the next accounts.
-    async fn next(self) -> Result<(String, Self), Problem> {
-        let read = web::block(move || -> Result<_, StoreError> {
-            let Page { items, next } = self.state.store.accounts(STEP, self.after).wait()?;
-            let mut names = Names::default();
-            let mut text = String::new();
-            for account in items {
-                let whose = format!("{},{},", account.id, quoted(&account.name));
-                text += &csv_lines(&self.state, account.id, self.first, &whose, &mut names)?;
-            }
-            let reader = Self {
-                after: next,
-                ended: next.is_none(),
-                ..self
-            };
-            Ok((text, reader))
+impl CsvSource for Reader {
+    const WHAT: &'static str = "usage";
+
+    fn read(self) -> Result<(String, Option<Self>), StoreError> {
+        let Page { items, next } = self.state.store.accounts(STEP, self.after).wait()?;
+        let mut names = Names::default();
+        let mut text = String::new();
+        for account in items {
+            let whose = format!("{},{},", account.id, quoted(&account.name));
+            text += &csv_lines(&self.state, account.id, self.first, &whose, &mut names)?;
+        }
+        let rest = next.map(|last| Self {
+            after: Some(last),
+            ..self
         });
-        Ok(read.await.map_err(|_| error::busy())??)
+        Ok((text, rest))
     }
 }

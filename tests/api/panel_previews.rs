@@ -25,7 +25,7 @@ fn a_preview_is_shown_while_the_job_runs() {
         };
         server.generator.orders()[0].progress.show(preview);
     };
-    // What comes before somebody looks is not kept.
+    // What comes before a page asks is not kept.
     show();
     assert_eq!(look().status, 204);
     show();

@@ -14,7 +14,7 @@ struct Console {
 }
 
 impl Console {
-    /// An account with two webhooks at which nobody listens.
+    /// An account with two webhooks whose receivers do not listen.
     fn new() -> Self {
         let none = toml::Value::Array(Vec::new());
         let options = Options::new().allow_loopback();

@@ -103,7 +103,7 @@ fn the_checkpoint_is_the_tiers_then_the_back_ends_then_the_first() {
     assert_eq!(used, ["named.safetensors", "tiers.safetensors"]);
     assert!(
         stub.calls("GET /models/checkpoints").is_empty(),
-        "nobody asked"
+        "no page has asked"
     );
 }
 
@@ -281,7 +281,7 @@ fn progress_is_told_while_the_prompt_runs() {
         })
         .await;
         assert!(order.progress.fraction().unwrap() < 0.7);
-        // A preview is kept once somebody looks.
+        // A preview is kept once a page shows it.
         let image = [&b"\0\0\0\x01\0\0\0\x02"[..], &picture(8, 8)].concat();
         assert_eq!(order.progress.watch(), None);
         stub.send(0x2, &image);

@@ -1,38 +1,34 @@
 //! Several nodes on a real database: each makes pictures, one of them stands still with runs under way, and its jobs go on at the others.
 
+#[path = "../../actors/tests/simulation/nodes/account.rs"]
+mod account;
+#[path = "../../actors/tests/simulation/nodes/ports.rs"]
+mod ports;
+
+use account::{fox, only_backend, opened};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
-use std::collections::HashMap;
-use std::future::ready;
+use ports::Rest;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::backends::{Backend, Route, Routes};
+use tintype_actors::backends::Backend;
 use tintype_actors::clock::{random_jitter, system_clock};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
-use tintype_actors::ports::{
-    AttemptOutcome, FetchedInputs, GenerateError, GenerationTask, Generator, ImageStore,
-    InputFetcher, Picture, Transport,
-};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_postgres::testing::{Database, server};
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
-use tintype_storage::domain::account::Account;
-use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::delivery::Delivery;
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId, NodeId, TransactionId};
-use tintype_storage::domain::job::{Job, JobState, Origin, PromptRef, PromptText, ResultImage};
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
+use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Engine;
 use tintype_storage::store::tables::{NODES, TAKEN_JOBS};
-use tintype_storage::store::{All, Limits, NewJob, Store};
+use tintype_storage::store::{All, Limits, Store};
 use tintype_storage::verify::verify;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -70,46 +66,6 @@ impl Generator for Slow {
     }
 }
 
-/// Keeps every picture; there are no inputs and no webhooks.
-struct Rest;
-
-impl ImageStore for Rest {
-    fn keep(
-        &self,
-        job: &Job,
-        _: Picture,
-    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
-        let image = ResultImage {
-            key: format!("results/{}.png", job.id),
-            bytes: 1,
-            width: 1,
-            height: 1,
-            backend: None,
-        };
-        ready(Ok(image)).boxed_local()
-    }
-
-    fn words(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
-        ready(Ok(PromptText::default())).boxed_local()
-    }
-
-    fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
-        ready(()).boxed_local()
-    }
-}
-
-impl InputFetcher for Rest {
-    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
-        panic!("job {} has no input images", job.id);
-    }
-}
-
-impl Transport for Rest {
-    fn attempt(&self, delivery: Delivery, _: Webhook) -> LocalBoxFuture<'static, AttemptOutcome> {
-        panic!("delivery {} was owed to nobody", delivery.id);
-    }
-}
-
 struct Node {
     id: NodeId,
     system: System,
@@ -130,13 +86,6 @@ impl Node {
             on_failure: Arc::new(move |error| trips.trip(error.to_string())),
         });
         let store = Store::new(Arc::new(engine.expect("a node")) as Arc<dyn Engine>);
-        let route = || {
-            vec![Route {
-                backend: 0,
-                model: None,
-                weight: None,
-            }]
-        };
         let system = System::start(SystemOptions {
             store: store.clone(),
             clock: system_clock(),
@@ -157,7 +106,7 @@ impl Node {
                 timeout: PATIENCE,
                 retries: 0,
             }],
-            routes: Routes([route(), route(), route()]),
+            routes: only_backend(),
             image_store: Arc::new(Rest),
             input_fetcher: Arc::new(Rest),
             transport: Arc::new(Rest),
@@ -181,26 +130,7 @@ impl Node {
     }
 
     async fn accept(&self) -> JobId {
-        let job = NewJob {
-            key: KeyId(ACCOUNT.0),
-            shown: None,
-            account_rate_limit: None,
-            tier: Tier::Fast,
-            mode: Mode::TextToImage,
-            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-            ratio: AspectRatio::SQUARE,
-            resolution: Resolution::K1,
-            brief: PromptRef::Inline(PromptText {
-                prompt: "a fox".into(),
-                metadata: None,
-            }),
-            callback: None,
-            origin: Origin::Native,
-            inputs: Vec::new(),
-            price: amount("0.5"),
-            cancel_after: None,
-            idempotency: None,
-        };
+        let job = fox(ACCOUNT, Tier::Fast, "0.5");
         let account = self.system.accounts().get(ACCOUNT).expect("readable");
         let (reply, answer) = oneshot::channel();
         let _guard = account.expect("an account").accept(job, None, reply);
@@ -208,29 +138,8 @@ impl Node {
     }
 }
 
-fn amount(text: &str) -> Amount {
-    text.parse().expect("an amount")
-}
-
 async fn open_account(store: &Store) {
-    let at = Timestamp::from_millis(0);
-    let balance = amount("100");
-    let opening = LedgerEntry {
-        id: TransactionId(ACCOUNT.0),
-        kind: EntryKind::Deposit,
-        amount: balance,
-        balance_after: balance,
-        job: None,
-        reference: None,
-        created_at: at,
-    };
-    let account = Account {
-        balances: Balances::default().deposit(balance).expect("a deposit"),
-        ..Account::new(ACCOUNT, "an account".into(), at)
-    };
-    let mut writes = store.open_account(&account, Some(&opening));
-    let key = ApiKey::with_all_rights(KeyId(ACCOUNT.0), ACCOUNT, at);
-    writes.extend(store.put_key(&KeyHash([1; 32]), &key));
+    let writes = opened(store, ACCOUNT, "100", Timestamp::from_millis(0));
     let (told, durable) = oneshot::channel();
     store.commit(writes, |outcome| drop(told.send(outcome)));
     durable.await.expect("an outcome").expect("an account");
@@ -301,8 +210,7 @@ fn the_jobs_of_a_node_that_stands_still_go_on_at_the_others_and_are_charged_once
             panic!("{node} still has {job}");
         });
         left.await.expect("readable");
-        let makers: std::collections::HashSet<NodeId> =
-            made.lock().values().flatten().copied().collect();
+        let makers: HashSet<NodeId> = made.lock().values().flatten().copied().collect();
         assert_eq!(makers.len(), 3, "each node has made some");
         assert!(!second.fail_stop.has_tripped() && !third.fail_stop.has_tripped());
         let report = verify(store, |_| {}).expect("an audit");

@@ -270,7 +270,7 @@ impl Decision {
                     context,
                     now,
                 )?;
-                // The job has ended before its turn came, at whichever node.
+                // The job has ended before its turn came, perhaps by another node.
                 if let Some(Err(_)) = &reply.outcome {
                     decisions.release_taken(*job);
                 }

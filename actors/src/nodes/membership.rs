@@ -78,7 +78,7 @@ impl Membership {
                     return Ok(());
                 }
             };
-            // Nobody is taken for dead by a node that saw nothing for a while: what stood still may have been its own view.
+            // A node that saw nothing for a while takes no other for dead: what stood still may have been its own view.
             if sent.duration_since(confirmed) + sent.elapsed() > self.node.dead_after {
                 others.clear();
             }

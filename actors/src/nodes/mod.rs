@@ -1,7 +1,7 @@
 //! Several nodes on one store: which of them live, which jobs each of them takes, and what becomes of the jobs of one that died.
 //!
-//! Nodes do not talk to each other. Each decision about an account is a round that holds the account's record, whichever node makes
-//! it. A node owns only what costs nothing to lose: the jobs that it has taken from the shared queue. It shows that it lives by a
+//! Nodes do not talk to each other. Each decision about an account is a round that holds the account's record; any node
+//! may make it. A node owns only what costs nothing to lose: the jobs that it has taken from the shared queue. It shows that it lives by a
 //! beat in the store; the others watch it with their own clocks, so no clock is compared with another node's.
 
 mod beat;

@@ -30,7 +30,7 @@ struct Shared {
     preview: Mutex<Watched>,
 }
 
-/// A preview, for as long as somebody looks at it.
+/// A preview, for as long as a page shows it.
 #[derive(Debug, Default)]
 struct Watched {
     until: Option<Instant>,
@@ -75,12 +75,12 @@ impl Progress {
         }
     }
 
-    /// Does somebody look at the previews? Only then does a generator ask for one.
+    /// Does a page show the previews? Only then does a generator ask for one.
     pub fn is_watched(&self) -> bool {
         self.0.preview.lock().is_watched()
     }
 
-    /// Shows how the picture looks by now. A preview that is too large, or that nobody looks at, is dropped.
+    /// Shows how the picture looks by now. A preview that is too large, or that no page shows, is dropped.
     pub fn show(&self, preview: Preview) {
         let mut watched = self.0.preview.lock();
         if watched.is_watched() && preview.bytes.len() <= MAX_PREVIEW_BYTES {
@@ -95,7 +95,7 @@ impl Progress {
         watched.preview.clone()
     }
 
-    /// Drops a preview that nobody looks at any more. True where somebody does.
+    /// Drops a preview that no page shows any more. True where a page does.
     pub fn drop_unwatched(&self) -> bool {
         let mut watched = self.0.preview.lock();
         let is_watched = watched.is_watched();
@@ -141,7 +141,7 @@ mod tests {
         let progress = Progress::default();
         assert!(!progress.is_watched());
         progress.show(preview(1));
-        assert_eq!(progress.watch(), None, "nobody looked");
+        assert_eq!(progress.watch(), None, "no page has asked");
         assert!(progress.is_watched());
         progress.show(preview(1));
         progress.show(preview(MAX_PREVIEW_BYTES + 1));

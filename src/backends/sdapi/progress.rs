@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The server draws a preview for each question that asks for one.
 const WHOLE: &str = "/sdapi/v1/progress?skip_current_image=true";
 const WITH_PREVIEW: &str = "/sdapi/v1/progress?skip_current_image=false";
-/// Questions between two that ask for a preview, while somebody looks.
+/// Questions between two that ask for a preview, while a page shows it.
 const PREVIEW_EVERY: u32 = 4;
 
 /// What is told of a task.
@@ -55,7 +55,7 @@ pub async fn follow(
     let (mut by_task, mut turn, mut seen) = (true, 0u32, -1);
     loop {
         sleep(PAUSE).await;
-        // A server is never asked to draw what nobody looks at.
+        // A server is never asked to draw what no page shows.
         let with_preview = turn == 0 && progress.is_watched();
         turn = match (turn, with_preview) {
             (0, false) => 0,

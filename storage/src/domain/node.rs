@@ -36,7 +36,7 @@ pub struct AccountLoad {
     pub keys: Vec<KeyLoad>,
     /// The newest turns of the account's jobs, by tier.
     pub turns: [Turns; 3],
-    /// No id of the account is from a later moment, whichever node made it and whatever its clock said.
+    /// No id of the account is from a later moment, also none that another node made by its own clock.
     pub newest: Option<Timestamp>,
     /// Which node has decided last.
     pub decided_by: Option<NodeId>,

@@ -4,9 +4,11 @@
 //! every commit does to the queue and to the jobs is held against the rules; at the end all that was accepted must have ended, and
 //! the records must add up.
 
+mod account;
 mod ending;
 mod engine;
 mod generators;
+mod ports;
 mod shared;
 mod story;
 

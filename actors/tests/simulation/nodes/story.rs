@@ -1,7 +1,9 @@
 //! A story: what chance from a seed makes of some nodes and their clients.
 
+use super::account::{amount, fox, only_backend, opened};
 use super::engine::{NodeEngine, Still};
-use super::generators::{NodeGenerator, Rest};
+use super::generators::NodeGenerator;
+use super::ports::Rest;
 use super::shared::Shared;
 use crate::chance::Chance;
 use parking_lot::Mutex;
@@ -9,20 +11,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::account::AccountCommand;
-use tintype_actors::backends::{Backend, Route, Routes};
+use tintype_actors::backends::Backend;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
 use tintype_actors::system::{System, SystemOptions, Threads};
-use tintype_storage::domain::account::Account;
-use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId, NodeId, TransactionId};
-use tintype_storage::domain::job::{JobEvent, Origin, PromptRef, PromptText};
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
+use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{Deposit, IdempotencyUse, Limits, NewJob, Store};
@@ -128,13 +125,6 @@ impl World {
             shared: Arc::clone(&self.shared),
             chance: self.chance.clone(),
         };
-        let route = || {
-            vec![Route {
-                backend: 0,
-                model: None,
-                weight: None,
-            }]
-        };
         let system = System::start(SystemOptions {
             store: Store::new(Arc::clone(&engine) as Arc<dyn Engine>),
             clock: Arc::new(move || {
@@ -155,7 +145,7 @@ impl World {
                 timeout: Duration::from_secs(30),
                 retries: 0,
             }],
-            routes: Routes([route(), route(), route()]),
+            routes: only_backend(),
             image_store: Arc::new(Rest),
             input_fetcher: Arc::new(Rest),
             transport: Arc::new(Rest),
@@ -236,7 +226,7 @@ impl World {
         let kinds = [Still::Breaks, Still::LosesBeats, Still::IsLate];
         let still = self.chance.pick(&kinds).expect("one of them");
         let node = &mut self.nodes[at];
-        // The store keeps what a late node holds, its own record too, so that nobody can take it for dead.
+        // The store keeps what a late node holds, its own record too, so that no other node can take it for dead.
         node.is_doubtful = span > Duration::from_millis(1_500) && still != Still::IsLate;
         self.shared.count("nodes stood still");
         self.shared
@@ -275,28 +265,14 @@ impl World {
     }
 
     fn send_for(&self, at: usize, account: AccountId, name: Option<u64>) {
+        let tier = self.chance.pick(&[Tier::Fast, Tier::Pro]).expect("a model");
         let job = NewJob {
-            key: KeyId(account.0),
-            shown: None,
-            account_rate_limit: None,
-            tier: self.chance.pick(&[Tier::Fast, Tier::Pro]).expect("a model"),
-            mode: Mode::TextToImage,
-            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-            ratio: AspectRatio::SQUARE,
-            resolution: Resolution::K1,
-            brief: PromptRef::Inline(PromptText {
-                prompt: "a fox".into(),
-                metadata: None,
-            }),
-            callback: None,
-            origin: Origin::Native,
-            inputs: Vec::new(),
-            price: amount(PRICE),
             cancel_after: self.chance.one_in(6).then(|| self.chance.millis(1, 4_000)),
             idempotency: name.map(|name| IdempotencyUse {
                 name: name.to_string(),
                 fingerprint: Fingerprint([7; 32]),
             }),
+            ..fox(account, tier, PRICE)
         };
         let (reply, answer) = oneshot::channel();
         let accounts = self.nodes[at].system.accounts();
@@ -393,31 +369,11 @@ impl World {
     }
 }
 
-fn amount(text: &str) -> Amount {
-    text.parse().expect("an amount")
-}
-
 fn open_accounts(memory: &Arc<MemoryEngine>) {
     let store = Store::new(Arc::clone(memory) as Arc<dyn Engine>);
+    let at = Timestamp::from_millis(BEGIN - 1);
     for id in ACCOUNTS {
-        let at = Timestamp::from_millis(BEGIN - 1);
-        let balance = amount(BALANCE);
-        let opening = LedgerEntry {
-            id: TransactionId(id.0),
-            kind: EntryKind::Deposit,
-            amount: balance,
-            balance_after: balance,
-            job: None,
-            reference: None,
-            created_at: at,
-        };
-        let account = Account {
-            balances: Balances::default().deposit(balance).expect("a deposit"),
-            ..Account::new(id, "an account".into(), at)
-        };
-        let mut writes = store.open_account(&account, Some(&opening));
-        let key = ApiKey::with_all_rights(KeyId(id.0), id, at);
-        writes.extend(store.put_key(&KeyHash([id.0.as_bytes()[15]; 32]), &key));
+        let writes = opened(&store, id, BALANCE, at);
         commit_and_wait(&**memory, writes).expect("an account");
     }
 }

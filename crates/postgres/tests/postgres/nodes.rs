@@ -127,7 +127,7 @@ fn nodes_and_a_process_that_is_alone_keep_each_other_out() {
     let refused = error(PostgresEngine::open(options(&database.url()))).to_string();
     assert!(refused.contains("several nodes use it"), "{refused}");
     drop(shared);
-    let alone = PostgresEngine::open(options(&database.url())).expect("nobody else is there");
+    let alone = PostgresEngine::open(options(&database.url())).expect("no other process is there");
     let refused = error(PostgresEngine::open(options_of(&database, 2))).to_string();
     assert!(refused.contains("it is in use by process"), "{refused}");
     drop(alone);

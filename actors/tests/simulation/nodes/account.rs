@@ -1,0 +1,73 @@
+//! An account with one key, what is asked for under it, and the only way to a back end.
+
+use tintype_actors::backends::{Route, Routes};
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
+use tintype_storage::domain::job::{Origin, PromptRef, PromptText};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::{NewJob, Store, Writes};
+
+pub fn amount(text: &str) -> Amount {
+    text.parse().expect("an amount")
+}
+
+/// The writes that open an account with a key of the same id.
+pub fn opened(store: &Store, id: AccountId, balance: &str, at: Timestamp) -> Writes {
+    let balance = amount(balance);
+    let opening = LedgerEntry {
+        id: TransactionId(id.0),
+        kind: EntryKind::Deposit,
+        amount: balance,
+        balance_after: balance,
+        job: None,
+        reference: None,
+        created_at: at,
+    };
+    let account = Account {
+        balances: Balances::default().deposit(balance).expect("a deposit"),
+        ..Account::new(id, "an account".into(), at)
+    };
+    let mut writes = store.open_account(&account, Some(&opening));
+    let key = ApiKey::with_all_rights(KeyId(id.0), id, at);
+    writes.extend(store.put_key(&KeyHash([id.0.as_bytes()[15]; 32]), &key));
+    writes
+}
+
+/// A picture of a fox.
+pub fn fox(account: AccountId, tier: Tier, price: &str) -> NewJob {
+    NewJob {
+        key: KeyId(account.0),
+        shown: None,
+        account_rate_limit: None,
+        tier,
+        mode: Mode::TextToImage,
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief: PromptRef::Inline(PromptText {
+            prompt: "a fox".into(),
+            metadata: None,
+        }),
+        callback: None,
+        origin: Origin::Native,
+        inputs: Vec::new(),
+        price: amount(price),
+        cancel_after: None,
+        idempotency: None,
+    }
+}
+
+/// All models on the first back end.
+pub fn only_backend() -> Routes {
+    let route = Route {
+        backend: 0,
+        model: None,
+        weight: None,
+    };
+    Routes([1, 2, 3].map(|_| vec![route.clone()]))
+}

@@ -1,0 +1,51 @@
+//! The ports of a node whose accounts have neither webhooks nor batches.
+
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use std::future::ready;
+use tintype_actors::ports::{
+    AttemptOutcome, FetchedInputs, GenerateError, ImageStore, InputFetcher, Picture, Transport,
+};
+use tintype_storage::domain::delivery::Delivery;
+use tintype_storage::domain::job::{Job, PromptText, ResultImage};
+use tintype_storage::domain::webhook::Webhook;
+
+/// Keeps every picture, finds no inputs, and sends nothing: no account here has a webhook or a batch.
+pub struct Rest;
+
+impl ImageStore for Rest {
+    fn keep(
+        &self,
+        job: &Job,
+        _: Picture,
+    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+        let image = ResultImage {
+            key: format!("results/{}.png", job.id),
+            bytes: 1,
+            width: 1,
+            height: 1,
+            backend: None,
+        };
+        ready(Ok(image)).boxed_local()
+    }
+
+    fn words(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+        ready(Ok(PromptText::default())).boxed_local()
+    }
+
+    fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
+        ready(()).boxed_local()
+    }
+}
+
+impl InputFetcher for Rest {
+    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+        panic!("job {} has no input images", job.id);
+    }
+}
+
+impl Transport for Rest {
+    fn attempt(&self, delivery: Delivery, _: Webhook) -> LocalBoxFuture<'static, AttemptOutcome> {
+        panic!("delivery {} was owed to no webhook", delivery.id);
+    }
+}
