@@ -17,6 +17,7 @@ mod nodes;
 pub mod ports;
 mod queue;
 mod recovery;
+pub mod round;
 mod shutdown;
 pub mod stats;
 pub mod system;

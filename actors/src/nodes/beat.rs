@@ -1,12 +1,10 @@
 //! A beat: a node shows that it lives, and sees the beats of the others.
 
-use super::round::{Decided, NodeDecision, value_of};
+use crate::round::{Decided, Decision, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
-use tintype_storage::domain::queue_place::Turns;
-use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Ask, Direction, Key, Seen};
-use tintype_storage::store::tables::{NODES, SERVED_TURNS};
+use tintype_storage::store::tables::NODES;
 use tintype_storage::store::{All, StoreError, Writes};
 
 /// The first beat of a node: from here on the others watch it.
@@ -27,7 +25,7 @@ pub enum Beaten {
     Dead,
 }
 
-impl NodeDecision for Join {
+impl Decision for Join {
     type Outcome = ();
 
     fn holds(&self) -> Vec<Key> {
@@ -35,24 +33,16 @@ impl NodeDecision for Join {
     }
 
     fn needs(&self) -> Vec<Ask> {
-        let served = |tier: &Tier| Ask::Get(SERVED_TURNS.key(tier));
-        Tier::ALL.iter().map(served).collect()
+        Vec::new()
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
-        let mut writes = vec![NODES.put(&self.node, &Node::default())];
-        // Takes hold these records, and no engine can hold one that is absent.
-        for tier in Tier::ALL {
-            let served = seen.value(&SERVED_TURNS.key(tier));
-            if served.ok_or(StoreError::Unread)?.is_none() {
-                writes.push(SERVED_TURNS.put(tier, &Turns::default()));
-            }
-        }
+    fn decide(&self, _: &Seen) -> Result<Decided<()>, StoreError> {
+        let writes = vec![NODES.put(&self.node, &Node::default())];
         Ok(Decided::Write(writes, ()))
     }
 }
 
-impl NodeDecision for Beat {
+impl Decision for Beat {
     type Outcome = Beaten;
 
     fn holds(&self) -> Vec<Key> {

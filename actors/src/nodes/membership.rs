@@ -2,9 +2,9 @@
 
 use super::beat::{Beat, Beaten, Join};
 use super::rescue::{Declare, Moved, PutBack};
-use super::round::decide;
 use crate::fail_stop::FailStop;
 use crate::node::{BEAT, NodeContext};
+use crate::round::decide;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

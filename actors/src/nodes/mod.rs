@@ -8,7 +8,6 @@ mod beat;
 mod expiry;
 mod membership;
 mod rescue;
-mod round;
 mod take;
 
 pub(crate) use membership::leave;

@@ -3,7 +3,7 @@
 //! This takes two steps. The first declares the node dead and fences it, so that it commits nothing any more. Only then are its jobs
 //! looked for: a take of it that was under way has been committed by then, or never will be.
 
-use super::round::{Decided, NodeDecision, value_of};
+use crate::round::{Decided, Decision, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
@@ -22,7 +22,7 @@ pub struct Declare {
     pub by: NodeId,
 }
 
-impl NodeDecision for Declare {
+impl Decision for Declare {
     /// Is it dead?
     type Outcome = bool;
 
@@ -75,7 +75,7 @@ pub enum Moved {
     None,
 }
 
-impl NodeDecision for PutBack {
+impl Decision for PutBack {
     type Outcome = Moved;
 
     fn holds(&self) -> Vec<Key> {

@@ -3,11 +3,11 @@
 //! The record of the turns that a tier has served is held from before the reads to the commit, so takes are one after the other over
 //! all nodes: no job is taken twice, and none passed over.
 
-use super::round::{Decided, NodeDecision, decide, value_of};
 use crate::dispatch::DispatchContext;
 use crate::fail_stop::FailStop;
 use crate::node::{NodeContext, Taking};
 use crate::queue::{Lane, QueuedJob};
+use crate::round::{Decided, Decision, decide, value_of};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{JobId, NodeId};
@@ -136,7 +136,7 @@ struct Taken {
     found_all: [bool; 2],
 }
 
-impl NodeDecision for Take {
+impl Decision for Take {
     type Outcome = Taken;
 
     fn holds(&self) -> Vec<Key> {

@@ -7,7 +7,7 @@ use crate::session::{ANSWER_WITHIN, Prepared, explain};
 use crate::shared::Shared;
 use crate::statements::Statements;
 use futures_util::future::try_join_all;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::time::timeout;
@@ -77,6 +77,16 @@ pub struct Questions<'a> {
 pub struct Answers {
     pub values: HashMap<Key, Value>,
     pub scans: Vec<Vec<(Key, Value)>>,
+}
+
+impl Answers {
+    /// Leaves out rows that this transaction has added only to hold their keys.
+    pub fn leave_out(&mut self, reserved: &HashSet<Key>) {
+        self.values.retain(|key, _| !reserved.contains(key));
+        for pairs in &mut self.scans {
+            pairs.retain(|(key, _)| !reserved.contains(key));
+        }
+    }
 }
 
 fn questions(wanted: &[Wanted]) -> Questions<'_> {

@@ -13,6 +13,7 @@ struct OfRelation {
     falling: Statement,
     lock: Statement,
     lock_free: Statement,
+    reserve: Statement,
     upsert: Statement,
     delete: Statement,
 }
@@ -70,6 +71,12 @@ impl Statements {
         }
     }
 
+    /// Adds rows for those of the keys `$1` that have none, so that they can be locked, and gives these keys. Waits for a session that
+    /// is adding one of them.
+    pub fn reserve(&self, relation: Relation) -> &Statement {
+        &self.of(relation).reserve
+    }
+
     /// Gives the keys `$1` the values `$2`.
     pub fn upsert(&self, relation: Relation) -> &Statement {
         &self.of(relation).upsert
@@ -97,6 +104,10 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
     };
     let lock = format!("SELECT key FROM {table} WHERE key = ANY($1) ORDER BY key FOR UPDATE");
     let lock_free = format!("{lock} SKIP LOCKED");
+    let reserve = format!(
+        "INSERT INTO {table} (key, value) SELECT key, '' FROM unnest($1::bytea[]) AS absent (key) \
+         ON CONFLICT (key) DO NOTHING RETURNING key"
+    );
     let get = format!("SELECT key, value FROM {table} WHERE key = ANY($1)");
     let upsert = format!(
         "INSERT INTO {table} (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[]) \
@@ -104,12 +115,13 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
     );
     let delete = format!("DELETE FROM {table} WHERE key = ANY($1)");
     let (rising, falling) = (scan("ASC"), scan("DESC"));
-    let (get, rising, falling, lock, lock_free, upsert, delete) = tokio::try_join!(
+    let (get, rising, falling, lock, lock_free, reserve, upsert, delete) = tokio::try_join!(
         client.prepare_typed(&get, &many),
         client.prepare_typed(&rising, &range),
         client.prepare_typed(&falling, &range),
         client.prepare_typed(&lock, &many),
         client.prepare_typed(&lock_free, &many),
+        client.prepare_typed(&reserve, &many),
         client.prepare_typed(&upsert, &pairs),
         client.prepare_typed(&delete, &many),
     )?;
@@ -119,6 +131,7 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
         falling,
         lock,
         lock_free,
+        reserve,
         upsert,
         delete,
     })

@@ -130,11 +130,11 @@ impl Writer {
             }
         };
         let is_begun = !group.rounds.is_empty();
-        let decisions = match is_begun {
+        let (decisions, reserved) = match is_begun {
             true => decide_all(session, group, again).await.map_err(before)?,
-            false => Vec::new(),
+            false => Default::default(),
         };
-        let writes = merged(&group.commits, &decisions);
+        let writes = merged(&group.commits, &decisions, &reserved);
         let began = Instant::now();
         let fenced: Vec<NodeId> = fenced(group, &decisions).collect();
         let sent = send(session, &self.mark, &writes, &fenced, is_begun);
@@ -163,25 +163,30 @@ fn fenced<'a>(group: &'a Group, decisions: &'a [Decision]) -> impl Iterator<Item
     kept.filter_map(|(it, _)| it.round.fences())
 }
 
-/// All writes of a transaction, one for each key.
-fn merged<'a>(commits: &'a [Commit], decisions: &'a [Decision]) -> Merged<'a> {
+/// All writes of a transaction, one for each key. Rows that were added only to be held are removed where they are given no values.
+fn merged<'a>(
+    commits: &'a [Commit],
+    decisions: &'a [Decision],
+    reserved: &'a HashSet<Key>,
+) -> Merged<'a> {
     let decided = decisions.iter().flatten().flatten();
     let writes = commits.iter().flat_map(|it| &it.writes).chain(decided);
-    writes
-        .map(|(key, value)| (key.as_slice(), value.as_ref()))
-        .collect()
+    let writes = writes.map(|(key, value)| (key.as_slice(), value.as_ref()));
+    let removed = reserved.iter().map(|key| (key.as_slice(), None));
+    removed.chain(writes).collect()
 }
 
 fn before(fault: impl Into<Fault>) -> Interrupted {
     Interrupted::Before(fault.into())
 }
 
-/// Holds, reads and decides. What waits for another process goes to `again`.
+/// Holds, reads and decides. What waits for another process goes to `again`. Gives the decisions, and the keys that have rows only to
+/// be held.
 async fn decide_all(
     session: &Prepared,
     group: &mut Group,
     again: &mut Vec<HeldRound>,
-) -> Result<Vec<Decision>, Fault> {
+) -> Result<(Vec<Decision>, HashSet<Key>), Fault> {
     let mut asks: Vec<Vec<Ask>> = group.rounds.iter().map(|it| it.round.needs()).collect();
     let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
     let (locked, mut answers) = timeout(
@@ -189,7 +194,14 @@ async fn decide_all(
         hold_and_read(session, &held, group.waits(), &asks),
     )
     .await??;
-    let is_elsewhere = |key: &Key| answers.values.contains_key(key) && !locked.contains(key);
+    let absent = held.iter().filter(|key| !answers.values.contains_key(*key));
+    let absent: Vec<&[u8]> = absent.map(Vec::as_slice).collect();
+    let reserved = match absent.is_empty() {
+        true => HashSet::new(),
+        false => timeout(ANSWER_WITHIN, reserve(session, absent)).await??,
+    };
+    // Another process has locked the key, or has added it since it was looked for.
+    let is_elsewhere = |key: &Key| !locked.contains(key) && !reserved.contains(key);
     let mut mine = group
         .rounds
         .iter()
@@ -218,6 +230,7 @@ async fn decide_all(
         let questions = questions(&[], &asks);
         let further = read(&session.session, &session.statements, &questions);
         answers = timeout(ANSWER_WITHIN, further).await??;
+        answers.leave_out(&reserved);
     }
     let mut decided = Vec::new();
     let mut decisions = decisions.into_iter();
@@ -234,7 +247,27 @@ async fn decide_all(
         }
     }
     group.rounds = stays;
-    Ok(decided)
+    Ok((decided, reserved))
+}
+
+/// Adds empty rows for held keys that are absent, which nothing could lock otherwise. They are never seen: the transaction gives them
+/// values, or removes them. Gives the keys that were added; the others are being added by another process.
+async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<Key>, Error> {
+    let Prepared {
+        session,
+        statements,
+    } = session;
+    absent.sort_unstable();
+    let mut reserved = HashSet::new();
+    for (relation, keys) in by_relation(absent) {
+        let rows = session
+            .query(statements.reserve(relation), &[&keys])
+            .await?;
+        for row in rows {
+            reserved.insert(row.try_get(0)?);
+        }
+    }
+    Ok(reserved)
 }
 
 /// What rounds ask for. The keys that they hold are read as well: one that is there and was not locked is another process's.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// A decision, with what it reads and what follows from it.
 pub trait Round: Send {
     /// The keys that the round holds: between its reads and the end of its commit, no other round commits that holds one of
-    /// them. A key that is absent cannot be held; the round then holds one that it belongs to.
+    /// them. A key need not be there to be held.
     fn holds(&self) -> Vec<Key>;
 
     /// What the decision is known to build on. It is read before the first call of [`Round::decide`].

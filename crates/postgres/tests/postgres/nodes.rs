@@ -7,7 +7,7 @@ use tintype_postgres::testing::{Database, server};
 use tintype_postgres::{PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
-    Ask, Engine, EngineError, Key, Round, Seen, Verdict, commit_and_wait,
+    Ask, Direction, Engine, EngineError, Key, KeyRange, Round, Seen, Verdict, commit_and_wait,
 };
 
 fn node(number: u128) -> NodeId {
@@ -45,11 +45,11 @@ impl Round for Increment {
     }
 
     fn decide(&mut self, seen: &Seen) -> Verdict {
-        let text = seen.value(KEY).flatten().expect("a number");
-        let number: u64 = std::str::from_utf8(text)
-            .expect("text")
-            .parse()
-            .expect("it");
+        let text = seen.value(KEY).expect("an answer");
+        let number: u64 = text.map_or(0, |it| {
+            let text = std::str::from_utf8(it).expect("text");
+            text.parse().expect("a number")
+        });
         Verdict::Write(vec![(
             KEY.to_vec(),
             Some((number + 1).to_string().into_bytes()),
@@ -58,6 +58,37 @@ impl Round for Increment {
 
     fn fences(&self) -> Option<NodeId> {
         self.fences
+    }
+
+    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
+        self.told.send(outcome).expect("heard");
+    }
+}
+
+/// Holds the key, finds it absent also when it asks again, and writes another one.
+struct Look {
+    told: std::sync::mpsc::Sender<Result<(), EngineError>>,
+}
+
+impl Round for Look {
+    fn holds(&self) -> Vec<Key> {
+        vec![KEY.to_vec()]
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        Vec::new()
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        let all = Ask::Scan(KeyRange::prefix(b"a n"), Direction::Rising, 10);
+        match seen.pairs(&all) {
+            None => Verdict::Ask(vec![Ask::Get(KEY.to_vec()), all]),
+            Some(pairs) => {
+                assert!(pairs.is_empty(), "{pairs:?}");
+                assert_eq!(seen.value(KEY), Some(None));
+                Verdict::Write(vec![put("another", "1")])
+            }
+        }
     }
 
     fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
@@ -87,6 +118,25 @@ fn rounds_of_several_nodes_follow_each_other() {
         outcome.recv().expect("an outcome").expect("a commit");
     }
     assert_eq!(get(&*nodes[1], "a number").as_deref(), Some("180"));
+}
+
+#[test]
+fn a_key_that_is_absent_is_held_as_well() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let nodes = [1, 2, 3].map(|number| join(&database, number));
+    for _ in 0..20 {
+        let outcomes: Vec<_> = nodes.iter().map(|it| increment(it, None)).collect();
+        for outcome in outcomes {
+            outcome.recv().expect("an outcome").expect("a commit");
+        }
+        assert_eq!(get(&*nodes[0], "a number").as_deref(), Some("3"));
+        commit_and_wait(&*nodes[1], vec![(KEY.to_vec(), None)]).expect("a commit");
+    }
+    let (told, outcome) = channel();
+    Arc::clone(&nodes[2]).round(Box::new(Look { told }));
+    outcome.recv().expect("an outcome").expect("a decision");
+    assert_eq!(get(&*nodes[0], "a number"), None, "nothing is left of it");
 }
 
 #[test]

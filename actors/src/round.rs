@@ -5,8 +5,8 @@ use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
 use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::sync::oneshot;
 
-/// A decision of a node about itself, the queue or another node.
-pub trait NodeDecision: Send + 'static {
+/// A decision that builds on records of the store.
+pub trait Decision: Send + 'static {
     type Outcome: Send + 'static;
 
     /// See [`Round::holds`].
@@ -37,7 +37,7 @@ pub enum Decided<T> {
 ///
 /// # Errors
 /// The engine fails, or a record is damaged.
-pub async fn decide<D: NodeDecision>(store: &Store, decision: D) -> Result<D::Outcome, StoreError> {
+pub async fn decide<D: Decision>(store: &Store, decision: D) -> Result<D::Outcome, StoreError> {
     let (reply, outcome) = oneshot::channel();
     store.decide(Box::new(Running {
         decision,
@@ -49,13 +49,13 @@ pub async fn decide<D: NodeDecision>(store: &Store, decision: D) -> Result<D::Ou
         .unwrap_or(Err(StoreError::Engine(EngineError::Stopped)))
 }
 
-struct Running<D: NodeDecision> {
+struct Running<D: Decision> {
     decision: D,
     outcome: Option<Result<D::Outcome, StoreError>>,
     reply: oneshot::Sender<Result<D::Outcome, StoreError>>,
 }
 
-impl<D: NodeDecision> Round for Running<D> {
+impl<D: Decision> Round for Running<D> {
     fn holds(&self) -> Vec<Key> {
         self.decision.holds()
     }
