@@ -1,8 +1,10 @@
 //! What the actors of a process know of their node, where several processes share one store.
 
 use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::node::{Node, NodeProcess};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -18,9 +20,33 @@ pub enum Taking {
     NoMore,
 }
 
+/// May a node begin runs and attempts?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its first beat is not confirmed yet.
+    Joining,
+    Trusted,
+    /// Its last beat was confirmed so long ago that another node may take it for dead.
+    Doubtful {
+        since: Duration,
+    },
+    /// It takes no more jobs, and ends.
+    Leaving,
+}
+
+/// A node as this one saw it last.
+#[derive(Clone, Debug)]
+pub struct SeenNode {
+    pub id: NodeId,
+    pub node: Node,
+    /// Since when its beat stands there, by this node's clock.
+    pub since: Instant,
+}
+
 /// This process among the nodes.
 pub struct NodeContext {
     pub id: NodeId,
+    pub process: NodeProcess,
     /// A node whose beat stands still for so long is taken for dead.
     pub dead_after: Duration,
     /// There may be a free slot, or a job in the shared queue.
@@ -29,17 +55,28 @@ pub struct NodeContext {
     pub taking: tokio::sync::Mutex<Taking>,
     /// When this node's last confirmed beat was sent.
     confirmed: Mutex<Option<Instant>>,
+    is_leaving: AtomicBool,
+    /// All nodes, as the last confirmed beat found them.
+    seen: Mutex<Vec<SeenNode>>,
 }
 
 impl NodeContext {
     pub fn new(id: NodeId, dead_after: Duration) -> Self {
         Self {
             id,
+            process: NodeProcess::default(),
             dead_after,
             take: Notify::new(),
             taking: tokio::sync::Mutex::default(),
             confirmed: Mutex::default(),
+            is_leaving: AtomicBool::new(false),
+            seen: Mutex::default(),
         }
+    }
+
+    /// Describes the process for the operator.
+    pub fn of_process(self, process: NodeProcess) -> Self {
+        Self { process, ..self }
     }
 
     /// A beat that was sent at this moment has been confirmed.
@@ -51,5 +88,36 @@ impl NodeContext {
     pub fn is_trusted(&self) -> bool {
         let span = self.dead_after.saturating_sub(BEAT);
         self.confirmed.lock().is_some_and(|it| it.elapsed() < span)
+    }
+
+    /// From the next beat on the others see that the node leaves.
+    pub fn begin_to_leave(&self) {
+        self.is_leaving.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Relaxed)
+    }
+
+    pub fn standing(&self) -> Standing {
+        let confirmed = *self.confirmed.lock();
+        match confirmed {
+            _ if self.is_leaving() => Standing::Leaving,
+            None => Standing::Joining,
+            Some(_) if self.is_trusted() => Standing::Trusted,
+            Some(confirmed) => Standing::Doubtful {
+                since: confirmed.elapsed(),
+            },
+        }
+    }
+
+    /// Notes what a confirmed beat has found.
+    pub fn note(&self, nodes: Vec<SeenNode>) {
+        *self.seen.lock() = nodes;
+    }
+
+    /// All nodes, this one included, as the last confirmed beat found them.
+    pub fn nodes(&self) -> Vec<SeenNode> {
+        self.seen.lock().clone()
     }
 }

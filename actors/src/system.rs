@@ -227,6 +227,11 @@ impl System {
         &self.accounts
     }
 
+    /// This process among the nodes; `None` where it is the only one on the store.
+    pub fn node(&self) -> Option<&NodeContext> {
+        self.accounts.context().node.as_deref()
+    }
+
     /// Jobs that are not terminal.
     pub fn live_jobs(&self) -> usize {
         self.accounts.context().live_jobs.load(Ordering::Relaxed)
@@ -377,10 +382,13 @@ impl System {
             queues: &self.dispatch.queues,
             cut_off: &self.dispatch.cut_off,
         };
-        drain.run(grace).await;
-        if let Some(node) = &self.accounts.context().node {
-            // Waits for a take that is under way.
+        if let Some(node) = self.node() {
+            node.begin_to_leave();
+            // Waits for a take that is under way. Jobs that are taken from here on would only wait for the end of this node.
             *node.taking.lock().await = Taking::NoMore;
+        }
+        drain.run(grace).await;
+        if let Some(node) = self.node() {
             self.tasks.iter().for_each(JoinHandle::abort);
             // A node that cannot leave is taken for dead soon.
             if let Err(error) = nodes::leave(self.store(), node.id).await {

@@ -36,6 +36,7 @@ pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod load_shedding;
+pub(crate) mod nodes;
 pub(crate) mod operator_events;
 pub mod panel_key;
 pub(crate) mod passwords;

@@ -19,6 +19,7 @@ use tintype_egress::Client;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::node::NodeProcess;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::EngineError;
@@ -45,6 +46,8 @@ pub struct AppState {
     pub egress: Client,
     /// The moment.
     pub clock: Clock,
+    /// This process, for the operator.
+    pub process: NodeProcess,
     /// Turns true when an orderly stop begins.
     pub stopping: watch::Sender<bool>,
     /// The end of the process.

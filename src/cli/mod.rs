@@ -21,6 +21,7 @@ mod key_options;
 mod limit_options;
 mod listen;
 mod native_client;
+mod node;
 mod operator;
 mod operator_access;
 mod output;
@@ -83,6 +84,9 @@ enum Command {
     /// List and test back ends.
     #[command(subcommand)]
     Backend(backend::Command),
+    /// List the nodes of a running service.
+    #[command(subcommand)]
+    Node(node::Command),
     /// Show queues, throughput, back ends and webhooks of a running server.
     Stats(common::Common),
     /// Show who changed what.
@@ -131,6 +135,7 @@ pub fn main() -> ExitCode {
         Command::Batch(command) => batch::run(command),
         Command::Pause(command) => pause::run(command),
         Command::Backend(command) => backend::run(command),
+        Command::Node(command) => node::run(command),
         Command::Stats(common) => stats::run(common),
         Command::Audit(command) => audit_log::run(command),
         Command::Webhook(command) => webhook::run(command),

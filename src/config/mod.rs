@@ -15,6 +15,7 @@ mod environment;
 mod error;
 mod faults;
 mod file;
+mod fingerprint;
 mod jobs;
 mod local;
 mod log;

@@ -1,5 +1,6 @@
 //! `GET /healthz` and `GET /readyz`, without a token.
 
+use crate::application::nodes;
 use crate::application::state::AppState;
 use crate::web::problem::{Code, Problem};
 use actix_web::{HttpResponse, web};
@@ -12,13 +13,17 @@ pub async fn healthz() -> HttpResponse {
     })
 }
 
-/// The process can take jobs: its records can be read and written, and its object store answers and has room.
+/// The process can take jobs: its records can be read and written, its object store answers and has room, and as one of several
+/// nodes it has joined the others.
 pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
     let not_ready = |why: &str| Problem::new(Code::Overloaded, why).retry_after(5);
     if state.fail_stop.has_tripped() {
         return Err(not_ready(
             "the records cannot be written; the service is stopping, and its log says why",
         ));
+    }
+    if let Some(why) = nodes::reason_not_ready(&state) {
+        return Err(not_ready(&why));
     }
     state.store.pause().await?;
     match state.images.probe().await {

@@ -8,6 +8,7 @@ pub(crate) mod deliveries;
 pub(crate) mod deposits;
 pub(crate) mod jobs;
 pub(crate) mod keys;
+pub(crate) mod nodes;
 pub(crate) mod pause;
 pub(crate) mod people;
 pub(crate) mod webhooks;

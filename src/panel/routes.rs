@@ -6,7 +6,7 @@ use super::{
     playground, queue, sent, service_usage, sessions, usage, webhook_console, webhook_outcomes,
 };
 use crate::management::{
-    self, accounts, backends, deliveries, deposits, keys, pause, people, webhooks,
+    self, accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
 };
 use crate::web::catch_panic::Walled;
 use crate::web::problem::{Code, Problem};
@@ -75,6 +75,7 @@ fn of_operator(api: &mut web::ServiceConfig) {
     )
     .service(at("/jobs").route(web::get().to(Walled(jobs::list_all))))
     .service(at("/stats").route(web::get().to(Walled(home::show_stats))))
+    .service(at("/nodes").route(web::get().to(Walled(nodes::list))))
     .service(at("/backends/{name}/test").route(web::post().to(Walled(backends::test))))
     .service(at("/settings").route(web::get().to(Walled(home::settings))))
     .service(

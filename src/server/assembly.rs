@@ -2,6 +2,7 @@
 
 use super::backends::backends;
 use super::engine::{open_engine, store_dir};
+use super::node_process::node_process;
 use super::object_store::open_images;
 use super::start_error::StartError;
 use super::{fd_limits, maintenance};
@@ -212,6 +213,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     })?;
     let metrics = Metrics::new(started, store_dir(&config), traces.clone());
     let state = Data::new(AppState {
+        process: node_process(&config, started),
         catalog: catalog(&config.tiers),
         limits: CallLimits::new(&config.limits, memory, damaged_inputs, &elapsed),
         auth: Authentication::new(token.token.expose(), elapsed),

@@ -9,6 +9,7 @@ pub(crate) mod fd_limits;
 mod listener;
 pub mod maintenance;
 pub(crate) mod middleware;
+mod node_process;
 pub(crate) mod object_store;
 pub mod orphaned_objects;
 mod routes;

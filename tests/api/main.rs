@@ -16,6 +16,7 @@ mod admin_key_limits;
 mod admin_key_rotation;
 mod admin_keys;
 mod admin_lists;
+mod admin_nodes;
 mod admin_pause;
 mod admin_people;
 mod callers_who_leave;

@@ -68,6 +68,7 @@ const OF_OPERATOR: &[(&str, &str)] = &[
     ("POST", "/accounts"),
     ("GET", "/jobs"),
     ("GET", "/stats"),
+    ("GET", "/nodes"),
     ("POST", "/backends/{name}/test"),
     ("GET", "/settings"),
     ("GET", "/queue"),

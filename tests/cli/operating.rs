@@ -356,3 +356,17 @@ fn completions_for_three_shells() {
     let said = run(tintype(directory.path(), &["completions", "basic"]), b"");
     assert_eq!(said.code, Some(2));
 }
+
+#[test]
+fn the_one_process_of_a_data_directory_is_listed() {
+    let service = Service::start();
+    let listed = service.ask(&["node", "list"]);
+    assert!(listed.starts_with("NODE"), "{listed}");
+    let row = listed.lines().nth(1).unwrap();
+    assert!(
+        row.contains(env!("CARGO_PKG_VERSION")) && row.contains(" up "),
+        "{row}"
+    );
+    assert_eq!(service.json(&["node", "list"])["shared"], false);
+    service.stop();
+}

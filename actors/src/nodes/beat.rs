@@ -2,7 +2,7 @@
 
 use crate::round::{Decided, Decision, value_of};
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::node::Node;
+use tintype_storage::domain::node::{Node, NodeProcess};
 use tintype_storage::engine::{Ask, Direction, Key, Seen};
 use tintype_storage::store::tables::NODES;
 use tintype_storage::store::{All, StoreError, Writes};
@@ -10,11 +10,15 @@ use tintype_storage::store::{All, StoreError, Writes};
 /// The first beat of a node: from here on the others watch it.
 pub struct Join {
     pub node: NodeId,
+    pub process: NodeProcess,
 }
 
 /// A further one.
 pub struct Beat {
     pub node: NodeId,
+    pub is_leaving: bool,
+    /// Jobs that the node runs.
+    pub running: u64,
 }
 
 /// What a beat has seen.
@@ -37,7 +41,8 @@ impl Decision for Join {
     }
 
     fn decide(&self, _: &Seen) -> Result<Decided<()>, StoreError> {
-        let writes = vec![NODES.put(&self.node, &Node::default())];
+        let joined = Node::new(self.process.clone());
+        let writes = vec![NODES.put(&self.node, &joined)];
         Ok(Decided::Write(writes, ()))
     }
 }
@@ -65,6 +70,8 @@ impl Decision for Beat {
             .collect::<Result<_, _>>()?;
         let beaten = Node {
             beat: own.beat + 1,
+            is_leaving: self.is_leaving,
+            running: self.running,
             ..own
         };
         let writes = vec![NODES.put(&self.node, &beaten)];

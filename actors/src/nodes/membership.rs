@@ -3,10 +3,13 @@
 use super::beat::{Beat, Beaten, Join};
 use super::rescue::{Declare, Moved, PutBack};
 use crate::fail_stop::FailStop;
-use crate::node::{BEAT, NodeContext};
+use crate::node::{BEAT, NodeContext, SeenNode};
+use crate::queue::JobQueues;
 use crate::round::decide;
+use crate::stats::Stats;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
@@ -18,6 +21,8 @@ use tokio::time::{Instant, sleep};
 pub struct Membership {
     pub node: Arc<NodeContext>,
     pub store: Store,
+    pub queues: Arc<JobQueues>,
+    pub stats: Arc<Stats>,
     pub fail_stop: FailStop,
 }
 
@@ -47,7 +52,11 @@ impl Membership {
     async fn stay(&self) -> Result<(), StoreError> {
         let own = self.node.id;
         let sent = Instant::now();
-        decide(&self.store, Join { node: own }).await?;
+        let join = Join {
+            node: own,
+            process: self.node.process.clone(),
+        };
+        decide(&self.store, join).await?;
         self.node.confirm(sent);
         self.node.take.notify_one();
         let (found, suspects) = watch::channel(Suspects::default());
@@ -70,7 +79,12 @@ impl Membership {
         loop {
             sleep(BEAT).await;
             let sent = Instant::now();
-            let nodes = match decide(&self.store, Beat { node: own }).await? {
+            let beat = Beat {
+                node: own,
+                is_leaving: self.node.is_leaving(),
+                running: self.queues.depths().running as u64,
+            };
+            let nodes = match decide(&self.store, beat).await? {
                 Beaten::Alive(nodes) => nodes,
                 Beaten::Dead => {
                     let reason = "another node has taken this one for dead, because its beat stood still; its jobs go on there";
@@ -88,6 +102,7 @@ impl Membership {
             let ended = ended.map(|(id, _)| *id).collect();
             let still = still(&mut others, &nodes, own, self.node.dead_after);
             found.send_replace(Suspects { still, ended });
+            self.node.note(seen(&others, nodes, sent));
             // Jobs that another node has queued are looked for at least this often.
             self.node.take.notify_one();
         }
@@ -111,6 +126,7 @@ impl Membership {
         let by = self.node.id;
         if decide(&self.store, Declare { dead, beat, by }).await? {
             tracing::warn!(node = %dead, "a node is taken for dead, because its beat stands still");
+            self.stats.nodes.takeovers.fetch_add(1, Ordering::Relaxed);
             self.put_back(dead).await?;
         }
         Ok(())
@@ -120,6 +136,8 @@ impl Membership {
     async fn put_back(&self, dead: NodeId) -> Result<(), StoreError> {
         if let Some(jobs) = put_back(&self.store, dead, false).await? {
             tracing::info!(node = %dead, jobs, "the jobs of a dead node go on");
+            let put_back = &self.stats.nodes.jobs_put_back;
+            put_back.fetch_add(jobs as u64, Ordering::Relaxed);
             self.node.take.notify_one();
         }
         Ok(())
@@ -170,4 +188,54 @@ fn still(
         }
     }
     dead
+}
+
+/// All nodes, each with the moment since when its beat stands there. A node that has ended has no beat any more.
+fn seen(
+    others: &HashMap<NodeId, Seen>,
+    nodes: Vec<(NodeId, Node)>,
+    confirmed: Instant,
+) -> Vec<SeenNode> {
+    let seen = |(id, node)| SeenNode {
+        id,
+        node,
+        since: others.get(&id).map_or(confirmed, |it| it.since),
+    };
+    nodes.into_iter().map(seen).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::node::NodeProcess;
+    use uuid::Uuid;
+
+    const DEAD_AFTER: Duration = Duration::from_secs(3);
+
+    fn node(number: u128, beat: u64) -> (NodeId, Node) {
+        let node = Node {
+            beat,
+            ..Node::new(NodeProcess::default())
+        };
+        (NodeId(Uuid::from_u128(number)), node)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_age_of_a_beat_is_that_of_the_observers_clock() {
+        let (own, other) = (node(1, 0), node(2, 7));
+        let mut others = HashMap::new();
+        let mut look = |nodes: &[(NodeId, Node)]| {
+            let dead = still(&mut others, nodes, own.0, DEAD_AFTER);
+            let ages = seen(&others, nodes.to_vec(), Instant::now());
+            let ages: Vec<u64> = ages.iter().map(|it| it.since.elapsed().as_secs()).collect();
+            (dead, ages)
+        };
+        assert_eq!(look(&[own.clone(), other.clone()]), (vec![], vec![0, 0]));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(look(&[own.clone(), other.clone()]), (vec![], vec![0, 2]));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let dead = vec![(other.0, 7)];
+        assert_eq!(look(&[own.clone(), other]), (dead, vec![0, 3]));
+        assert_eq!(look(&[own.clone(), node(2, 8)]), (vec![], vec![0, 0]));
+    }
 }

@@ -33,6 +33,8 @@ pub(crate) fn start(
     let membership = Membership {
         node: Arc::clone(node),
         store: store.clone(),
+        queues: Arc::clone(&dispatch.queues),
+        stats: Arc::clone(&dispatch.stats),
         fail_stop: fail_stop.clone(),
     };
     let taker = Taker {

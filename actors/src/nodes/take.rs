@@ -9,6 +9,7 @@ use crate::node::{NodeContext, Taking};
 use crate::queue::{Lane, QueuedJob};
 use crate::round::{Decided, Decision, decide, value_of};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
@@ -113,6 +114,9 @@ impl Taker {
             }
             if count > 0 {
                 queues.wake();
+                let stats = &self.dispatch.stats.nodes;
+                stats.takes.fetch_add(1, Ordering::Relaxed);
+                stats.jobs_taken.fetch_add(count as u64, Ordering::Relaxed);
             }
             if count < most {
                 return Ok(());

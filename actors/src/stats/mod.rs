@@ -6,6 +6,7 @@
 mod backends;
 mod deliveries;
 mod jobs;
+mod nodes;
 mod recent_tries;
 mod sliding_window;
 
@@ -13,6 +14,7 @@ pub use backends::BackendStats;
 pub use deliveries::{ANSWERS, DeliveryStats};
 pub(crate) use jobs::DecidedCounts;
 pub use jobs::JobStats;
+pub use nodes::NodeStats;
 pub use recent_tries::{RecentFigures, RecentTries};
 pub use sliding_window::{SlidingWindow, WINDOW, WindowCounts};
 
@@ -23,6 +25,7 @@ pub struct Stats {
     /// In the order of the configuration.
     pub backends: Vec<BackendStats>,
     pub deliveries: DeliveryStats,
+    pub nodes: NodeStats,
 }
 
 impl Stats {
@@ -31,6 +34,7 @@ impl Stats {
             jobs: JobStats::since(now),
             backends: (0..backends).map(|_| BackendStats::default()).collect(),
             deliveries: DeliveryStats::default(),
+            nodes: NodeStats::default(),
         }
     }
 }

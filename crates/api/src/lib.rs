@@ -20,6 +20,7 @@ pub mod fields;
 mod job;
 mod listing;
 mod model;
+mod node;
 mod pause;
 mod person;
 mod problem;
@@ -45,6 +46,7 @@ pub use job::{
 };
 pub use listing::Listing;
 pub use model::Model;
+pub use node::{Node, Nodes};
 pub use pause::Switches;
 pub use person::{InviteAgain, InvitePerson, Person, PersonChange};
 pub use problem::{Fault, Problem};

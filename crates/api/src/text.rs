@@ -135,6 +135,8 @@ word_types!(
     RoleWord => ["owner", "viewer"],
     /// The state of a person's invitation.
     PersonStatus => ["active", "invited", "expired"],
+    /// How a node stands.
+    NodeWord => ["up", "leaving", "dead"],
     /// A back end's health.
     HealthWord => ["unknown", "up", "degraded", "down", "probing"],
 );

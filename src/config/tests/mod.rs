@@ -4,6 +4,7 @@ mod backends;
 mod defaults;
 mod faults;
 mod files;
+mod fingerprint;
 mod hostile;
 mod layers;
 mod local;

@@ -13,7 +13,8 @@ use super::operations::{
 };
 use crate::application::caller::Caller;
 use crate::management::{
-    self, accounts, audit, backends, batches, deliveries, deposits, keys, pause, people, webhooks,
+    self, accounts, audit, backends, batches, deliveries, deposits, keys, nodes, pause, people,
+    webhooks,
 };
 use crate::web::access::Authenticator;
 use crate::web::auth::Operator;
@@ -73,6 +74,7 @@ pub fn surface() -> ApiRouter {
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
         at("/stats").get(stats::show, watching::stats),
+        at("/nodes").get(nodes::list, watching::nodes),
         at("/backends/{name}/test").post(backends::test, watching::test_backend),
         at("/pause")
             .get(pause::show, watching::show_pause)

@@ -32,7 +32,7 @@ pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
         "Service",
         "Check that the service accepts jobs",
     )
-    .text("Its records can be read, and its object store answers.")
+    .text("Its records can be read, and its object store answers. As one of several nodes it has joined the others, is not late with its beat, and is not stopping.")
     .answer(ready)
 }
 

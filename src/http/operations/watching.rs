@@ -7,7 +7,7 @@ use crate::web::problem::Code;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tintype_api::schema::words;
-use tintype_api::{AuditEntry, BackendTest, Body as _, Stats, Switches};
+use tintype_api::{AuditEntry, BackendTest, Body as _, Nodes, Stats, Switches};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::PauseChange;
 
@@ -24,6 +24,35 @@ pub fn stats(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("showStats", "Service", "Get statistics")
         .text("Queue, running jobs, what the last hour has brought, back ends, and deliveries that are pending.")
         .answer(Answer::json(200, "The figures of this moment.", sketch.schema::<Stats>(), example))
+}
+
+/// `GET /nodes`
+pub fn nodes(sketch: &mut Sketch<'_>) -> Operation {
+    let node = |id: &str, host: &str, answers: bool, beat_age_ms: u64| {
+        json!({
+            "node_id": id,
+            "answers": answers,
+            "state": "up",
+            "version": "0.1.0",
+            "host": host,
+            "pid": 1,
+            "started_at": "2026-11-20T19:11:00.000Z",
+            "running": 2,
+            "beat_age_ms": beat_age_ms,
+            "configuration": "4be1c29d07aa",
+        })
+    };
+    let example = json!({
+        "data": [
+            node("5d0b9f6e-58c5-4a0e-9d5e-3f6b8a4c2d10", "a", true, 120),
+            node("b7a1c2d4-0f31-4c55-8f0d-0c7f2a6d1e3b", "b", false, 340),
+        ],
+        "shared": true,
+        "warnings": [],
+    });
+    Operation::new("listNodes", "Service", "List nodes")
+        .text("The processes that serve the same records, as the one that answers sees them, and what is to be looked into.")
+        .answer(Answer::json(200, "The nodes.", sketch.schema::<Nodes>(), example))
 }
 
 /// `POST /backends/{name}/test`

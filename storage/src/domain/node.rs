@@ -10,13 +10,57 @@ use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// A node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// Rises for as long as the node lives: the others see by it that it does.
     pub beat: u64,
     /// Another node has taken it for dead, and the jobs that it had taken are yet to be put back. Nothing of it is committed any
     /// more.
     pub has_ended: bool,
+    /// It takes no more jobs, and will be gone once its runs have ended.
+    pub is_leaving: bool,
+    /// Jobs that it runs, as of its beat.
+    pub running: u64,
+    pub process: NodeProcess,
+}
+
+impl Node {
+    /// A node that has just joined.
+    pub fn new(process: NodeProcess) -> Self {
+        Self {
+            beat: 0,
+            has_ended: false,
+            is_leaving: false,
+            running: 0,
+            process,
+        }
+    }
+}
+
+/// The process that a node is, for the operator. No decision depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeProcess {
+    pub version: String,
+    /// The name of its machine.
+    pub host: String,
+    pub pid: u32,
+    /// By its own clock.
+    pub started_at: Timestamp,
+    /// The same for all processes that are configured alike; it tells no secret.
+    pub configuration: String,
+}
+
+impl Default for NodeProcess {
+    /// One that says nothing of itself.
+    fn default() -> Self {
+        Self {
+            version: String::new(),
+            host: String::new(),
+            pid: 0,
+            started_at: Timestamp::from_millis(0),
+            configuration: String::new(),
+        }
+    }
 }
 
 /// A job that a node has taken from the queue and that has not ended.

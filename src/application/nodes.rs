@@ -1,0 +1,140 @@
+//! The processes that serve the same records.
+
+use super::state::AppState;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tintype_actors::node::{BEAT, SeenNode, Standing};
+use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::node::{Node, NodeProcess};
+
+/// A node whose beat stands still for so long is worth a warning.
+const LATE: Duration = BEAT.saturating_mul(3);
+
+/// A process that serves the records.
+pub struct NodeView {
+    /// `None` for one that shares them with no other.
+    pub id: Option<NodeId>,
+    pub node: Node,
+    pub beat_age: Duration,
+    /// Is it this process?
+    pub is_this: bool,
+}
+
+/// All of them, in the order of their starts.
+pub fn list(state: &AppState) -> Vec<NodeView> {
+    let running = state.system.depths().running as u64;
+    let Some(context) = state.system.node() else {
+        let node = Node {
+            running,
+            is_leaving: *state.stopping.borrow(),
+            ..Node::new(state.process.clone())
+        };
+        return vec![NodeView {
+            id: None,
+            node,
+            beat_age: Duration::ZERO,
+            is_this: true,
+        }];
+    };
+    let view = |SeenNode { id, node, since }| NodeView {
+        is_this: id == context.id,
+        id: Some(id),
+        node,
+        beat_age: since.elapsed(),
+    };
+    let mut views: Vec<NodeView> = context.nodes().into_iter().map(view).collect();
+    views.sort_by_key(|it| (it.node.process.started_at, it.id));
+    views
+}
+
+/// What an operator should look into.
+pub fn warnings(views: &[NodeView]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let living = || views.iter().filter(|it| !it.node.has_ended);
+    let kinds = |of: fn(&NodeProcess) -> &String| -> BTreeSet<&str> {
+        living().map(|it| of(&it.node.process).as_str()).collect()
+    };
+    let versions = kinds(|it| &it.version);
+    if versions.len() > 1 {
+        let versions: Vec<&str> = versions.into_iter().collect();
+        warnings.push(format!(
+            "the nodes run different versions: {}; finish the upgrade",
+            versions.join(", ")
+        ));
+    }
+    if kinds(|it| &it.configuration).len() > 1 {
+        warnings.push(
+            "the nodes are configured differently: compare what `tintype check-config` prints on each machine, and restart those that are behind".into(),
+        );
+    }
+    for late in living().filter(|it| it.beat_age >= LATE) {
+        let NodeProcess { host, pid, .. } = &late.node.process;
+        warnings.push(format!(
+            "the node {host}, process {pid}, has not been heard of for {} s",
+            late.beat_age.as_secs()
+        ));
+    }
+    warnings
+}
+
+/// Why this process should be sent no calls, where it should not.
+pub fn reason_not_ready(state: &AppState) -> Option<String> {
+    match state.system.node()?.standing() {
+        Standing::Trusted => None,
+        Standing::Joining => Some("this node has not joined the others yet".into()),
+        Standing::Doubtful { since } => Some(format!(
+            "the database has not confirmed for {} s that this node lives, so it begins nothing",
+            since.as_secs()
+        )),
+        Standing::Leaving => Some("this node is stopping".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(version: &str, configuration: &str, beat_age: Duration) -> NodeView {
+        let process = NodeProcess {
+            version: version.into(),
+            host: "a".into(),
+            pid: 7,
+            configuration: configuration.into(),
+            ..NodeProcess::default()
+        };
+        NodeView {
+            id: None,
+            node: Node::new(process),
+            beat_age,
+            is_this: false,
+        }
+    }
+
+    #[test]
+    fn nodes_that_are_alike_and_heard_of_are_worth_no_warning() {
+        let views = [view("1", "x", Duration::ZERO), view("1", "x", BEAT)];
+        assert!(warnings(&views).is_empty());
+        assert!(warnings(&[]).is_empty());
+    }
+
+    #[test]
+    fn other_versions_other_configurations_and_silence_are() {
+        let views = [
+            view("1", "x", Duration::ZERO),
+            view("2", "y", Duration::from_secs(9)),
+        ];
+        let warnings = warnings(&views);
+        let about = ["1, 2", "configured differently", "process 7, has not"];
+        assert_eq!(warnings.len(), about.len(), "{warnings:?}");
+        for (warning, about) in warnings.iter().zip(about) {
+            assert!(warning.contains(about), "{warning}");
+        }
+    }
+
+    #[test]
+    fn a_dead_node_is_compared_with_no_other() {
+        let mut dead = view("2", "y", Duration::from_secs(9));
+        dead.node.has_ended = true;
+        assert!(warnings(&[view("1", "x", Duration::ZERO), dead]).is_empty());
+    }
+}

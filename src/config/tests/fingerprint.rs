@@ -1,0 +1,36 @@
+//! The fingerprint of a configuration.
+
+use super::Given;
+
+fn of(file: &str) -> String {
+    Given::file(file).config().fingerprint()
+}
+
+#[test]
+fn what_may_differ_from_node_to_node_leaves_the_fingerprint_as_it_is() {
+    let own = "[server]\nlisten = '127.0.0.1:1'\nmetrics_listen = '127.0.0.1:2'\nworkers = 3\n\
+        [storage]\ndata_dir = '/elsewhere'\nconnections = 9\ncache_bytes = 2000000\n\
+        [log]\nfilter = 'debug'\nformat = 'json'\n";
+    assert_eq!(of(own), of(""));
+}
+
+#[test]
+fn what_nodes_must_have_in_common_changes_it() {
+    let all = [
+        "",
+        "[jobs]\nmax_runs = 4\n",
+        "[server]\nmax_body_bytes = 4096\n",
+        "[billing]\ncurrency = 'CHF'\n",
+    ]
+    .map(of);
+    for (at, one) in all.iter().enumerate() {
+        assert!(!all[..at].contains(one), "{at}");
+    }
+}
+
+#[test]
+fn the_text_of_a_secret_does_not_change_it() {
+    let token = |letter: &str| of(&format!("[admin]\ntoken = '{}'\n", letter.repeat(32)));
+    assert_eq!(token("a"), token("b"));
+    assert_ne!(token("a"), of(""));
+}

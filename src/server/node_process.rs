@@ -1,0 +1,21 @@
+//! What this process tells of itself.
+
+use crate::config::Config;
+use std::time::SystemTime;
+use tintype_storage::domain::node::NodeProcess;
+use tintype_storage::domain::time::Timestamp;
+
+/// Describes this process, which began to start at a moment.
+pub fn node_process(config: &Config, started: SystemTime) -> NodeProcess {
+    let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH);
+    let millis = since_epoch.map_or(0, |it| it.as_millis());
+    // The name is for people: a machine without one is told apart by the process.
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    NodeProcess {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: host.to_string_lossy().into_owned(),
+        pid: std::process::id(),
+        started_at: Timestamp::from_millis(i64::try_from(millis).unwrap_or_default()),
+        configuration: config.fingerprint(),
+    }
+}
