@@ -6,6 +6,7 @@ mod backends;
 mod exposition;
 mod jobs;
 mod ledger;
+mod nodes;
 mod process;
 mod requests;
 mod store;
@@ -71,6 +72,7 @@ impl Metrics {
         self.ledger
             .collect(&mut text, sources.store, sources.currency)?;
         webhooks::collect(&mut text, sources.system, &sources.deliveries);
+        nodes::collect(&mut text, sources.system);
         traces::collect(&mut text, self.exporter.as_deref());
         Ok(text.into_text())
     }
