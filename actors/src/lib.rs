@@ -13,7 +13,7 @@ pub mod dispatch;
 pub mod fail_stop;
 pub mod job_changes;
 pub mod node;
-mod nodes;
+pub mod nodes;
 pub mod ports;
 mod queue;
 mod recovery;

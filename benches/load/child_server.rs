@@ -237,7 +237,7 @@ async fn customer(
         balance: Some(balance),
         ..NewAccount::default()
     };
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let account = accounts::create(state, turn, &author, new, None).await?;
     if let Some(receiver) = receiver {
         let now = state.now();
@@ -255,7 +255,7 @@ async fn customer(
         let writes = state.store.put_webhook(&webhook);
         commit_and_wait(state.store.engine().as_ref(), writes)?;
     }
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let none = |_: &ApiKey| Writes::new();
     let (text, _) = api_keys::issue(state, turn, &author, account.id, |key| key, none).await?;
     Ok(text)

@@ -80,7 +80,7 @@ pub async fn open(
         fingerprint: fingerprint([&new.name, &money]),
         name: key,
     });
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     if let Some(account) = opened_before(state, used.as_ref()).await? {
         return Ok(Opened {
             account,

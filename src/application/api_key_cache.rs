@@ -4,6 +4,7 @@ use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, KeyRefusal, RateLimit};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
@@ -14,9 +15,13 @@ const CAPACITY: usize = 100_000;
 
 /// A copy of some of the store's keys, and of whether their accounts are switched on and how often they may call. What changes any of it must have it forgotten
 /// here, once that is on the disk.
+///
+/// Where several nodes share the store, another node may change a key at any moment. Each call reads the key then, and what is
+/// remembered says only of which account it is.
 #[derive(Default)]
 pub struct ApiKeyCache {
     state: RwLock<State>,
+    is_shared: bool,
 }
 
 #[derive(Default)]
@@ -70,6 +75,14 @@ impl Found {
 }
 
 impl ApiKeyCache {
+    /// `is_shared`: several nodes share the store.
+    pub fn new(is_shared: bool) -> Self {
+        Self {
+            is_shared,
+            ..Self::default()
+        }
+    }
+
     /// The key that this text opens; `None` when it is malformed, not known, or was replaced and has ended.
     pub async fn find(
         &self,
@@ -78,30 +91,28 @@ impl ApiKeyCache {
         now: Timestamp,
     ) -> Result<Option<Found>, StoreError> {
         let hash = api_key::hash(text);
-        let forgotten = {
+        let (known, forgotten) = {
             let state = self.state.read();
-            if let Some(found) = state.keys.get(&hash) {
-                return Ok(found.clone().if_open(now));
-            }
-            state.forgotten
+            (state.keys.get(&hash).cloned(), state.forgotten)
         };
-        if !api_key::is_well_formed(text) {
-            return Ok(None);
+        match known {
+            Some(found) if self.is_shared => {
+                let account = found.key.account;
+                // Both at once. The text of a key may be an earlier one by now, or the key may be gone.
+                if let (Some(key), account) = store.key_with_account(&hash, account).await? {
+                    return Ok(Some(self.found(key, hash, None, account)));
+                }
+            }
+            Some(found) => return Ok(found.if_open(now)),
+            None if !api_key::is_well_formed(text) => return Ok(None),
+            None => {}
         }
         let Some((key, until)) = store.key_opened_by(&hash, now).await? else {
             return Ok(None);
         };
         let account = store.account(key.account).await?;
+        let found = self.found(key, hash, until, account);
         let mut state = self.state.write();
-        let found = Found {
-            // That an account is gone is told where it is asked for.
-            account_is_active: account.as_ref().is_none_or(|it| it.active),
-            account_rate_limit: account.and_then(|it| it.limits.rate_limit),
-            last_use: Arc::clone(state.uses.entry(key.id).or_default()),
-            key: Arc::new(key),
-            hash,
-            until,
-        };
         if state.forgotten == forgotten {
             if state.keys.len() >= CAPACITY {
                 state.keys.clear();
@@ -109,6 +120,27 @@ impl ApiKeyCache {
             state.keys.insert(hash, found.clone());
         }
         Ok(Some(found))
+    }
+
+    fn found(
+        &self,
+        key: ApiKey,
+        hash: KeyHash,
+        until: Option<Timestamp>,
+        account: Option<Account>,
+    ) -> Found {
+        let known = self.state.read().uses.get(&key.id).cloned();
+        let last_use =
+            known.unwrap_or_else(|| Arc::clone(self.state.write().uses.entry(key.id).or_default()));
+        Found {
+            // That an account is gone is told where it is asked for.
+            account_is_active: account.as_ref().is_none_or(|it| it.active),
+            account_rate_limit: account.and_then(|it| it.limits.rate_limit),
+            last_use,
+            key: Arc::new(key),
+            hash,
+            until,
+        }
     }
 
     /// Forgets a key that was changed or removed, as it was before: its text and those that it had earlier.

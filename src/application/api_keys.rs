@@ -90,7 +90,7 @@ pub async fn change(
     id: KeyId,
     change: KeyChange,
 ) -> Result<ApiKey, Error> {
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let (hash, before) = find(state, caller, id).await?;
     let context = caller.change(state, before.account).await?;
     let key = change.apply(before.clone());
@@ -114,7 +114,7 @@ pub async fn rotate(
     id: KeyId,
     overlap: Duration,
 ) -> Result<(String, ApiKey), Error> {
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let (old, before) = find(state, caller, id).await?;
     let context = caller.change(state, before.account).await?;
     let now = state.now();
@@ -146,7 +146,7 @@ pub async fn rotate(
 /// # Errors
 /// `Conflict` for the key of the panel's playground: the playground would silently make another one.
 pub async fn delete(state: &AppState, caller: &Caller, id: KeyId) -> Result<(), Error> {
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let (hash, key) = find(state, caller, id).await?;
     let context = caller.change(state, key.account).await?;
     if state.store.panel_key(key.account).await? == Some(id) {

@@ -23,9 +23,10 @@ pub struct Authentication {
 }
 
 impl Authentication {
-    pub fn new(admin_token: &str, elapsed: Elapsed) -> Self {
+    /// `is_shared`: several nodes share the store.
+    pub fn new(admin_token: &str, elapsed: Elapsed, is_shared: bool) -> Self {
         Self {
-            api_keys: Arc::default(),
+            api_keys: Arc::new(ApiKeyCache::new(is_shared)),
             throttle: AuthThrottle::new(elapsed),
             passwords: Passwords::default(),
             untrusted_proxies: UntrustedProxies::default(),

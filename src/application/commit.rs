@@ -6,24 +6,171 @@
 
 use super::error::{Error, ErrorKind};
 use std::sync::Arc;
-use tintype_storage::store::Writes;
+use std::time::Duration;
+use tintype_actors::account::AccountContext;
+use tintype_actors::clock::Clock;
+use tintype_actors::node::NodeContext;
+use tintype_actors::nodes::locks::{self, Taken};
+use tintype_storage::domain::ids::{IdSource, moment_of};
+use tintype_storage::domain::lock::LockName;
+use tintype_storage::store::{Store, Write, Writes};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long a call waits for the turns of other nodes.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Seconds after which a call that has waited for so long may come again.
+const RETRY_AFTER: u32 = 2;
+/// The first pause between two looks at a lock that another node has.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+/// The longest one.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Turns at changing records that several callers may change: read, decide and write are one step.
-#[derive(Clone, Default)]
-pub struct Turns(Arc<Mutex<()>>);
+#[derive(Clone)]
+pub struct Turns {
+    own: Arc<Mutex<()>>,
+    name: LockName,
+    /// `None` where this process is the only one on the store.
+    nodes: Option<Arc<Nodes>>,
+}
+
+/// What turns over several nodes need.
+struct Nodes {
+    node: Arc<NodeContext>,
+    store: Store,
+    clock: Clock,
+    ids: Arc<IdSource>,
+}
 
 /// Nobody else changes these records for as long as it is there.
-#[derive(Debug)]
 pub struct Turn {
-    _held: OwnedMutexGuard<()>,
+    own: Option<OwnedMutexGuard<()>>,
+    lock: Option<HeldLock>,
+}
+
+/// A lock that this node has.
+struct HeldLock {
+    name: LockName,
+    nodes: Arc<Nodes>,
 }
 
 impl Turns {
+    /// Turns of the callers of this process, and where several nodes share the store, of those of all nodes.
+    pub fn new(name: LockName, context: &AccountContext) -> Self {
+        let nodes = context.node.as_ref().map(|node| Nodes {
+            node: Arc::clone(node),
+            store: context.store.clone(),
+            clock: Arc::clone(&context.clock),
+            ids: Arc::clone(&context.ids),
+        });
+        Self {
+            own: Arc::default(),
+            name,
+            nodes: nodes.map(Arc::new),
+        }
+    }
+
     /// Waits for the turn. It is given to a [`Change`], which keeps it until the commit has ended.
-    pub async fn take(&self) -> Turn {
-        Turn {
-            _held: Arc::clone(&self.0).lock_owned().await,
+    ///
+    /// # Errors
+    /// `Overloaded` where callers of other nodes keep their turns for too long. The process on its own waits.
+    pub async fn take(&self) -> Result<Turn, Error> {
+        let Some(nodes) = &self.nodes else {
+            let own = Arc::clone(&self.own).lock_owned().await;
+            return Ok(Turn {
+                own: Some(own),
+                lock: None,
+            });
+        };
+        // A task of its own, so that a caller who leaves meanwhile leaves no lock behind.
+        let taking = take_over_nodes(Arc::clone(&self.own), self.name, Arc::clone(nodes));
+        tokio::spawn(taking).await.unwrap_or_else(|_| Err(broken()))
+    }
+}
+
+async fn take_over_nodes(
+    own: Arc<Mutex<()>>,
+    name: LockName,
+    nodes: Arc<Nodes>,
+) -> Result<Turn, Error> {
+    let until = Instant::now() + PATIENCE;
+    let own = timeout(PATIENCE, own.lock_owned()).await;
+    let own = own.map_err(|_| too_long())?;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let taken = locks::take(&nodes.store, nodes.node.id, name).await?;
+        if let Taken::Yes { newest } = taken {
+            newest.into_iter().for_each(|it| nodes.ids.raise(it));
+            return Ok(Turn {
+                own: Some(own),
+                lock: Some(HeldLock { name, nodes }),
+            });
+        }
+        if Instant::now() >= until {
+            return Err(match taken {
+                Taken::Yes { .. } | Taken::Held => too_long(),
+                Taken::NotJoined => not_joined(),
+            });
+        }
+        // Not the same for all, so that two nodes do not miss every free moment together.
+        sleep(pause.mul_f64(rand::random_range(0.5..1.5))).await;
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}
+
+fn too_long() -> Error {
+    let detail = "other changes of this kind take too long; try again in a moment";
+    Error::new(ErrorKind::Overloaded, detail).retry_after(RETRY_AFTER)
+}
+
+fn not_joined() -> Error {
+    let detail =
+        "this node of the service has not started yet, or is about to stop; try again in a moment";
+    Error::new(ErrorKind::Overloaded, detail).retry_after(RETRY_AFTER)
+}
+
+fn broken() -> Error {
+    let detail = "the call could not be finished; try again";
+    Error::new(ErrorKind::Internal, detail)
+}
+
+impl HeldLock {
+    fn release(&self) -> Write {
+        let Nodes { clock, ids, .. } = &*self.nodes;
+        // Later than all that was made in the turn.
+        let newest = moment_of(&ids.next(clock()));
+        locks::release(self.name, newest)
+    }
+}
+
+impl Turn {
+    /// Adds to the writes that were decided in the turn what ends it, where several nodes take turns.
+    pub(super) fn end_with(&self, writes: &mut Writes) {
+        writes.extend(self.lock.as_ref().map(HeldLock::release));
+    }
+
+    /// The commit that ends the turn has ended.
+    pub(super) fn ended(mut self) {
+        self.lock = None;
+    }
+
+    /// May others have taken the turn over, because they take this node for dead? What is committed then is refused, and what is no
+    /// commit must not be done.
+    pub fn is_doubtful(&self) -> bool {
+        let lock = self.lock.as_ref();
+        lock.is_some_and(|it| !it.nodes.node.is_trusted())
+    }
+}
+
+impl Drop for Turn {
+    /// Nothing was committed: the turn ends by itself.
+    fn drop(&mut self) {
+        let own = self.own.take();
+        if let Some(lock) = self.lock.take() {
+            let writes = vec![lock.release()];
+            // The callers of this process wait until the lock is free.
+            lock.nodes.store.commit(writes, move |_| drop(own));
         }
     }
 }
@@ -74,9 +221,7 @@ impl Change {
 pub async fn detached<T: 'static, E: From<Error> + 'static>(
     work: impl Future<Output = Result<T, E>> + 'static,
 ) -> Result<T, E> {
-    let broken = |_| {
-        let detail = "the call could not be finished; try again";
-        E::from(Error::new(ErrorKind::Internal, detail))
-    };
-    tokio::task::spawn_local(work).await.map_err(broken)?
+    tokio::task::spawn_local(work)
+        .await
+        .map_err(|_| E::from(broken()))?
 }

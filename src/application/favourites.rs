@@ -15,6 +15,9 @@ use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::MAX_FAVOURITES;
 
+/// Old pictures that are removed in one turn: people who mark favourites wait for so many at most.
+const IN_ONE_TURN: usize = 100;
+
 /// Makes a job one of the favourites of its account. One that is a favourite already stays one.
 ///
 /// # Errors
@@ -28,7 +31,7 @@ pub async fn add(
     let job = jobs::find(state, account, id).await?;
     caller.change(state, account).await?;
     // Retention takes the same turns: it does not remove what becomes a favourite meanwhile.
-    let turn = state.favourites.take().await;
+    let turn = state.favourites.take().await?;
     if state.store.is_favourite(account, job.id).await? {
         return Ok(());
     }
@@ -60,7 +63,7 @@ pub async fn remove(
 ) -> Result<(), Error> {
     let job = jobs::find(state, account, id).await?;
     caller.change(state, account).await?;
-    let turn = state.favourites.take().await;
+    let turn = state.favourites.take().await?;
     let writes = state.store.remove_favourite(account, job.id);
     Ok(state.commit(Change::in_turn(turn, writes)).await?)
 }
@@ -76,7 +79,8 @@ pub fn kept_until(state: &AppState, job: &Job, is_favourite: bool) -> Option<Tim
     Some(job.state.finished_at()?.plus(age))
 }
 
-/// Removes up to `limit` pictures that were written before a moment and are of no favourite. Says how many it found.
+/// Removes up to `limit` pictures that were written before a moment and are of no favourite. Says how many it found; none where others'
+/// turns take too long.
 ///
 /// # Errors
 /// The object store fails.
@@ -86,21 +90,32 @@ pub async fn remove_old_pictures(
     limit: usize,
 ) -> Result<usize, ImagesError> {
     let keeps = async |picture: &Path| is_kept(state, picture).await;
-    let mut found = state
+    let found = state
         .images
         .expired(RESULTS, older_than, limit, keeps)
         .await?;
-    let count = found.len();
     // A list can be long, and people do not wait for it. What has become a favourite meanwhile is seen here.
-    let _turn = state.favourites.take().await;
-    let mut removable = Vec::with_capacity(count);
-    for picture in found.drain(..) {
-        if !is_kept(state, &picture).await {
-            removable.push(picture);
+    for pictures in found.chunks(IN_ONE_TURN) {
+        let turn = match state.favourites.take().await {
+            Ok(turn) => turn,
+            Err(error) => {
+                tracing::warn!(%error, "could not go on removing old pictures");
+                return Ok(0);
+            }
+        };
+        let mut removable = Vec::with_capacity(pictures.len());
+        for picture in pictures {
+            if !is_kept(state, picture).await {
+                removable.push(picture.clone());
+            }
         }
+        // No commit that would be refused comes after the pictures.
+        if turn.is_doubtful() {
+            return Ok(0);
+        }
+        state.images.remove(RESULTS, removable).await?;
     }
-    state.images.remove(RESULTS, removable).await?;
-    Ok(count)
+    Ok(found.len())
 }
 
 /// Is this the picture of a favourite? Where that cannot be read, the picture stays until the next sweep.

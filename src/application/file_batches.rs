@@ -205,7 +205,7 @@ pub async fn cancel(
 pub async fn delete_results(state: &Arc<AppState>, file: ResultsFile) -> Result<(), Error> {
     let state = Arc::clone(state);
     detached(async move {
-        let turn = state.operator.take().await;
+        let turn = state.operator.take().await?;
         let (account, id) = (file.batch.account, file.batch.id);
         let Some(mut of_file) = state.store.file_batch(account, id).await? else {
             return Ok(());

@@ -46,7 +46,7 @@ pub async fn accept(
     look(state, origin, token).await?;
     passwords::check_new(&password)?;
     let hash = state.auth.passwords.hash(origin, password).await?;
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     // Once more: of two who hold the link, one is the first.
     let before = find(state, token).await?;
     let person = before.clone().with_password(hash);

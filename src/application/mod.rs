@@ -2,7 +2,7 @@
 
 pub mod accounts;
 mod admission;
-pub(crate) mod api_key_cache;
+pub mod api_key_cache;
 pub mod api_keys;
 pub mod audit_context;
 pub(crate) mod audit_list;

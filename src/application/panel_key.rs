@@ -52,7 +52,7 @@ async fn find_or_issue(
     if let Some(key) = find(state, account).await? {
         return Ok(key);
     }
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     // Of two callers who begin at the same time, one is the first.
     if let Some(key) = find(state, account).await? {
         return Ok(key);

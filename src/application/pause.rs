@@ -20,7 +20,7 @@ pub async fn change(
     unnamed: Unnamed,
 ) -> Result<Pause, Error> {
     let context = caller.operate()?;
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let before = state.pause.read().clone();
     let pause = change.apply(&before, unnamed);
     if pause != before {

@@ -78,7 +78,7 @@ pub async fn invite(
     role: Role,
 ) -> Result<Invited, Error> {
     let context = caller.change(state, account).await?;
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     if !caller.is_operator() {
         check_room(state, account).await?;
     }
@@ -117,7 +117,7 @@ pub async fn invite_again(
     id: PersonId,
     revoke: bool,
 ) -> Result<Invited, Error> {
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     let before = find(state, caller, account, id).await?;
     let context = may_withdraw(state, caller, &before).await?;
     let (token, secret) = tokens::invitation(account, id);
@@ -149,7 +149,7 @@ pub async fn change_role(
     role: Role,
 ) -> Result<Person, Error> {
     let context = caller.operate()?;
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     let before = find(state, caller, account, id).await?;
     let person = Person {
         role,
@@ -169,7 +169,7 @@ pub async fn remove(
     account: AccountId,
     id: PersonId,
 ) -> Result<(), Error> {
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     let person = find(state, caller, account, id).await?;
     let context = may_withdraw(state, caller, &person).await?;
     let entry = entry(state, context, Action::PersonRemove, &person);
@@ -187,7 +187,7 @@ pub async fn sign_out(
     id: PersonId,
 ) -> Result<(), Error> {
     let context = caller.operate()?;
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     let before = find(state, caller, account, id).await?;
     let person = signed_out(before.clone());
     let entry = entry(state, context, Action::SessionEndAll, &person);

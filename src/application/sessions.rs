@@ -136,7 +136,7 @@ pub async fn end(
     context: &AuditContext,
     visitor: &SignedIn,
 ) -> Result<(), Error> {
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     let mut writes = state.store.remove_session(&visitor.id);
     let began = json!({"created_at": visitor.session.created_at.to_string()});
     let line = context.line(state, Action::SessionEnd, visitor.who.subject());
@@ -151,7 +151,7 @@ pub async fn end_all(
     context: &AuditContext,
     visitor: &SignedIn,
 ) -> Result<(), Error> {
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     let (mut writes, current) = match &visitor.who {
         Who::Operator => {
             let Generation(current) = state.store.operator_generation().await?;
@@ -177,7 +177,10 @@ pub async fn end_all(
 
 /// Writes down that a session is in use, unless it has ended meanwhile.
 pub async fn record_use(state: Arc<AppState>, id: Digest32) {
-    let turn = state.people.take().await;
+    // The next call of the session tries again.
+    let Ok(turn) = state.people.take().await else {
+        return;
+    };
     let now = state.now();
     if let Ok(Some(session)) = state.store.session(&id).await
         && session.is_alive(now)
@@ -198,7 +201,13 @@ pub async fn record_use(state: Arc<AppState>, id: Digest32) {
 pub async fn forget_old(state: &AppState) {
     let mut cursor = Vec::new();
     loop {
-        let turn = state.people.take().await;
+        let turn = match state.people.take().await {
+            Ok(turn) => turn,
+            Err(error) => {
+                tracing::warn!(%error, "old sessions could not be forgotten");
+                return;
+            }
+        };
         match state
             .store
             .forget_sessions(state.now(), &cursor, STEP)

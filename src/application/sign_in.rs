@@ -65,7 +65,7 @@ pub async fn operator(
     let token = token.trim();
     let wrong = "the admin token is not valid; it is in the file admin-token of the data directory, unless the configuration sets it";
     check_admin_token(state, origin, token, wrong).await?;
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     let context = AuditContext::new(Actor::Operator, origin);
     sessions::begin(state, turn, Who::Operator, Some(&context), Writes::new()).await
 }
@@ -87,7 +87,7 @@ pub async fn person(
     if !verified.await? {
         return Err(refused(state, what, origin, Some(&email), wrong_password()).await);
     }
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     // Once more: the person may have been removed, or have another password, since it was looked at.
     let person = state.store.person_by_email(&email).await?;
     let person = person.filter(|it| it.password == hash);
@@ -114,7 +114,7 @@ pub async fn change_password(
         return Err(refused(state, "password change", origin, email, error).await);
     }
     let hash = state.auth.passwords.hash(origin, password).await?;
-    let turn = state.people.take().await;
+    let turn = state.people.take().await?;
     let found = state.store.person(person.account, person.id).await?;
     let before = found.filter(|it| it.password == kept);
     let before = before.ok_or_else(wrong_password)?;

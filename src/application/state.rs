@@ -2,7 +2,7 @@
 
 use super::authentication::Authentication;
 use super::call_limits::CallLimits;
-use super::commit::{Change, Turns};
+use super::commit::{Change, Turn, Turns};
 use crate::config::Config;
 use crate::images::Images;
 use crate::inputs::InputLimits;
@@ -121,13 +121,14 @@ impl AppState {
             return Ok(self.commit(change).await?);
         };
         let Change {
-            writes,
+            mut writes,
             turn,
             learn,
         } = change;
+        turn.iter().for_each(|turn| turn.end_with(&mut writes));
         let then = Box::new(move || {
             learn.into_iter().for_each(|learn| learn());
-            drop(turn);
+            turn.into_iter().for_each(Turn::ended);
         });
         let (reply, outcome) = oneshot::channel();
         let change = KeyChange {
@@ -166,16 +167,18 @@ fn parts(
     CommitOutcome,
 ) {
     let Change {
-        writes,
+        mut writes,
         turn,
         learn,
     } = change;
+    turn.iter().for_each(|turn| turn.end_with(&mut writes));
     let (sender, receiver) = oneshot::channel();
     let then = move |outcome: Result<(), EngineError>| {
         if outcome.is_ok() {
             learn.into_iter().for_each(|learn| learn());
         }
-        drop(turn);
+        // After a failure too: the engine has failed, and with it the process.
+        turn.into_iter().for_each(Turn::ended);
         // The send fails only when the caller has gone.
         drop(sender.send(outcome));
     };

@@ -52,7 +52,7 @@ pub async fn add(
         let key = upload_key(&file);
         let stored = state.images.put(&key, new.content, MEDIA_TYPE).await;
         stored.map_err(|error| unavailable(&error))?;
-        let turn = state.operator.take().await;
+        let turn = state.operator.take().await?;
         // Others may have been added meanwhile.
         if let Err(error) = check_room(&state, &file).await {
             drop(turn);

@@ -118,7 +118,7 @@ pub async fn register(
 ) -> Result<Webhook, Error> {
     let context = caller.change(state, account).await?;
     target.check(state).await?;
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     check_free(state, account, None, &target.text).await?;
     let now = state.now();
     let id = WebhookId(state.system.accounts().context().ids.next(now));
@@ -150,7 +150,7 @@ pub async fn change(
         target.check(state).await?;
     }
     let url = target.map(|it| it.text);
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
     if let Some(url) = &url {
@@ -174,7 +174,7 @@ pub async fn change(
 
 /// Deletes a webhook.
 pub async fn delete(state: &AppState, caller: &Caller, id: WebhookId) -> Result<(), Error> {
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
     let entry = entry(state, context, Action::WebhookDelete, &webhook);
@@ -189,7 +189,7 @@ pub async fn rotate_secret(
     caller: &Caller,
     id: WebhookId,
 ) -> Result<Webhook, Error> {
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
     let secret = Secret::from_random(rand::random());

@@ -243,7 +243,7 @@ async fn with_temporary_key(
         expires_at,
         ..key
     };
-    let (turn, author) = (state.operator.take().await, Caller::service());
+    let (turn, author) = (state.operator.take().await?, Caller::service());
     let (text, key) =
         api_keys::issue(state, turn, &author, account.id, shape, api_keys::no_writes).await?;
     let client = NativeClient::new(&state.public_url, &text)?;

@@ -25,7 +25,7 @@ pub async fn create(
     let body = body::read_json(&request, payload, &state).await?;
     let change: KeyChange = read_requiring(&body, &["name"])?;
     let (account, shape) = (of.account.id, |key| change.apply(key));
-    let (turn, also) = (state.operator.take().await, api_keys::no_writes);
+    let (turn, also) = (state.operator.take().await?, api_keys::no_writes);
     let issued = api_keys::issue(&state, turn, &of.caller, account, shape, also);
     let (text, key) = issued.await?;
     Ok(HttpResponse::Created().json(answers::api_key(&state, key, Some(text)).await?))

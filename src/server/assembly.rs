@@ -42,6 +42,7 @@ use tintype_actors::ports::Observer;
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_egress::header::HeaderValue;
 use tintype_egress::{Client, ClientOptions, Resolve};
+use tintype_storage::domain::lock::LockName;
 use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::Webhook;
@@ -212,16 +213,17 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         node: None,
     })?;
     let metrics = Metrics::new(started, store_dir(&config), traces.clone());
+    let turns = |name| Turns::new(name, system.accounts().context());
     let state = Data::new(AppState {
         process: node_process(&config, started),
         catalog: catalog(&config.tiers),
         limits: CallLimits::new(&config.limits, memory, damaged_inputs, &elapsed),
-        auth: Authentication::new(token.token.expose(), elapsed),
+        auth: Authentication::new(token.token.expose(), elapsed, system.node().is_some()),
         pause: Arc::new(RwLock::new(store.pause().await?)),
         result_store,
-        operator: Turns::default(),
-        people: Turns::default(),
-        favourites: Turns::default(),
+        operator: turns(LockName::Operator),
+        people: turns(LockName::People),
+        favourites: turns(LockName::Favourites),
         config,
         store: system.store().clone(),
         system,

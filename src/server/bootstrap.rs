@@ -39,7 +39,7 @@ pub async fn account(state: &AppState) -> Result<Account, Error> {
         balance: is_sound.then_some(balance),
         ..NewAccount::default()
     };
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     accounts::create(state, turn, &Caller::service(), first, None).await
 }
 
@@ -59,7 +59,7 @@ pub async fn key(state: &AppState) -> Result<Option<String>, Error> {
         name: "first".into(),
         ..key
     };
-    let turn = state.operator.take().await;
+    let turn = state.operator.take().await?;
     let author = Caller::service();
     let (text, _) = api_keys::issue(state, turn, &author, account.id, shape, |_| first).await?;
     Ok(Some(text))

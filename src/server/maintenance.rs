@@ -244,12 +244,18 @@ async fn forget_audit_log(state: &AppState) {
 /// Writes down when keys were last used, for those that were used since it was last written.
 pub async fn note_key_uses(state: &AppState) {
     for _ in 0..MAX_STEPS {
-        // Nobody removes a key meanwhile, whose last use would then be left behind for ever.
-        let turn = state.operator.take().await;
         let mut uses = state.auth.api_keys.unwritten_uses(STEP);
         if uses.is_empty() {
             return;
         }
+        // No caller removes a key meanwhile, whose last use would then be left behind for ever.
+        let turn = match state.operator.take().await {
+            Ok(turn) => turn,
+            Err(error) => {
+                tracing::warn!(%error, "could not write down when keys were last used");
+                return;
+            }
+        };
         // A call that had found a key just before it was removed has put its use back.
         let found = join_all(uses.iter().map(|(id, _)| state.store.key(*id))).await;
         let mut found = found.into_iter();
@@ -260,7 +266,14 @@ pub async fn note_key_uses(state: &AppState) {
             }
             _ => true,
         });
-        let writes = state.store.put_last_uses(&uses);
+        let mut newer = uses.clone();
+        if state.system.node().is_some() {
+            // Another node may have seen a later use.
+            let written = newer.iter().map(|(id, _)| state.store.key_last_use(*id));
+            let mut written = join_all(written).await.into_iter();
+            newer.retain(|(_, at)| !matches!(written.next(), Some(Ok(Some(it))) if it >= *at));
+        }
+        let writes = state.store.put_last_uses(&newer);
         let ring = Arc::clone(&state.auth.api_keys);
         let change = Change::in_turn(turn, writes).then(move || ring.uses_written(&uses));
         if state.commit(change).await.is_err() {

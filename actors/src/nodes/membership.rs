@@ -17,6 +17,11 @@ use tintype_storage::store::{Store, StoreError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+/// How often a node that leaves looks whether it has given its locks back.
+const LOOK_AT_LOCKS: Duration = Duration::from_millis(20);
+/// How long it does so. A node that has a lock even then is taken for dead by the others, and nothing of it is committed any more.
+const LEAVE_WITHIN: Duration = Duration::from_secs(10);
+
 /// A node among the others.
 pub struct Membership {
     pub node: Arc<NodeContext>,
@@ -159,9 +164,18 @@ async fn put_back(
     is_leaving: bool,
 ) -> Result<Option<usize>, StoreError> {
     let mut total = 0;
+    let until = Instant::now() + LEAVE_WITHIN;
     loop {
         match decide(store, PutBack { node, is_leaving }).await? {
             Moved::Some(jobs) => total += jobs,
+            // The call under way that has the lock gives it back soon.
+            Moved::Locked(jobs) => {
+                total += jobs;
+                if Instant::now() >= until {
+                    return Ok(None);
+                }
+                sleep(LOOK_AT_LOCKS).await;
+            }
             Moved::All(jobs) => return Ok(Some(total + jobs)),
             Moved::None => return Ok(None),
         }

@@ -6,6 +6,7 @@
 
 mod beat;
 mod expiry;
+pub mod locks;
 mod membership;
 mod rescue;
 mod take;

@@ -3,6 +3,7 @@
 //! This takes two steps. The first declares the node dead and fences it, so that it commits nothing any more. Only then are its jobs
 //! looked for: a take of it that was under way has been committed by then, or never will be.
 
+use super::locks;
 use crate::round::{Decided, Decision, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
@@ -71,6 +72,8 @@ pub enum Moved {
     Some(usize),
     /// All have been, and the node's record is gone.
     All(usize),
+    /// All have been. The node's record is still there, because it has a lock.
+    Locked(usize),
     /// The node is off the record, or lives.
     None,
 }
@@ -83,7 +86,11 @@ impl Decision for PutBack {
     }
 
     fn needs(&self) -> Vec<Ask> {
-        vec![Ask::Get(NODES.key(&self.node)), self.taken()]
+        let mut needs = vec![Ask::Get(NODES.key(&self.node)), self.taken()];
+        if self.is_leaving {
+            needs.extend(locks::all());
+        }
+        needs
     }
 
     fn decide(&self, seen: &Seen) -> Result<Decided<Moved>, StoreError> {
@@ -106,8 +113,11 @@ impl Decision for PutBack {
             writes.push((key.clone(), None));
             writes.push(QUEUE.put(&place, &taken.account));
         }
-        let outcome = match taken.len() < STEP {
-            true => {
+        let is_last = taken.len() < STEP;
+        let outcome = match is_last && self.is_leaving && locks::has_any(seen, self.node)? {
+            // Another node would take the lock over, and what is decided under it is not committed yet.
+            true => Moved::Locked(taken.len()),
+            false if is_last => {
                 writes.push(NODES.delete(&self.node));
                 Moved::All(taken.len())
             }

@@ -24,6 +24,7 @@ pub mod job;
 pub mod json;
 pub mod json_length;
 pub mod ledger;
+pub mod lock;
 pub mod node;
 pub mod operator_event;
 pub mod pause;

@@ -1,10 +1,11 @@
 //! API keys: found by hash at each call, by id for the operator, by account for lists.
 
 use super::tables::{
-    API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, FIRST_KEY,
-    PANEL_KEYS, RETIRED_API_KEYS,
+    ACCOUNTS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT,
+    FIRST_KEY, PANEL_KEYS, RETIRED_API_KEYS,
 };
 use super::{AccountText, Mark, Page, Store, StoreError, Writes};
+use crate::domain::account::Account;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::spending::Spending;
@@ -15,6 +16,20 @@ impl Store {
     /// The key with this hash: the look-up of authentication.
     pub async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
         API_KEYS.get(self, hash).await
+    }
+
+    /// The same, and the account that the key is thought to be of, in one read.
+    pub async fn key_with_account(
+        &self,
+        hash: &KeyHash,
+        account: AccountId,
+    ) -> Result<(Option<ApiKey>, Option<Account>), StoreError> {
+        let keys = [API_KEYS.key(hash), ACCOUNTS.key(&account)];
+        let mut found = self.engine().get_many(&keys).await?.into_iter();
+        let mut next = || found.next().flatten();
+        let key = next().map(|it| API_KEYS.decode(&it)).transpose()?;
+        let account = next().map(|it| ACCOUNTS.decode(&it)).transpose()?;
+        Ok((key, account))
     }
 
     /// The key whose text has this hash, and until when that text is valid where a rotation has replaced it.

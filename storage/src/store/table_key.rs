@@ -6,6 +6,7 @@ use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{
     AccountId, AuditId, BatchId, FileId, JobId, KeyId, NodeId, TransactionId,
 };
+use crate::domain::lock::LockName;
 use crate::domain::person::{Digest32, PersonId};
 use crate::domain::queue_place::{QueueClass, QueuePlace};
 use crate::domain::tier::Tier;
@@ -152,6 +153,7 @@ macro_rules! listed {
 listed! {
     Tier: Tier::ALL;
     QueueClass: QueueClass::ALL;
+    LockName: LockName::ALL;
 }
 
 impl KeyBytes for QueuePlace {

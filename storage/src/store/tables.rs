@@ -18,6 +18,7 @@ use crate::domain::ids::{
 };
 use crate::domain::job::Job;
 use crate::domain::ledger::LedgerEntry;
+use crate::domain::lock::{Lock, LockName};
 use crate::domain::node::{AccountLoad, Node, TakenJob};
 use crate::domain::operator_event::{Alarms, OperatorEvent};
 use crate::domain::pause::Pause;
@@ -90,6 +91,8 @@ tables! {
     NODES: NodeId => Node = b"N" "node";
     /// Jobs that nodes have taken from the queue.
     TAKEN_JOBS: (NodeId, JobId) => TakenJob = b"R" "taken_job";
+    /// What one node at a time may do, where several share the store.
+    LOCKS: LockName => Lock = b"K" "lock";
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.

@@ -47,6 +47,7 @@ pub fn run(input: &[u8]) {
             SERVED_TURNS,
             NODES,
             TAKEN_JOBS,
+            LOCKS,
         );
     }
 }

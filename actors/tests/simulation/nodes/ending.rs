@@ -76,6 +76,7 @@ impl World {
         for fault in report.faults {
             self.shared.fault(fault);
         }
+        self.check_changes(store);
         let heard = self.heard.lock();
         for (account, job) in &heard.jobs {
             match store.job(*account, *job).wait().expect("readable") {

@@ -10,7 +10,6 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{Ask, Commit, Engine, EngineError, Holds, Key, Round, Seen, Verdict};
 use tintype_storage::store::tables::NODES;
 use tintype_storage::testing::layer::{DecidedTwice, Layer};
-use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
@@ -172,7 +171,6 @@ impl Layer for NodeEngine {
         Box::new(NotesFence {
             round,
             fence: Arc::clone(&self.fence),
-            memory: Arc::clone(&self.shared.memory),
         })
     }
 
@@ -194,19 +192,15 @@ fn is_beat(commit: &Commit) -> bool {
     commit.writes.iter().any(|(key, _)| of_node(key))
 }
 
-/// A round that leaves word of whom it fences. Its commit is submitted right after its decision. It holds no key that is absent, as no
-/// database can.
+/// A round that leaves word of whom it fences. Its commit is submitted right after its decision.
 struct NotesFence {
     round: Box<dyn Round>,
     fence: Arc<Mutex<Option<NodeId>>>,
-    memory: Arc<MemoryEngine>,
 }
 
 impl Round for NotesFence {
     fn holds(&self) -> Vec<Key> {
-        let mut keys = self.round.holds();
-        keys.retain(|key| self.memory.get(key).wait().expect("readable").is_some());
-        keys
+        self.round.holds()
     }
 
     fn needs(&self) -> Vec<Ask> {

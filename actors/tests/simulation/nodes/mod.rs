@@ -8,6 +8,7 @@ mod account;
 mod ending;
 mod engine;
 mod generators;
+mod locked;
 mod ports;
 mod shared;
 mod story;
@@ -18,14 +19,16 @@ use std::collections::BTreeMap;
 /// A short run; thousands are asked for by hand.
 const SEEDS: u64 = 60;
 /// What has to happen somewhere in them, for else they prove little.
-const EXPECTED: [&str; 13] = [
+const EXPECTED: [&str; 15] = [
     "accepted",
     "calls without an answer",
     "canceled",
+    "changes under a lock",
     "commits refused after a fence",
     "deposits",
     "expired",
     "jobs taken over",
+    "locks waited for",
     "nodes died",
     "nodes died after a fence",
     "nodes joined",

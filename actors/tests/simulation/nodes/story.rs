@@ -52,7 +52,9 @@ pub struct Story {
 pub struct Node {
     pub id: NodeId,
     pub engine: Arc<NodeEngine>,
-    system: Arc<System>,
+    pub system: Arc<System>,
+    /// Taken by each change under a lock.
+    pub changes: Arc<tokio::sync::Mutex<()>>,
     pub fail_stop: FailStop,
     /// It has died, left, or stood still for so long that it may be taken for dead.
     is_doubtful: bool,
@@ -65,11 +67,14 @@ pub struct Heard {
     pub jobs: Vec<(AccountId, JobId)>,
     names: BTreeMap<(AccountId, u64), JobId>,
     pub deposited: BTreeMap<AccountId, u64>,
+    /// Changes under a lock.
+    pub changes_begun: u64,
+    pub changes_made: u64,
 }
 
 pub struct World {
     pub shared: Arc<Shared>,
-    chance: Chance,
+    pub chance: Chance,
     pub heard: Arc<Mutex<Heard>>,
     pub nodes: Vec<Node>,
     joined: u64,
@@ -167,6 +172,7 @@ impl World {
             id,
             engine,
             system: Arc::new(system),
+            changes: Arc::default(),
             fail_stop,
             is_doubtful: false,
         });
@@ -194,6 +200,9 @@ impl World {
                 self.join();
                 continue;
             };
+            for _ in 0..self.chance.below(4) {
+                self.change(at);
+            }
             match self.chance.below(24) {
                 0 if step > 3 => self.die(at),
                 1 if step > 3 => self.stand_still(at),
