@@ -78,6 +78,7 @@ assets!(
     "verify_delivery.js",
     "page_accounts.js",
     "page_service.js",
+    "page_nodes.js",
     "page_queue.js",
     "pause.js",
     "page_audit.js",

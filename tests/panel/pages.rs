@@ -18,6 +18,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("people", "People"),
     ("accounts", "Accounts"),
     ("service", "Service"),
+    ("nodes", "Nodes"),
     ("queue", "Queue"),
     ("all-usage", "Usage of all accounts"),
     ("audit", "Audit log"),

@@ -19,6 +19,7 @@ import { keys } from "./page_keys.js";
 import { key } from "./page_key.js";
 import { webhooks } from "./page_webhooks.js";
 import { deliveries } from "./page_deliveries.js";
+import { nodes } from "./page_nodes.js";
 import { queue } from "./page_queue.js";
 import { allUsage, usage } from "./page_usage.js";
 import { ledger } from "./page_ledger.js";
@@ -28,8 +29,8 @@ import { service } from "./page_service.js";
 import { audit } from "./page_audit.js";
 import { profile } from "./page_profile.js";
 
-const PAGES = { overview, playground, gallery, jobs, batches, keys, webhooks, deliveries, usage, ledger, people, accounts, service, queue, "all-usage": allUsage, audit, profile };
-const OPERATORS = ["accounts", "service", "queue", "all-usage", "audit"];
+const PAGES = { overview, playground, gallery, jobs, batches, keys, webhooks, deliveries, usage, ledger, people, accounts, service, nodes, queue, "all-usage": allUsage, audit, profile };
+const OPERATORS = ["accounts", "service", "nodes", "queue", "all-usage", "audit"];
 const FREE = [...OPERATORS, "profile"];
 /** Pages of a single entry of a list. */
 const SINGLE = { jobs: job, batches: batch, keys: key };

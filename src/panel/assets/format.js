@@ -48,7 +48,7 @@ const COLOURS = {
   pending: "busy", retrying: "warn", delivered: "good",
   active: "good", inactive: "", expired: "bad", invited: "warn",
   running: "busy", canceling: "warn", ended: "good",
-  up: "good", degraded: "warn", down: "bad", probing: "warn", paused: "warn",
+  up: "good", leaving: "warn", dead: "bad", degraded: "warn", down: "bad", probing: "warn", paused: "warn",
 };
 
 /** The state of something, in a word and a colour. */

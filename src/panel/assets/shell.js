@@ -10,7 +10,7 @@ const OWN = [
   ["overview", "Overview"], ["playground", "Playground"], ["gallery", "Gallery"], ["jobs", "Jobs"], ["batches", "Batches"], ["keys", "API keys"],
   ["webhooks", "Webhooks"], ["deliveries", "Deliveries"], ["usage", "Usage"], ["ledger", "Ledger"], ["people", "People"],
 ];
-const OPERATOR = [["accounts", "Accounts"], ["service", "Service"], ["queue", "Queue"], ["all-usage", "All usage"], ["audit", "Audit log"]];
+const OPERATOR = [["accounts", "Accounts"], ["service", "Service"], ["nodes", "Nodes"], ["queue", "Queue"], ["all-usage", "All usage"], ["audit", "Audit log"]];
 
 function link([name, title], current) {
   return h("a", { href: `#/${name}`, "aria-current": current === name ? "page" : null }, icon(name), title);

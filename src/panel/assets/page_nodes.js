@@ -1,0 +1,40 @@
+// The processes that serve the records, for the operator: which live, what they run, and whether they are alike.
+import { fill, h } from "./dom.js";
+import { get } from "./api.js";
+import { badge, millis, time } from "./format.js";
+import { notice } from "./dialogs.js";
+import { head } from "./shell.js";
+import { empty, table } from "./lists.js";
+
+/** A beat is no change that the page would be told of. */
+const EVERY = 2_000;
+
+const COLUMNS = [
+  { title: "Node", kind: "rest", cell: (it) => [h("b", { class: "wrap" }, it.host || "unnamed"), h("span", { class: "small muted" }, ` process ${it.pid}${it.answers ? ", this one" : ""}`)] },
+  { title: "State", kind: "fit", cell: (it) => badge(it.state) },
+  { title: "Running", kind: "num fit", cell: (it) => String(it.running) },
+  { title: "Last beat", kind: "num fit", cell: (it) => `${millis(it.beat_age_ms)} ago` },
+  { title: "Version", kind: "fit", cell: (it) => it.version },
+  { title: "Configuration", kind: "fit", cell: (it) => h("code", {}, it.configuration) },
+  { title: "Started", kind: "fit", cell: (it) => time(it.started_at) },
+];
+
+const ALONE = "This is one process with its records in its own data directory, which is all that most installations need. docs/several-nodes.md says when several are worth it, and how they are set up.";
+const SHARED = "The processes that share the database. Each takes jobs, and takes over when another dies.";
+
+export async function nodes(main, context) {
+  const list = h("div", { class: "stack" });
+  const text = h("span", {});
+  const draw = async () => {
+    const { data, shared, warnings } = await get("/nodes", context.signal);
+    fill(text, shared ? SHARED : ALONE);
+    fill(list, warnings.map((it) => notice("warn", it)),
+      h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(COLUMNS, data, "Nodes", (it) => it.node_id ?? "")) : empty("No node yet", "This one is joining.")));
+  };
+  const again = context.fresh(draw);
+  const timer = setInterval(() => { if (!document.hidden) again(); }, EVERY);
+  context.signal.addEventListener("abort", () => clearInterval(timer));
+  fill(main, head("Nodes", text), list);
+  await draw();
+  return again;
+}
