@@ -29,8 +29,8 @@ pub struct ServiceStats {
 /// The store fails.
 pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
     let store = state.store.clone();
-    let due = spawn_blocking(move || store.due(None, MOST).wait()).await;
-    let due = due.map_err(|_| error::busy())??;
+    let pending = spawn_blocking(move || store.pending_deliveries(MOST).wait()).await;
+    let deliveries_pending = pending.map_err(|_| error::busy())??;
     let (stats, now) = (state.system.stats(), state.now());
     let recent = stats.backends.iter().map(|it| it.recent.figures(now));
     Ok(ServiceStats {
@@ -38,6 +38,6 @@ pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
         live_jobs: state.system.live_jobs(),
         ended: stats.jobs.recent.counts(now, WINDOW),
         backends: state.system.backends().into_iter().zip(recent).collect(),
-        deliveries_pending: due.len(),
+        deliveries_pending,
     })
 }

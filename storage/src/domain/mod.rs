@@ -34,6 +34,7 @@ pub mod queue_place;
 pub mod request;
 pub mod search_block;
 pub mod secret;
+pub mod shard;
 pub mod signature;
 pub mod spending;
 pub mod tier;

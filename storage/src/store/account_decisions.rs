@@ -345,7 +345,7 @@ impl Decisions<'_> {
 
     fn owe(&mut self, delivery: Option<Delivery>) {
         if let Some(delivery) = delivery {
-            added(&delivery)
+            added(self.due_index(), &delivery)
                 .into_iter()
                 .for_each(|write| self.put(write));
             self.deliveries.push(delivery);

@@ -1,9 +1,9 @@
-//! Deliveries, their attempts, and the index of what is due.
+//! Deliveries and their attempts.
 
 use super::tables::{
-    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES, OPERATOR_EVENTS,
+    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, OPERATOR_EVENTS,
 };
-use super::{All, DueDelivery, Page, Store, StoreError, Writes};
+use super::{All, DueIndex, Page, Store, StoreError, Writes};
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
@@ -83,23 +83,6 @@ impl Store {
             .await
     }
 
-    /// Up to `limit` pending deliveries in the order in which they are due, after the one given.
-    pub async fn due(
-        &self,
-        after: Option<(Timestamp, DeliveryId)>,
-        limit: usize,
-    ) -> Result<Vec<(Timestamp, DeliveryId, DueDelivery)>, StoreError> {
-        let mut range = DUE_DELIVERIES.range(&All);
-        if let Some(after) = after {
-            range = range.above(DUE_DELIVERIES.key(&after));
-        }
-        let found = DUE_DELIVERIES
-            .scan(self, &range, Direction::Rising, limit)
-            .await?;
-        let flat = found.into_iter().map(|((due, id), entry)| (due, id, entry));
-        Ok(flat.collect())
-    }
-
     /// All attempts of a delivery, in their order.
     pub async fn attempts(&self, delivery: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
         let mut attempts = Vec::new();
@@ -114,12 +97,12 @@ impl Store {
 
     /// The writes that add a delivery.
     pub fn add_delivery(&self, delivery: &Delivery) -> Writes {
-        added(delivery)
+        added(self.due_index(), delivery)
     }
 
     /// The writes that turn one state of a delivery into another, its place in the due index included.
     pub fn change_delivery(&self, before: Option<&Delivery>, after: &Delivery) -> Writes {
-        changed(before, after)
+        changed(self.due_index(), before, after)
     }
 
     /// The writes that record an attempt together with what it makes of the delivery.
@@ -206,20 +189,14 @@ fn keys_of(delivery: &Delivery) -> Vec<Key> {
     .collect()
 }
 
-pub(super) fn added(delivery: &Delivery) -> Writes {
-    let mut writes = changed(None, delivery);
+pub(super) fn added(index: DueIndex, delivery: &Delivery) -> Writes {
+    let mut writes = changed(index, None, delivery);
     writes.push(DELIVERY_ACCOUNTS.put(&delivery.id, &delivery.account));
     writes
 }
 
-fn changed(before: Option<&Delivery>, after: &Delivery) -> Writes {
+fn changed(index: DueIndex, before: Option<&Delivery>, after: &Delivery) -> Writes {
     let mut writes = vec![DELIVERIES.put(&(after.account, after.id), after)];
-    let old = before.and_then(|it| it.state.due());
-    if let Some(due) = old.filter(|due| Some(*due) != after.state.due()) {
-        writes.push(DUE_DELIVERIES.delete(&(due, after.id)));
-    }
-    if let Some((due, entry)) = DueDelivery::of(after) {
-        writes.push(DUE_DELIVERIES.put(&(due, after.id), &entry));
-    }
+    writes.extend(index.changed(before, after));
     writes
 }

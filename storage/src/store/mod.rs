@@ -10,6 +10,7 @@ mod commands;
 mod commit;
 mod daily_usage;
 mod deliveries;
+mod due_index;
 mod favourites;
 mod file_batches;
 mod idempotency;
@@ -33,6 +34,7 @@ pub use commands::{
     Deposit, DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob,
 };
 pub use deliveries::Forgotten;
+pub use due_index::{Due, DueIndex};
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
@@ -82,6 +84,7 @@ pub enum StoreError {
 pub struct Store {
     engine: Arc<dyn Engine>,
     on_failure: OnFailure,
+    due_index: DueIndex,
 }
 
 impl Store {
@@ -90,7 +93,21 @@ impl Store {
         Self {
             engine,
             on_failure: Arc::new(|_| {}),
+            due_index: DueIndex::default(),
         }
+    }
+
+    /// The same store, which this process shares with other nodes.
+    pub fn shared(self) -> Self {
+        Self {
+            due_index: DueIndex::ByShard,
+            ..self
+        }
+    }
+
+    /// Where pending deliveries are found.
+    pub fn due_index(&self) -> DueIndex {
+        self.due_index
     }
 
     pub fn engine(&self) -> &Arc<dyn Engine> {

@@ -2,7 +2,7 @@
 
 use super::deliveries::added;
 use super::tables::{ALARMS, OPERATOR_EVENTS};
-use super::{Store, StoreError, Writes};
+use super::{DueIndex, Store, StoreError, Writes};
 use crate::domain::delivery::{Delivery, DeliveryId};
 use crate::domain::operator_event::{Alarms, EventSubject, OperatorEvent};
 
@@ -17,7 +17,7 @@ impl Store {
 
     /// The writes that add an event with its delivery.
     pub fn add_operator_event(&self, delivery: &Delivery, subject: EventSubject) -> Writes {
-        with_event(delivery, subject)
+        with_event(self.due_index(), delivery, subject)
     }
 
     /// What was reported to the operator and is still the case.
@@ -31,12 +31,16 @@ impl Store {
     }
 }
 
-pub(super) fn with_event(delivery: &Delivery, subject: EventSubject) -> Writes {
+pub(super) fn with_event(
+    index: DueIndex,
+    delivery: &Delivery,
+    subject: EventSubject,
+) -> Writes {
     let event = OperatorEvent {
         created_at: delivery.created_at,
         subject,
     };
-    let mut writes = added(delivery);
+    let mut writes = added(index, delivery);
     writes.push(OPERATOR_EVENTS.put(&delivery.id, &event));
     writes
 }

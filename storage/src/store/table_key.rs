@@ -9,6 +9,7 @@ use crate::domain::ids::{
 use crate::domain::lock::LockName;
 use crate::domain::person::{Digest32, PersonId};
 use crate::domain::queue_place::{QueueClass, QueuePlace};
+use crate::domain::shard::Shard;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
@@ -47,6 +48,7 @@ impl<K: TableKey> Under<All> for K {}
 impl<B: TableKey> Under<AccountId> for (AccountId, B) {}
 impl<B: TableKey> Under<DeliveryId> for (DeliveryId, B) {}
 impl<B: TableKey> Under<NodeId> for (NodeId, B) {}
+impl<B: TableKey> Under<Shard> for (Shard, B) {}
 impl Under<AccountId> for DailyUsageKey {}
 impl Under<UsesOf<'_>> for IdempotencyKey {}
 
@@ -154,6 +156,24 @@ listed! {
     Tier: Tier::ALL;
     QueueClass: QueueClass::ALL;
     LockName: LockName::ALL;
+}
+
+impl KeyBytes for Shard {
+    fn length(&self) -> usize {
+        1
+    }
+
+    fn write(&self, key: &mut Vec<u8>) {
+        key.push(self.number());
+    }
+}
+
+impl TableKey for Shard {
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (number, rest) = bytes.split_first()?;
+        *bytes = rest;
+        Self::from_number(*number)
+    }
 }
 
 impl KeyBytes for QueuePlace {

@@ -25,6 +25,7 @@ use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
 use crate::domain::queue_place::{QueuePlace, Turns};
 use crate::domain::search_block::SearchBlock;
+use crate::domain::shard::{Shard, ShardHolder};
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
@@ -93,6 +94,10 @@ tables! {
     TAKEN_JOBS: (NodeId, JobId) => TakenJob = b"R" "taken_job";
     /// What one node at a time may do, where several share the store.
     LOCKS: LockName => Lock = b"K" "lock";
+    /// Pending deliveries by the shard of their receivers and the moment at which they are due, where several nodes share the store.
+    DUE_BY_SHARD: (Shard, (Timestamp, DeliveryId)) => DueDelivery = b"Q" "delivery_due_of_shard";
+    /// Which node sends to the receivers of a shard.
+    SHARD_HOLDERS: Shard => ShardHolder = b"D" "shard_holder";
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.

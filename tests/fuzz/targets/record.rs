@@ -48,6 +48,8 @@ pub fn run(input: &[u8]) {
             NODES,
             TAKEN_JOBS,
             LOCKS,
+            DUE_BY_SHARD,
+            SHARD_HOLDERS,
         );
     }
 }

@@ -11,7 +11,7 @@ use crate::domain::queue_place::{QueueClass, QueuePlace, Turns};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::engine::{Ask, Direction, Key};
-use crate::store::StoreError;
+use crate::store::{DueIndex, StoreError};
 use crate::store::tables::{
     ACCOUNT_LOADS, ACCOUNTS, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
 };
@@ -166,6 +166,14 @@ impl Decisions<'_> {
             job: job.id,
         };
         self.put(QUEUE.put(&place, &job.account));
+    }
+
+    /// Where the deliveries that these decisions owe become due.
+    pub(super) fn due_index(&self) -> DueIndex {
+        match self.sharing {
+            Some(_) => DueIndex::ByShard,
+            None => DueIndex::Whole,
+        }
     }
 
     /// The node that decides has the job no more. Without effect where it never had it.

@@ -1,0 +1,100 @@
+//! The due index: pending deliveries by the moment at which they are due. Where several nodes share the store, it is kept by shard, so
+//! that each node reads what it sends.
+
+use super::tables::{DUE_BY_SHARD, DUE_DELIVERIES};
+use super::{All, DueDelivery, Store, StoreError, Writes};
+use crate::domain::delivery::{Delivery, DeliveryId};
+use crate::domain::shard::Shard;
+use crate::domain::time::Timestamp;
+use crate::engine::{Direction, Key};
+
+/// Deliveries that are due, and when.
+pub type Due = Vec<(Timestamp, DeliveryId, DueDelivery)>;
+
+/// Where a store keeps its due index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DueIndex {
+    /// In [`DUE_DELIVERIES`]: one process is alone on the store.
+    #[default]
+    Whole,
+    /// In [`DUE_BY_SHARD`]: several nodes share the store.
+    ByShard,
+}
+
+impl DueIndex {
+    fn key(self, due: Timestamp, delivery: &Delivery) -> Key {
+        let entry = (due, delivery.id);
+        match self {
+            Self::Whole => DUE_DELIVERIES.key(&entry),
+            Self::ByShard => DUE_BY_SHARD.key(&(Shard::of(delivery.webhook), entry)),
+        }
+    }
+
+    /// The writes that turn the entry of one state of a delivery into that of another.
+    pub(super) fn changed(self, before: Option<&Delivery>, after: &Delivery) -> Writes {
+        let mut writes = Writes::new();
+        let old = before.and_then(|it| it.state.due());
+        if let Some(due) = old.filter(|due| Some(*due) != after.state.due()) {
+            writes.push((self.key(due, after), None));
+        }
+        if let Some((due, entry)) = DueDelivery::of(after) {
+            let entry = match self {
+                Self::Whole => DUE_DELIVERIES.encode(&entry),
+                Self::ByShard => DUE_BY_SHARD.encode(&entry),
+            };
+            writes.push((self.key(due, after), Some(entry)));
+        }
+        writes
+    }
+}
+
+impl Store {
+    /// Up to `limit` pending deliveries in the order in which they are due, after the one given.
+    pub async fn due(
+        &self,
+        after: Option<(Timestamp, DeliveryId)>,
+        limit: usize,
+    ) -> Result<Due, StoreError> {
+        let mut range = DUE_DELIVERIES.range(&All);
+        if let Some(after) = after {
+            range = range.above(DUE_DELIVERIES.key(&after));
+        }
+        let found = DUE_DELIVERIES
+            .scan(self, &range, Direction::Rising, limit)
+            .await?;
+        let flat = found.into_iter().map(|((due, id), entry)| (due, id, entry));
+        Ok(flat.collect())
+    }
+
+    /// The same of one shard, from one entry on and of those that are due before `until`.
+    pub async fn due_of_shard(
+        &self,
+        shard: Shard,
+        from: (Timestamp, DeliveryId),
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Due, StoreError> {
+        let first = DeliveryId(uuid::Uuid::nil());
+        let range = DUE_BY_SHARD
+            .range(&shard)
+            .starting_at(DUE_BY_SHARD.key(&(shard, from)))
+            .below(DUE_BY_SHARD.key(&(shard, (until, first))));
+        let found = DUE_BY_SHARD
+            .scan(self, &range, Direction::Rising, limit)
+            .await?;
+        let flat = found
+            .into_iter()
+            .map(|((_, (due, id)), entry)| (due, id, entry));
+        Ok(flat.collect())
+    }
+
+    /// How many deliveries are pending. The counting stops at `most`.
+    pub async fn pending_deliveries(&self, most: usize) -> Result<usize, StoreError> {
+        let range = match self.due_index() {
+            DueIndex::Whole => DUE_DELIVERIES.range(&All),
+            DueIndex::ByShard => DUE_BY_SHARD.range(&All),
+        };
+        let found = self.engine().scan(&range, Direction::Rising, most).await?;
+        Ok(found.len())
+    }
+}
