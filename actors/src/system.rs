@@ -118,6 +118,10 @@ impl System {
             node,
         } = options;
         let store = fail_stop.watch(store);
+        let store = match &node {
+            None => store,
+            Some(_) => store.shared(),
+        };
         let pause = store.pause().wait()?;
         let switches = pause.clone();
         let arbiters = match threads {
@@ -143,6 +147,7 @@ impl System {
             stats: Arc::clone(&stats),
             observer: observer.clone(),
             fail_stop: fail_stop.clone(),
+            node: node.clone(),
         });
         let deliveries = DeliveryActor::start_in_arbiter(&on(DELIVERIES), move |ctx| {
             DeliveryActor::new(delivery_context, ctx.address())
@@ -203,7 +208,7 @@ impl System {
             Arc::clone(&dispatch.queues),
         ))];
         if let Some(node) = &node {
-            let started = nodes::start(node, &store, &accounts, &dispatch, &fail_stop);
+            let started = nodes::start(node, &store, &accounts, &dispatch, &deliveries, &fail_stop);
             tasks.extend(started);
         }
         actix::spawn(cancel(abandoned, Arc::clone(&accounts), image_store));

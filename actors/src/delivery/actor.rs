@@ -1,26 +1,28 @@
 //! The delivery actor: begins the attempts that are due, with one timer for the whole schedule.
 //!
-//! The due index in the store is the truth; the actor holds a copy of it in memory. It alone changes deliveries that exist, and
-//! decides nothing about a delivery whose commit is in flight, so each decision builds on what is durable.
+//! The due index in the store is the truth; the actor holds a copy of it in memory, or of what is due soon where several nodes share the
+//! store. It decides nothing about a delivery whose commit is in flight, so each of its decisions builds on what is durable. Where it is
+//! the only one, no other changes deliveries that exist.
 
 use super::change::{Change, Changes};
-use super::command::{DeliveryCommand, DeliveryDepths, DeliveryError, Redelivered, Reply};
+use super::command::{DeliveryCommand, DeliveryDepths};
 use super::context::DeliveryContext;
+use super::event::Event;
+use super::held_shards::{self, DueRead, HeldShards, POLL};
 use super::receiver::{self, Found};
 use super::receiver_health::{AttemptEnd, ReceiverHealth};
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
 use super::{restart, retention};
 use crate::ports::AttemptOutcome;
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
+use actix::{Actor, Addr, AsyncContext, Context, Handler, SpawnHandle};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::task::{self, Poll, Waker};
 use std::time::Duration;
-use tintype_storage::domain::audit_log::Note;
-use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId, NoReceiver};
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::store::StoreError;
+use tintype_storage::store::{Due, StoreError};
 
 const MAILBOX: usize = 4_096;
 /// No delivery is due later than the longest delay plus this. One that is was recorded under a clock that has been set back since,
@@ -34,46 +36,14 @@ const CLOCK_JITTER: i64 = 1_000;
 /// The timer fires after this time at the latest, because the system's clock may be set meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// What comes back to the actor.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) enum Event {
-    AttemptEnded {
-        scheduled: ScheduledDelivery,
-        health: ReceiverHealth,
-        outcome: AttemptOutcome,
-    },
-    /// What an attempt needs has been read.
-    Found {
-        scheduled: ScheduledDelivery,
-        health: ReceiverHealth,
-        found: Found,
-    },
-    /// The delivery of an attempt that has ended has been read.
-    AttemptRead {
-        id: DeliveryId,
-        attempt: Attempt,
-        before: Result<Option<Delivery>, StoreError>,
-    },
-    /// What is to be sent again has been read.
-    RedeliveryRead {
-        id: DeliveryId,
-        note: Option<Note<Redelivered>>,
-        reply: Reply<Delivery, DeliveryError>,
-        found: Found,
-    },
-    /// A delivery that could not be sent has been read.
-    PutOff(Result<Option<Delivery>, StoreError>),
-    /// A commit about this delivery is durable. `None`: it has been removed.
-    Committed(DeliveryId, Option<Delivery>),
-}
-
 pub struct DeliveryActor {
     context: Arc<DeliveryContext>,
     scheduler: DeliveryScheduler,
     changes: Changes,
     /// Deliveries with an attempt in flight, from the read of its records on.
     in_flight: HashSet<DeliveryId>,
+    /// `None` where this process is alone on the store: the schedule then contains all that is pending.
+    shards: Option<HeldShards>,
     timer: Option<(Timestamp, SpawnHandle)>,
     /// When the actor last looked at the schedule.
     newest: Timestamp,
@@ -91,6 +61,7 @@ impl DeliveryActor {
             changes: Changes::new(Arc::clone(&context), move |id, delivery| {
                 committed.do_send(Event::Committed(id, delivery));
             }),
+            shards: context.node.clone().map(HeldShards::new),
             context,
             in_flight: HashSet::new(),
             timer: None,
@@ -110,13 +81,19 @@ impl DeliveryActor {
         self.newest = now;
         self.scheduler.pull_in(self.horizon(now));
         self.scheduler.advance(now);
-        while !self.stopping && !self.context.fail_stop.has_tripped() {
+        while self.may_begin() {
             let Some((scheduled, health)) = self.scheduler.take() else {
                 break;
             };
             self.begin(scheduled, health);
         }
         self.set_timer(now, ctx);
+    }
+
+    /// May an attempt begin?
+    fn may_begin(&self) -> bool {
+        let is_trusted = self.shards.as_ref().is_none_or(HeldShards::is_trusted);
+        is_trusted && !self.stopping && !self.context.fail_stop.has_tripped()
     }
 
     fn horizon(&self, now: Timestamp) -> Timestamp {
@@ -171,24 +148,18 @@ impl DeliveryActor {
                 health,
                 found,
             } => self.found(scheduled, health, found),
-            Event::AttemptRead {
-                id,
-                attempt,
-                before,
-            } => {
-                let before = before.map(|it| self.changes.record(it, &attempt));
-                self.decided(id, before);
-            }
             Event::RedeliveryRead {
                 id,
                 note,
                 reply,
                 found,
-            } => {
-                let redelivered = self.changes.redeliver(found, note, reply);
-                self.decided(id, redelivered);
-            }
+            } => match self.changes.redeliver(found, note, reply) {
+                Ok(true) => {}
+                Ok(false) => self.committed(id, None),
+                Err(error) => self.context.fail_stop.trip(error.to_string()),
+            },
             Event::PutOff(found) => self.schedule_later(found),
+            Event::DueRead(found) => self.due_read(found),
             Event::Committed(id, delivery) => self.committed(id, delivery),
         }
     }
@@ -196,9 +167,13 @@ impl DeliveryActor {
     fn begin(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth) {
         let id = scheduled.id;
         // A delivery whose commit is in flight comes back through the schedule when the commit has ended.
-        if self.changes.is_committing(id) || !self.in_flight.insert(id) {
+        let is_stale = self.shards.as_mut().is_some_and(|it| !it.take(&scheduled));
+        if is_stale || self.changes.is_committing(id) || !self.in_flight.insert(id) {
             let end = AttemptEnd::Unsent;
             return self.scheduler.ended(scheduled.webhook, health, end);
+        }
+        if let Some(shards) = &mut self.shards {
+            shards.attempt_begins(id, scheduled.webhook);
         }
         let read = receiver::find(Arc::clone(&self.context), id);
         self.after(read, move |found| Event::Found {
@@ -218,16 +193,15 @@ impl DeliveryActor {
             Err(error) => return self.context.fail_stop.trip(error.to_string()),
         };
         // A redelivery or an earlier attempt has scheduled the delivery anew, or does so as soon as its commit has ended.
-        let is_current = !self.stopping && !self.changes.is_committing(id);
+        let is_held = self.shards.as_ref().is_none_or(|it| it.sends_to(webhook));
+        let is_current = is_held && self.may_begin() && !self.changes.is_committing(id);
         let found = found.filter(|(delivery, _)| is_current && delivery.state.due() == Some(due));
         let end = match found {
             Some((delivery, Ok(webhook))) => {
                 return self.attempt(scheduled, health, delivery, webhook);
             }
             Some((delivery, Err(reason))) => {
-                let failed = delivery::give_up(&delivery, reason, (self.context.clock)());
-                let writes = self.context.store.change_delivery(Some(&delivery), &failed);
-                self.changes.commit(failed, writes, None);
+                self.changes.give_up(delivery, reason);
                 match reason {
                     NoReceiver::WebhookDeleted => AttemptEnd::Gone,
                     NoReceiver::WebhookMoved => AttemptEnd::Unsent,
@@ -236,7 +210,18 @@ impl DeliveryActor {
             None => AttemptEnd::Unsent,
         };
         self.in_flight.remove(&id);
+        self.release(id);
         self.scheduler.ended(webhook, health, end);
+    }
+
+    /// The shard of a delivery need not be held for its sake, once its attempt is on record.
+    fn release(&mut self, id: DeliveryId) {
+        if let Some(shards) = &mut self.shards
+            && !self.in_flight.contains(&id)
+            && !self.changes.is_committing(id)
+        {
+            shards.attempt_ended(id);
+        }
     }
 
     /// Begins an attempt in a separate task: actix polls all futures of an actor whenever one of them wakes.
@@ -299,7 +284,45 @@ impl DeliveryActor {
                 webhook: delivery.webhook,
                 due,
             };
-            self.scheduler.schedule(at.unwrap_or(due), scheduled);
+            self.schedule_at(at.unwrap_or(due), scheduled);
+        }
+    }
+
+    fn schedule_at(&mut self, at: Timestamp, scheduled: ScheduledDelivery) {
+        let now = (self.context.clock)();
+        let is_wanted = |shards: &mut HeldShards| shards.add(&scheduled, now);
+        if self.shards.as_mut().is_none_or(is_wanted) {
+            self.scheduler.schedule(at, scheduled);
+        }
+    }
+
+    /// Reads what is due soon, of the shards that this node holds.
+    fn read_due(&mut self) {
+        let now = (self.context.clock)();
+        let reads = self.shards.as_mut().and_then(|it| it.next_reads(now));
+        if let Some(reads) = reads {
+            let store = self.context.store.clone();
+            self.after(held_shards::read(store, reads, now), Event::DueRead);
+        }
+    }
+
+    fn due_read(&mut self, found: Result<Vec<(DueRead, Due)>, StoreError>) {
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return self.context.fail_stop.trip(error.to_string()),
+        };
+        if let Some(shards) = &mut self.shards {
+            shards.read(&found);
+        }
+        for (due, id, entry) in found.into_iter().flat_map(|(_, due)| due) {
+            // A delivery whose attempt or commit is in flight is scheduled when that has ended.
+            if self.in_flight.contains(&id) || self.changes.is_committing(id) {
+                continue;
+            }
+            if entry.failures > 0 {
+                self.scheduler.mark_failing(entry.webhook);
+            }
+            self.schedule_at(due, ScheduledDelivery::new(id, due, entry));
         }
     }
 
@@ -319,16 +342,19 @@ impl DeliveryActor {
             AttemptOutcome::NotSent(_) => AttemptEnd::Unsent,
         };
         self.scheduler.ended(scheduled.webhook, health, end);
+        let ScheduledDelivery { id, account, .. } = scheduled;
         match outcome {
             AttemptOutcome::Made(attempt) => {
-                self.decide(scheduled.id, Change::Attempt(attempt));
+                self.decide(id, Change::Attempt { account, attempt });
             }
-            AttemptOutcome::NotSent(reason) => self.put_off(scheduled.id, &reason),
+            AttemptOutcome::NotSent(reason) => self.put_off(id, &reason),
         }
+        self.release(id);
     }
 
     fn committed(&mut self, id: DeliveryId, delivery: Option<Delivery>) {
         let deferred = self.changes.committed(id);
+        self.release(id);
         // Scheduled whatever is decided next: a redelivery that is refused leaves the delivery as it is.
         if let Some(delivery) = &delivery {
             self.context.stats.deliveries.recorded(delivery);
@@ -345,18 +371,10 @@ impl DeliveryActor {
         let Some(change) = self.changes.begin(id, change) else {
             return;
         };
-        let context = Arc::clone(&self.context);
         match change {
-            Change::Attempt(attempt) => {
-                let read = async move { context.store.delivery(id).await };
-                self.after(read, move |before| Event::AttemptRead {
-                    id,
-                    attempt,
-                    before,
-                });
-            }
+            Change::Attempt { account, attempt } => self.changes.record(account, id, attempt),
             Change::Redeliver { note, reply } => {
-                let read = receiver::find(context, id);
+                let read = receiver::find(Arc::clone(&self.context), id);
                 self.after(read, move |found| Event::RedeliveryRead {
                     id,
                     note,
@@ -366,15 +384,6 @@ impl DeliveryActor {
             }
         }
     }
-
-    /// A change that commits nothing has ended.
-    fn decided(&mut self, id: DeliveryId, is_committed: Result<bool, StoreError>) {
-        match is_committed {
-            Ok(true) => {}
-            Ok(false) => self.committed(id, None),
-            Err(error) => self.context.fail_stop.trip(error.to_string()),
-        }
-    }
 }
 
 impl Actor for DeliveryActor {
@@ -382,6 +391,13 @@ impl Actor for DeliveryActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
+        if self.shards.is_some() {
+            ctx.run_interval(POLL, |actor, ctx| {
+                actor.read_due();
+                actor.pump(ctx);
+            });
+            return;
+        }
         let now = (self.context.clock)();
         if let Err(error) = restart::recover(&self.context.store, &mut self.scheduler, now) {
             self.context.fail_stop.trip(error.to_string());
@@ -415,7 +431,7 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 delivery,
                 writes,
                 reply,
-            } => self.changes.commit(delivery, writes, Some(reply)),
+            } => self.changes.add(delivery, writes, reply),
             DeliveryCommand::Redeliver { id, note, reply } => {
                 self.decide(id, Change::Redeliver { note, reply });
             }
@@ -435,6 +451,13 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 if let Err(error) = retention::forget(wanted, is_busy, &mut self.changes) {
                     self.context.fail_stop.trip(error.to_string());
                 }
+            }
+            DeliveryCommand::Hold { shards, reply } => {
+                let held = self.shards.as_mut();
+                let busy = held.map(|it| it.hold(&shards)).unwrap_or_default();
+                let _ = reply.send(busy);
+                self.read_due();
+                self.pump(ctx);
             }
             DeliveryCommand::Stop => self.stopping = true,
             DeliveryCommand::Depths(reply) => {

@@ -3,16 +3,23 @@
 use super::command::{DeliveryError, Redelivered, Reply};
 use super::context::DeliveryContext;
 use super::receiver::Found;
+use super::round::DeliveryRound;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Note;
-use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId, FailReason};
+use tintype_storage::domain::delivery::{
+    self, Attempt, Delivery, DeliveryId, FailReason, NoReceiver,
+};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::store::{StoreError, Writes};
 
 /// What is to be decided about a delivery.
 pub enum Change {
-    Attempt(Attempt),
+    Attempt {
+        account: AccountId,
+        attempt: Attempt,
+    },
     Redeliver {
         note: Option<Note<Redelivered>>,
         reply: Reply<Delivery, DeliveryError>,
@@ -55,8 +62,7 @@ impl Changes {
         self.committing.remove(&id).unwrap_or_default()
     }
 
-    /// Begins a change: the records that it builds on are to be read now, and given to [`Changes::record`] or
-    /// [`Changes::redeliver`]. `None`: it waits for the end of the one under way.
+    /// Begins a change, which the caller makes at once. `None`: it waits for the end of the one under way.
     pub fn begin(&mut self, id: DeliveryId, change: Change) -> Option<Change> {
         if let Some(deferred) = self.committing.get_mut(&id) {
             deferred.push_back(change);
@@ -66,60 +72,60 @@ impl Changes {
         Some(change)
     }
 
-    /// Records an attempt. `false`: nothing is committed, because the delivery is gone.
-    pub fn record(&mut self, before: Option<Delivery>, attempt: &Attempt) -> bool {
-        let Some(before) = before else {
-            return false;
+    /// Records an attempt. Nothing is committed where the delivery is gone.
+    pub fn record(&mut self, account: AccountId, id: DeliveryId, attempt: Attempt) {
+        let context = Arc::clone(&self.context);
+        let attempt = Arc::new(attempt);
+        let made = Arc::clone(&attempt);
+        let decide = move |before: Option<Delivery>| {
+            let Some(before) = before else {
+                return (Writes::new(), None);
+            };
+            let after = delivery::record_attempt(&before, &made, &context.retry_delays);
+            let mut writes = context.store.record_attempt(&before, &after, &made);
+            let event = event_of(&context, &before, &after, &made);
+            let event = event.map(|(delivery, added)| {
+                writes.extend(added);
+                delivery
+            });
+            (writes, Some((before, after, event)))
         };
-        let id = before.id;
-        if let Some(observer) = &self.context.observer {
-            observer.attempt_ended(&before, attempt);
-        }
-        let after = delivery::record_attempt(&before, attempt, &self.context.retry_delays);
-        let mut writes = self.context.store.record_attempt(&before, &after, attempt);
-        let event = self.event_of(&before, &after, attempt);
-        let event = event.map(|(delivery, added)| {
-            writes.extend(added);
-            delivery
-        });
-        self.submit(writes, vec![id], move |outcome, on_commit| {
-            if outcome.is_ok() {
-                on_commit(id, Some(after));
-                if let Some(event) = event {
-                    on_commit(event.id, Some(event));
-                }
+        let observer = self.context.observer.clone();
+        self.decide(account, id, decide, move |outcome, on_commit| {
+            let Ok(recorded) = outcome else { return };
+            let Some((before, after, event)) = recorded else {
+                return on_commit(id, None);
+            };
+            if let Some(observer) = observer {
+                observer.attempt_ended(&before, &attempt);
+            }
+            on_commit(id, Some(after));
+            if let Some(event) = event {
+                on_commit(event.id, Some(event));
             }
         });
-        true
     }
 
-    /// The event for the operator that a delivery has used all attempts, with the writes that add it.
-    fn event_of(
-        &self,
-        before: &Delivery,
-        after: &Delivery,
-        last: &Attempt,
-    ) -> Option<(Delivery, Writes)> {
-        let DeliveryContext {
-            store,
-            operator,
-            ids,
-            clock,
-            ..
-        } = &*self.context;
-        let is_exhausted = |it: &Delivery| it.state.reason() == Some(FailReason::AttemptsExhausted);
-        if is_exhausted(before) || !is_exhausted(after) {
-            return None;
-        }
-        let subject = EventSubject::of_delivery(after, last)?;
-        let now = clock();
-        let id = DeliveryId(ids.next(now));
-        let delivery = Delivery::of_operator_event(id, operator.as_deref()?, now);
-        let writes = store.add_operator_event(&delivery, subject);
-        Some((delivery, writes))
+    /// Gives a delivery up that has no receiver, unless it has changed meanwhile.
+    pub fn give_up(&mut self, delivery: Delivery, reason: NoReceiver) {
+        let (account, id) = (delivery.account, delivery.id);
+        let context = Arc::clone(&self.context);
+        let decide = move |before: Option<Delivery>| {
+            let Some(before) = before.filter(|it| *it == delivery) else {
+                return (Writes::new(), None);
+            };
+            let failed = delivery::give_up(&before, reason, (context.clock)());
+            let writes = context.store.change_delivery(Some(&before), &failed);
+            (writes, Some(failed))
+        };
+        self.decide(account, id, decide, move |outcome, on_commit| {
+            if let Ok(failed) = outcome {
+                on_commit(id, failed);
+            }
+        });
     }
 
-    /// Sends a delivery again, or refuses to. `false`: nothing is committed.
+    /// Sends a delivery again, or refuses to. `false`: it is refused.
     pub fn redeliver(
         &mut self,
         found: Found,
@@ -131,7 +137,7 @@ impl Changes {
             Some((_, Err(reason))) => Err(reason.into()),
             None => Err(DeliveryError::NotFound),
         };
-        let before = match refused {
+        let Delivery { account, id, .. } = match refused {
             Ok(before) => before,
             Err(error) => {
                 // A caller that has gone needs no answer.
@@ -139,46 +145,70 @@ impl Changes {
                 return Ok(false);
             }
         };
-        let after = delivery::redeliver(&before, (self.context.clock)());
-        let mut writes = self.context.store.change_delivery(Some(&before), &after);
-        if let Some(note) = note {
-            let change = Redelivered {
-                before,
-                after: after.clone(),
+        let context = Arc::clone(&self.context);
+        let decide = move |before: Option<Delivery>| {
+            let Some(before) = before else {
+                return (Writes::new(), None);
             };
-            writes.push(self.context.store.add_audit(&note(&change)));
-        }
-        self.commit(after, writes, Some(reply));
+            let after = delivery::redeliver(&before, (context.clock)());
+            let mut writes = context.store.change_delivery(Some(&before), &after);
+            if let Some(note) = &note {
+                let after = after.clone();
+                let change = Redelivered { before, after };
+                writes.push(context.store.add_audit(&note(&change)));
+            }
+            (writes, Some(after))
+        };
+        self.decide(account, id, decide, move |outcome, on_commit| {
+            let is_durable = outcome.is_ok();
+            let after = outcome.as_ref().ok().cloned().flatten();
+            let answer = match outcome {
+                Ok(after) => after.ok_or(DeliveryError::NotFound),
+                Err(error) => Err(DeliveryError::Store(error)),
+            };
+            drop(reply.send(answer));
+            if is_durable {
+                on_commit(id, after);
+            }
+        });
         Ok(true)
     }
 
-    /// Commits what a delivery is from now on, and answers once that is durable.
-    pub fn commit(
+    /// Commits a delivery that is new, and answers once that is durable.
+    pub fn add(
         &mut self,
         delivery: Delivery,
         writes: Writes,
-        reply: Option<Reply<Delivery, DeliveryError>>,
+        reply: Reply<Delivery, DeliveryError>,
     ) {
         let id = delivery.id;
-        self.submit(writes, vec![id], move |outcome, on_commit| {
-            if let Some(reply) = reply {
-                let outcome = outcome.clone().map(|()| delivery.clone());
-                drop(reply.send(outcome.map_err(DeliveryError::Store)));
-            }
-            if outcome.is_ok() {
+        self.committing.entry(id).or_default();
+        let on_commit = Arc::clone(&self.on_commit);
+        self.context.store.commit(writes, move |outcome| {
+            let is_durable = outcome.is_ok();
+            let answer = outcome.map(|()| delivery.clone());
+            drop(reply.send(answer.map_err(|it| DeliveryError::Store(it.into()))));
+            if is_durable {
                 on_commit(id, Some(delivery));
             }
         });
     }
 
-    /// Commits the removal of deliveries.
-    pub fn commit_removal(
+    /// Removes deliveries. None is removed where one of them has changed since it was found.
+    pub fn remove(
         &mut self,
-        ids: Vec<DeliveryId>,
+        found: Vec<Delivery>,
         writes: Writes,
         then: impl FnOnce(Result<(), StoreError>) + Send + 'static,
     ) {
-        self.submit(writes, ids.clone(), move |outcome, on_commit| {
+        let of: Vec<_> = found.iter().map(|it| (it.account, it.id)).collect();
+        let ids: Vec<DeliveryId> = found.iter().map(|it| it.id).collect();
+        let decide = move |now: Vec<Option<Delivery>>| {
+            let is_unchanged = now.iter().flatten().eq(&found);
+            let writes = is_unchanged.then(|| writes.clone());
+            (writes.unwrap_or_default(), ())
+        };
+        self.decide_all(&of, decide, move |outcome, on_commit| {
             if outcome.is_ok() {
                 ids.into_iter().for_each(|id| on_commit(id, None));
             }
@@ -186,18 +216,55 @@ impl Changes {
         });
     }
 
-    fn submit(
+    /// Decides about one delivery.
+    fn decide<T: Send + 'static>(
         &mut self,
-        writes: Writes,
-        ids: Vec<DeliveryId>,
-        then: impl FnOnce(Result<(), StoreError>, &Committed) + Send + 'static,
+        account: AccountId,
+        id: DeliveryId,
+        mut decide: impl FnMut(Option<Delivery>) -> (Writes, T) + Send + 'static,
+        then: impl FnOnce(Result<T, StoreError>, &Committed) + Send + 'static,
     ) {
-        for id in ids {
-            self.committing.entry(id).or_default();
+        let decide = move |mut found: Vec<Option<Delivery>>| decide(found.pop().flatten());
+        self.decide_all(&[(account, id)], decide, then);
+    }
+
+    fn decide_all<T: Send + 'static>(
+        &mut self,
+        of: &[(AccountId, DeliveryId)],
+        decide: impl FnMut(Vec<Option<Delivery>>) -> (Writes, T) + Send + 'static,
+        then: impl FnOnce(Result<T, StoreError>, &Committed) + Send + 'static,
+    ) {
+        for (_, id) in of {
+            self.committing.entry(*id).or_default();
         }
         let on_commit = Arc::clone(&self.on_commit);
-        self.context.store.commit(writes, move |outcome| {
-            then(outcome.map_err(StoreError::from), &*on_commit);
-        });
+        let fail_stop = self.context.fail_stop.clone();
+        let end = move |outcome: Result<T, StoreError>| {
+            if let Err(error) = &outcome {
+                fail_stop.trip(error.to_string());
+            }
+            then(outcome, &*on_commit);
+        };
+        let round = DeliveryRound::new(of, decide, end);
+        self.context.store.decide(Box::new(round));
     }
+}
+
+/// The event for the operator that a delivery has used all attempts, with the writes that add it.
+fn event_of(
+    context: &DeliveryContext,
+    before: &Delivery,
+    after: &Delivery,
+    last: &Attempt,
+) -> Option<(Delivery, Writes)> {
+    let is_exhausted = |it: &Delivery| it.state.reason() == Some(FailReason::AttemptsExhausted);
+    if is_exhausted(before) || !is_exhausted(after) {
+        return None;
+    }
+    let subject = EventSubject::of_delivery(after, last)?;
+    let now = (context.clock)();
+    let id = DeliveryId(context.ids.next(now));
+    let delivery = Delivery::of_operator_event(id, context.operator.as_deref()?, now);
+    let writes = context.store.add_operator_event(&delivery, subject);
+    Some((delivery, writes))
 }

@@ -1,8 +1,10 @@
 //! What the delivery actor is asked for.
 
 use actix::Message;
+use std::collections::HashSet;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, NoReceiver};
+use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
@@ -38,6 +40,12 @@ pub enum DeliveryCommand {
         cursor: Vec<u8>,
         limit: usize,
         reply: Reply<Vec<u8>, StoreError>,
+    },
+    /// From now on the node sends to the receivers of these shards alone. Answers with the other shards that still have attempts. Only
+    /// where several nodes share the store.
+    Hold {
+        shards: HashSet<Shard>,
+        reply: oneshot::Sender<HashSet<Shard>>,
     },
     /// Begins no more attempts.
     Stop,

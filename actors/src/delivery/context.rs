@@ -3,6 +3,7 @@
 use super::scheduler::DeliveryLimits;
 use crate::clock::Clock;
 use crate::fail_stop::FailStop;
+use crate::node::NodeContext;
 use crate::ports::{Observer, Transport};
 use crate::stats::Stats;
 use std::sync::Arc;
@@ -25,4 +26,6 @@ pub struct DeliveryContext {
     pub stats: Arc<Stats>,
     pub observer: Option<Arc<dyn Observer>>,
     pub fail_stop: FailStop,
+    /// `None` where this process is the only one on the store.
+    pub node: Option<Arc<NodeContext>>,
 }

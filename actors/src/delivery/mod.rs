@@ -4,10 +4,13 @@ mod actor;
 mod change;
 mod command;
 mod context;
+mod event;
+mod held_shards;
 mod receiver;
 mod receiver_health;
 mod restart;
 mod retention;
+mod round;
 mod scheduler;
 
 pub use actor::DeliveryActor;

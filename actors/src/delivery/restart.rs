@@ -29,12 +29,7 @@ pub(super) fn recover(
         };
         after = Some((*due, *id));
         for (due, id, entry) in step {
-            let scheduled = ScheduledDelivery {
-                id,
-                account: entry.account,
-                webhook: entry.webhook,
-                due,
-            };
+            let scheduled = ScheduledDelivery::new(id, due, entry);
             if entry.failures > 0 {
                 scheduler.mark_failing(entry.webhook);
             }

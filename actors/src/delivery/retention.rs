@@ -37,7 +37,7 @@ pub fn forget(
         drop(reply.send(Ok(cursor)));
         return Ok(());
     }
-    changes.commit_removal(forgotten.ids, forgotten.writes, move |outcome| {
+    changes.remove(forgotten.deliveries, forgotten.writes, move |outcome| {
         drop(reply.send(outcome.map(|()| cursor)));
     });
     Ok(())

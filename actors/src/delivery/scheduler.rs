@@ -12,6 +12,7 @@ use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
+use tintype_storage::store::DueDelivery;
 
 /// How many attempts may be in flight.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,18 @@ pub struct ScheduledDelivery {
     pub webhook: WebhookId,
     /// When it is due by its record. Where the record says otherwise when its turn comes, this entry is stale.
     pub due: Timestamp,
+}
+
+impl ScheduledDelivery {
+    /// What the due index says.
+    pub fn new(id: DeliveryId, due: Timestamp, entry: DueDelivery) -> Self {
+        Self {
+            id,
+            account: entry.account,
+            webhook: entry.webhook,
+            due,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -84,10 +97,12 @@ impl DeliveryScheduler {
         self.scheduled.insert((due, scheduled.id), scheduled);
     }
 
-    /// Marks a receiver as failing: an attempt to it failed before the process started.
+    /// Marks a receiver as failing that no attempt was made to yet: one failed before the process started, or at another node.
     pub fn mark_failing(&mut self, webhook: WebhookId) {
-        self.receivers.entry(webhook).or_default();
-        self.set_health(webhook, ReceiverHealth::Failing);
+        let receiver = self.receivers.entry(webhook).or_default();
+        if receiver.health == ReceiverHealth::Unknown {
+            self.set_health(webhook, ReceiverHealth::Failing);
+        }
     }
 
     /// When the next scheduled delivery is due.

@@ -9,26 +9,32 @@ mod expiry;
 pub mod locks;
 mod membership;
 mod rescue;
+mod shards;
 mod take;
 
 pub(crate) use membership::leave;
 
 use crate::account::AccountRegistry;
+use crate::delivery::DeliveryActor;
 use crate::dispatch::DispatchContext;
 use crate::fail_stop::FailStop;
 use crate::node::NodeContext;
+use actix::Addr;
 use membership::Membership;
+use shards::ShardKeeper;
 use std::sync::Arc;
 use take::Taker;
 use tintype_storage::store::Store;
 use tokio::task::JoinHandle;
 
-/// Starts what a node does as one of several: its beats, its takes, and its looks for expired jobs.
+/// Starts what a node does as one of several: its beats, its takes, the shards that it holds, and its looks for expired
+/// jobs.
 pub(crate) fn start(
     node: &Arc<NodeContext>,
     store: &Store,
     accounts: &Arc<AccountRegistry>,
     dispatch: &Arc<DispatchContext>,
+    deliveries: &Addr<DeliveryActor>,
     fail_stop: &FailStop,
 ) -> Vec<JoinHandle<()>> {
     let membership = Membership {
@@ -44,9 +50,16 @@ pub(crate) fn start(
         dispatch: Arc::clone(dispatch),
         fail_stop: fail_stop.clone(),
     };
+    let keeper = ShardKeeper {
+        node: Arc::clone(node),
+        store: store.clone(),
+        deliveries: deliveries.clone(),
+        fail_stop: fail_stop.clone(),
+    };
     vec![
         actix::spawn(membership.run()),
         actix::spawn(taker.run()),
+        actix::spawn(keeper.run()),
         actix::spawn(expiry::look(Arc::clone(accounts))),
     ]
 }

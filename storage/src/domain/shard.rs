@@ -74,7 +74,10 @@ mod tests {
                 assert_eq!(shard.choose(fewer.clone()), Some(chosen));
             }
         }
-        assert!(counts.len() == 4 && counts.values().all(|it| *it >= 5), "{counts:?}");
+        assert!(
+            counts.len() == 4 && counts.values().all(|it| *it >= 5),
+            "{counts:?}"
+        );
         assert_eq!(Shard::of(WebhookId(Uuid::nil())).choose([]), None);
     }
 

@@ -17,7 +17,7 @@ const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
 /// Deliveries to be removed.
 #[derive(Clone, Debug, Default)]
 pub struct Forgotten {
-    pub ids: Vec<DeliveryId>,
+    pub deliveries: Vec<Delivery>,
     /// The writes of one commit; empty when there is nothing to remove.
     pub writes: Writes,
     /// Where the next step begins: empty once the end is reached.
@@ -143,7 +143,7 @@ impl Store {
             if let Some(over) = over.filter(|at| *at < older_than && !keep(delivery.id)) {
                 let removed = keys_of(&delivery);
                 bytes += removed.iter().map(Vec::len).sum::<usize>();
-                if forgotten.ids.is_empty() {
+                if forgotten.deliveries.is_empty() {
                     bytes += DELIVERIES_FORGOTTEN.key(&()).len();
                 } else if bytes > MAX_FORGOTTEN_BYTES {
                     // The next step begins with this one.
@@ -155,7 +155,7 @@ impl Store {
                 // By the deliveries that are removed, not by `older_than`: after a sweep under a clock that is far ahead, verification
                 // would miss no delivery for as long.
                 newest = newest.max(over.plus(Duration::from_millis(1)));
-                forgotten.ids.push(delivery.id);
+                forgotten.deliveries.push(delivery);
                 forgotten
                     .writes
                     .extend(removed.into_iter().map(|key| (key, None)));
@@ -165,7 +165,7 @@ impl Store {
         if at_end {
             forgotten.cursor.clear();
         }
-        if !forgotten.ids.is_empty() {
+        if !forgotten.deliveries.is_empty() {
             forgotten
                 .writes
                 .push(DELIVERIES_FORGOTTEN.put(&(), &newest));

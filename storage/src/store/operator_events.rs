@@ -31,11 +31,7 @@ impl Store {
     }
 }
 
-pub(super) fn with_event(
-    index: DueIndex,
-    delivery: &Delivery,
-    subject: EventSubject,
-) -> Writes {
+pub(super) fn with_event(index: DueIndex, delivery: &Delivery, subject: EventSubject) -> Writes {
     let event = OperatorEvent {
         created_at: delivery.created_at,
         subject,

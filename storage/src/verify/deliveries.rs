@@ -5,14 +5,13 @@
 
 use super::Report;
 use super::batches::audit_delivery;
+use super::due_index;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::{AccountId, BatchId, JobId, SERVICE};
 use crate::domain::job::{JobState, Origin};
 use crate::engine::Wait as _;
-use crate::store::tables::{
-    ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, DUE_DELIVERIES, ENDED_JOBS, OPERATOR_EVENTS,
-};
-use crate::store::{All, DueDelivery, Store, StoreError};
+use crate::store::tables::{ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, ENDED_JOBS, OPERATOR_EVENTS};
+use crate::store::{All, Store, StoreError};
 use std::collections::HashSet;
 
 /// Audits all deliveries. `accounts` are those that exist.
@@ -37,7 +36,7 @@ pub(super) fn verify(
                 ));
             }
             audit_subject(store, &delivery, report)?;
-            audit_due(store, &delivery, report)?;
+            due_index::verify_entry(store, &delivery, report)?;
             let attempts = store.attempts(delivery.id).wait()?.len();
             if usize::try_from(delivery.attempts) != Ok(attempts) {
                 report.fault(format!(
@@ -58,17 +57,7 @@ pub(super) fn verify(
             Ok(())
         })
         .wait()?;
-    DUE_DELIVERIES
-        .each(store, &All, |(due, id), _| {
-            let delivery = store.delivery(id).wait()?;
-            if delivery.and_then(|it| it.state.due()) != Some(due) {
-                report.fault(format!(
-                    "the due index has delivery {id} at {due}, its record does not"
-                ));
-            }
-            Ok(())
-        })
-        .wait()?;
+    due_index::verify_indexes(store, report)?;
     audit_owed(store, report)?;
     OPERATOR_EVENTS
         .each(store, &All, |id, event| {
@@ -181,19 +170,6 @@ fn audit_operator_event(
     if OPERATOR_EVENTS.get(store, &id).wait()?.is_none() {
         report.fault(format!(
             "delivery {id} tells the operator of an event that is not on record"
-        ));
-    }
-    Ok(())
-}
-
-fn audit_due(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<(), StoreError> {
-    let Some((due, wanted)) = DueDelivery::of(delivery) else {
-        return Ok(());
-    };
-    if DUE_DELIVERIES.get(store, &(due, delivery.id)).wait()? != Some(wanted) {
-        report.fault(format!(
-            "delivery {} is due at {due}, the due index does not say so",
-            delivery.id
         ));
     }
     Ok(())

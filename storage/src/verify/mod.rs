@@ -3,6 +3,7 @@
 mod batches;
 mod daily_usage;
 mod deliveries;
+mod due_index;
 mod people;
 mod records;
 mod search_index;

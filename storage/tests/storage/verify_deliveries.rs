@@ -407,7 +407,8 @@ fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_
         let step = store.forget_deliveries(before, &[], 100, |_| false).wait();
         let step = step.expect("a step");
         commit(step.writes);
-        step.ids
+        let ids = step.deliveries.iter().map(|it| it.id);
+        ids.collect::<Vec<_>>()
     };
     // By its job it is of the day after.
     assert_eq!(sweep(at(11 * DAY)), [DeliveryId(right.0)]);
@@ -451,7 +452,7 @@ fn decisions_14_an_event_for_the_operator_stands_and_falls_with_its_delivery() {
     commit(store.change_delivery(Some(&delivery), &ended));
     let step = store.forget_deliveries(at(11), &[], 100, |other| other != id);
     let step = step.wait().expect("a step");
-    assert_eq!(step.ids, [id]);
+    assert_eq!(step.deliveries[0].id, id);
     commit(step.writes);
     assert_eq!(store.operator_event(id).wait().expect("read"), None);
     sound.finds(&[]);

@@ -11,10 +11,10 @@ use crate::domain::queue_place::{QueueClass, QueuePlace, Turns};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::engine::{Ask, Direction, Key};
-use crate::store::{DueIndex, StoreError};
 use crate::store::tables::{
     ACCOUNT_LOADS, ACCOUNTS, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
 };
+use crate::store::{DueIndex, StoreError};
 use uuid::Uuid;
 
 /// What a round of a node decides on.

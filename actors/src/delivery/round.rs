@@ -1,0 +1,71 @@
+//! A round about deliveries: it holds their records from before the read to the commit, so that no node overwrites what another one has
+//! recorded.
+
+use tintype_storage::domain::delivery::{Delivery, DeliveryId};
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
+use tintype_storage::store::tables::DELIVERIES;
+use tintype_storage::store::{StoreError, Writes};
+
+/// `D` decides on the deliveries as they are, in their order; `E` hears of what came of it once that is durable.
+pub(super) struct DeliveryRound<D, T, E> {
+    keys: Vec<Key>,
+    decide: D,
+    outcome: Option<Result<T, StoreError>>,
+    end: E,
+}
+
+impl<D, T, E> DeliveryRound<D, T, E> {
+    pub fn new(of: &[(AccountId, DeliveryId)], decide: D, end: E) -> Self {
+        Self {
+            keys: of.iter().map(|key| DELIVERIES.key(key)).collect(),
+            decide,
+            outcome: None,
+            end,
+        }
+    }
+
+    fn found(&self, seen: &Seen) -> Result<Vec<Option<Delivery>>, StoreError> {
+        let found = self.keys.iter().map(|key| {
+            let value = seen.value(key).ok_or(StoreError::Unread)?;
+            value.map(|it| DELIVERIES.decode(it)).transpose()
+        });
+        found.collect()
+    }
+}
+
+impl<D, T, E> Round for DeliveryRound<D, T, E>
+where
+    D: FnMut(Vec<Option<Delivery>>) -> (Writes, T) + Send,
+    T: Send,
+    E: FnOnce(Result<T, StoreError>) + Send,
+{
+    fn holds(&self) -> Vec<Key> {
+        self.keys.clone()
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        self.keys.iter().cloned().map(Ask::Get).collect()
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        let (writes, outcome) = match self.found(seen) {
+            Ok(found) => {
+                let (writes, outcome) = (self.decide)(found);
+                (writes, Ok(outcome))
+            }
+            Err(error) => (Writes::new(), Err(error)),
+        };
+        self.outcome = Some(outcome);
+        Verdict::Write(writes)
+    }
+
+    fn done(self: Box<Self>, durable: Result<(), EngineError>) {
+        let Self { outcome, end, .. } = *self;
+        let stopped = || Err(StoreError::Engine(EngineError::Stopped));
+        end(match durable {
+            Ok(()) => outcome.unwrap_or_else(stopped),
+            Err(error) => Err(error.into()),
+        });
+    }
+}

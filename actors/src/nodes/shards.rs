@@ -1,0 +1,151 @@
+//! Which node sends to which receivers. A shard is taken from a node that is off the record, or that was declared dead and fenced; a node
+//! lets go of a shard once no attempt of it is under way. So two living nodes never send to one receiver.
+
+use crate::delivery::{DeliveryActor, DeliveryCommand};
+use crate::fail_stop::FailStop;
+use crate::node::{BEAT, NodeContext};
+use crate::round::{Decided, Decision, decide, value_of};
+use actix::Addr;
+use futures_util::future::try_join;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::shard::{Shard, ShardHolder};
+use tintype_storage::engine::{Ask, Direction, Key, Seen};
+use tintype_storage::store::tables::{NODES, SHARD_HOLDERS};
+use tintype_storage::store::{All, Store, StoreError, Writes};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+/// Has a node hold the shards that are its own among the living nodes.
+pub struct ShardKeeper {
+    pub node: Arc<NodeContext>,
+    pub store: Store,
+    pub deliveries: Addr<DeliveryActor>,
+    pub fail_stop: FailStop,
+}
+
+impl ShardKeeper {
+    /// Runs until it is aborted.
+    pub async fn run(self) {
+        loop {
+            sleep(BEAT).await;
+            if !self.node.is_trusted() {
+                continue;
+            }
+            if let Err(error) = self.look().await {
+                return self.fail_stop.trip(error.to_string());
+            }
+        }
+    }
+
+    async fn look(&self) -> Result<(), StoreError> {
+        while let Some(moves) = self.next_move().await? {
+            decide(&self.store, moves).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the actor which shards it sends to, and returns what is to be taken and let go of, if anything.
+    async fn next_move(&self) -> Result<Option<Move>, StoreError> {
+        let node = self.node.id;
+        let (nodes, holders) = (NODES.range(&All), SHARD_HOLDERS.range(&All));
+        let all = |range| (range, Direction::Rising, usize::MAX);
+        let ((nodes, rising, most), (holders, ..)) = (all(nodes), all(holders));
+        let (nodes, holders) = try_join(
+            NODES.scan(&self.store, &nodes, rising, most),
+            SHARD_HOLDERS.scan(&self.store, &holders, rising, most),
+        )
+        .await?;
+        let living: Vec<NodeId> = nodes
+            .iter()
+            .filter(|(_, it)| !it.has_ended)
+            .map(|(id, _)| *id)
+            .collect();
+        if !living.contains(&node) {
+            return Ok(None);
+        }
+        let holders: HashMap<Shard, ShardHolder> = holders.into_iter().collect();
+        let holder = |shard: &Shard| holders.get(shard).and_then(|it| it.0);
+        let (own, others): (HashSet<Shard>, HashSet<Shard>) =
+            Shard::all().partition(|it| it.choose(living.iter().copied()) == Some(node));
+        let (held, missing): (HashSet<Shard>, HashSet<Shard>) =
+            own.into_iter().partition(|it| holder(it) == Some(node));
+        let busy = self.hold(held).await;
+        let moves = Move {
+            node,
+            take: missing
+                .into_iter()
+                .filter(|it| holder(it).is_none_or(|of| !living.contains(&of)))
+                .collect(),
+            release: others
+                .into_iter()
+                .filter(|it| holder(it) == Some(node) && !busy.contains(it))
+                .collect(),
+        };
+        Ok((!moves.take.is_empty() || !moves.release.is_empty()).then_some(moves))
+    }
+
+    /// Returns the other shards that still have attempts.
+    async fn hold(&self, shards: HashSet<Shard>) -> HashSet<Shard> {
+        let (reply, busy) = oneshot::channel();
+        let command = DeliveryCommand::Hold { shards, reply };
+        self.deliveries.do_send(command);
+        // The actor has stopped, and the process with it.
+        busy.await.unwrap_or_else(|_| Shard::all().collect())
+    }
+}
+
+/// Takes shards that have no holder, and lets go of others.
+struct Move {
+    node: NodeId,
+    take: Vec<Shard>,
+    release: Vec<Shard>,
+}
+
+impl Decision for Move {
+    type Outcome = ();
+
+    fn holds(&self) -> Vec<Key> {
+        let shards = self.take.iter().chain(&self.release);
+        shards.map(|it| SHARD_HOLDERS.key(it)).collect()
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        let holders = self.holds().into_iter().map(Ask::Get);
+        holders.chain([nodes()]).collect()
+    }
+
+    fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
+        let pairs = seen.pairs(&nodes()).ok_or(StoreError::Unread)?;
+        let mut living = HashSet::new();
+        for (key, value) in pairs {
+            let node = NODES.entry(key, value)?.filter(|(_, it)| !it.has_ended);
+            living.extend(node.map(|(id, _)| id));
+        }
+        let mut writes = Writes::new();
+        if !living.contains(&self.node) {
+            return Ok(Decided::Write(writes, ()));
+        }
+        let holder = |shard: &Shard| {
+            let key = SHARD_HOLDERS.key(shard);
+            let holder = value_of(seen, &key, |it| SHARD_HOLDERS.decode(it))?;
+            Ok::<_, StoreError>(holder.unwrap_or_default().0)
+        };
+        for shard in &self.take {
+            if holder(shard)?.is_none_or(|it| !living.contains(&it)) {
+                writes.push(SHARD_HOLDERS.put(shard, &ShardHolder(Some(self.node))));
+            }
+        }
+        for shard in &self.release {
+            if holder(shard)? == Some(self.node) {
+                writes.push(SHARD_HOLDERS.put(shard, &ShardHolder(None)));
+            }
+        }
+        Ok(Decided::Write(writes, ()))
+    }
+}
+
+fn nodes() -> Ask {
+    Ask::Scan(NODES.range(&All), Direction::Rising, usize::MAX)
+}
