@@ -57,18 +57,19 @@ impl ShardKeeper {
             SHARD_HOLDERS.scan(&self.store, &holders, rising, most),
         )
         .await?;
-        let living: Vec<NodeId> = nodes
-            .iter()
-            .filter(|(_, it)| !it.has_ended)
-            .map(|(id, _)| *id)
-            .collect();
-        if !living.contains(&node) {
+        let mut living = nodes;
+        living.retain(|(_, it)| !it.has_ended);
+        let lives = |id: &NodeId| living.iter().any(|(it, _)| it == id);
+        if !lives(&node) {
             return Ok(None);
         }
+        // A node that leaves lets go of all.
+        let staying = living.iter().filter(|(_, it)| !it.is_leaving);
+        let staying: Vec<NodeId> = staying.map(|(id, _)| *id).collect();
         let holders: HashMap<Shard, ShardHolder> = holders.into_iter().collect();
         let holder = |shard: &Shard| holders.get(shard).and_then(|it| it.0);
         let (own, others): (HashSet<Shard>, HashSet<Shard>) =
-            Shard::all().partition(|it| it.choose(living.iter().copied()) == Some(node));
+            Shard::all().partition(|it| it.choose(staying.iter().copied()) == Some(node));
         let (held, missing): (HashSet<Shard>, HashSet<Shard>) =
             own.into_iter().partition(|it| holder(it) == Some(node));
         let busy = self.hold(held).await;
@@ -76,7 +77,7 @@ impl ShardKeeper {
             node,
             take: missing
                 .into_iter()
-                .filter(|it| holder(it).is_none_or(|of| !living.contains(&of)))
+                .filter(|it| holder(it).is_none_or(|of| !lives(&of)))
                 .collect(),
             release: others
                 .into_iter()

@@ -20,7 +20,7 @@ impl World {
         if self.healthy().is_empty() {
             self.join();
         }
-        let store = Store::new(Arc::clone(&self.shared.memory) as Arc<dyn Engine>);
+        let store = Store::new(Arc::clone(&self.shared.memory) as Arc<dyn Engine>).shared();
         let deadline = Instant::now() + TO_THE_END;
         loop {
             sleep(Duration::from_secs(5)).await;
@@ -30,12 +30,16 @@ impl World {
                 Ok(())
             });
             visited.wait().expect("readable");
-            if live == 0 && Instant::now() + TO_THE_END > deadline + Duration::from_secs(20) {
+            let pending = store.pending_deliveries(1_000).wait().expect("readable");
+            if live + pending == 0
+                && Instant::now() + TO_THE_END > deadline + Duration::from_secs(20)
+            {
                 break;
             }
             if Instant::now() > deadline {
                 self.tell_what_is_left(&store);
-                return self.shared.fault(format!("{live} jobs have not ended"));
+                let left = format!("{live} jobs and {pending} deliveries have not ended");
+                return self.shared.fault(left);
             }
         }
         self.check(&store).await;
@@ -77,6 +81,7 @@ impl World {
             self.shared.fault(fault);
         }
         self.check_changes(store);
+        self.check_deliveries(store);
         let heard = self.heard.lock();
         for (account, job) in &heard.jobs {
             match store.job(*account, *job).wait().expect("readable") {

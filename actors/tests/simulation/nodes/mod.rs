@@ -10,6 +10,7 @@ mod engine;
 mod generators;
 mod locked;
 mod ports;
+mod post;
 mod shared;
 mod story;
 
@@ -19,12 +20,15 @@ use std::collections::BTreeMap;
 /// A short run; thousands are asked for by hand.
 const SEEDS: u64 = 60;
 /// What has to happen somewhere in them, for else they prove little.
-const EXPECTED: [&str; 15] = [
+const EXPECTED: [&str; 19] = [
     "accepted",
     "calls without an answer",
     "canceled",
     "changes under a lock",
     "commits refused after a fence",
+    "deliveries given up",
+    "deliveries received",
+    "deliveries sent again",
     "deposits",
     "expired",
     "jobs taken over",
@@ -35,6 +39,7 @@ const EXPECTED: [&str; 15] = [
     "nodes left",
     "nodes stood still",
     "replayed at another node",
+    "shards moved",
 ];
 
 #[test]

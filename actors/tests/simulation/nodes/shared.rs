@@ -1,12 +1,15 @@
 //! What all nodes share: the records, the keys that rounds hold, the fences, and the rules that every commit is held against.
 
+use super::post::Post;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Holds, Key, Value};
 use tintype_storage::store::tables::{ENDED_JOBS, QUEUE, TAKEN_JOBS};
 use tintype_storage::testing::memory::MemoryEngine;
@@ -21,6 +24,7 @@ pub struct Shared {
     pub holds: Arc<Holds>,
     /// Nothing goes wrong any more.
     pub calm: AtomicBool,
+    pub post: Post,
     state: Mutex<State>,
 }
 
@@ -47,6 +51,7 @@ impl Shared {
             memory,
             holds: Arc::default(),
             calm: AtomicBool::new(false),
+            post: Post::default(),
             state: Mutex::default(),
         }
     }
@@ -124,9 +129,27 @@ impl Shared {
         }
     }
 
+    /// An attempt of a delivery begins.
+    pub fn attempt_begins(&self, webhook: WebhookId, node: NodeId, id: DeliveryId) {
+        let others = self.post.begin(webhook, node);
+        let mut state = self.state.lock();
+        state.lines.push(format!("{node} sends {id}"));
+        let others: Vec<NodeId> = others
+            .into_iter()
+            .filter(|it| !Self::is_over(&state, *it))
+            .collect();
+        if !others.is_empty() && !Self::is_over(&state, node) {
+            let text = format!("{node} sends to webhook {webhook}, and {others:?} does");
+            state.faults.push(text);
+        }
+    }
+
     /// Holds a commit that becomes durable now against the rules.
     pub fn committed(&self, node: NodeId, writes: &[(Key, Option<Value>)]) {
         let now = Instant::now();
+        let (faults, counts) = self.post.committed(writes);
+        faults.into_iter().for_each(|it| self.fault(it));
+        counts.into_iter().for_each(|it| self.count(it));
         let mut state = self.state.lock();
         let state = &mut *state;
         let mut moved: Vec<QueuePlace> = Vec::new();

@@ -4,6 +4,7 @@ use super::account::{amount, fox, only_backend, opened};
 use super::engine::{NodeEngine, Still};
 use super::generators::NodeGenerator;
 use super::ports::Rest;
+use super::post::{NodePost, callback, registered, retry_delays};
 use super::shared::Shared;
 use crate::chance::Chance;
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::account::AccountCommand;
 use tintype_actors::backends::Backend;
+use tintype_actors::clock::Clock;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
@@ -21,6 +23,7 @@ use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{SealedSecret, Webhook};
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{Deposit, IdempotencyUse, Limits, NewJob, Store};
 use tintype_storage::testing::memory::MemoryEngine;
@@ -130,12 +133,20 @@ impl World {
             shared: Arc::clone(&self.shared),
             chance: self.chance.clone(),
         };
+        let clock: Clock = Arc::new(move || {
+            let own = (passed + began.elapsed()).as_millis() as i64;
+            Timestamp::from_millis(BEGIN + own + off)
+        });
+        let post = NodePost {
+            node: id,
+            clock: Arc::clone(&clock),
+            shared: Arc::clone(&self.shared),
+            chance: self.chance.clone(),
+        };
+        let operator = Webhook::of_operator("https://it/".into(), SealedSecret(Vec::new()));
         let system = System::start(SystemOptions {
             store: Store::new(Arc::clone(&engine) as Arc<dyn Engine>),
-            clock: Arc::new(move || {
-                let own = (passed + began.elapsed()).as_millis() as i64;
-                Timestamp::from_millis(BEGIN + own + off)
-            }),
+            clock,
             jitter: Arc::new(|| 0.5),
             limits: Limits {
                 max_live_per_account: 1_000,
@@ -153,12 +164,12 @@ impl World {
             routes: only_backend(),
             image_store: Arc::new(Rest),
             input_fetcher: Arc::new(Rest),
-            transport: Arc::new(Rest),
-            operator: None,
-            retry_delays: Vec::new(),
+            transport: Arc::new(post),
+            operator: Some(Arc::new(operator)),
+            retry_delays: retry_delays(),
             delivery_limits: DeliveryLimits {
-                total: 1,
-                per_receiver: 1,
+                total: 8,
+                per_receiver: 2,
             },
             observer: None,
             fail_stop: fail_stop.clone(),
@@ -203,7 +214,7 @@ impl World {
             for _ in 0..self.chance.below(4) {
                 self.change(at);
             }
-            match self.chance.below(24) {
+            match self.chance.below(26) {
                 0 if step > 3 => self.die(at),
                 1 if step > 3 => self.stand_still(at),
                 2 if self.healthy().len() > 1 => self.leave(at).await,
@@ -211,6 +222,7 @@ impl World {
                 4..=6 => self.cancel(at),
                 7 => self.deposit(at),
                 8..=10 => self.send_again(at),
+                11..=12 => self.redeliver(at),
                 _ => {
                     for _ in 0..=self.chance.below(4) {
                         self.send(at, None);
@@ -281,6 +293,7 @@ impl World {
                 name: name.to_string(),
                 fingerprint: Fingerprint([7; 32]),
             }),
+            callback: callback(account, &self.chance),
             ..fox(account, tier, PRICE)
         };
         let (reply, answer) = oneshot::channel();
@@ -382,7 +395,8 @@ fn open_accounts(memory: &Arc<MemoryEngine>) {
     let store = Store::new(Arc::clone(memory) as Arc<dyn Engine>);
     let at = Timestamp::from_millis(BEGIN - 1);
     for id in ACCOUNTS {
-        let writes = opened(&store, id, BALANCE, at);
+        let mut writes = opened(&store, id, BALANCE, at);
+        writes.extend(registered(&store, id, at));
         commit_and_wait(&**memory, writes).expect("an account");
     }
 }

@@ -1,0 +1,269 @@
+//! Webhooks of the accounts, what their receivers hear from which node, and the rules of deliveries.
+
+use super::shared::Shared;
+use super::story::World;
+use crate::chance::Chance;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_actors::clock::Clock;
+use tintype_actors::delivery::DeliveryCommand;
+use tintype_actors::ports::{AttemptOutcome, Transport};
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
+use tintype_storage::domain::ids::{AccountId, NodeId};
+use tintype_storage::domain::job::Callback;
+use tintype_storage::domain::shard::Shard;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::{Key, Value, Wait as _};
+use tintype_storage::store::tables::{ATTEMPTS, NODES, SHARD_HOLDERS};
+use tintype_storage::store::{Store, Writes};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+use uuid::Uuid;
+
+/// The webhooks of an account.
+const WEBHOOKS: u64 = 4;
+/// The delays before retries, in seconds.
+pub const RETRIES: [u64; 3] = [1, 2, 4];
+
+/// What receivers have heard, and what is on record of it.
+#[derive(Default)]
+pub struct Post(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// The nodes that send to each receiver.
+    sending: HashMap<WebhookId, Vec<NodeId>>,
+    /// Deliveries that a receiver has taken.
+    taken: HashSet<DeliveryId>,
+    /// Attempts that are on record.
+    recorded: HashSet<(DeliveryId, u32)>,
+    /// How often each delivery was sent again by hand, as far as the caller has heard.
+    sent_again: HashMap<DeliveryId, u32>,
+}
+
+impl Post {
+    /// The nodes that send to a receiver already.
+    pub fn begin(&self, webhook: WebhookId, node: NodeId) -> Vec<NodeId> {
+        let mut state = self.0.lock();
+        let sending = state.sending.entry(webhook).or_default();
+        let others = sending.iter().copied().filter(|it| *it != node).collect();
+        sending.push(node);
+        others
+    }
+
+    fn end(&self, webhook: WebhookId, node: NodeId) {
+        let mut state = self.0.lock();
+        if let Some(nodes) = state.sending.get_mut(&webhook)
+            && let Some(at) = nodes.iter().position(|it| *it == node)
+        {
+            nodes.remove(at);
+        }
+    }
+
+    /// Holds a commit that becomes durable now against the rules. Returns what is wrong, and what has happened.
+    pub fn committed(&self, writes: &[(Key, Option<Value>)]) -> (Vec<String>, Vec<&'static str>) {
+        let (mut faults, mut counts) = (Vec::new(), Vec::new());
+        for (key, value) in writes {
+            if let (Some((id, number)), Some(_)) = (ATTEMPTS.read_key(key), value)
+                && !self.0.lock().recorded.insert((id, number))
+            {
+                faults.push(format!("attempt {number} of delivery {id} is overwritten"));
+            }
+            if SHARD_HOLDERS.read_key(key).is_some() {
+                counts.push("shards moved");
+            }
+        }
+        (faults, counts)
+    }
+}
+
+/// The webhooks of an account.
+pub fn webhooks(account: AccountId, at: Timestamp) -> Vec<Webhook> {
+    let webhook = |number: u64| Webhook {
+        id: WebhookId(Uuid::from_u128(
+            account.0.as_u128() * 256 + u128::from(number),
+        )),
+        account,
+        url: url(number),
+        encoding: Encoding::Ascii,
+        secret: SealedSecret(Vec::new()),
+        retired: Vec::new(),
+        created_at: at,
+    };
+    (0..WEBHOOKS).map(webhook).collect()
+}
+
+fn url(number: u64) -> String {
+    format!("https://it/{number}")
+}
+
+/// One webhook of an account, or none in particular.
+pub fn callback(account: AccountId, chance: &Chance) -> Option<Callback> {
+    let number = chance.below(WEBHOOKS + 1);
+    let webhook = webhooks(account, Timestamp::from_millis(0));
+    let webhook = webhook.get(usize::try_from(number).ok()?)?;
+    Some(Callback {
+        webhook: webhook.id,
+        url: webhook.url.clone(),
+    })
+}
+
+/// Sends from a node. Receivers fail for as long as things go wrong.
+pub struct NodePost {
+    pub node: NodeId,
+    pub clock: Clock,
+    pub shared: Arc<Shared>,
+    pub chance: Chance,
+}
+
+/// An attempt that is under way.
+struct Sending {
+    webhook: WebhookId,
+    node: NodeId,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.shared.post.end(self.webhook, self.node);
+    }
+}
+
+impl Transport for NodePost {
+    fn attempt(
+        &self,
+        delivery: Delivery,
+        webhook: Webhook,
+    ) -> LocalBoxFuture<'static, AttemptOutcome> {
+        let (node, shared) = (self.node, Arc::clone(&self.shared));
+        let is_calm = shared.is_calm();
+        let took = match self.chance.one_in(6) && !is_calm {
+            true => self.chance.millis(500, 6_000),
+            false => self.chance.millis(1, 300),
+        };
+        let (fails, is_not_sent) = (
+            self.chance.one_in(2) && !is_calm,
+            self.chance.one_in(40) && !is_calm,
+        );
+        let at = (self.clock)();
+        shared.attempt_begins(webhook.id, node, delivery.id);
+        async move {
+            let _sending = Sending {
+                webhook: webhook.id,
+                node,
+                shared: Arc::clone(&shared),
+            };
+            sleep(took).await;
+            if is_not_sent {
+                return AttemptOutcome::NotSent("as chance says".into());
+            }
+            AttemptOutcome::Made(match fails {
+                true => Attempt::broken(delivery.round, at, took, "as chance says"),
+                false => {
+                    shared.count("deliveries received");
+                    shared.post.0.lock().taken.insert(delivery.id);
+                    Attempt::answered(delivery.round, at, took, 200, b"", None)
+                }
+            })
+        }
+        .boxed_local()
+    }
+}
+
+impl World {
+    /// Sends a delivery again that has ended, from any node.
+    pub fn redeliver(&self, at: usize) {
+        let jobs = self.heard.lock().jobs.clone();
+        let Some((_, job)) = self.chance.pick(&jobs) else {
+            return;
+        };
+        let id = DeliveryId(job.0);
+        let (reply, answer) = oneshot::channel();
+        let command = DeliveryCommand::Redeliver {
+            id,
+            note: None,
+            reply,
+        };
+        self.nodes[at].system.deliveries().do_send(command);
+        let shared = Arc::clone(&self.shared);
+        actix::spawn(async move {
+            if let Ok(Ok(_)) = answer.await {
+                shared.count("deliveries sent again");
+                *shared.post.0.lock().sent_again.entry(id).or_default() += 1;
+            }
+        });
+    }
+
+    /// Every job that has ended was told of, and what was recorded of that is on record.
+    pub fn check_deliveries(&self, store: &Store) {
+        let fault = |text| self.shared.fault(text);
+        let state = self.shared.post.0.lock();
+        let mut numbers: HashMap<DeliveryId, u32> = HashMap::new();
+        for (id, _) in &state.recorded {
+            *numbers.entry(*id).or_default() += 1;
+        }
+        let checked = store.each_delivery(|delivery| {
+            let id = delivery.id;
+            match delivery.state {
+                DeliveryState::Pending { due, .. } => fault(format!("{id} is due since {due}")),
+                DeliveryState::Delivered { .. } if !state.taken.contains(&id) => {
+                    fault(format!(
+                        "{id} is delivered, and its receiver has not taken it"
+                    ));
+                }
+                DeliveryState::Delivered { .. } => {}
+                DeliveryState::Failed { .. } => self.shared.count("deliveries given up"),
+            }
+            let recorded = numbers.get(&id).copied().unwrap_or_default();
+            if recorded != delivery.attempts {
+                let attempts = delivery.attempts;
+                fault(format!(
+                    "{id} has {attempts} attempts; {recorded} were recorded"
+                ));
+            }
+            let again = state.sent_again.get(&id).copied().unwrap_or_default();
+            if delivery.round < again {
+                fault(format!(
+                    "{id} was sent again {again} times, and is in round {}",
+                    delivery.round
+                ));
+            }
+            Ok(())
+        });
+        checked.wait().expect("readable");
+        let heard = self.heard.lock();
+        for (_, job) in &heard.jobs {
+            let delivery = store.delivery(DeliveryId(job.0)).wait().expect("readable");
+            if delivery.is_none() {
+                fault(format!("no delivery tells of job {job}"));
+            }
+        }
+        for shard in Shard::all() {
+            let holder = SHARD_HOLDERS.get(store, &shard).wait().expect("readable");
+            let node = holder.and_then(|it| it.0);
+            let node = node.and_then(|it| NODES.get(store, &it).wait().expect("readable"));
+            if node.is_none_or(|it| it.has_ended) {
+                fault(format!("{shard:?} is held by {holder:?}"));
+            }
+        }
+    }
+}
+
+/// The writes that register the webhooks of an account.
+pub fn registered(store: &Store, account: AccountId, at: Timestamp) -> Writes {
+    let webhooks = webhooks(account, at);
+    webhooks
+        .iter()
+        .flat_map(|it| store.put_webhook(it))
+        .collect()
+}
+
+pub fn retry_delays() -> Vec<Duration> {
+    RETRIES.map(Duration::from_secs).to_vec()
+}
