@@ -1,6 +1,9 @@
-//! The operator's token: from the configuration, or made on first start and kept in a file that only the owner can read.
+//! The operator's token: from the configuration, from the secret that nodes have in common, or made on first start and kept in a file
+//! that only the owner can read.
 
-use crate::config::Secret;
+use crate::config::{Config, Secret};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -17,18 +20,53 @@ pub struct AdminToken {
     pub file: Option<PathBuf>,
 }
 
+/// A key for one purpose, from the secret that nodes have in common: HMAC-SHA256 (RFC 2104) of the purpose's name.
+pub fn derived(secret: &Secret, purpose: &str) -> [u8; BYTES] {
+    let keyed = Hmac::<Sha256>::new_from_slice(secret.expose().as_bytes());
+    let mut keyed = keyed.expect("HMAC takes a key of any length");
+    keyed.update(b"tintype ");
+    keyed.update(purpose.as_bytes());
+    keyed.finalize().into_bytes().into()
+}
+
+/// The token of a node: the configured one, or the one that is derived from the common secret. The latter is put into the node's data
+/// directory as well, where the operator and the commands look for it.
+pub fn admin_token_of_node(config: &Config, common: &Secret) -> io::Result<AdminToken> {
+    if config.admin.token.is_some() {
+        return admin_token(config);
+    }
+    let data_dir = &config.storage.data_dir;
+    let path = data_dir.join(FILE_NAME);
+    let token = hex::encode(derived(common, "admin-token"));
+    if fs::read_to_string(&path).is_ok_and(|it| it.trim() != token) {
+        fs::remove_file(&path)?;
+    }
+    if !path.exists() {
+        write(data_dir, &path, &token)?;
+    }
+    Ok(AdminToken {
+        token: Secret::new(&token),
+        file: Some(path),
+    })
+}
+
 /// The configured token, or the one of the data directory, which is made if it is not there.
-pub fn admin_token(configured: Option<&Secret>, data_dir: &Path) -> io::Result<AdminToken> {
-    if let Some(token) = configured {
+pub fn admin_token(config: &Config) -> io::Result<AdminToken> {
+    if let Some(token) = &config.admin.token {
         return Ok(AdminToken {
             token: token.clone(),
             file: None,
         });
     }
+    let data_dir = &config.storage.data_dir;
     let path = data_dir.join(FILE_NAME);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text.trim().to_owned(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => make(data_dir, &path)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let token = hex::encode(rand::random::<[u8; BYTES]>());
+            write(data_dir, &path, &token)?;
+            token
+        }
         Err(error) => return Err(error),
     };
     if text.is_empty() {
@@ -44,8 +82,7 @@ pub fn admin_token(configured: Option<&Secret>, data_dir: &Path) -> io::Result<A
     })
 }
 
-fn make(data_dir: &Path, path: &Path) -> io::Result<String> {
-    let token = hex::encode(rand::random::<[u8; BYTES]>());
+fn write(data_dir: &Path, path: &Path, token: &str) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -53,28 +90,70 @@ fn make(data_dir: &Path, path: &Path) -> io::Result<String> {
         .open(path)?;
     writeln!(file, "{token}")?;
     file.sync_all()?;
-    File::open(data_dir)?.sync_all()?;
-    Ok(token)
+    File::open(data_dir)?.sync_all()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Sources;
     use std::os::unix::fs::PermissionsExt as _;
+
+    const OWN: &str = "the-token-of-the-configuration-0123456789";
+
+    fn config(data_dir: &Path, set: &[(&str, &str)]) -> Config {
+        let data_dir = [("storage.data_dir", data_dir.to_str().unwrap())];
+        let flags = data_dir.iter().chain(set);
+        let flag =
+            |(key, value): &(&str, &str)| ((*key).to_owned(), toml::Value::String((*value).into()));
+        Config::load(&Sources {
+            flags: flags.map(flag).collect(),
+            ..Sources::default()
+        })
+        .unwrap()
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
 
     #[test]
     fn is_made_once_and_readable_by_the_owner_alone() {
         let directory = tempfile::tempdir().unwrap();
-        let first = admin_token(None, directory.path()).unwrap();
-        let again = admin_token(None, directory.path()).unwrap();
+        let bare = config(directory.path(), &[]);
+        let first = admin_token(&bare).unwrap();
+        let again = admin_token(&bare).unwrap();
         assert_eq!(first.token.expose(), again.token.expose());
         assert_eq!(first.token.expose().len(), 64);
-        let mode = fs::metadata(first.file.unwrap())
-            .unwrap()
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600);
-        let configured = admin_token(Some(&Secret::new("own")), directory.path()).unwrap();
-        assert_eq!((configured.token.expose(), configured.file), ("own", None));
+        assert_eq!(mode(&first.file.unwrap()), 0o600);
+        let own = config(directory.path(), &[("admin.token", OWN)]);
+        let configured = admin_token(&own).unwrap();
+        assert_eq!((configured.token.expose(), configured.file), (OWN, None));
+    }
+
+    #[test]
+    fn is_the_same_at_all_nodes_that_have_a_secret_in_common() {
+        let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        // What a data directory has from before is not the token of the nodes.
+        admin_token(&config(directories[0].path(), &[])).unwrap();
+        let common = Secret::new("what the nodes have in common");
+        let tokens = directories.each_ref().map(|directory| {
+            let found = admin_token_of_node(&config(directory.path(), &[]), &common).unwrap();
+            let file = found.file.unwrap();
+            assert_eq!(mode(&file), 0o600);
+            assert_eq!(
+                fs::read_to_string(file).unwrap().trim(),
+                found.token.expose()
+            );
+            found.token.expose().to_owned()
+        });
+        assert_eq!(tokens[0], tokens[1]);
+        let other = Secret::new("what other nodes have in common");
+        let bare = config(directories[0].path(), &[]);
+        let other = admin_token_of_node(&bare, &other).unwrap();
+        assert_ne!(other.token.expose(), tokens[0]);
+        let own = config(directories[0].path(), &[("admin.token", OWN)]);
+        let configured = admin_token_of_node(&own, &common).unwrap();
+        assert_eq!(configured.token.expose(), OWN);
     }
 }

@@ -58,6 +58,8 @@ pub struct NodeContext {
     is_leaving: AtomicBool,
     /// All nodes, as the last confirmed beat found them.
     seen: Mutex<Vec<SeenNode>>,
+    /// The first beat has been confirmed.
+    has_joined: Notify,
 }
 
 impl NodeContext {
@@ -71,6 +73,7 @@ impl NodeContext {
             confirmed: Mutex::default(),
             is_leaving: AtomicBool::new(false),
             seen: Mutex::default(),
+            has_joined: Notify::new(),
         }
     }
 
@@ -82,6 +85,15 @@ impl NodeContext {
     /// A beat that was sent at this moment has been confirmed.
     pub fn confirm(&self, sent: Instant) {
         *self.confirmed.lock() = Some(sent);
+        self.has_joined.notify_waiters();
+    }
+
+    /// Waits for the first beat to be confirmed.
+    pub async fn joined(&self) {
+        let has_joined = self.has_joined.notified();
+        if self.confirmed.lock().is_none() {
+            has_joined.await;
+        }
     }
 
     /// Has the node been seen to live so recently that no other can have taken it for dead? Otherwise it must begin nothing.

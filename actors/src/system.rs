@@ -237,6 +237,20 @@ impl System {
         self.accounts.context().node.as_deref()
     }
 
+    /// Waits until a node is on record among the others. A process that is the only one on its store is ready at once.
+    ///
+    /// # Errors
+    /// The failure of the storage, which ends the process.
+    pub async fn joined(&self) -> Result<(), String> {
+        let Some(node) = self.node() else {
+            return Ok(());
+        };
+        tokio::select! {
+            () = node.joined() => Ok(()),
+            reason = self.accounts.context().fail_stop.tripped() => Err(reason.to_string()),
+        }
+    }
+
     /// Jobs that are not terminal.
     pub fn live_jobs(&self) -> usize {
         self.accounts.context().live_jobs.load(Ordering::Relaxed)
@@ -393,6 +407,10 @@ impl System {
             *node.taking.lock().await = Taking::NoMore;
         }
         drain.run(grace).await;
+    }
+
+    /// Leaves the nodes, after [`drain`](Self::drain) and the last change of a record: the jobs that the node still has go on at others.
+    pub async fn leave(&self) {
         if let Some(node) = self.node() {
             self.tasks.iter().for_each(JoinHandle::abort);
             // A node that cannot leave is taken for dead soon.

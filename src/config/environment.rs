@@ -13,6 +13,9 @@ pub(super) const PREFIX: &str = "TINTYPE__";
 /// The short name for `TINTYPE__ADMIN__TOKEN`, which goes first where both are set.
 const ADMIN_TOKEN: &str = "TINTYPE_ADMIN_TOKEN";
 
+/// The short name for `TINTYPE__CLUSTER__SECRET`, which goes first where both are set.
+const SECRET: &str = "TINTYPE_SECRET";
+
 /// The name under which Rust programs take what they log; goes below `TINTYPE__LOG__FILTER`.
 const RUST_LOG: &str = "RUST_LOG";
 
@@ -31,7 +34,7 @@ pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
     let short = env
         .iter()
         .filter(|(name, value)| {
-            [ADMIN_TOKEN, RUST_LOG].contains(&name.as_str()) && !value.is_empty()
+            [ADMIN_TOKEN, RUST_LOG, SECRET].contains(&name.as_str()) && !value.is_empty()
         })
         .map(|(name, value)| (name.as_str(), value.as_str()));
     short.chain(ours).collect()
@@ -41,6 +44,9 @@ pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
 pub(super) fn keys_of(name: &str) -> Option<Vec<String>> {
     if name == ADMIN_TOKEN {
         return Some(vec!["admin".to_owned(), "token".to_owned()]);
+    }
+    if name == SECRET {
+        return Some(vec!["cluster".to_owned(), "secret".to_owned()]);
     }
     if name == RUST_LOG {
         return Some(vec!["log".to_owned(), "filter".to_owned()]);

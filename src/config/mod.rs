@@ -9,6 +9,7 @@ mod backend;
 mod backends;
 mod batches;
 mod billing;
+mod cluster;
 mod comfyui;
 mod compat;
 mod environment;
@@ -51,6 +52,7 @@ pub use audit::Audit;
 pub use backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
 pub use batches::Batches;
 pub use billing::{Billing, FirstRun};
+pub use cluster::Cluster;
 pub use comfyui::ComfyUiSettings;
 pub use compat::Compat;
 pub use error::{ConfigErrors, Fault, Place};
@@ -74,6 +76,8 @@ pub struct Config {
     pub server: Server,
     /// What is kept, and where.
     pub storage: Storage,
+    /// The processes that share a database.
+    pub cluster: Cluster,
     /// The operator's access.
     pub admin: Admin,
     /// The operator's webhook.
@@ -141,9 +145,11 @@ impl Config {
         };
         let mut root = reader::Section::root(&tree, &context);
         let backends = backends::read(root.section("backends"));
+        let storage = storage::read(root.section("storage"));
         let config = Self {
             server: Server::read(root.section("server")),
-            storage: storage::read(root.section("storage")),
+            cluster: cluster::read(root.section("cluster"), storage.url.is_some()),
+            storage,
             admin: Admin::read(root.section("admin")),
             operator: Operator::read(root.section("operator")),
             audit: Audit::read(root.section("audit")),

@@ -10,7 +10,7 @@ use super::addresses::{Listen, base_url, range};
 use super::render;
 use super::secret::Secret;
 use super::section::section;
-use super::values::{fitting, integer, list, or_empty, private, text};
+use super::values::{integer, list, or_empty, private, random_text, text};
 
 section! {
     /// `[server]`: the listening side.
@@ -62,15 +62,8 @@ section! {
     pub struct Admin {
         /// The operator's token; `None`: made on first start.
         #[serde(serialize_with = "render::or_blank")]
-        pub token: Option<Secret> = private(or_empty(token)),
+        pub token: Option<Secret> = private(or_empty(random_text)),
     }
-}
-
-fn token(text: &str) -> Result<Secret, String> {
-    let is_fit = (32..=512).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    let expected =
-        "32 to 512 visible ASCII characters without spaces; make one with `openssl rand -hex 32`";
-    fitting(text, is_fit, expected).map(Secret::new)
 }
 
 fn rate(per_second: u32, burst: u32) -> Option<RateLimit> {

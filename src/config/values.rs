@@ -9,6 +9,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 use super::error::printable;
 use super::node::{Item, Node};
 use super::reader::Field;
+use super::secret::Secret;
 
 /// A whole number in a range.
 pub(super) fn integer<'t, T: TryFrom<i128>>(
@@ -137,6 +138,14 @@ pub(super) fn fitting(text: &str, is_fit: bool, expected: &str) -> Result<String
         true => Ok(text.to_owned()),
         false => Err(expected.to_owned()),
     }
+}
+
+/// A text that nothing can guess.
+pub(super) fn random_text(text: &str) -> Result<Secret, String> {
+    let is_fit = (32..=512).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    let expected =
+        "32 to 512 visible ASCII characters without spaces; make one with `openssl rand -hex 32`";
+    fitting(text, is_fit, expected).map(Secret::new)
 }
 
 /// One of the words of a type, as it is serialized.

@@ -2,8 +2,8 @@
 
 use super::backends::backends;
 use super::engine::{open_engine, store_dir};
+use super::instance_secrets::InstanceSecrets;
 use super::node_process::node_process;
-use super::object_store::open_images;
 use super::start_error::StartError;
 use super::{fd_limits, maintenance};
 use crate::application::authentication::Authentication;
@@ -25,7 +25,6 @@ use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::panel::Panel;
 use crate::result_store::ResultStore;
-use crate::secrets;
 use crate::user_agent::USER_AGENT;
 use crate::webhooks::{Sender, SenderOptions, Vault};
 use actix_web::web::Data;
@@ -37,11 +36,13 @@ use std::time::{Duration, SystemTime};
 use tintype_actors::clock::{Clock, random_jitter, system_clock};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
+use tintype_actors::node::NodeContext;
 use tintype_actors::ports::Generator;
 use tintype_actors::ports::Observer;
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_egress::header::HeaderValue;
 use tintype_egress::{Client, ClientOptions, Resolve};
+use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
 use tintype_storage::domain::secret::Secret;
@@ -49,6 +50,7 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Engine;
 use tintype_storage::store::{Limits, Store};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 /// Attempts of deliveries under way at a time to one receiver that answers.
 const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
@@ -63,8 +65,10 @@ pub struct Setup {
     pub clock: Clock,
     /// Time for rate limits, which never goes back.
     pub elapsed: Elapsed,
-    /// Where records are kept; `None` for sled in the data directory.
+    /// Where records are kept; `None` for what the configuration names.
     pub engine: Option<Arc<dyn Engine>>,
+    /// This process among those that share the engine; `None` where it is the only one.
+    pub node: Option<NodeId>,
     /// Generators in place of the configured ones, by the back end's name.
     pub generators: HashMap<String, Arc<dyn Generator>>,
     /// Looks host names up, for input images and webhooks; `None` for the system's way.
@@ -76,12 +80,14 @@ pub struct Setup {
 impl Setup {
     /// The real parts.
     pub fn new(config: Config, public_url: String) -> Self {
+        let is_shared = config.storage.url.is_some();
         Self {
             config,
             public_url,
             clock: system_clock(),
             elapsed: elapsed(),
             engine: None,
+            node: is_shared.then(|| NodeId(Uuid::new_v4())),
             generators: HashMap::new(),
             resolver: None,
             fail_stop: FailStop::new(),
@@ -110,6 +116,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         clock,
         elapsed,
         engine,
+        node,
         generators,
         resolver,
         fail_stop,
@@ -126,18 +133,14 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     }
     let engine = match engine {
         Some(engine) => engine,
-        None => open_engine(&config, fail_stop.clone())?,
+        None => open_engine(&config, node, fail_stop.clone())?,
     };
     let store = Store::new(engine);
-    let images = open_images(&config, &public_url)?;
+    let secrets = InstanceSecrets::of(&config, node.is_some())?;
+    let images = secrets.open_images(&config, &public_url)?;
     images.remove_unfinished_uploads().await?;
     let result_store = ResultStore::new(images.clone());
-    let token = secrets::admin_token(config.admin.token.as_ref(), &data_dir).map_err(|source| {
-        StartError::DataDir {
-            path: data_dir.clone(),
-            source,
-        }
-    })?;
+    let token = secrets.admin_token(&config)?;
     let options = ClientOptions {
         allow: config.egress.allow.clone(),
         deny: config.egress.deny.clone(),
@@ -156,7 +159,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         deny: Vec::new(),
         ..options
     })?;
-    let vault = Vault::load_or_create(&data_dir, store.any_webhook().await?.as_ref())?;
+    let vault = secrets.open_vault(&config, &store).await?;
     let operator_webhook = operator_webhook(&config, &vault);
     let damaged_inputs = Arc::new(DamagedInputs::new(&elapsed));
     let on_damaged_input: OnDamagedInput = {
@@ -164,6 +167,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         Arc::new(move |key| damaged_inputs.add(key))
     };
     let (backends, routes) = backends(&config, &images, &generators, &on_damaged_input)?;
+    let process = node_process(&config, started);
     let traces = traces(&config)?;
     let ratio = config.otlp.sample_ratio;
     let observer = traces.clone().map(|exporter| {
@@ -210,12 +214,16 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         observer,
         fail_stop: fail_stop.clone(),
         threads: Threads::Own,
-        node: None,
+        node: node.map(|id| {
+            let node = NodeContext::new(id, config.cluster.dead_after());
+            Arc::new(node.of_process(process.clone()))
+        }),
     })?;
+    system.joined().await.map_err(StartError::Join)?;
     let metrics = Metrics::new(started, store_dir(&config), traces.clone());
     let turns = |name| Turns::new(name, system.accounts().context());
     let state = Data::new(AppState {
-        process: node_process(&config, started),
+        process,
         catalog: catalog(&config.tiers),
         limits: CallLimits::new(&config.limits, memory, damaged_inputs, &elapsed),
         auth: Authentication::new(token.token.expose(), elapsed, system.node().is_some()),

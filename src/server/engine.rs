@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::fail_stop::FailStop;
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
+use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange};
 
@@ -19,10 +20,14 @@ pub fn store_dir(config: &Config) -> PathBuf {
     config.storage.data_dir.join(STORE)
 }
 
-/// Opens the engine of the records. `fail_stop` hears of its failure.
-pub fn open_engine(config: &Config, fail_stop: FailStop) -> Result<Arc<dyn Engine>, EngineError> {
+/// Opens the engine of the records. `fail_stop` hears of its failure. `node` is this process among those that share a database.
+pub fn open_engine(
+    config: &Config,
+    node: Option<NodeId>,
+    fail_stop: FailStop,
+) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished(config)?;
-    open(config, fail_stop, None)
+    open(config, node, fail_stop, None)
 }
 
 /// Opens the engine of a data directory to read it, or fails at once when another process has it. What is in a database can be
@@ -34,7 +39,7 @@ pub fn open_engine_at_once(
     refuse_unfinished(config)?;
     match &config.storage.url {
         Some(url) => look_at_database(config, url),
-        None => open(config, fail_stop, Some(Duration::ZERO)),
+        None => open(config, None, fail_stop, Some(Duration::ZERO)),
     }
 }
 
@@ -46,7 +51,7 @@ pub fn open_unfinished_engine(
     config: &Config,
     fail_stop: FailStop,
 ) -> anyhow::Result<Arc<dyn Engine>> {
-    let engine = open(config, fail_stop, None)?;
+    let engine = open(config, None, fail_stop, None)?;
     let first = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
     ensure!(
         first.wait()?.is_empty(),
@@ -88,11 +93,15 @@ pub fn look_at_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
 
 fn open(
     config: &Config,
+    node: Option<NodeId>,
     fail_stop: FailStop,
     lock_timeout: Option<Duration>,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     if let Some(url) = &config.storage.url {
-        let options = database_options(config, url, fail_stop);
+        let options = PostgresOptions {
+            node,
+            ..database_options(config, url, fail_stop)
+        };
         return Ok(Arc::new(PostgresEngine::open(options)?));
     }
     let mut options = engine_options(config, fail_stop);

@@ -20,7 +20,8 @@ pub fn look_at_images(config: &Config) -> Result<Option<Images>, StartError> {
     open_images_with(config, &config.public_url(), unused).map(Some)
 }
 
-fn open_images_with(
+/// Opens the object store, with the key that signs the URLs of a local directory.
+pub fn open_images_with(
     config: &Config,
     public_url: &str,
     signing_key: FileSigningKey,

@@ -11,6 +11,7 @@ pub async fn finish_jobs(instance: &Instance) {
     let grace = Duration::from_secs(state.config.server.shutdown_grace_seconds);
     state.system.drain(grace).await;
     maintenance::note_key_uses(state).await;
+    state.system.leave().await;
     if let Some(exporter) = &instance.exporter {
         exporter.close().await;
     }

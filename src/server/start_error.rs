@@ -21,6 +21,15 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// A node has no secret in common with others.
+    #[error(
+        "several processes may use this database, and `[cluster] secret` is not set; set the environment variable TINTYPE_SECRET to \
+         the output of `openssl rand -hex 32`, the same for all of them"
+    )]
+    NoCommonSecret,
+    /// The process could not become a node.
+    #[error("this process could not join the nodes: {0}")]
+    Join(String),
     /// The engine could not be opened.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -1,20 +1,29 @@
-//! Keeps webhook secrets encrypted at rest, under a key of the data directory.
+//! Keeps webhook secrets encrypted at rest, under a key of the data directory, or of the store that several nodes share.
 //!
 //! The service signs with them, so they cannot be hashed as API keys are. The records without the key file, such as a backup of
 //! them alone, do not allow to forge a delivery.
 
+use crate::config;
+use crate::secrets::derived;
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
-use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use tintype_actors::round::{Decided, Decision, decide, value_of};
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::{Ask, Key, Seen};
+use tintype_storage::store::tables::VAULT_KEY;
+use tintype_storage::store::{Store, StoreError, Writes};
+use uuid::Uuid;
 
 const FILE_NAME: &str = "secrets-key";
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
+/// What the key of a vault is sealed for. No webhook has this id.
+const OWN: WebhookId = WebhookId(Uuid::max());
 
 /// Seals and opens secrets.
 #[derive(Clone)]
@@ -44,6 +53,15 @@ pub enum VaultError {
     /// A sealed secret does not open.
     #[error("the secret of a webhook cannot be opened with the key of this data directory")]
     Sealed,
+    /// The nodes have another secret in common.
+    #[error(
+        "`[cluster] secret` (TINTYPE_SECRET) is not the one that this database was set up with; give this process the secret of the \
+         other nodes"
+    )]
+    OtherSecret,
+    /// The store fails.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl Vault {
@@ -56,46 +74,46 @@ impl Vault {
     /// [`VaultError::Key`] names the file and what to do about it.
     pub fn load_or_create(data_dir: &Path, known: Option<&Webhook>) -> Result<Self, VaultError> {
         let path = data_dir.join(FILE_NAME);
-        let file = |source| VaultError::File {
-            path: path.clone(),
-            source,
-        };
-        let wrong = |reason| VaultError::Key {
-            path: path.clone(),
-            reason,
-        };
-        match fs::read(&path) {
-            Ok(bytes) => {
-                let mode = fs::metadata(&path).map_err(file)?.permissions().mode();
-                if mode & 0o077 != 0 {
-                    return Err(wrong("can be read by others; chmod it to 600"));
-                }
-                let key: [u8; KEY_BYTES] = bytes
-                    .try_into()
-                    .map_err(|_| wrong("is damaged; restore it from a backup"))?;
-                let vault = Self::with_key(key);
-                if known.is_some_and(|it| vault.open(it.id, &it.secret).is_err()) {
-                    return Err(wrong(
-                        "is not the key of the webhooks' secrets on record; restore it from the backup that goes with them",
-                    ));
-                }
-                Ok(vault)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound && known.is_some() => Err(wrong(
-                "is missing, and the secrets of webhooks are sealed under it; restore it from a backup",
-            )),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        let key = match key_of(data_dir, known)? {
+            Some(key) => key,
+            None => {
                 let key: [u8; KEY_BYTES] = rand::random();
-                create(data_dir, &path, &key).map_err(file)?;
-                Ok(Self::with_key(key))
+                let made = create(data_dir, &path, &key);
+                made.map_err(|source| VaultError::File { path, source })?;
+                key
             }
-            Err(error) => Err(file(error)),
-        }
+        };
+        Ok(Self::with_key(key))
+    }
+
+    /// The vault of a store that several nodes share. Its key lies there, sealed under the secret that the nodes have in common. The first
+    /// node makes it, or takes the one of its data directory where the records were moved from there.
+    ///
+    /// # Errors
+    /// [`VaultError::OtherSecret`], and those of [`Vault::load_or_create`].
+    pub async fn of_nodes(
+        store: &Store,
+        common: &config::Secret,
+        data_dir: &Path,
+    ) -> Result<Self, VaultError> {
+        let outer = Self::with_key(derived(common, "vault"));
+        let sealed = match store.vault_key().await? {
+            Some(sealed) => sealed,
+            None => {
+                let known = store.any_webhook().await?;
+                let key = key_of(data_dir, known.as_ref())?.unwrap_or_else(rand::random);
+                let sealed = outer.seal(OWN, &Secret::from_random(key));
+                decide(store, KeepFirst(sealed)).await?
+            }
+        };
+        let key = outer.open(OWN, &sealed);
+        let key = key.map_err(|_| VaultError::OtherSecret)?;
+        Ok(Self::with_key(*key.key_bytes()))
     }
 
     fn with_key(key: [u8; KEY_BYTES]) -> Self {
         Self {
-            cipher: XChaCha20Poly1305::new(&Key::from(key)),
+            cipher: XChaCha20Poly1305::new(&key.into()),
         }
     }
 
@@ -132,6 +150,65 @@ impl Vault {
         Ok(Secret::from_random(
             bytes.try_into().map_err(|_| VaultError::Sealed)?,
         ))
+    }
+}
+
+/// The key of a data directory; `None` where none has been made.
+fn key_of(data_dir: &Path, known: Option<&Webhook>) -> Result<Option<[u8; KEY_BYTES]>, VaultError> {
+    let path = data_dir.join(FILE_NAME);
+    let file = |source| VaultError::File {
+        path: path.clone(),
+        source,
+    };
+    let wrong = |reason| VaultError::Key {
+        path: path.clone(),
+        reason,
+    };
+    match fs::read(&path) {
+        Ok(bytes) => {
+            let mode = fs::metadata(&path).map_err(file)?.permissions().mode();
+            if mode & 0o077 != 0 {
+                return Err(wrong("can be read by others; chmod it to 600"));
+            }
+            let key: [u8; KEY_BYTES] = bytes
+                .try_into()
+                .map_err(|_| wrong("is damaged; restore it from a backup"))?;
+            let vault = Vault::with_key(key);
+            if known.is_some_and(|it| vault.open(it.id, &it.secret).is_err()) {
+                return Err(wrong(
+                    "is not the key of the webhooks' secrets on record; restore it from the backup that goes with them",
+                ));
+            }
+            Ok(Some(key))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound && known.is_some() => Err(wrong(
+            "is missing, and the secrets of webhooks are sealed under it; restore it from a backup",
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(file(error)),
+    }
+}
+
+/// Keeps the key of a vault, unless another node has kept one. Comes to the one that is kept.
+struct KeepFirst(SealedSecret);
+
+impl Decision for KeepFirst {
+    type Outcome = SealedSecret;
+
+    fn holds(&self) -> Vec<Key> {
+        vec![VAULT_KEY.key(&())]
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        vec![Ask::Get(VAULT_KEY.key(&()))]
+    }
+
+    fn decide(&self, seen: &Seen) -> Result<Decided<SealedSecret>, StoreError> {
+        let kept = value_of(seen, &VAULT_KEY.key(&()), |it| VAULT_KEY.decode(it))?;
+        Ok(match kept {
+            Some(kept) => Decided::Write(Writes::new(), kept),
+            None => Decided::Write(vec![VAULT_KEY.put(&(), &self.0)], self.0.clone()),
+        })
     }
 }
 

@@ -20,6 +20,7 @@ mod nodes;
 mod peer;
 mod place;
 mod postgres;
+mod served_nodes;
 mod signals;
 mod soak;
 mod start_errors;

@@ -15,10 +15,14 @@ use tintype_postgres::testing::{Server, server};
 /// A short run; more are asked for by hand.
 const KILLS: u64 = 6;
 
+/// What the nodes on a database have in common.
+pub const SECRET: &str = "what-the-nodes-of-a-test-have-in-common";
+
 /// A place whose records are in a database, and whose pictures are in a bucket.
-fn place(url: &str, bucket: &Bucket) -> Place {
+pub fn place(url: &str, bucket: &Bucket) -> Place {
     let mut place = Place::with(&[
         ("STORAGE__URL", url),
+        ("CLUSTER__SECRET", SECRET),
         ("STORAGE__OBJECTS", "s3://pictures/here"),
     ]);
     for (name, value) in [
@@ -120,23 +124,7 @@ fn records_move_into_a_database_and_out_again_while_a_service_runs_on_it() {
 }
 
 #[test]
-fn a_second_service_on_a_database_is_refused_by_name() {
-    let Some(server) = server() else { return };
-    let (database, bucket) = (server.database(), Bucket::start());
-    let (first, second) = (
-        place(&database.url(), &bucket),
-        place(&database.url(), &bucket),
-    );
-    let service = first.serve();
-    let refused = second.run(&["serve", "--listen", "127.0.0.1:0"]);
-    let by = format!("in use by process {}", service.pid());
-    refused.assert_fault(&[&by, "not supported yet"]);
-    service.stop();
-    second.serve().stop();
-}
-
-#[test]
-fn a_url_is_masked_wherever_it_is_shown_and_demands_a_bucket() {
+fn a_url_is_masked_wherever_it_is_shown_and_demands_a_bucket_and_a_secret() {
     let url = "postgres://me:hidden-word@127.0.0.1:1/records";
     let place = Place::with(&[("STORAGE__URL", url)]);
     place
@@ -144,6 +132,12 @@ fn a_url_is_masked_wherever_it_is_shown_and_demands_a_bucket() {
         .assert_fault(&["TINTYPE__STORAGE__URL", "storage.objects", "a bucket"]);
     let mut place = place;
     place.set("STORAGE__OBJECTS", "s3://pictures/here");
+    place.run(&["serve"]).assert_fault(&[
+        "cluster.secret",
+        "TINTYPE_SECRET",
+        "openssl rand -hex 32",
+    ]);
+    place.set("CLUSTER__SECRET", SECRET);
     place.set_variable("AWS_REGION", "us-east-1");
     let shown = place.run_without_data(&["check-config"]);
     assert_eq!(shown.code, Some(0), "{shown:?}");

@@ -35,4 +35,5 @@ mod spec_signature;
 )]
 #[path = "../api/support/mod.rs"]
 mod support;
+mod vault_of_nodes;
 mod world;

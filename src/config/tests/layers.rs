@@ -7,7 +7,7 @@ use super::{Given, defaults};
 type Read = fn(&Config) -> String;
 
 /// Per section a key with a value for each layer, and how the outcome is read.
-const KEYS: [(&str, [&str; 3], Read); 19] = [
+const KEYS: [(&str, [&str; 3], Read); 20] = [
     ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
         format!("'{}'", c.server.listen)
     }),
@@ -62,6 +62,9 @@ const KEYS: [(&str, [&str; 3], Read); 19] = [
     }),
     ("billing.currency", ["'EUR'", "'CHF'", "'X'"], |c| {
         format!("'{}'", c.billing.currency)
+    }),
+    ("cluster.dead_after_seconds", ["2", "5", "60"], |c| {
+        c.cluster.dead_after_seconds.to_string()
     }),
     ("audit.retention_days", ["1", "2", "0"], |c| {
         c.audit.retention_days.to_string()

@@ -29,7 +29,7 @@ use crate::domain::shard::{Shard, ShardHolder};
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
-use crate::domain::webhook::{Webhook, WebhookId};
+use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $table:ident: $key:ty => $record:ty = $prefix:literal $name:literal $(.$with:ident($how:expr))*;)+) => {
@@ -107,6 +107,8 @@ tables! {
     ALARMS: () => Alarms = b"salarms" "alarms";
     /// The key that pictures of the panel are charged under.
     PANEL_KEYS: AccountText => KeyId = b"spanel key of " "panel_key";
+    /// The key that the secrets of webhooks are sealed under, itself sealed under the secret that the nodes have in common.
+    VAULT_KEY: () => SealedSecret = b"svault key" "vault_key";
 }
 
 /// The table that a stored key is of.

@@ -1,9 +1,9 @@
 //! Registered webhooks.
 
-use super::tables::{WEBHOOK_ACCOUNTS, WEBHOOKS};
+use super::tables::{VAULT_KEY, WEBHOOK_ACCOUNTS, WEBHOOKS};
 use super::{All, Page, Store, StoreError, Writes};
 use crate::domain::ids::AccountId;
-use crate::domain::webhook::{Webhook, WebhookId};
+use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use crate::engine::{Ask, Direction};
 
 /// Webhooks that an account may register.
@@ -42,6 +42,11 @@ impl Store {
             .page(self, &All, Direction::Rising, 1, None)
             .await?;
         Ok(first.records().items.pop())
+    }
+
+    /// The sealed key that the secrets of webhooks are sealed under, where nodes have shared this store.
+    pub async fn vault_key(&self) -> Result<Option<SealedSecret>, StoreError> {
+        VAULT_KEY.get(self, &()).await
     }
 
     /// A webhook of an account.

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tintype_postgres::testing::{Database, server};
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
+use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::Engine;
 
 /// `postgres` puts the records of every server of these tests into a database of its own.
@@ -16,14 +17,14 @@ pub struct TestDatabase(Arc<OnceLock<Database<'static>>>);
 
 impl TestDatabase {
     /// An engine on it; `None` where the tests run without one.
-    pub fn engine(&self) -> Option<Arc<dyn Engine>> {
+    pub fn engine(&self, node: NodeId) -> Option<Arc<dyn Engine>> {
         if env::var(ENGINE).as_deref() != Ok("postgres") {
             return None;
         }
         let server = server().expect("PostgreSQL's programs are not there");
         let database = self.0.get_or_init(|| server.database());
         let engine = PostgresEngine::open(PostgresOptions {
-            node: None,
+            node: Some(node),
             url: DatabaseUrl::parse(&database.url()).expect("a URL"),
             connections: 5,
             outage: Duration::from_secs(60),

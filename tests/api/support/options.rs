@@ -65,6 +65,7 @@ impl Options {
         options
             .set("storage.data_dir", data_dir)
             .set("admin.token", ADMIN_TOKEN)
+            .set("cluster.secret", "the-secret-of-the-nodes-of-the-tests-01")
             .set("server.workers", 2)
             .set("server.shutdown_grace_seconds", 0)
             .set("backends.builtin.concurrency", 64)

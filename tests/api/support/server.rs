@@ -12,9 +12,11 @@ use std::thread::{self, JoinHandle};
 use tintype::application::state::AppState;
 use tintype::server::{self, Instance, Setup};
 use tintype_actors::ports::Generator;
+use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::Engine;
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 /// A running server. It stops, in an orderly way, when it goes out of scope.
 pub struct Server {
@@ -133,9 +135,15 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
     let address = listener.local_addr().unwrap();
     let public_url = config.public_url_at(address);
     let generator: Arc<dyn Generator> = Arc::new(options.generator.clone());
+    let node = NodeId(Uuid::new_v4());
+    let shared = match &options.gate {
+        Some(_) => None,
+        None => options.database.engine(node),
+    };
+    let node = shared.is_some().then_some(node);
     let engine: Option<Arc<dyn Engine>> = match &options.gate {
         Some(gate) => Some(Arc::clone(gate) as Arc<dyn Engine>),
-        None => options.database.engine().or_else(|| {
+        None => shared.or_else(|| {
             let memory = || Arc::new(MemoryEngine::new()) as Arc<dyn Engine>;
             (!options.sled).then(memory)
         }),
@@ -144,6 +152,7 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
         clock: options.clock.clock(),
         elapsed: options.clock.elapsed(),
         engine,
+        node,
         generators: HashMap::from([("builtin".to_owned(), generator)]),
         resolver: Some(Arc::clone(&options.resolver)),
         ..Setup::new(config, public_url)

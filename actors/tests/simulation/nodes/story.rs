@@ -263,6 +263,7 @@ impl World {
         let (shared, engine) = (Arc::clone(&self.shared), Arc::clone(&self.nodes[at].engine));
         actix::spawn(async move {
             system.drain(grace).await;
+            system.leave().await;
             shared.count("nodes left");
             shared.tell(format!("{id} has left"));
             shared.died(id);
