@@ -21,6 +21,7 @@ use tintype_storage::domain::api_key;
 use tintype_storage::domain::delivery;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::job::{Job, PromptRef, PromptText};
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
@@ -182,8 +183,11 @@ async fn text_of(state: &AppState, brief: &PromptRef) -> Result<Option<PromptTex
 }
 
 /// All models as they are now. `allows` tells which of them the caller may use.
-pub fn models_on_sale(state: &AppState, allows: impl Fn(Tier) -> bool) -> Vec<Model> {
-    let pause = state.pause.read();
+pub fn models_on_sale(
+    state: &AppState,
+    pause: &Pause,
+    allows: impl Fn(Tier) -> bool,
+) -> Vec<Model> {
     let model = |tier: &Tier| {
         let offer = state.catalog.tier(*tier);
         let ratios = offer.aspect_ratios.iter().map(AspectWord::from);

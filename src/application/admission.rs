@@ -33,7 +33,7 @@ impl Admitted {
     /// # Errors
     /// `Paused`, `Overloaded`, `RateLimited`, `Invalid`
     pub async fn of(state: &AppState, caller: &Payer, asked: &Asked<'_>) -> Result<Self, Error> {
-        availability::check(state, &asked.models, asked.jobs)?;
+        availability::check(state, &asked.models, asked.jobs).await?;
         caller.check_rate()?;
         let account = state.system.accounts().get(caller.account())?;
         let account = account.ok_or_else(error::account_is_gone)?;

@@ -1,6 +1,7 @@
 //! Whether new jobs are accepted at all.
 
 use super::error::{Error, ErrorKind};
+use super::pause;
 use super::state::AppState;
 use tintype_storage::domain::tier::Tier;
 
@@ -8,8 +9,8 @@ use tintype_storage::domain::tier::Tier;
 ///
 /// # Errors
 /// `Paused`, `Overloaded`
-pub fn check(state: &AppState, models: &[Tier], jobs: usize) -> Result<(), Error> {
-    let pause = state.pause.read();
+pub async fn check(state: &AppState, models: &[Tier], jobs: usize) -> Result<(), Error> {
+    let pause = pause::current(state).await?;
     models.iter().try_for_each(|tier| pause.admit(*tier))?;
     if (state.system.live_jobs() + jobs) as u64 > state.config.jobs.max_live {
         let detail =

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
-use tintype_storage::domain::ids::{AccountId, FileId};
+use tintype_storage::domain::ids::{AccountId, FileId, KeyId};
 use tintype_storage::domain::person::PersonId;
+use tintype_storage::domain::rate_count::{Limited, RateCount};
 use tintype_storage::domain::webhook::WebhookId;
 use tokio::sync::Semaphore;
 
@@ -92,6 +93,28 @@ impl CallLimits {
             detail: format!("{}; {reason}", error.detail),
             ..error
         })
+    }
+
+    /// What other nodes are to hear of the calls that were counted here.
+    pub fn counts(&self) -> Vec<RateCount> {
+        let keys = self.keys.limiters().counts(Limited::Key, |it| it.0);
+        let accounts = self.accounts.counts(Limited::Account, |it| it.0);
+        let fetches = self.fetches.limiters().counts(Limited::Fetches, |it| it.0);
+        let changes = self.changes.counts(Limited::Changes, |it| it.0);
+        [keys, accounts, fetches, changes].concat()
+    }
+
+    /// Takes out of the buckets what another node has admitted.
+    pub fn charge(&self, count: &RateCount) {
+        let RateCount {
+            id, rate, admitted, ..
+        } = *count;
+        match count.limited {
+            Limited::Key => self.keys.limiters().charge(KeyId(id), rate, admitted),
+            Limited::Account => self.accounts.charge(AccountId(id), rate, admitted),
+            Limited::Fetches => self.fetches.limiters().charge(KeyId(id), rate, admitted),
+            Limited::Changes => self.changes.charge(PersonId(id), rate, admitted),
+        }
     }
 
     /// Counts a change that a person makes.

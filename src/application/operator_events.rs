@@ -3,6 +3,7 @@
 
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
+use super::commit::{Change, Turn};
 use super::deliveries;
 use super::error::{self, Error};
 use super::state::AppState;
@@ -11,28 +12,54 @@ use std::path::Path;
 use tintype_actors::backends::{BackendHealth, Health};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
+use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::operator_event::{
-    Alarms, BackendLook, EventSubject, OPERATOR_WEBHOOK,
+    Alarms, BackendLook, EventSubject, OPERATOR_WEBHOOK, Watcher,
 };
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Writes;
 use tokio::task::spawn_blocking;
 
-/// Looks at the backends, and reports those that have gone down or come up again.
+/// Looks at the backends, and reports those that have gone down or come up again. Where several nodes share the store, each looks
+/// with its own eyes.
 pub async fn watch_backends(state: &AppState) -> Result<(), Error> {
     let Some(operator) = webhook(state) else {
         return Ok(());
     };
-    let mut alarms = state.store.alarms().await?;
-    let before = alarms.clone();
+    loop {
+        let before = state.store.alarms().await?;
+        if see_backends(state, &before) == (before, None) {
+            return Ok(());
+        }
+        let turn = state.operator.take().await?;
+        // Once more: another node may have reported it meanwhile.
+        let before = state.store.alarms().await?;
+        match see_backends(state, &before) {
+            (alarms, Some(subject)) => raise(state, operator, turn, subject, &alarms).await?,
+            (alarms, None) => return keep(state, turn, &before, &alarms).await,
+        }
+    }
+}
+
+/// How the backends look, up to the first event that this gives.
+fn see_backends(state: &AppState, before: &Alarms) -> (Alarms, Option<EventSubject>) {
+    let node = state.system.node();
+    let nodes = node.map(|it| it.nodes()).unwrap_or_default();
+    let living = nodes.iter().filter(|it| !it.node.has_ended);
+    let living: Vec<NodeId> = living.map(|it| it.id).collect();
+    let by = Watcher {
+        node: node.map(|it| it.id),
+        living: &living,
+    };
+    let mut alarms = before.clone();
     alarms.keep_backends(|name| state.config.backends.contains_key(name));
     for health in state.system.backends() {
         let name = health.name.clone();
-        if let Some(subject) = alarms.see_backend(&name, look(health), state.now()) {
-            raise(state, operator, subject, &alarms).await?;
+        if let Some(subject) = alarms.see_backend(&name, &by, look(health), state.now()) {
+            return (alarms, Some(subject));
         }
     }
-    keep(state, &before, &alarms).await
+    (alarms, None)
 }
 
 /// Looks at the free space of the data directory, and reports that it is low.
@@ -53,9 +80,17 @@ pub async fn watch_disk(state: &AppState) -> Result<(), Error> {
     };
     let mut alarms = state.store.alarms().await?;
     let before = alarms.clone();
-    match alarms.see_disk(&shown, free, low, state.now()) {
-        Some(subject) => raise(state, operator, subject, &alarms).await,
-        None => keep(state, &before, &alarms).await,
+    let mut event = alarms.see_disk(&shown, free, low, state.now());
+    if alarms == before {
+        return Ok(());
+    }
+    let turn = state.operator.take().await?;
+    let before = state.store.alarms().await?;
+    alarms = before.clone();
+    event = event.and(alarms.see_disk(&shown, free, low, state.now()));
+    match event {
+        Some(subject) => raise(state, operator, turn, subject, &alarms).await,
+        None => keep(state, turn, &before, &alarms).await,
     }
 }
 
@@ -106,6 +141,7 @@ fn free_bytes(data_dir: &Path) -> nix::Result<u64> {
 async fn raise(
     state: &AppState,
     operator: &Webhook,
+    turn: Turn,
     subject: EventSubject,
     alarms: &Alarms,
 ) -> Result<(), Error> {
@@ -113,15 +149,18 @@ async fn raise(
         event = subject.word(),
         "reporting an event to the operator's webhook"
     );
-    let writes = state.store.set_alarms(alarms);
+    let mut writes = state.store.set_alarms(alarms);
+    turn.end_with(&mut writes);
     send(state, delivery(state, operator), subject, writes).await?;
+    turn.ended();
     Ok(())
 }
 
 /// Writes alarms that have changed without an event.
-async fn keep(state: &AppState, before: &Alarms, alarms: &Alarms) -> Result<(), Error> {
+async fn keep(state: &AppState, turn: Turn, before: &Alarms, alarms: &Alarms) -> Result<(), Error> {
     if before != alarms {
-        state.commit(state.store.set_alarms(alarms)).await?;
+        let writes = state.store.set_alarms(alarms);
+        state.commit(Change::in_turn(turn, writes)).await?;
     }
     Ok(())
 }

@@ -5,12 +5,49 @@ use super::caller::Caller;
 use super::commit::Change;
 use super::error::Error;
 use super::state::AppState;
+use actix_web::web::Data;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::{Pause, PauseChange, PauseReasons, Unnamed};
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::StoreError;
+use tokio::time::sleep;
+
+/// How often a node looks for switches that another node has changed.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The switches as they are on record. Where several nodes share the store, another node may have changed them, and they are read.
+///
+/// # Errors
+/// The store fails.
+pub async fn current(state: &AppState) -> Result<Pause, StoreError> {
+    match state.system.node() {
+        None => Ok(state.pause.read().clone()),
+        Some(_) => state.store.pause().await,
+    }
+}
+
+/// Has a node learn of switches that another node has changed, for what is decided on no record: estimates, and the jobs that the
+/// node has taken already. Runs for as long as the process does.
+pub async fn follow(state: Data<AppState>) {
+    let mut seen = None;
+    while !*state.stopping.borrow() {
+        match state.store.pause().await {
+            Ok(pause) if seen.as_ref() != Some(&pause) => {
+                *state.pause.write() = pause.clone();
+                let command = DispatcherCommand::Pause(pause.clone());
+                state.system.dispatcher().do_send(command);
+                seen = Some(pause);
+            }
+            Ok(_) => {}
+            Err(error) => return tracing::error!(%error, "could not read what is paused"),
+        }
+        sleep(LOOK).await;
+    }
+}
 
 /// Changes the switches. What changes nothing is not written.
 pub async fn change(
@@ -21,7 +58,7 @@ pub async fn change(
 ) -> Result<Pause, Error> {
     let context = caller.operate()?;
     let turn = state.operator.take().await?;
-    let before = state.pause.read().clone();
+    let before = current(state).await?;
     let pause = change.apply(&before, unnamed);
     if pause != before {
         let subject = Subject {

@@ -1,12 +1,15 @@
 //! How often an API key and all keys of an account may call, and a person may change something: `governor` decides, one small limiter
 //! for each that has been counted lately.
 
+mod shared;
+
 use super::error::{Error, ErrorKind};
 use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 use parking_lot::RwLock;
+use shared::SharedCounts;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -86,6 +89,8 @@ struct Limiter {
     bucket: RateLimiter<NotKeyed, InMemoryState, Ticks, StateInformationMiddleware>,
     /// When it was last asked, in milliseconds.
     asked: AtomicU64,
+    /// Where several nodes share the store.
+    shared: SharedCounts,
 }
 
 #[derive(Clone)]
@@ -128,6 +133,11 @@ impl Rates {
         key.rate_limit.or(self.default)
     }
 
+    /// The limiters of keys that were counted.
+    pub fn limiters(&self) -> &Limiters<KeyId> {
+        &self.limiters
+    }
+
     /// Counts a call of a key. `None` when the key is not limited.
     pub fn count(&self, key: &ApiKey) -> Option<Standing> {
         let rate = self.of(key)?;
@@ -150,18 +160,20 @@ impl<K: Copy + Eq + Hash> Limiters<K> {
     pub fn count(&self, key: K, rate: RateLimit) -> Standing {
         let limiter = self.limiter(key, rate);
         let now = (self.elapsed)();
-        limiter.asked.store(millis(now), Ordering::Relaxed);
-        match limiter.bucket.check() {
+        match limiter.check(now) {
             Ok(state) => Standing {
                 rate,
                 remaining: state.remaining_burst_capacity(),
                 refused: None,
             },
-            Err(until) => Standing {
-                rate,
-                remaining: 0,
-                refused: Some(whole_seconds(until.wait_time_from(now)).max(1)),
-            },
+            Err(until) => {
+                let wait = until.wait_time_from(now) + limiter.debt_time();
+                Standing {
+                    rate,
+                    remaining: 0,
+                    refused: Some(whole_seconds(wait).max(1)),
+                }
+            }
         }
     }
 
@@ -195,10 +207,14 @@ impl Limiter {
             rate,
             bucket: RateLimiter::direct_with_clock(quota, ticks).with_middleware(),
             asked: AtomicU64::new(0),
+            shared: SharedCounts::default(),
         }
     }
 
     fn is_full(&self, now: u64) -> bool {
+        if self.has_debt() {
+            return false;
+        }
         let quiet = now.saturating_sub(self.asked.load(Ordering::Relaxed));
         quiet > u64::from(seconds_for(self.rate.burst, self.rate)) * 1_000
     }

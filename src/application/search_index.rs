@@ -45,6 +45,9 @@ pub async fn run(state: Data<AppState>) {
             _ = pulse.tick() => {}
             _ = stopping.wait_for(|it| *it) => return,
         }
+        if !state.maintainer.is_this_node() {
+            continue;
+        }
         let outcome = async {
             if beat.is_multiple_of(ROUND_EVERY) && indexer.is_done() {
                 indexer.begin_round(&state).await?;

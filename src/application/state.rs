@@ -3,6 +3,7 @@
 use super::authentication::Authentication;
 use super::call_limits::CallLimits;
 use super::commit::{Change, Turn, Turns};
+use super::maintainer::Maintainer;
 use crate::config::Config;
 use crate::images::Images;
 use crate::inputs::InputLimits;
@@ -60,6 +61,8 @@ pub struct AppState {
     pub pause: Arc<RwLock<Pause>>,
     /// What absolute links begin with.
     pub public_url: String,
+    /// Which node sweeps the store.
+    pub maintainer: Maintainer,
     /// Turns at changing keys, webhooks and switches.
     pub operator: Turns,
     /// Turns at changing people and their sessions.

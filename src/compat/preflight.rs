@@ -29,7 +29,7 @@ pub async fn check(
     let mut shut = None;
     let mut open = Vec::new();
     for tier in tiers {
-        match availability::check(state, &[*tier], 1) {
+        match availability::check(state, &[*tier], 1).await {
             Ok(()) => open.push(*tier),
             Err(error) => {
                 shut.get_or_insert(error);

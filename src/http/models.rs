@@ -1,6 +1,7 @@
 //! `GET /models`: what can be asked for, at which price.
 
 use crate::api::answers::models_on_sale;
+use crate::application::pause;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
 use crate::web::paging::Listing;
@@ -14,7 +15,8 @@ pub async fn list(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
-    let models = models_on_sale(&state, |tier| principal.caller.key.allows(tier));
+    let pause = pause::current(&state).await?;
+    let models = models_on_sale(&state, &pause, |tier| principal.caller.key.allows(tier));
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(answer.json(Listing::of(models, None)))

@@ -1,5 +1,6 @@
 //! `GET /status`, without a key: whether jobs are accepted and how long they wait. Browsers get a page, others JSON.
 
+use crate::application::pause;
 use crate::application::queue_estimate::wait_now;
 use crate::application::state::AppState;
 use crate::web::assets::{self, Part};
@@ -34,7 +35,7 @@ pub async fn show(
         false => {
             let mut answer = HttpResponse::Ok();
             answer.insert_header((header::CACHE_CONTROL, "no-store"));
-            answer.json(status(&state))
+            answer.json(status(&state, &pause::current(&state).await?))
         }
     };
     let vary = header::HeaderValue::from_static("Accept");
@@ -56,8 +57,7 @@ fn wants_page(request: &HttpRequest) -> bool {
     place("text/html") < place("application/json")
 }
 
-fn status(state: &AppState) -> ServiceStatus {
-    let pause = state.pause.read().clone();
+fn status(state: &AppState, pause: &Pause) -> ServiceStatus {
     let is_stopping = *state.stopping.borrow() || state.fail_stop.has_tripped();
     let model = |tier: &Tier| ModelStatus {
         id: tier.word().into(),
@@ -69,7 +69,7 @@ fn status(state: &AppState) -> ServiceStatus {
         wait_seconds: wait_now(state, *tier).map(|it| it.as_secs()),
     };
     ServiceStatus {
-        status: word(&pause, is_stopping).into(),
+        status: word(pause, is_stopping).into(),
         at: state.now().into(),
         models: Tier::ALL.iter().map(model).collect(),
     }

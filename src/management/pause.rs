@@ -11,8 +11,9 @@ use tintype_api::Switches;
 use tintype_storage::domain::pause::Unnamed;
 
 /// `GET /pause`
-pub async fn show(_: OperatorCall, state: web::Data<AppState>) -> HttpResponse {
-    HttpResponse::Ok().json(Switches::from(&*state.pause.read()))
+pub async fn show(_: OperatorCall, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+    let pause = pause::current(&state).await?;
+    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
 /// `PUT /pause`: what is left out is not paused.

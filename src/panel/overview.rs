@@ -4,6 +4,7 @@ use super::Panel;
 use super::{charts, service};
 use crate::api::answers;
 use crate::application::error;
+use crate::application::pause;
 use crate::application::state::AppState;
 use crate::web::access::OfAccount;
 use crate::web::problem::Problem;
@@ -13,6 +14,7 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::delivery::DeliveryState;
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
@@ -40,7 +42,7 @@ pub async fn show(
         "waiting": depths.queued.iter().sum::<usize>(),
         "running": depths.running,
     });
-    view["paused"] = paused(&state);
+    view["paused"] = paused(&pause::current(&state).await?);
     view["limits"] = json!(answers::account(&state, of.account)?.limits);
     if of.caller.is_operator() {
         view["service"] = service::figures(state, panel).await?;
@@ -49,8 +51,7 @@ pub async fn show(
 }
 
 /// What is paused, with the operator's words about it.
-fn paused(state: &AppState) -> Value {
-    let pause = state.pause.read();
+fn paused(pause: &Pause) -> Value {
     let tiers = Tier::ALL.iter().filter(|tier| pause.covers(**tier));
     let tier = |tier: &Tier| json!({"id": tier.word(), "reason": pause.reason(*tier)});
     json!({

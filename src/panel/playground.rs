@@ -5,6 +5,7 @@ use crate::api::answers::models_on_sale;
 use crate::api::generation::Endpoint;
 use crate::application::caller::check_active;
 use crate::application::error::Error;
+use crate::application::pause;
 use crate::application::state::AppState;
 use crate::application::submit_generation::{begin, submit_generation};
 use crate::images::FAULT_TARGET;
@@ -24,13 +25,14 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 /// `GET /models`: what can be asked for, at which price.
-pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
-    HttpResponse::Ok().json(json!({
-        "data": models_on_sale(&state, |_| true),
+pub async fn models(_: OfAccount, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+    let pause = pause::current(&state).await?;
+    Ok(HttpResponse::Ok().json(json!({
+        "data": models_on_sale(&state, &pause, |_| true),
         "max_prompt_chars": state.config.jobs.max_prompt_chars,
         "max_inputs": MAX_INPUTS,
         "max_input_bytes": state.config.inputs.max_total_bytes,
-    }))
+    })))
 }
 
 /// `POST /generations/{tier}`: a form with the part `request`, the JSON of a native call, and a part `image` per input

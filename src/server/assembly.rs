@@ -10,6 +10,9 @@ use crate::application::authentication::Authentication;
 use crate::application::call_limits::CallLimits;
 use crate::application::commit::Turns;
 use crate::application::damaged_inputs::DamagedInputs;
+use crate::application::maintainer::Maintainer;
+use crate::application::pause;
+use crate::application::rate_exchange;
 use crate::application::rate_limit::{Elapsed, elapsed};
 use crate::application::search_index;
 use crate::application::state::AppState;
@@ -229,6 +232,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         auth: Authentication::new(token.token.expose(), elapsed, system.node().is_some()),
         pause: Arc::new(RwLock::new(store.pause().await?)),
         result_store,
+        maintainer: Maintainer::new(system.node().is_none()),
         operator: turns(LockName::Operator),
         people: turns(LockName::People),
         favourites: turns(LockName::Favourites),
@@ -247,6 +251,10 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     actix_web::rt::spawn(compat::cancel_disconnected(state.clone(), heard));
     actix_web::rt::spawn(maintenance::run(state.clone()));
     actix_web::rt::spawn(search_index::run(state.clone()));
+    if state.system.node().is_some() {
+        actix_web::rt::spawn(pause::follow(state.clone()));
+        actix_web::rt::spawn(rate_exchange::run(state.clone()));
+    }
     Ok(Instance {
         compat: Data::new(CompatState::new(state.clone(), disconnects)),
         state,

@@ -4,7 +4,7 @@
 use super::orphaned_objects;
 use crate::application::commit::Change;
 use crate::application::state::AppState;
-use crate::application::{favourites, operator_events, sessions};
+use crate::application::{favourites, operator_events, rate_exchange, sessions};
 use crate::images::THUMBNAILS;
 use crate::observability::bounded_lines;
 use actix_web::web::Data;
@@ -73,9 +73,16 @@ pub(crate) async fn run(state: Data<AppState>) {
         }
         state.images.help_writes();
         bounded_lines::report();
+        state.maintainer.look(&state.system).await;
         report_to_operator(&state, beat).await;
         if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&state).await;
+        }
+        if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
+            state.result_store.forget_kept_inputs(Instant::now()).await;
+        }
+        if !state.maintainer.is_this_node() {
+            continue;
         }
         if beat % TEXT_SWEEP_EVERY == SWEEP_EVERY - 1 {
             remove_orphaned_texts(&state).await;
@@ -85,12 +92,12 @@ pub(crate) async fn run(state: Data<AppState>) {
             sweeps.forget_idempotency_keys(&state).await;
             remove_old_pictures(&state).await;
             remove_old_thumbnails(&state).await;
-            state.result_store.forget_kept_inputs(Instant::now()).await;
             remove_orphaned_inputs(&state).await;
             sweeps.forget_old_deliveries(&state).await;
             sweeps.forget_old_files(&state).await;
             remove_orphaned_uploads(&state).await;
             sessions::forget_old(&state).await;
+            forget_gone_nodes(&state).await;
         }
     }
 }
@@ -98,7 +105,7 @@ pub(crate) async fn run(state: Data<AppState>) {
 /// Looks for what the operator is to hear of. Where that fails, the next pulse looks again.
 async fn report_to_operator(state: &AppState, beat: u64) {
     let mut outcome = operator_events::watch_backends(state).await;
-    if beat.is_multiple_of(WATCH_DISK_EVERY) {
+    if beat.is_multiple_of(WATCH_DISK_EVERY) && state.maintainer.is_this_node() {
         outcome = outcome.and(operator_events::watch_disk(state).await);
     }
     if let Err(error) = outcome {
@@ -321,6 +328,12 @@ async fn remove_old_thumbnails(state: &AppState) {
                 return;
             }
         }
+    }
+}
+
+async fn forget_gone_nodes(state: &AppState) {
+    if let Err(error) = rate_exchange::forget_gone_nodes(state).await {
+        tracing::warn!(%error, "could not remove what nodes have counted that are gone");
     }
 }
 

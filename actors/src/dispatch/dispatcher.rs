@@ -104,9 +104,8 @@ impl Dispatcher {
             }
             let waiting = failover.len();
             drop(failover);
-            // Where several nodes share the store, a node takes no job of a paused model, and the pause known here may be over.
-            let is_paused = context.accounts.context().node.is_none() && pause.covers(*tier);
-            let is_startable = !*stopping && !is_paused && !context.queues.is_empty(*tier);
+            let is_startable =
+                !*stopping && !pause.covers(*tier) && !context.queues.is_empty(*tier);
             let lease = (is_startable && selection.accepts_more(waiting))
                 .then(|| selection.for_start(pool, now));
             Some((at, Found::Start(lease??)))

@@ -57,7 +57,7 @@ impl Relation {
     /// The table of the keys that begin with a byte.
     fn of_kind(kind: u8) -> Self {
         match kind {
-            0 | b'D' | b'K' | b'N' | b'T' | b'a' | b'd' | b'g' | b'm' | b's' | b'u' => {
+            0 | b'D' | b'K' | b'N' | b'T' | b'X' | b'a' | b'd' | b'g' | b'm' | b's' | b'u' => {
                 Self::Account
             }
             b'Q' | b'R' | b'j' | b'l' | b'q' | b'x' => Self::Live,

@@ -31,6 +31,7 @@ pub mod pause;
 pub mod payload;
 pub mod person;
 pub mod queue_place;
+pub mod rate_count;
 pub mod request;
 pub mod search_block;
 pub mod secret;

@@ -4,7 +4,7 @@ use super::account::Account;
 use super::amount::Amount;
 use super::canonical::Encoding;
 use super::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
-use super::ids::{AccountId, SERVICE};
+use super::ids::{AccountId, NodeId, SERVICE};
 use super::time::Timestamp;
 use super::webhook::{SealedSecret, Webhook, WebhookId};
 use serde::{Deserialize, Serialize};
@@ -161,38 +161,54 @@ pub enum BackendLook {
 /// What was reported and is still the case. It is on record, so a restart neither repeats an event nor forgets its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alarms {
-    /// Since when each backend is reported down.
+    /// Since when each backend is reported down. Where several nodes share the store, for each node that finds it so: `NAME@NODE`.
     pub backends_down: BTreeMap<String, Timestamp>,
     /// Since when the disk is reported low.
     pub disk_low: Option<Timestamp>,
 }
 
 impl Alarms {
-    /// Takes note of how a backend looks. Returns what is to be reported.
+    /// Takes note of how a backend looks. Returns what is to be reported: that the first process finds it down, and that the last one
+    /// finds it up again.
     pub fn see_backend(
         &mut self,
         name: &str,
+        by: &Watcher<'_>,
         look: BackendLook,
         now: Timestamp,
     ) -> Option<EventSubject> {
+        let place = by.place(name);
         match look {
-            BackendLook::Down { failures, error } if !self.backends_down.contains_key(name) => {
-                self.backends_down.insert(name.to_owned(), now);
-                Some(EventSubject::BackendDown {
+            BackendLook::Down { failures, error } if !self.backends_down.contains_key(&place) => {
+                let since = self.down_since(name);
+                self.backends_down.insert(place, since.unwrap_or(now));
+                since.is_none().then(|| EventSubject::BackendDown {
                     backend: name.to_owned(),
                     failures,
                     error,
                 })
             }
             BackendLook::Up => {
-                let down_since = self.backends_down.remove(name)?;
-                Some(EventSubject::BackendUp {
-                    backend: name.to_owned(),
-                    down_since,
-                })
+                let down_since = self.down_since(name)?;
+                self.backends_down
+                    .retain(|it, _| backend_of(it) != name || *it != place && by.is_of_other(it));
+                match self.down_since(name) {
+                    Some(_) => None,
+                    None => Some(EventSubject::BackendUp {
+                        backend: name.to_owned(),
+                        down_since,
+                    }),
+                }
             }
             BackendLook::Down { .. } | BackendLook::Unsure => None,
         }
+    }
+
+    /// Since when any process finds a backend down.
+    fn down_since(&self, name: &str) -> Option<Timestamp> {
+        let down = self.backends_down.iter();
+        let of_backend = down.filter(|(place, _)| backend_of(place) == name);
+        of_backend.map(|(_, since)| *since).min()
     }
 
     /// Takes note of how many bytes are free. Returns what is to be reported. After a report a quarter more than `low_bytes` must be
@@ -223,8 +239,38 @@ impl Alarms {
 
     /// Drops the alarms of backends that are not configured any more.
     pub fn keep_backends(&mut self, is_configured: impl Fn(&str) -> bool) {
-        self.backends_down.retain(|name, _| is_configured(name));
+        self.backends_down
+            .retain(|place, _| is_configured(backend_of(place)));
     }
+}
+
+/// The process that looks at backends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watcher<'a> {
+    /// `None` where it is the only one on its store.
+    pub node: Option<NodeId>,
+    /// The nodes that live.
+    pub living: &'a [NodeId],
+}
+
+impl Watcher<'_> {
+    /// Where its alarm for a backend stands. No name of a backend has an `@`.
+    fn place(&self, backend: &str) -> String {
+        match self.node {
+            Some(node) => format!("{backend}@{node}"),
+            None => backend.to_owned(),
+        }
+    }
+
+    /// Does another node that lives find the backend down?
+    fn is_of_other(&self, place: &str) -> bool {
+        let ends_with = |node: &NodeId| place.ends_with(&format!("@{node}"));
+        self.living.iter().any(ends_with)
+    }
+}
+
+fn backend_of(place: &str) -> &str {
+    place.split_once('@').map_or(place, |(name, _)| name)
 }
 
 #[cfg(test)]
@@ -243,7 +289,11 @@ mod tests {
     #[test]
     fn decisions_14_a_backend_is_reported_once_until_it_is_up_again() {
         let mut alarms = Alarms::default();
-        let mut words = |look| alarms.see_backend("a", look, T).map(|it| it.word());
+        let mut words = |look| {
+            alarms
+                .see_backend("a", &Watcher::default(), look, T)
+                .map(|it| it.word())
+        };
         assert_eq!(words(BackendLook::Up), None);
         assert_eq!(words(down()), Some("backend.down"));
         assert_eq!(words(down()), None);
@@ -253,6 +303,32 @@ mod tests {
         assert_eq!(words(BackendLook::Up), None);
         assert_eq!(words(down()), Some("backend.down"));
         alarms.keep_backends(|name| name != "a");
+        assert_eq!(alarms, Alarms::default());
+    }
+
+    #[test]
+    fn a_backend_is_down_from_the_first_node_that_finds_it_so_to_the_last() {
+        let nodes = [1, 2, 3].map(|id| NodeId(Uuid::from_u128(id)));
+        let mut alarms = Alarms::default();
+        let mut at = |node: usize, living: &[NodeId], look, millis| {
+            let by = Watcher {
+                node: Some(nodes[node]),
+                living,
+            };
+            alarms.see_backend("a", &by, look, Timestamp::from_millis(millis))
+        };
+        let word = |event: Option<EventSubject>| event.map(|it| it.word());
+        assert_eq!(word(at(0, &nodes, down(), 10)), Some("backend.down"));
+        assert_eq!(word(at(1, &nodes, down(), 20)), None);
+        assert_eq!(word(at(2, &nodes, BackendLook::Up, 30)), None, "two others");
+        assert_eq!(word(at(0, &nodes, BackendLook::Up, 40)), None);
+        assert_eq!(word(at(0, &nodes, BackendLook::Up, 50)), None);
+        // The node that finds it down has died.
+        let up = at(0, &nodes[..1], BackendLook::Up, 60);
+        let since = Timestamp::from_millis(10);
+        assert!(
+            matches!(up, Some(EventSubject::BackendUp { down_since, .. }) if down_since == since)
+        );
         assert_eq!(alarms, Alarms::default());
     }
 

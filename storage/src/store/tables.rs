@@ -24,6 +24,7 @@ use crate::domain::operator_event::{Alarms, OperatorEvent};
 use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
 use crate::domain::queue_place::{QueuePlace, Turns};
+use crate::domain::rate_count::RateCounts;
 use crate::domain::search_block::SearchBlock;
 use crate::domain::shard::{Shard, ShardHolder};
 use crate::domain::spending::Spending;
@@ -98,6 +99,8 @@ tables! {
     DUE_BY_SHARD: (Shard, (Timestamp, DeliveryId)) => DueDelivery = b"Q" "delivery_due_of_shard";
     /// Which node sends to the receivers of a shard.
     SHARD_HOLDERS: Shard => ShardHolder = b"D" "shard_holder";
+    /// What nodes have admitted lately, in parts.
+    RATE_COUNTS: (NodeId, u32) => RateCounts = b"X" "rate_counts";
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.

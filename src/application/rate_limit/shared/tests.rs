@@ -1,0 +1,124 @@
+//! Nodes that count calls against one limit, under a clock that stands still until it is moved.
+
+use super::*;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const RATE: RateLimit = RateLimit {
+    per_second: 10,
+    burst: 20,
+};
+const KEY: Uuid = Uuid::from_u128(1);
+
+struct Nodes {
+    all: Vec<Limiters<Uuid>>,
+    millis: Arc<AtomicU64>,
+    heard: HashMap<usize, u64>,
+}
+
+impl Nodes {
+    fn new(count: usize) -> Self {
+        let millis = Arc::new(AtomicU64::new(0));
+        let limiters = |_| {
+            let shown = Arc::clone(&millis);
+            Limiters::new(Arc::new(move || {
+                Duration::from_millis(shown.load(Ordering::Relaxed))
+            }))
+        };
+        Self {
+            all: (0..count).map(limiters).collect(),
+            millis,
+            heard: HashMap::new(),
+        }
+    }
+
+    /// How many of so many calls one node lets through.
+    fn call(&self, node: usize, calls: usize) -> u64 {
+        let admits = || self.all[node].count(KEY, RATE).refused.is_none();
+        (0..calls).filter(|_| admits()).count() as u64
+    }
+
+    fn advance(&self, millis: u64) {
+        self.millis.fetch_add(millis, Ordering::Relaxed);
+    }
+
+    fn told(&self, node: usize) -> Option<u64> {
+        let counts = self.all[node].counts(Limited::Key, |id| *id);
+        counts.first().map(|it| it.admitted)
+    }
+
+    fn exchange(&mut self) {
+        for node in 0..self.all.len() {
+            let now = self.told(node).unwrap_or_default();
+            let before = self.heard.insert(node, now).unwrap_or_default();
+            let calls = if now < before { now } else { now - before };
+            for (other, limiters) in self.all.iter().enumerate() {
+                if other != node {
+                    limiters.charge(KEY, RATE, calls);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_holds_over_all_nodes_in_the_long_run() {
+    let mut nodes = Nodes::new(3);
+    let mut admitted = 0;
+    for _ in 0..400 {
+        admitted += (0..3).map(|node| nodes.call(node, 10)).sum::<u64>();
+        nodes.exchange();
+        nodes.advance(250);
+    }
+    // 100 s at 10 calls a second, and one burst: not a burst of each node, and not the rate of each node.
+    assert!((1_000..=1_030).contains(&admitted), "{admitted}");
+}
+
+#[test]
+fn a_burst_at_one_node_is_used_up_at_the_others() {
+    let mut nodes = Nodes::new(2);
+    assert_eq!(nodes.call(0, 30), 20);
+    nodes.exchange();
+    assert_eq!(nodes.call(1, 30), 0);
+    nodes.advance(1_000);
+    nodes.exchange();
+    assert_eq!(nodes.call(1, 5), 5);
+    nodes.exchange();
+    assert_eq!(nodes.call(0, 30), 5);
+}
+
+#[test]
+fn what_was_admitted_too_much_is_paid_back_and_tells_when() {
+    let mut nodes = Nodes::new(2);
+    assert_eq!((nodes.call(0, 30), nodes.call(1, 30)), (20, 20));
+    nodes.exchange();
+    let refused = nodes.all[0].count(KEY, RATE).refused;
+    assert!(
+        refused.is_some_and(|it| (2..=3).contains(&it)),
+        "{refused:?}"
+    );
+    nodes.advance(1_900);
+    nodes.exchange();
+    assert_eq!(nodes.call(0, 5), 0);
+    nodes.advance(300);
+    assert_eq!(nodes.call(0, 5), 2);
+}
+
+#[test]
+fn little_use_is_not_told_and_a_full_bucket_no_more() {
+    let nodes = Nodes::new(1);
+    assert_eq!(nodes.call(0, 4), 4);
+    assert_eq!(nodes.told(0), None);
+    assert_eq!(nodes.call(0, 1), 1);
+    assert_eq!(nodes.told(0), Some(5));
+    nodes.advance(400);
+    assert_eq!(
+        nodes.told(0),
+        Some(5),
+        "it is told until the bucket is full"
+    );
+    nodes.advance(200);
+    assert_eq!(nodes.told(0), None);
+    assert_eq!(nodes.call(0, 6), 6);
+    assert_eq!(nodes.told(0), Some(6), "what came before is not told again");
+}
