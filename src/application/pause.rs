@@ -5,7 +5,9 @@ use super::caller::Caller;
 use super::commit::Change;
 use super::error::Error;
 use super::state::AppState;
+use actix::Recipient;
 use actix_web::web::Data;
+use parking_lot::RwLock;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,14 +35,13 @@ pub async fn current(state: &AppState) -> Result<Pause, StoreError> {
 /// Has a node learn of switches that another node has changed, for what is decided on no record: estimates, and the jobs that the
 /// node has taken already. Runs for as long as the process does.
 pub async fn follow(state: Data<AppState>) {
-    let mut seen = None;
+    // The dispatcher has read them before.
+    let mut is_first = true;
     while !*state.stopping.borrow() {
         match state.store.pause().await {
-            Ok(pause) if seen.as_ref() != Some(&pause) => {
-                *state.pause.write() = pause.clone();
-                let command = DispatcherCommand::Pause(pause.clone());
-                state.system.dispatcher().do_send(command);
-                seen = Some(pause);
+            Ok(pause) if is_first || *state.pause.read() != pause => {
+                learn(&state.pause, &state.system.dispatcher(), pause);
+                is_first = false;
             }
             Ok(_) => {}
             Err(error) => return tracing::error!(%error, "could not read what is paused"),
@@ -71,13 +72,17 @@ pub async fn change(
         writes.push(state.store.add_audit(&entry));
         let (here, dispatcher) = (Arc::clone(&state.pause), state.system.dispatcher());
         let known = pause.clone();
-        let change = Change::in_turn(turn, writes).then(move || {
-            *here.write() = known.clone();
-            dispatcher.do_send(DispatcherCommand::Pause(known));
-        });
+        let change = Change::in_turn(turn, writes).then(move || learn(&here, &dispatcher, known));
         state.commit_pause(pause.clone(), change).await?;
     }
     Ok(pause)
+}
+
+/// Tells the interfaces and the dispatcher of other switches: under the lock, so that both hear of the same ones last.
+fn learn(known: &RwLock<Pause>, dispatcher: &Recipient<DispatcherCommand>, pause: Pause) {
+    let mut known = known.write();
+    dispatcher.do_send(DispatcherCommand::Pause(pause.clone()));
+    *known = pause;
 }
 
 /// What the audit log says of the switches; of reasons only where there is one.

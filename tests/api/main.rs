@@ -63,6 +63,7 @@ mod hostile_money;
 mod hostile_ssrf;
 mod hostile_ssrf_ways;
 mod hostile_wire;
+mod nodes_changes;
 mod nodes_keys;
 mod panel_audit;
 mod panel_favourites;

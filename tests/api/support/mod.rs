@@ -8,6 +8,7 @@ pub mod customer;
 pub mod database;
 pub mod generator;
 pub mod http;
+pub mod nodes;
 pub mod options;
 pub mod origin;
 pub mod panel;

@@ -3,6 +3,7 @@
 use super::clock::TestClock;
 use super::database::TestDatabase;
 use super::generator::TestGenerator;
+use super::nodes::SharedRecords;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::io;
@@ -25,6 +26,7 @@ pub struct Options {
     pub(super) sled: bool,
     pub(super) gate: Option<Arc<StalledEngine>>,
     pub(super) database: TestDatabase,
+    pub(super) shared: Option<Arc<SharedRecords>>,
     pub(super) dir: Arc<TempDir>,
     pub(super) resolver: Arc<dyn Resolve>,
     /// Its clock.
@@ -56,6 +58,7 @@ impl Options {
             sled: false,
             gate: None,
             database: TestDatabase::default(),
+            shared: None,
             resolver: Arc::new(Offline),
             clock: TestClock::default(),
             generator: TestGenerator::default(),
@@ -82,6 +85,12 @@ impl Options {
     /// Keeps records on the disk, so that they outlive the server.
     pub fn on_disk(mut self) -> Self {
         self.sled = true;
+        self
+    }
+
+    /// Has all servers that are started with these options share their records.
+    pub fn shared(mut self) -> Self {
+        self.shared = Some(Arc::default());
         self
     }
 

@@ -138,7 +138,10 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
     let node = NodeId(Uuid::new_v4());
     let shared = match &options.gate {
         Some(_) => None,
-        None => options.database.engine(node),
+        None => options.database.engine(node).or_else(|| {
+            let shared = options.shared.clone();
+            shared.map(|it| it as Arc<dyn Engine>)
+        }),
     };
     let node = shared.is_some().then_some(node);
     let engine: Option<Arc<dyn Engine>> = match &options.gate {

@@ -1,0 +1,142 @@
+//! What is changed at one node holds at all nodes from the answer on, and no change is lost to another one.
+
+use crate::support::http::{Answer, Request, all_at_once};
+use crate::support::nodes::two_nodes;
+use crate::support::{Options, Server, fox, until};
+use serde_json::{Value, json};
+use std::thread;
+use std::time::Duration;
+
+const FAST: &str = "/nb/text-generations";
+
+fn start() -> [Server; 2] {
+    two_nodes(Options::new())
+}
+
+#[test]
+fn a_key_that_is_switched_off_at_one_node_is_refused_at_the_other() {
+    let [one, other] = start();
+    let customer = one.customer("9.00");
+    other.native(&customer, "GET", "/models").expect(200);
+    let path = format!("/keys/{}", customer.key_id);
+    for (active, status) in [(false, 401), (true, 200), (false, 401)] {
+        let change = json!({"active": active});
+        one.admin("PATCH", &path).json(&change).expect(200);
+        other.native(&customer, "GET", "/models").expect(status);
+    }
+    let account = format!("/accounts/{}", customer.account);
+    let second = other.another_key(&customer.account, json!({}));
+    one.native(&second, "GET", "/models").expect(200);
+    let off = json!({"active": false});
+    other.admin("PATCH", &account).json(&off).expect(200);
+    one.native(&second, "GET", "/models").expect(401);
+}
+
+#[test]
+fn a_pause_at_one_node_holds_at_the_other() {
+    let [one, other] = start();
+    let customer = one.customer("9.00");
+    for _ in 0..6 {
+        let paused = json!({"tiers": {"fast": true}});
+        let set = one.admin("PUT", "/pause").json(&paused).expect(200);
+        other
+            .generation(&customer, FAST, &fox())
+            .refused(503, "paused");
+        assert_eq!(other.admin("GET", "/pause").expect(200).json(), set.json());
+        let status = other.get("/status").expect(200).json();
+        assert_eq!(status["status"], "limited");
+        let models = other.native(&customer, "GET", "/models").expect(200).json();
+        let is_paused = |it: &Value| it["id"] == "fast" && it["paused"] == true;
+        assert!(models["data"].as_array().unwrap().iter().any(is_paused));
+        other.admin("PUT", "/pause").json(&json!({})).expect(200);
+        let job = one.generation(&customer, FAST, &fox()).expect(202).job_id();
+        other.job_once(&customer, &job, "done");
+    }
+}
+
+#[test]
+fn changes_at_two_nodes_at_once_lose_none() {
+    let nodes = start();
+    let customer = nodes[0].customer("9.00");
+    // An account may have 100 keys, and has one.
+    let path = format!("/accounts/{}/keys", customer.account);
+    let issue = |number: usize| {
+        nodes[number % 2]
+            .admin("POST", &path)
+            .json(&json!({"name": "a key"}))
+    };
+    let issues: Vec<Request> = (0..110).map(issue).collect();
+    let made = issues.chunks(10).flat_map(all_at_once);
+    let made = made.filter(|it| it.status == 201).count();
+    let shown = nodes[1]
+        .admin("GET", &format!("{path}?limit=100"))
+        .expect(200);
+    let shown = shown.json()["data"].as_array().unwrap().len();
+    assert_eq!((made, shown), (99, 100));
+    for _ in 0..10 {
+        let change = |node: usize, tier: &str, is_paused: bool| {
+            let body = json!({"tiers": {tier: is_paused}});
+            nodes[node].admin("PATCH", "/pause").json(&body)
+        };
+        for is_paused in [true, false] {
+            let changes = [change(0, "fast", is_paused), change(1, "pro", is_paused)];
+            let statuses: Vec<u16> = all_at_once(&changes).iter().map(|it| it.status).collect();
+            assert_eq!(statuses, [200, 200]);
+            let pause = nodes[0].admin("GET", "/pause").expect(200).json();
+            let expected = json!({"fast": is_paused, "quality": false, "pro": is_paused});
+            assert_eq!(pause["tiers"], expected);
+        }
+    }
+}
+
+#[test]
+fn a_rate_is_used_up_at_one_node_for_the_other() {
+    let [one, other] = start();
+    let limited = json!({"rate_limit": {"per_second": 1, "burst": 40}});
+    let customer = one.customer_with("9.00", limited);
+    let call = |node: &Server| -> Answer { node.native(&customer, "GET", "/models").send() };
+    let refused = |node: &Server| call(node).status == 429;
+    until("the burst is used up at one node", || refused(&one));
+    // The clock of the limits stands still. Each look is a call; the other node has 40 of its own.
+    let looks = (0..30).take_while(|_| {
+        let is_refused = refused(&other);
+        if !is_refused {
+            thread::sleep(Duration::from_millis(100));
+        }
+        !is_refused
+    });
+    let looks = looks.count();
+    assert!(looks < 30, "the other node has heard of no call");
+}
+
+#[test]
+fn one_node_maintains_the_store_and_another_when_it_is_gone() {
+    let [one, other] = start();
+    let maintains = |it: &Server| it.inside().maintainer.is_this_node();
+    until("one node maintains the store", || {
+        maintains(&one) != maintains(&other)
+    });
+    let (first, second) = match maintains(&one) {
+        true => (one, other),
+        false => (other, one),
+    };
+    drop(first);
+    until("the other one does", || maintains(&second));
+    second.assert_settled();
+}
+
+#[test]
+fn a_session_that_is_ended_at_one_node_is_over_at_the_other() {
+    let [one, other] = start();
+    let browsers = [&one, &other].map(Server::operators_browser);
+    let opens = |at: &Server, browser: usize| {
+        let answer = browsers[browser].call(at, "GET", "/session").send();
+        answer.status == 200
+    };
+    assert!(opens(&other, 0) && opens(&one, 1));
+    let sign_out = browsers[0].call(&one, "DELETE", "/session");
+    sign_out.expect(204);
+    assert!(!opens(&other, 0) && opens(&one, 1));
+    browsers[1].call(&other, "DELETE", "/sessions").expect(204);
+    assert!(!opens(&one, 1));
+}
