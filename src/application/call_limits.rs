@@ -9,9 +9,8 @@ use crate::config::Limits;
 use crate::inputs::MemoryBudget;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_fair_semaphore::FairSemaphore;
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
-use tintype_storage::domain::ids::{AccountId, FileId, KeyId};
+use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::PersonId;
 use tintype_storage::domain::rate_count::{Limited, RateCount};
 use tintype_storage::domain::webhook::WebhookId;
@@ -44,9 +43,6 @@ pub struct CallLimits {
     pub held_refusals: Semaphore,
     /// How many batches are worked on at a time.
     pub batches: BatchTurns,
-    /// Calls that submit an uploaded file as a batch: one at a time for each file, so that a repeated call finds the batch of the
-    /// first one.
-    pub submitted_files: FairSemaphore<FileId>,
     /// The memory that input images pass through.
     pub memory: MemoryBudget,
 }
@@ -68,7 +64,6 @@ impl CallLimits {
             test_deliveries: Cooldown::new(TEST_EVERY, elapsed()),
             held_refusals: Semaphore::new(MOST_HELD_REFUSALS),
             batches: BatchTurns::default(),
-            submitted_files: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
             memory,
         }
     }

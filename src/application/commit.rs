@@ -14,7 +14,7 @@ use tintype_actors::nodes::locks::{self, Taken};
 use tintype_storage::domain::ids::{IdSource, moment_of};
 use tintype_storage::domain::lock::LockName;
 use tintype_storage::store::{Store, Write, Writes};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long a call waits for the turns of other nodes.
@@ -36,16 +36,19 @@ pub struct Turns {
 }
 
 /// What turns over several nodes need.
-struct Nodes {
+pub(super) struct Nodes {
     node: Arc<NodeContext>,
     store: Store,
     clock: Clock,
     ids: Arc<IdSource>,
 }
 
+/// What keeps the other callers of this process waiting.
+pub(super) type OwnTurn = Box<dyn Send>;
+
 /// Nobody else changes these records for as long as it is there.
 pub struct Turn {
-    own: Option<OwnedMutexGuard<()>>,
+    own: Option<OwnTurn>,
     lock: Option<HeldLock>,
 }
 
@@ -58,16 +61,10 @@ struct HeldLock {
 impl Turns {
     /// Turns of the callers of this process, and where several nodes share the store, of those of all nodes.
     pub fn new(name: LockName, context: &AccountContext) -> Self {
-        let nodes = context.node.as_ref().map(|node| Nodes {
-            node: Arc::clone(node),
-            store: context.store.clone(),
-            clock: Arc::clone(&context.clock),
-            ids: Arc::clone(&context.ids),
-        });
         Self {
             own: Arc::default(),
             name,
-            nodes: nodes.map(Arc::new),
+            nodes: Nodes::of(context),
         }
     }
 
@@ -76,27 +73,51 @@ impl Turns {
     /// # Errors
     /// `Overloaded` where callers of other nodes keep their turns for too long. The process on its own waits.
     pub async fn take(&self) -> Result<Turn, Error> {
+        let own = Arc::clone(&self.own).lock_owned();
         let Some(nodes) = &self.nodes else {
-            let own = Arc::clone(&self.own).lock_owned().await;
-            return Ok(Turn {
-                own: Some(own),
-                lock: None,
-            });
+            return Ok(Turn::of_process(Box::new(own.await)));
         };
+        let until = Instant::now() + PATIENCE;
+        let own = timeout(PATIENCE, own).await;
+        let own = own.map_err(|_| too_long())?;
+        nodes.take(Box::new(own), self.name, until).await
+    }
+}
+
+impl Nodes {
+    /// `None` where this process is the only one on the store.
+    pub(super) fn of(context: &AccountContext) -> Option<Arc<Self>> {
+        let node = context.node.as_ref()?;
+        Some(Arc::new(Self {
+            node: Arc::clone(node),
+            store: context.store.clone(),
+            clock: Arc::clone(&context.clock),
+            ids: Arc::clone(&context.ids),
+        }))
+    }
+
+    /// Waits for a turn over all nodes, for a caller whose turn it is in this process.
+    ///
+    /// # Errors
+    /// `Overloaded`
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        own: OwnTurn,
+        name: LockName,
+        until: Instant,
+    ) -> Result<Turn, Error> {
         // A task of its own, so that a caller who leaves meanwhile leaves no lock behind.
-        let taking = take_over_nodes(Arc::clone(&self.own), self.name, Arc::clone(nodes));
+        let taking = take_lock(own, name, Arc::clone(self), until);
         tokio::spawn(taking).await.unwrap_or_else(|_| Err(broken()))
     }
 }
 
-async fn take_over_nodes(
-    own: Arc<Mutex<()>>,
+async fn take_lock(
+    own: OwnTurn,
     name: LockName,
     nodes: Arc<Nodes>,
+    until: Instant,
 ) -> Result<Turn, Error> {
-    let until = Instant::now() + PATIENCE;
-    let own = timeout(PATIENCE, own.lock_owned()).await;
-    let own = own.map_err(|_| too_long())?;
     let mut pause = FIRST_PAUSE;
     loop {
         let taken = locks::take(&nodes.store, nodes.node.id, name).await?;
@@ -145,6 +166,14 @@ impl HeldLock {
 }
 
 impl Turn {
+    /// A turn among the callers of this process, which is the only one on the store.
+    pub(super) fn of_process(own: OwnTurn) -> Self {
+        Self {
+            own: Some(own),
+            lock: None,
+        }
+    }
+
     /// Adds to the writes that were decided in the turn what ends it, where several nodes take turns.
     pub(super) fn end_with(&self, writes: &mut Writes) {
         writes.extend(self.lock.as_ref().map(HeldLock::release));

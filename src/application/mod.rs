@@ -26,6 +26,7 @@ pub mod error;
 pub(crate) mod export;
 pub mod favourites;
 pub(crate) mod file_batches;
+pub(crate) mod file_turns;
 pub(crate) mod filtered_page;
 pub(crate) mod generation_request;
 pub(crate) mod idempotency;

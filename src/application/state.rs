@@ -3,6 +3,7 @@
 use super::authentication::Authentication;
 use super::call_limits::CallLimits;
 use super::commit::{Change, Turn, Turns};
+use super::file_turns::FileTurns;
 use super::maintainer::Maintainer;
 use crate::config::Config;
 use crate::images::Images;
@@ -67,6 +68,8 @@ pub struct AppState {
     pub operator: Turns,
     /// Turns at changing people and their sessions.
     pub people: Turns,
+    /// Turns at submitting uploaded files.
+    pub file_turns: FileTurns,
     /// Turns at making favourites, and at removing pictures that are none.
     pub favourites: Turns,
 }

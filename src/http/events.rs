@@ -28,6 +28,8 @@ const LAST_EVENT_ID: &str = "Last-Event-ID";
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How often a listener looks at which place a job is, or how far.
 const TICK: Duration = Duration::from_secs(1);
+/// The same where another node may change the job.
+const TICK_OF_NODES: Duration = Duration::from_millis(250);
 /// Tells the caller how many milliseconds to leave before it comes back.
 const OPENING: &str = "retry: 2000\n\n";
 
@@ -134,15 +136,16 @@ impl Listener {
     /// What there is to tell before the job, which was so when it was looked at, is to be looked at again; if anything.
     async fn heard(&mut self, job: &Job) -> Option<String> {
         let silent_until = Instant::now() + KEEP_ALIVE;
+        let is_shared = self.state.system.node().is_some();
+        let tick = if is_shared { TICK_OF_NODES } else { TICK };
         loop {
-            tokio::select! {
+            let is_hinted = tokio::select! {
                 _ = self.state.fail_stop.tripped() => return None,
                 _ = self.stopping.wait_for(|it| *it) => return None,
-                changed = timeout(TICK, self.watch.changed()) => {
-                    if changed.is_ok() {
-                        return Some(String::new());
-                    }
-                }
+                changed = timeout(tick, self.watch.changed()) => changed.is_ok(),
+            };
+            if is_hinted || is_shared && self.has_changed(job).await? {
+                return Some(String::new());
             }
             if let Some(text) = self.queued(job).or_else(|| self.progress()) {
                 return Some(text);
@@ -151,6 +154,12 @@ impl Listener {
                 return Some(": still here\n\n".to_owned());
             }
         }
+    }
+
+    /// Is the job in another state than it was? No hint comes for what another node has changed.
+    async fn has_changed(&self, job: &Job) -> Option<bool> {
+        let now = self.state.store.job(self.account, self.job).await.ok()??;
+        Some(number(&now) != number(job))
     }
 
     /// The place of a job that waits, where it is not what was told before.

@@ -10,6 +10,7 @@ use crate::application::authentication::Authentication;
 use crate::application::call_limits::CallLimits;
 use crate::application::commit::Turns;
 use crate::application::damaged_inputs::DamagedInputs;
+use crate::application::file_turns::FileTurns;
 use crate::application::maintainer::Maintainer;
 use crate::application::pause;
 use crate::application::rate_exchange;
@@ -236,6 +237,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         operator: turns(LockName::Operator),
         people: turns(LockName::People),
         favourites: turns(LockName::Favourites),
+        file_turns: FileTurns::new(system.accounts().context()),
         config,
         store: system.store().clone(),
         system,

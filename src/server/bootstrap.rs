@@ -22,14 +22,7 @@ const STEP: usize = 100;
 
 /// The oldest account, which is made if there is none.
 pub async fn account(state: &AppState) -> Result<Account, Error> {
-    if let Some(account) = state
-        .store
-        .accounts(1, None)
-        .await?
-        .items
-        .into_iter()
-        .next()
-    {
+    if let Some(account) = oldest(state).await? {
         return Ok(account);
     }
     let balance = opening_balance(&state.config.first_run);
@@ -40,7 +33,16 @@ pub async fn account(state: &AppState) -> Result<Account, Error> {
         ..NewAccount::default()
     };
     let turn = state.operator.take().await?;
+    // Once more: of two nodes that start at the same time, one is the first.
+    if let Some(account) = oldest(state).await? {
+        return Ok(account);
+    }
     accounts::create(state, turn, &Caller::service(), first, None).await
+}
+
+async fn oldest(state: &AppState) -> Result<Option<Account>, StoreError> {
+    let page = state.store.accounts(1, None).await?;
+    Ok(page.items.into_iter().next())
 }
 
 /// The text of a first key, if the service has never had one. Whoever has removed all keys since gets no other: at the next
@@ -60,6 +62,9 @@ pub async fn key(state: &AppState) -> Result<Option<String>, Error> {
         ..key
     };
     let turn = state.operator.take().await?;
+    if state.store.had_first_key().await? {
+        return Ok(None);
+    }
     let author = Caller::service();
     let (text, _) = api_keys::issue(state, turn, &author, account.id, shape, |_| first).await?;
     Ok(Some(text))

@@ -140,3 +140,28 @@ fn a_session_that_is_ended_at_one_node_is_over_at_the_other() {
     browsers[1].call(&other, "DELETE", "/sessions").expect(204);
     assert!(!opens(&one, 1));
 }
+
+#[test]
+fn the_events_of_a_job_are_told_at_every_node() {
+    let nodes = start();
+    let customer = nodes[0].customer("9.00");
+    nodes[0].generator.hold();
+    let job = nodes[0].create(&customer);
+    let path = format!("/jobs/{job}/events");
+    let listens = |node: &Server| node.native(&customer, "GET", &path).expect(200).text();
+    let heard = thread::scope(|scope| {
+        let listening = nodes
+            .each_ref()
+            .map(|node| scope.spawn(move || listens(node)));
+        nodes[0].job_once(&customer, &job, "processing");
+        let id = job.parse().expect("an id");
+        let listened = |node: &Server| node.inside().system.watchers(id) > 0;
+        until("all nodes are listened to", || nodes.iter().all(listened));
+        nodes[0].generator.release_all();
+        listening.map(|it| it.join().expect("a stream that ends"))
+    });
+    for text in heard {
+        assert!(text.contains(r#""status":"done""#), "{text}");
+        assert!(!text.contains("still here"), "heard of by chance: {text}");
+    }
+}

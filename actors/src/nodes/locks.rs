@@ -9,9 +9,9 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::lock::{Lock, LockName};
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Ask, Key, Seen};
+use tintype_storage::engine::{Ask, Direction, Key, Seen};
 use tintype_storage::store::tables::{LOCKS, NODES};
-use tintype_storage::store::{Store, StoreError, Write, Writes};
+use tintype_storage::store::{All, Store, StoreError, Write, Writes};
 
 /// What came of an attempt to take a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,11 @@ pub fn release(name: LockName, newest: Option<Timestamp>) -> Write {
         holder: None,
         newest,
     };
-    LOCKS.put(&name, &free)
+    match name {
+        // There are many, and nothing of one is remembered.
+        LockName::File(_) => LOCKS.delete(&name),
+        _ => LOCKS.put(&name, &free),
+    }
 }
 
 struct TakeLock {
@@ -66,7 +70,8 @@ impl Decision for TakeLock {
         if !is_alive(node(self.node)?) {
             return nothing(Taken::NotJoined);
         }
-        let lock = held(seen, self.name)?;
+        let lock = value_of(seen, &LOCKS.key(&self.name), |it| LOCKS.decode(it))?;
+        let lock = lock.unwrap_or_default();
         let newest = lock.newest;
         if lock.holder == Some(self.node) {
             return nothing(Taken::Yes { newest });
@@ -89,9 +94,8 @@ impl Decision for TakeLock {
 }
 
 /// Asks for all locks, for [`has_any`].
-pub fn all() -> Vec<Ask> {
-    let lock = |name: &LockName| Ask::Get(LOCKS.key(name));
-    LockName::ALL.iter().map(lock).collect()
+pub fn all() -> Ask {
+    Ask::Scan(LOCKS.range(&All), Direction::Rising, usize::MAX)
 }
 
 /// Does a node have a lock under which it may commit something yet?
@@ -99,16 +103,13 @@ pub fn all() -> Vec<Ask> {
 /// # Errors
 /// The locks were not read, or are damaged.
 pub fn has_any(seen: &Seen, node: NodeId) -> Result<bool, StoreError> {
-    for name in LockName::ALL {
+    for (key, value) in seen.pairs(&all()).ok_or(StoreError::Unread)? {
         // The other nodes lose nothing where two of them maintain the store for a moment.
-        if *name != LockName::Maintenance && held(seen, *name)?.holder == Some(node) {
+        let lock = LOCKS.entry(key, value)?;
+        let lock = lock.filter(|(name, _)| *name != LockName::Maintenance);
+        if lock.is_some_and(|(_, it)| it.holder == Some(node)) {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-fn held(seen: &Seen, name: LockName) -> Result<Lock, StoreError> {
-    let lock = value_of(seen, &LOCKS.key(&name), |it| LOCKS.decode(it))?;
-    Ok(lock.unwrap_or_default())
 }

@@ -88,7 +88,7 @@ impl Decision for PutBack {
     fn needs(&self) -> Vec<Ask> {
         let mut needs = vec![Ask::Get(NODES.key(&self.node)), self.taken()];
         if self.is_leaving {
-            needs.extend(locks::all());
+            needs.push(locks::all());
         }
         needs
     }

@@ -2,11 +2,11 @@
 //!
 //! The lock of a node that is off the record, or was declared dead, is free: nothing of such a node is committed any more.
 
-use super::ids::NodeId;
+use super::ids::{FileId, NodeId};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What a lock is for. Keys say it by its place in [`LockName::ALL`].
+/// What a lock is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockName {
     /// To change keys, webhooks and switches.
@@ -17,16 +17,8 @@ pub enum LockName {
     Favourites,
     /// To sweep the store, to build the search index, and to look for what the operator is to hear of.
     Maintenance,
-}
-
-impl LockName {
-    /// Every one.
-    pub const ALL: &[Self] = &[
-        Self::Operator,
-        Self::People,
-        Self::Favourites,
-        Self::Maintenance,
-    ];
+    /// To submit an uploaded file as a batch.
+    File(FileId),
 }
 
 /// A lock.

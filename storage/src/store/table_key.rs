@@ -155,7 +155,6 @@ macro_rules! listed {
 listed! {
     Tier: Tier::ALL;
     QueueClass: QueueClass::ALL;
-    LockName: LockName::ALL;
 }
 
 impl KeyBytes for Shard {
@@ -173,6 +172,45 @@ impl TableKey for Shard {
         let (number, rest) = bytes.split_first()?;
         *bytes = rest;
         Self::from_number(*number)
+    }
+}
+
+/// A byte for the kind of lock, and the id of what it is for, if it has one.
+impl KeyBytes for LockName {
+    fn length(&self) -> usize {
+        match self {
+            Self::File(file) => 1 + file.length(),
+            _ => 1,
+        }
+    }
+
+    fn write(&self, key: &mut Vec<u8>) {
+        let kind = match self {
+            Self::Operator => 0,
+            Self::People => 1,
+            Self::Favourites => 2,
+            Self::Maintenance => 3,
+            Self::File(_) => 4,
+        };
+        key.push(kind);
+        if let Self::File(file) = self {
+            file.write(key);
+        }
+    }
+}
+
+impl TableKey for LockName {
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        *bytes = rest;
+        match kind {
+            0 => Some(Self::Operator),
+            1 => Some(Self::People),
+            2 => Some(Self::Favourites),
+            3 => Some(Self::Maintenance),
+            4 => FileId::read(bytes).map(Self::File),
+            _ => None,
+        }
     }
 }
 

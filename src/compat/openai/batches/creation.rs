@@ -87,7 +87,7 @@ impl Call {
     async fn submit(mut self) -> Result<(FileBatchStanding, bool), Refusal> {
         let (state, caller) = (&self.state, &self.caller);
         let input = self.asked.terms.input;
-        let _turn = state.limits.submitted_files.acquire(input, 1).await;
+        let _turn = state.file_turns.take(input).await?;
         if self.is_retry {
             let terms = &self.asked.terms;
             let earlier = file_batches::of_earlier_attempt(state, caller, terms).await?;
