@@ -56,7 +56,6 @@ pub struct NodeContext {
     /// When this node's last confirmed beat was sent.
     confirmed: Mutex<Option<Instant>>,
     is_leaving: AtomicBool,
-    has_adopted: AtomicBool,
     /// All nodes, as the last confirmed beat found them.
     seen: Mutex<Vec<SeenNode>>,
     /// The first beat has been confirmed.
@@ -73,7 +72,6 @@ impl NodeContext {
             taking: tokio::sync::Mutex::default(),
             confirmed: Mutex::default(),
             is_leaving: AtomicBool::new(false),
-            has_adopted: AtomicBool::new(false),
             seen: Mutex::default(),
             has_joined: Notify::new(),
         }
@@ -82,16 +80,6 @@ impl NodeContext {
     /// Describes the process for the operator.
     pub fn of_process(self, process: NodeProcess) -> Self {
         Self { process, ..self }
-    }
-
-    /// The store is one that nodes share.
-    pub fn note_adoption(&self) {
-        self.has_adopted.store(true, Ordering::Relaxed);
-    }
-
-    /// Is the store known to be one that nodes share? No decision is made about an account before.
-    pub fn has_adopted(&self) -> bool {
-        self.has_adopted.load(Ordering::Relaxed)
     }
 
     /// A beat that was sent at this moment has been confirmed.
@@ -143,5 +131,13 @@ impl NodeContext {
     /// All nodes, this one included, as the last confirmed beat found them.
     pub fn nodes(&self) -> Vec<SeenNode> {
         self.seen.lock().clone()
+    }
+
+    /// How many nodes take jobs; this one counts always.
+    pub fn count(&self) -> usize {
+        let seen = self.seen.lock();
+        let take = seen.iter().map(|it| &it.node);
+        let take = take.filter(|it| !it.has_ended && !it.is_leaving);
+        take.count().max(1)
     }
 }

@@ -14,7 +14,7 @@ use crate::node::{NodeContext, Taking};
 use crate::nodes;
 use crate::ports::{ImageStore, InputFetcher, Observer, Preview, Transport};
 pub use crate::queue::{Backlog, Depths, NextJob};
-use crate::queue::{Expiries, JobQueues};
+use crate::queue::{Expiries, JobQueues, SharedQueue, WaitingJobs};
 use crate::recovery::{self, Recovered};
 use crate::shutdown::{Drain, delivery_depths};
 use crate::stats::Stats;
@@ -84,6 +84,7 @@ pub struct SystemOptions {
 pub struct System {
     accounts: Arc<AccountRegistry>,
     dispatch: Arc<DispatchContext>,
+    waiting_jobs: WaitingJobs,
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
     arbiters: Vec<Arbiter>,
@@ -152,6 +153,11 @@ impl System {
         let deliveries = DeliveryActor::start_in_arbiter(&on(DELIVERIES), move |ctx| {
             DeliveryActor::new(delivery_context, ctx.address())
         });
+        let shared_queue = node.as_ref().map(|_| Arc::new(SharedQueue::default()));
+        let waiting_jobs = WaitingJobs {
+            own: Arc::clone(&queues),
+            shared: shared_queue.clone(),
+        };
         let account_context = Arc::new(AccountContext {
             ids,
             operator,
@@ -162,6 +168,7 @@ impl System {
             max_runs,
             live_jobs: AtomicUsize::new(0),
             queues: Arc::clone(&queues),
+            shared_queue,
             expiries: Expiries::default(),
             deliveries: deliveries.clone().recipient(),
             job_changes: Arc::new(JobChanges::default()),
@@ -215,6 +222,7 @@ impl System {
         Ok(Self {
             accounts,
             dispatch,
+            waiting_jobs,
             dispatcher,
             deliveries,
             arbiters,
@@ -253,7 +261,10 @@ impl System {
 
     /// Jobs that are not terminal.
     pub fn live_jobs(&self) -> usize {
-        self.accounts.context().live_jobs.load(Ordering::Relaxed)
+        match &self.waiting_jobs.shared {
+            None => self.accounts.context().live_jobs.load(Ordering::Relaxed),
+            Some(shared) => shared.live(),
+        }
     }
 
     /// Takes [`DispatcherCommand::Pause`] once new switches are durable.
@@ -275,7 +286,7 @@ impl System {
 
     /// The position of a job among the waiting jobs of its tier: 1 is the next. `None` for a job that is not queued.
     pub fn queue_position(&self, job: &Job) -> Option<usize> {
-        let position = || self.dispatch.queues.position(job.into());
+        let position = || self.waiting_jobs.position(job.into());
         (job.state == JobState::Queued).then(position)
     }
 
@@ -287,7 +298,7 @@ impl System {
         limit: usize,
         takes: impl Fn(JobId) -> bool,
     ) -> Vec<NextJob> {
-        self.dispatch.queues.next(tier, account, limit, takes)
+        self.waiting_jobs.next(tier, account, limit, takes)
     }
 
     /// Begins to watch a job: a hint comes after each commit that changes it.
@@ -352,13 +363,12 @@ impl System {
 
     /// How many jobs of a tier wait, how many run, and which has waited longest.
     pub fn queue(&self, tier: Tier) -> (usize, usize, Option<JobId>) {
-        let queues = &self.dispatch.queues;
-        (queues.len(tier), queues.begun(tier), queues.oldest(tier))
+        self.waiting_jobs.of_tier(tier)
     }
 
     /// What has happened to the queue of a tier since it was last empty; `None` for one that is empty.
     pub fn backlog(&self, tier: Tier) -> Option<Backlog> {
-        self.dispatch.queues.backlog(tier)
+        self.waiting_jobs.backlog(tier)
     }
 
     pub async fn delivery_depths(&self) -> DeliveryDepths {
@@ -372,12 +382,12 @@ impl System {
 
     /// How many jobs wait and run.
     pub fn depths(&self) -> Depths {
-        self.dispatch.queues.depths()
+        self.waiting_jobs.depths()
     }
 
     /// How many jobs of one account wait and run.
     pub fn depths_of(&self, account: AccountId) -> Depths {
-        self.dispatch.queues.depths_of(account)
+        self.waiting_jobs.depths_of(account)
     }
 
     /// The state of each backend, in the order of the configuration.

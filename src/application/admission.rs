@@ -37,7 +37,7 @@ impl Admitted {
         caller.check_rate()?;
         let account = state.system.accounts().get(caller.account())?;
         let account = account.ok_or_else(error::account_is_gone)?;
-        account.check_live_jobs(&caller.key, asked.jobs)?;
+        account.check_live_jobs(&caller.key, asked.jobs).await?;
         let callback = callback_of(state, caller, asked.callback_url).await?;
         Ok(Self { account, callback })
     }

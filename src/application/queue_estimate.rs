@@ -3,6 +3,7 @@
 use super::state::AppState;
 use std::cell::OnceCell;
 use std::time::Duration;
+use tintype_actors::node::NodeContext;
 use tintype_actors::system::Backlog;
 use tintype_api::Waiting;
 use tintype_storage::domain::ids::moment_of;
@@ -78,10 +79,16 @@ impl Pace {
             begun: count,
             span: between(begun.since, now),
         };
-        match state.system.backlog(tier) {
-            Some(backlog) => Self::of_backlog(&backlog, lately, now),
-            None => Some(lately),
-        }
+        let own = match state.system.backlog(tier) {
+            Some(backlog) => Self::of_backlog(&backlog, lately, now)?,
+            None => lately,
+        };
+        // The other nodes serve the same queue, with the same back ends.
+        let nodes = state.system.node().map_or(1, NodeContext::count);
+        Some(Self {
+            begun: own.begun * nodes as u64,
+            ..own
+        })
     }
 
     /// The pace of a queue that was last empty a short while ago: the minutes before that tell how few jobs there were, not how

@@ -19,9 +19,10 @@ fn job_ids_are_uuids_of_version_7_in_order_of_acceptance() {
             (id.get_version_num(), id.get_variant()),
             (7, uuid::Variant::RFC4122)
         );
-        // The first one after a start sorts after all that a process before may have made, so it may be a little ahead.
+        // The first one after a start sorts after all that a process before may have made, and an operator's change at a node after all
+        // that other nodes have made, so ids may be a little ahead of a clock that stands still.
         let made = moment_of(&id).unwrap().millis() - clock::START_MILLIS;
-        assert!((0..=1).contains(&made), "{made} ms");
+        assert!((0..=10).contains(&made), "{made} ms");
     }
     assert!(ids.is_sorted());
     // Also when the clock is set back.

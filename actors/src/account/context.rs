@@ -6,7 +6,7 @@ use crate::fail_stop::FailStop;
 use crate::job_changes::JobChanges;
 use crate::node::NodeContext;
 use crate::ports::Observer;
-use crate::queue::{Expiries, JobQueues};
+use crate::queue::{Expiries, JobQueues, SharedQueue};
 use crate::stats::Stats;
 use actix::Recipient;
 use parking_lot::RwLock;
@@ -30,6 +30,8 @@ pub struct AccountContext {
     /// Jobs of all accounts that are not terminal.
     pub live_jobs: AtomicUsize,
     pub queues: Arc<JobQueues>,
+    /// `None` where this process is the only one on the store.
+    pub shared_queue: Option<Arc<SharedQueue>>,
     pub expiries: Expiries,
     pub deliveries: Recipient<DeliveryCommand>,
     /// Receives the events for the operator.

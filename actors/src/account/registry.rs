@@ -84,26 +84,44 @@ impl AccountHandle {
 
     /// Jobs of the account that are not terminal. A hint: the actor decides.
     pub fn live_jobs(&self) -> usize {
-        self.shared.live_jobs()
+        match &self.shared.context.shared_queue {
+            None => self.shared.live_jobs(),
+            Some(queue) => {
+                let depths = queue.depths_of(self.shared.id);
+                depths.queued.iter().sum::<usize>() + depths.running
+            }
+        }
     }
 
     /// Refuses so many jobs where the account or the key would have more live ones than it may have. A hint: the actor decides.
     ///
     /// # Errors
-    /// [`AcceptError::TooManyLive`], [`AcceptError::TooManyLiveOfKey`]
-    pub fn check_live_jobs(&self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
-        // What one of several nodes remembers is too old to refuse anything by.
-        if self.shared.context.node.is_some() {
-            return Ok(());
-        }
-        let (live, most) = (self.shared.live_jobs(), self.shared.max_live_jobs());
+    /// [`AcceptError::TooManyLive`], [`AcceptError::TooManyLiveOfKey`]; the store cannot be read
+    pub async fn check_live_jobs(&self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
+        let AccountShared { id, context, .. } = &*self.shared;
+        let (live, most, of_key) = match &context.node {
+            None => {
+                let of_key = || self.shared.state.lock().live_jobs_of(key.id);
+                let of_key = key.max_concurrent.map(|_| of_key());
+                let (live, most) = (self.shared.live_jobs(), self.shared.max_live_jobs());
+                (live, most, of_key.unwrap_or_default())
+            }
+            // What one of several nodes remembers is too old to refuse anything by.
+            Some(_) => match context.store.account_load(*id).await? {
+                None => return Ok(()),
+                Some((account, load)) => {
+                    let most = context.limits.max_live(&account.limits);
+                    (load.live_jobs as usize, most, load.live_jobs_of(key.id))
+                }
+            },
+        };
         if live + jobs > most {
             return Err(AcceptError::TooManyLive { live, most });
         }
         let Some(most) = key.max_concurrent.map(|most| most as usize) else {
             return Ok(());
         };
-        let live = self.shared.state.lock().live_jobs_of(key.id);
+        let live = of_key;
         match live + jobs > most {
             true => Err(AcceptError::TooManyLiveOfKey { live, most }),
             false => Ok(()),

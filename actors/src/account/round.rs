@@ -4,7 +4,7 @@ use super::command::{AccountCommand, KeyChange, Reply};
 use super::context::AccountContext;
 use super::shared::AccountShared;
 use crate::delivery::DeliveryCommand;
-use crate::queue::{Expiry, Lane, QueuedJob};
+use crate::queue::{Expiry, Lane, QueueChange, QueuedJob};
 use crate::stats::DecidedCounts;
 use actix::{Message, Recipient};
 use std::sync::Arc;
@@ -52,6 +52,8 @@ pub struct Decision {
     /// For the observer; empty where there is none.
     ended: Vec<Job>,
     deliveries: Vec<Delivery>,
+    /// In the queue that nodes share.
+    queue_changes: Vec<QueueChange>,
     counts: DecidedCounts,
 }
 
@@ -193,10 +195,13 @@ impl Decision {
             decisions.report_low_balance(operator, || DeliveryId(context.ids.next(now)), now);
         }
         let Decided {
-            writes,
+            mut writes,
             deliveries,
             change,
         } = decisions.finish()?;
+        if let Some(queue) = &context.shared_queue {
+            self.queue_changes = queue.leave_and_note(&mut writes)?;
+        }
         self.deliveries = deliveries;
         self.change = Some(change);
         Ok(Verdict::Write(writes))
@@ -378,6 +383,9 @@ impl Decision {
     /// Says what is durable now.
     fn announce(self, commands: Vec<AccountCommand>, context: &AccountContext) {
         // Queues and counts first: a caller who looks as soon as it has its answer finds its job there.
+        if let Some(queue) = &context.shared_queue {
+            queue.follow(self.queue_changes, context.queues.turns());
+        }
         let was_empty = match &context.node {
             None => {
                 if !self.expiring.is_empty() {

@@ -4,11 +4,11 @@
 //! may make it. A node owns only what costs nothing to lose: the jobs that it has taken from the shared queue. It shows that it lives by a
 //! beat in the store; the others watch it with their own clocks, so no clock is compared with another node's.
 
-mod adoption;
 mod beat;
 mod expiry;
 pub mod locks;
 mod membership;
+mod queue_refresh;
 mod rescue;
 mod shards;
 mod take;
@@ -57,10 +57,16 @@ pub(crate) fn start(
         deliveries: deliveries.clone(),
         fail_stop: fail_stop.clone(),
     };
-    vec![
+    let refresh = accounts.context().shared_queue.as_ref().map(|queue| {
+        let (queue, queues) = (Arc::clone(queue), Arc::clone(&dispatch.queues));
+        queue_refresh::run(queue, queues, store.clone(), fail_stop.clone())
+    });
+    let mut tasks = vec![
         actix::spawn(membership.run()),
         actix::spawn(taker.run()),
         actix::spawn(keeper.run()),
         actix::spawn(expiry::look(Arc::clone(accounts))),
-    ]
+    ];
+    tasks.extend(refresh.map(actix::spawn));
+    tasks
 }

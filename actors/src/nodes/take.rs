@@ -6,7 +6,7 @@
 use crate::dispatch::DispatchContext;
 use crate::fail_stop::FailStop;
 use crate::node::{NodeContext, Taking};
-use crate::queue::{Lane, QueuedJob};
+use crate::queue::{Lane, QueueChange, QueuedJob};
 use crate::round::{Decided, Decision, decide, value_of};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -83,7 +83,14 @@ impl Taker {
                 most,
                 from_first,
             };
-            let Taken { jobs, found_all } = decide(&self.store, take).await?;
+            let Taken {
+                jobs,
+                found_all,
+                changes,
+            } = decide(&self.store, take).await?;
+            if let Some(queue) = &self.dispatch.accounts.context().shared_queue {
+                queue.follow(changes, queues.turns());
+            }
             for (at, looked) in looked.0.iter_mut().enumerate() {
                 if from_first[at] && found_all[at] {
                     *looked = Some(now);
@@ -138,6 +145,7 @@ struct Taken {
     jobs: Vec<(JobId, TakenJob)>,
     /// Has it taken all places of a class below the turn that was served last, of those that it has looked at?
     found_all: [bool; 2],
+    changes: Vec<QueueChange>,
 }
 
 impl Decision for Take {
@@ -166,6 +174,7 @@ impl Decision for Take {
             let nothing = Taken {
                 jobs: Vec::new(),
                 found_all: [false; 2],
+                changes: Vec::new(),
             };
             return Ok(Decided::Write(Writes::new(), nothing));
         }
@@ -208,7 +217,13 @@ impl Decision for Take {
             };
             places.len() < self.most || places.iter().any(is_beyond)
         });
-        Ok(Decided::Write(writes, Taken { jobs, found_all }))
+        let changes = QueueChange::of(&writes)?;
+        let taken = Taken {
+            jobs,
+            found_all,
+            changes,
+        };
+        Ok(Decided::Write(writes, taken))
     }
 }
 

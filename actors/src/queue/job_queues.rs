@@ -1,6 +1,7 @@
 //! The queues of all tiers. Commits that accept jobs fill them, the dispatcher empties them, and lookups read a job's position
 //! from them without a message, so a busy dispatcher delays no lookup.
 
+use super::backlog::{Backlog, BacklogStart, TurnCounts};
 use super::fair_queue::{FairQueue, Lane};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
@@ -59,39 +60,14 @@ struct TierQueue {
     /// Jobs whose turn has come and has not ended. They number at most twice the slots of the tier's backends, plus the jobs
     /// whose end is on its way to the disk.
     taken: HashMap<JobId, AccountId>,
+    turns: TurnCounts,
     backlog: BacklogStart,
-}
-
-/// The state of a tier when its queue was last found empty.
-#[derive(Default)]
-struct BacklogStart {
-    /// The job that found the queue empty.
-    job: Option<JobId>,
-    /// Jobs whose turn had not ended.
-    taken: usize,
-    /// Turns since then.
-    turns: usize,
-}
-
-/// What has happened to a queue since it was last empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backlog {
-    /// The job that found it empty.
-    pub first: JobId,
-    /// Turns that have begun.
-    pub begun: usize,
-    /// Turns that have ended. While none has, nothing tells how fast the backends are.
-    pub ended: usize,
 }
 
 impl TierQueue {
     fn push(&mut self, queued: QueuedJob) {
         if self.queue.is_empty() {
-            self.backlog = BacklogStart {
-                job: Some(queued.job),
-                taken: self.taken.len(),
-                turns: 0,
-            };
+            self.backlog = BacklogStart::at(queued.job, self.turns);
         }
         self.queue.push(queued.account, queued.job, queued.lane);
     }
@@ -146,7 +122,7 @@ impl JobQueues {
             let resumed = queues.begun.remove(&job);
             // A job that was queued twice has one turn at a time.
             if queues.taken.insert(job, account).is_none() {
-                queues.backlog.turns += 1;
+                queues.turns.begun += 1;
                 return Some(Turn {
                     job: QueuedJob {
                         job,
@@ -259,13 +235,14 @@ impl JobQueues {
     /// What has happened to the queue of a tier since it was last empty; `None` for one that is empty.
     pub fn backlog(&self, tier: Tier) -> Option<Backlog> {
         let tier = self.of(tier).lock();
-        let start = &tier.backlog;
-        let first = start.job.filter(|_| !tier.queue.is_empty())?;
-        Some(Backlog {
-            first,
-            begun: start.turns,
-            ended: (start.taken + start.turns).saturating_sub(tier.taken.len()),
-        })
+        tier.backlog
+            .until(tier.turns)
+            .filter(|_| !tier.queue.is_empty())
+    }
+
+    /// The turns of each tier since the start.
+    pub fn turns(&self) -> [TurnCounts; 3] {
+        [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.of(tier).lock().turns)
     }
 
     /// The job that has waited longest for its first run.
@@ -318,6 +295,7 @@ impl Turn {
         self.has_ended = true;
         let mut tier = self.queues.of(self.job.tier).lock();
         tier.taken.remove(&self.job.job);
+        tier.turns.ended += 1;
     }
 }
 
@@ -329,6 +307,7 @@ impl Drop for Turn {
         let job = self.job;
         let mut tier = self.queues.of(job.tier).lock();
         tier.taken.remove(&job.job);
+        tier.turns.ended += 1;
         tier.queue.push_front(job.account, job.job, job.lane);
         tier.begun.insert(job.job);
         drop(tier);

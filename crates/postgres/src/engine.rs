@@ -106,6 +106,13 @@ impl Engine for PostgresEngine {
         self.read(|reply| Wanted::Scan(range.clone(), direction, limit, reply))
     }
 
+    fn count(&self, range: &KeyRange) -> Read<usize> {
+        if range.is_empty() {
+            return Ok(0).into();
+        }
+        self.read(|reply| Wanted::Count(range.clone(), reply))
+    }
+
     fn round(self: Arc<Self>, round: Box<dyn Round>) {
         self.shared.writes.add_round(round);
     }

@@ -15,6 +15,7 @@ pub enum Wanted {
     Get(Key, Reply<Option<Value>>),
     GetMany(Vec<Key>, Reply<Vec<Option<Value>>>),
     Scan(KeyRange, Direction, usize, Reply<Vec<(Key, Value)>>),
+    Count(KeyRange, Reply<usize>),
 }
 
 impl Wanted {
@@ -24,6 +25,7 @@ impl Wanted {
             Self::Get(_, reply) => drop(reply.send(Err(error))),
             Self::GetMany(_, reply) => drop(reply.send(Err(error))),
             Self::Scan(_, _, _, reply) => drop(reply.send(Err(error))),
+            Self::Count(_, reply) => drop(reply.send(Err(error))),
         }
     }
 
@@ -33,6 +35,7 @@ impl Wanted {
             Self::Get(_, reply) => reply.is_closed(),
             Self::GetMany(_, reply) => reply.is_closed(),
             Self::Scan(_, _, _, reply) => reply.is_closed(),
+            Self::Count(_, reply) => reply.is_closed(),
         }
     }
 }

@@ -71,12 +71,14 @@ async fn answers(
 pub struct Questions<'a> {
     pub keys: BTreeSet<&'a Key>,
     pub scans: Vec<(&'a KeyRange, Direction, usize)>,
+    pub counts: Vec<&'a KeyRange>,
 }
 
-/// What was read. The scans are in the order of the questions.
+/// What was read. The scans and the counts are in the order of the questions.
 pub struct Answers {
     pub values: HashMap<Key, Value>,
     pub scans: Vec<Vec<(Key, Value)>>,
+    pub counts: Vec<usize>,
 }
 
 impl Answers {
@@ -98,6 +100,7 @@ fn questions(wanted: &[Wanted]) -> Questions<'_> {
             Wanted::Scan(range, direction, limit, _) => {
                 questions.scans.push((range, *direction, *limit));
             }
+            Wanted::Count(range, _) => questions.counts.push(range),
         }
     }
     questions
@@ -106,6 +109,7 @@ fn questions(wanted: &[Wanted]) -> Questions<'_> {
 fn reply(wanted: Vec<Wanted>, answers: &Answers) {
     let value = |key: &Key| answers.values.get(key).cloned();
     let mut scans = answers.scans.iter();
+    let mut counts = answers.counts.iter();
     // A caller that has gone needs no answer.
     for it in wanted {
         match it {
@@ -116,6 +120,10 @@ fn reply(wanted: Vec<Wanted>, answers: &Answers) {
             Wanted::Scan(_, _, _, reply) => {
                 let pairs = scans.next().cloned();
                 drop(reply.send(pairs.ok_or(EngineError::Stopped)));
+            }
+            Wanted::Count(_, reply) => {
+                let count = counts.next().copied();
+                drop(reply.send(count.ok_or(EngineError::Stopped)));
             }
         }
     }
@@ -134,10 +142,17 @@ pub async fn read(
         .scans
         .iter()
         .map(|(range, direction, limit)| scan(client, statements, range, *direction, *limit));
-    let (values, scans) = tokio::try_join!(try_join_all(gets), try_join_all(scans))?;
+    let counts = questions.counts.iter();
+    let counts = counts.map(|range| count(client, statements, range));
+    let (values, scans, counts) = tokio::try_join!(
+        try_join_all(gets),
+        try_join_all(scans),
+        try_join_all(counts)
+    )?;
     Ok(Answers {
         values: values.into_iter().flatten().collect(),
         scans,
+        counts,
     })
 }
 
@@ -162,6 +177,18 @@ async fn get(
     rows.iter()
         .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
         .collect()
+}
+
+/// How many keys a range has.
+async fn count(client: &Client, statements: &Statements, range: &KeyRange) -> Result<usize, Error> {
+    let mut total = 0;
+    for part in parts(range) {
+        let statement = statements.count(part.relation);
+        let row = client.query_one(statement, &[&part.from, &part.to]).await?;
+        let count: i64 = row.try_get(0)?;
+        total += usize::try_from(count).unwrap_or(0);
+    }
+    Ok(total)
 }
 
 /// Up to `limit` pairs of a range, in order.

@@ -11,6 +11,7 @@ struct OfRelation {
     get: Statement,
     rising: Statement,
     falling: Statement,
+    count: Statement,
     lock: Statement,
     lock_free: Statement,
     reserve: Statement,
@@ -63,6 +64,11 @@ impl Statements {
         }
     }
 
+    /// How many keys there are from `$1` on and below `$2`.
+    pub fn count(&self, relation: Relation) -> &Statement {
+        &self.of(relation).count
+    }
+
     /// Locks the rows of the keys `$1`; `waits` for those that another session has locked, or leaves them out.
     pub fn lock(&self, relation: Relation, waits: bool) -> &Statement {
         match waits {
@@ -104,6 +110,7 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
     };
     let lock = format!("SELECT key FROM {table} WHERE key = ANY($1) ORDER BY key FOR UPDATE");
     let lock_free = format!("{lock} SKIP LOCKED");
+    let count = format!("SELECT count(*) FROM {table} WHERE key >= $1 AND key < $2");
     let reserve = format!(
         "INSERT INTO {table} (key, value) SELECT key, '' FROM unnest($1::bytea[]) AS absent (key) \
          ON CONFLICT (key) DO NOTHING RETURNING key"
@@ -115,10 +122,11 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
     );
     let delete = format!("DELETE FROM {table} WHERE key = ANY($1)");
     let (rising, falling) = (scan("ASC"), scan("DESC"));
-    let (get, rising, falling, lock, lock_free, reserve, upsert, delete) = tokio::try_join!(
+    let (get, rising, falling, count, lock, lock_free, reserve, upsert, delete) = tokio::try_join!(
         client.prepare_typed(&get, &many),
         client.prepare_typed(&rising, &range),
         client.prepare_typed(&falling, &range),
+        client.prepare_typed(&count, &range[..2]),
         client.prepare_typed(&lock, &many),
         client.prepare_typed(&lock_free, &many),
         client.prepare_typed(&reserve, &many),
@@ -129,6 +137,7 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
         get,
         rising,
         falling,
+        count,
         lock,
         lock_free,
         reserve,

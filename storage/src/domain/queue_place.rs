@@ -1,6 +1,6 @@
 //! Where a job waits in the queue that several nodes share.
 //!
-//! A job gets its turn when it is accepted: the turn after its account's newest one, but none that has passed. So an account's jobs
+//! A job gets its turn when it is accepted: the turn after its account's newest one and after the one that is served. So an account's jobs
 //! are served in the order of acceptance, and accounts take turns, over all nodes. This is start-time fair queuing.
 
 use super::ids::JobId;
@@ -69,7 +69,7 @@ impl Turns {
 
     /// The turn of the next job of an account, whose newest turns these are; `served` are those of the queue.
     pub fn next(&self, class: QueueClass, served: &Self) -> u64 {
-        self.of(class).saturating_add(1).max(served.of(class))
+        self.of(class).max(served.of(class)).saturating_add(1)
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
                 batch: 2,
             },
         );
-        assert_eq!(newcomer.next(QueueClass::Single, &served), 7);
+        assert_eq!(newcomer.next(QueueClass::Single, &served), 8);
         assert_eq!(busy.next(QueueClass::Single, &served), 31);
         assert_eq!(busy.next(QueueClass::Batch, &served), 3);
     }

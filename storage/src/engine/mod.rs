@@ -203,6 +203,12 @@ pub trait Engine: Send + Sync {
     fn scan(&self, range: &KeyRange, direction: Direction, limit: usize)
     -> Read<Vec<(Key, Value)>>;
 
+    /// How many keys there are in a range.
+    fn count(&self, range: &KeyRange) -> Read<usize> {
+        let all = self.scan(range, Direction::Rising, usize::MAX).wait();
+        all.map(|pairs| pairs.len()).into()
+    }
+
     /// Holds keys, reads, decides and commits; see [`Round`]. Failures go to the round's `done`. A round that
     /// holds what another one holds waits for that one's end. An engine whose process is the only writer uses [`Holds`].
     fn round(self: Arc<Self>, round: Box<dyn Round>);

@@ -1,15 +1,32 @@
 //! Accounts and their ledgers.
 
-use super::tables::{ACCOUNTS, LEDGER};
+use super::tables::{ACCOUNT_LOADS, ACCOUNTS, LEDGER};
 use super::{All, Page, Store, StoreError, Writes};
 use crate::domain::account::Account;
 use crate::domain::ids::{AccountId, TransactionId};
 use crate::domain::ledger::LedgerEntry;
+use crate::domain::node::AccountLoad;
 use crate::engine::Direction;
 
 impl Store {
     pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
         ACCOUNTS.get(self, &id).await
+    }
+
+    /// An account with the sums over its live jobs, where a node has decided about it.
+    pub async fn account_load(
+        &self,
+        id: AccountId,
+    ) -> Result<Option<(Account, AccountLoad)>, StoreError> {
+        let keys = [ACCOUNTS.key(&id), ACCOUNT_LOADS.key(&id)];
+        let found = self.engine().get_many(&keys).await?;
+        let [Some(account), Some(load)] = &found[..] else {
+            return Ok(None);
+        };
+        Ok(Some((
+            ACCOUNTS.decode(account)?,
+            ACCOUNT_LOADS.decode(load)?,
+        )))
     }
 
     /// A page of all accounts, oldest first.

@@ -236,6 +236,7 @@ impl TableKey for QueuePlace {
     }
 }
 
+impl Under<Tier> for QueuePlace {}
 impl Under<(Tier, QueueClass)> for QueuePlace {}
 
 impl KeyBytes for DailyUsageKey {

@@ -51,7 +51,6 @@ pub fn run(input: &[u8]) {
             DUE_BY_SHARD,
             SHARD_HOLDERS,
             RATE_COUNTS,
-            ADOPTION,
         );
     }
 }

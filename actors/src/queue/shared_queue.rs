@@ -1,0 +1,422 @@
+//! The queue that several nodes share, as a node sees it: lookups are answered from a copy in memory, which follows this node's own
+//! commits at once and those of other nodes within a refresh.
+//!
+//! The copy decides nothing. Takes read the queue itself.
+
+use super::backlog::{Backlog, BacklogStart, TurnCounts};
+use super::job_queues::{Depths, NextJob, QueuedJob};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::node::TakenJob;
+use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::{Direction, KeyRange};
+use tintype_storage::store::tables::{LIVE_JOBS, QUEUE, TAKEN_JOBS};
+use tintype_storage::store::{All, Store, StoreError, Writes};
+
+/// Places of a tier that are listed. Those behind them are only counted.
+const LISTED: usize = 10_000;
+
+/// A copy of the shared queue.
+#[derive(Default)]
+pub struct SharedQueue(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    tiers: [TierCopy; 3],
+    places: HashMap<JobId, QueuePlace>,
+    /// Jobs that nodes have taken and not ended.
+    taken: HashMap<JobId, TakenJob>,
+    /// What this node has committed since the read began that is under way.
+    since: Option<Vec<QueueChange>>,
+}
+
+#[derive(Default)]
+struct TierCopy {
+    /// In the order in which they are served.
+    listed: Vec<(QueuePlace, AccountId)>,
+    /// Places behind those.
+    beyond: usize,
+    backlog: BacklogStart,
+}
+
+/// What a commit of this node changes.
+#[derive(Clone, Debug)]
+pub enum QueueChange {
+    Queued(QueuePlace, AccountId),
+    Left(QueuePlace),
+    Taken(JobId, TakenJob),
+    Released(JobId),
+}
+
+impl QueueChange {
+    /// What writes change in the queue.
+    ///
+    /// # Errors
+    /// A record is damaged.
+    pub fn of(writes: &Writes) -> Result<Vec<Self>, StoreError> {
+        let mut changes = Vec::new();
+        for (key, value) in writes {
+            let change = match value {
+                Some(value) => match QUEUE.entry(key, value)? {
+                    Some((place, account)) => Some(Self::Queued(place, account)),
+                    None => TAKEN_JOBS
+                        .entry(key, value)?
+                        .map(|((_, job), taken)| Self::Taken(job, taken)),
+                },
+                None => match QUEUE.read_key(key) {
+                    Some(place) => Some(Self::Left(place)),
+                    None => TAKEN_JOBS.read_key(key).map(|(_, job)| Self::Released(job)),
+                },
+            };
+            changes.extend(change);
+        }
+        Ok(changes)
+    }
+}
+
+/// What a refresh has read.
+struct Found {
+    tiers: [(Vec<(QueuePlace, AccountId)>, usize); 3],
+    taken: HashMap<JobId, TakenJob>,
+}
+
+impl SharedQueue {
+    /// Takes the places out of the queue of jobs that these writes end, and tells what the writes change. A place that is not listed
+    /// stays until a take finds its job ended.
+    ///
+    /// # Errors
+    /// A record is damaged.
+    pub fn leave_and_note(&self, writes: &mut Writes) -> Result<Vec<QueueChange>, StoreError> {
+        let state = self.0.lock();
+        let ended = writes.iter().filter(|(_, value)| value.is_none());
+        let ended = ended.filter_map(|(key, _)| LIVE_JOBS.read_key(key));
+        let places = ended.filter_map(|(_, job)| state.places.get(&job));
+        let left: Writes = places.map(|place| QUEUE.delete(place)).collect();
+        drop(state);
+        writes.extend(left);
+        QueueChange::of(writes)
+    }
+
+    /// Follows a commit of this node. `turns` are those of its own queues.
+    pub fn follow(&self, changes: Vec<QueueChange>, turns: [TurnCounts; 3]) {
+        if changes.is_empty() {
+            return;
+        }
+        let mut state = self.0.lock();
+        if let Some(since) = &mut state.since {
+            since.extend(changes.iter().cloned());
+        }
+        changes
+            .into_iter()
+            .for_each(|change| state.follow(change, &turns));
+    }
+
+    /// Reads the queue anew.
+    ///
+    /// # Errors
+    /// The engine fails, or a record is damaged.
+    pub async fn refresh(&self, store: &Store, turns: [TurnCounts; 3]) -> Result<(), StoreError> {
+        self.0.lock().since = Some(Vec::new());
+        let found = read(store).await;
+        let mut state = self.0.lock();
+        let since = state.since.take().unwrap_or_default();
+        state.replace(found?, &turns);
+        since
+            .into_iter()
+            .for_each(|change| state.follow(change, &turns));
+        Ok(())
+    }
+
+    /// How many places are listed.
+    pub fn listed(&self) -> usize {
+        self.0.lock().places.len()
+    }
+
+    /// The position of a job that is queued in the store: 1 is the next. It is 1 for a job that a node has taken. A job that is not
+    /// listed is last.
+    pub fn position(&self, job: &QueuedJob) -> usize {
+        let state = self.0.lock();
+        if state.taken.contains_key(&job.job) {
+            return 1;
+        }
+        let tier = state.of(job.tier);
+        let listed = state.places.get(&job.job).and_then(|it| tier.at(it).ok());
+        listed.unwrap_or(tier.listed.len() + tier.beyond) + 1
+    }
+
+    /// The next jobs; see [`JobQueues::next`](super::JobQueues::next).
+    pub fn next(
+        &self,
+        tier: Tier,
+        account: Option<AccountId>,
+        limit: usize,
+        takes: impl Fn(JobId) -> bool,
+    ) -> Vec<NextJob> {
+        let state = self.0.lock();
+        let listed = state.of(tier).listed.iter().enumerate();
+        let wanted = listed.filter(|(_, (place, of))| {
+            place.class != QueueClass::Resumed
+                && account.is_none_or(|it| it == *of)
+                && takes(place.job)
+        });
+        let next = |(at, (place, account)): (usize, &(QueuePlace, AccountId))| NextJob {
+            account: *account,
+            job: place.job,
+            position: at + 1,
+        };
+        wanted.map(next).take(limit).collect()
+    }
+
+    /// Jobs that wait for their first run.
+    pub fn len(&self, tier: Tier) -> usize {
+        self.0.lock().of(tier).waiting()
+    }
+
+    /// Jobs of all accounts.
+    pub fn depths(&self) -> Depths {
+        let state = self.0.lock();
+        Depths {
+            queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(|it| state.of(it).waiting()),
+            running: state.taken.len(),
+        }
+    }
+
+    /// Jobs of one account, of those that are listed.
+    pub fn depths_of(&self, account: AccountId) -> Depths {
+        let state = self.0.lock();
+        let queued = |tier| {
+            let listed = state.of(tier).listed.iter();
+            listed.filter(|(_, of)| *of == account).count()
+        };
+        let taken = state.taken.values().filter(|it| it.account == account);
+        Depths {
+            queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(queued),
+            running: taken.count(),
+        }
+    }
+
+    /// Jobs that are not terminal.
+    pub fn live(&self) -> usize {
+        let state = self.0.lock();
+        let waiting = state.tiers.iter().map(|it| it.listed.len() + it.beyond);
+        waiting.sum::<usize>() + state.taken.len()
+    }
+
+    /// Jobs that lookups call `processing`: those that nodes have taken, and those that wait for a further run.
+    pub fn begun(&self, tier: Tier) -> usize {
+        let state = self.0.lock();
+        let taken = state.taken.values().filter(|it| it.tier == tier).count();
+        taken + state.of(tier).resumed()
+    }
+
+    /// What has happened since the queue of a tier was last seen empty, at this node; `None` for one that is empty.
+    pub fn backlog(&self, tier: Tier, turns: TurnCounts) -> Option<Backlog> {
+        let state = self.0.lock();
+        let tier = state.of(tier);
+        tier.backlog
+            .until(turns)
+            .filter(|_| !tier.listed.is_empty())
+    }
+
+    /// The job that has waited longest for its first run, of those that are listed.
+    pub fn oldest(&self, tier: Tier) -> Option<JobId> {
+        let state = self.0.lock();
+        let listed = state.of(tier).listed.iter();
+        let waiting = listed.filter(|(place, _)| place.class != QueueClass::Resumed);
+        waiting.map(|(place, _)| place.job).min()
+    }
+}
+
+impl State {
+    fn of(&self, tier: Tier) -> &TierCopy {
+        &self.tiers[tier.index()]
+    }
+
+    fn replace(&mut self, found: Found, turns: &[TurnCounts; 3]) {
+        self.places.clear();
+        self.taken = found.taken;
+        let tiers = self.tiers.iter_mut().zip(found.tiers).zip(turns);
+        for ((tier, (listed, beyond)), turns) in tiers {
+            let was_empty = tier.listed.is_empty();
+            if let Some((first, _)) = listed.first().filter(|_| was_empty) {
+                tier.backlog = BacklogStart::at(first.job, *turns);
+            }
+            let places = listed.iter().map(|(place, _)| (place.job, *place));
+            self.places.extend(places);
+            tier.listed = listed;
+            tier.beyond = beyond;
+        }
+    }
+
+    fn follow(&mut self, change: QueueChange, turns: &[TurnCounts; 3]) {
+        match change {
+            QueueChange::Queued(place, account) => {
+                let tier = &mut self.tiers[place.tier.index()];
+                if tier.listed.is_empty() {
+                    tier.backlog = BacklogStart::at(place.job, turns[place.tier.index()]);
+                }
+                let Err(at) = tier.at(&place) else { return };
+                match tier.beyond > 0 && at == tier.listed.len() {
+                    true => tier.beyond += 1,
+                    false => {
+                        tier.listed.insert(at, (place, account));
+                        self.places.insert(place.job, place);
+                    }
+                }
+            }
+            QueueChange::Left(place) => {
+                let tier = &mut self.tiers[place.tier.index()];
+                if let Ok(at) = tier.at(&place) {
+                    tier.listed.remove(at);
+                }
+                self.places.remove(&place.job);
+            }
+            QueueChange::Taken(job, taken) => drop(self.taken.insert(job, taken)),
+            QueueChange::Released(job) => drop(self.taken.remove(&job)),
+        }
+    }
+}
+
+impl TierCopy {
+    fn at(&self, place: &QueuePlace) -> Result<usize, usize> {
+        self.listed.binary_search_by_key(place, |(it, _)| *it)
+    }
+
+    fn resumed(&self) -> usize {
+        self.listed
+            .partition_point(|(place, _)| place.class == QueueClass::Resumed)
+    }
+
+    fn waiting(&self) -> usize {
+        self.listed.len() + self.beyond - self.resumed()
+    }
+}
+
+async fn read(store: &Store) -> Result<Found, StoreError> {
+    let tier = |tier: Tier| async move {
+        let all = QUEUE.range(&tier);
+        let listed = QUEUE.scan(store, &all, Direction::Rising, LISTED).await?;
+        let beyond = match listed.last().filter(|_| listed.len() == LISTED) {
+            Some((last, _)) => count_behind(store, &all, last).await?,
+            None => 0,
+        };
+        Ok::<_, StoreError>((listed, beyond))
+    };
+    let everything = TAKEN_JOBS.range(&All);
+    let (fast, quality, pro, taken) = futures_util::try_join!(
+        tier(Tier::Fast),
+        tier(Tier::Quality),
+        tier(Tier::Pro),
+        TAKEN_JOBS.scan(store, &everything, Direction::Rising, usize::MAX),
+    )?;
+    let taken = taken.into_iter().map(|((_, job), taken)| (job, taken));
+    Ok(Found {
+        tiers: [fast, quality, pro],
+        taken: taken.collect(),
+    })
+}
+
+async fn count_behind(
+    store: &Store,
+    all: &KeyRange,
+    last: &QueuePlace,
+) -> Result<usize, StoreError> {
+    let behind = all.clone().starting_at(QUEUE.key(last));
+    let count = store.engine().count(&behind).await?;
+    Ok(count.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tintype_storage::domain::ids::NodeId;
+    use tintype_storage::engine::commit_and_wait;
+    use tintype_storage::testing::memory::MemoryEngine;
+    use uuid::Uuid;
+
+    const TURNS: [TurnCounts; 3] = [TurnCounts { begun: 0, ended: 0 }; 3];
+
+    fn account(number: u128) -> AccountId {
+        AccountId(Uuid::from_u128(number))
+    }
+
+    fn place(turn: u64, number: u128) -> QueuePlace {
+        QueuePlace {
+            tier: Tier::Pro,
+            class: QueueClass::Single,
+            turn,
+            job: JobId(Uuid::from_u128(number)),
+        }
+    }
+
+    fn position(queue: &SharedQueue, number: u128) -> usize {
+        queue.position(&QueuedJob {
+            job: JobId(Uuid::from_u128(number)),
+            account: account(1),
+            tier: Tier::Pro,
+            lane: super::super::Lane::Single,
+        })
+    }
+
+    fn queued(turn: u64, number: u128) -> Writes {
+        vec![QUEUE.put(&place(turn, number), &account(1))]
+    }
+
+    fn taken(number: u128) -> Writes {
+        let job = TakenJob {
+            account: account(1),
+            tier: Tier::Pro,
+            class: QueueClass::Single,
+        };
+        let node = NodeId(Uuid::from_u128(9));
+        let key = (node, JobId(Uuid::from_u128(number)));
+        vec![QUEUE.delete(&place(1, number)), TAKEN_JOBS.put(&key, &job)]
+    }
+
+    #[actix::test]
+    async fn own_commits_are_seen_at_once_and_those_of_other_nodes_after_a_refresh() {
+        let engine = Arc::new(MemoryEngine::new());
+        let store = Store::new(Arc::clone(&engine) as Arc<_>);
+        let queue = SharedQueue::default();
+        let own = |writes: Writes| {
+            let changes = QueueChange::of(&writes).expect("sound");
+            commit_and_wait(&*engine, writes).expect("a commit");
+            queue.follow(changes, TURNS);
+        };
+        own(queued(1, 1));
+        own(queued(2, 2));
+        assert_eq!((position(&queue, 1), position(&queue, 2)), (1, 2));
+        // Another node's, which is served between them.
+        commit_and_wait(&*engine, queued(1, 3)).expect("a commit");
+        assert_eq!(position(&queue, 3), 3, "not known yet: last");
+        queue.refresh(&store, TURNS).await.expect("readable");
+        assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 2, 3]);
+        own(taken(1));
+        assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 1, 2]);
+        assert_eq!((queue.len(Tier::Pro), queue.begun(Tier::Pro)), (2, 1));
+        assert_eq!((queue.live(), queue.depths().running), (3, 1));
+        let next = queue.next(Tier::Pro, None, 5, |_| true);
+        assert_eq!(
+            next.iter().map(|it| it.position).collect::<Vec<_>>(),
+            [1, 2]
+        );
+        let depths = queue.depths_of(account(1));
+        assert_eq!((depths.queued, depths.running), ([0, 0, 2], 1));
+        assert_eq!(queue.oldest(Tier::Pro), Some(place(2, 2).job));
+    }
+
+    #[test]
+    fn the_place_of_a_job_that_ends_is_taken_out_of_the_queue() {
+        let queue = SharedQueue::default();
+        let changes = QueueChange::of(&queued(4, 1)).expect("sound");
+        queue.follow(changes, TURNS);
+        let mut writes = vec![LIVE_JOBS.delete(&(account(1), place(4, 1).job))];
+        let changes = queue.leave_and_note(&mut writes).expect("sound");
+        assert_eq!(writes[1], QUEUE.delete(&place(4, 1)));
+        queue.follow(changes, TURNS);
+        assert_eq!((queue.live(), queue.listed()), (0, 0));
+    }
+}

@@ -1,0 +1,77 @@
+//! What lookups are told of waiting and running jobs.
+
+use super::backlog::Backlog;
+use super::job_queues::{Depths, JobQueues, NextJob, QueuedJob};
+use super::shared_queue::SharedQueue;
+use std::sync::Arc;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::tier::Tier;
+
+/// Where they are looked up.
+#[derive(Clone)]
+pub struct WaitingJobs {
+    /// Those of this process.
+    pub own: Arc<JobQueues>,
+    /// Those of all nodes; `None` where this process is the only one on its store.
+    pub shared: Option<Arc<SharedQueue>>,
+}
+
+impl WaitingJobs {
+    /// See [`JobQueues::position`].
+    pub fn position(&self, job: QueuedJob) -> usize {
+        match &self.shared {
+            None => self.own.position(job),
+            Some(shared) => shared.position(&job),
+        }
+    }
+
+    /// See [`JobQueues::next`].
+    pub fn next(
+        &self,
+        tier: Tier,
+        account: Option<AccountId>,
+        limit: usize,
+        takes: impl Fn(JobId) -> bool,
+    ) -> Vec<NextJob> {
+        match &self.shared {
+            None => self.own.next(tier, account, limit, takes),
+            Some(shared) => shared.next(tier, account, limit, takes),
+        }
+    }
+
+    /// See [`JobQueues::depths`].
+    pub fn depths(&self) -> Depths {
+        match &self.shared {
+            None => self.own.depths(),
+            Some(shared) => shared.depths(),
+        }
+    }
+
+    /// See [`JobQueues::depths_of`].
+    pub fn depths_of(&self, account: AccountId) -> Depths {
+        match &self.shared {
+            None => self.own.depths_of(account),
+            Some(shared) => shared.depths_of(account),
+        }
+    }
+
+    /// How many jobs of a tier wait, how many run, and which has waited longest.
+    pub fn of_tier(&self, tier: Tier) -> (usize, usize, Option<JobId>) {
+        match &self.shared {
+            None => {
+                let own = &self.own;
+                (own.len(tier), own.begun(tier), own.oldest(tier))
+            }
+            Some(shared) => (shared.len(tier), shared.begun(tier), shared.oldest(tier)),
+        }
+    }
+
+    /// What has happened to the queue of a tier since it was last empty; `None` for one that is empty. The turns are those of this
+    /// process.
+    pub fn backlog(&self, tier: Tier) -> Option<Backlog> {
+        match &self.shared {
+            None => self.own.backlog(tier),
+            Some(shared) => shared.backlog(tier, self.own.turns()[tier.index()]),
+        }
+    }
+}
