@@ -298,6 +298,9 @@ impl DeliveryActor {
 
     /// Reads what is due soon, of the shards that this node holds.
     fn read_due(&mut self) {
+        if self.stopping {
+            return;
+        }
         let now = (self.context.clock)();
         let reads = self.shards.as_mut().and_then(|it| it.next_reads(now));
         if let Some(reads) = reads {
@@ -309,6 +312,8 @@ impl DeliveryActor {
     fn due_read(&mut self, found: Result<Vec<(DueRead, Due)>, StoreError>) {
         let found = match found {
             Ok(found) => found,
+            // The store may be closed by now.
+            Err(_) if self.stopping => return,
             Err(error) => return self.context.fail_stop.trip(error.to_string()),
         };
         if let Some(shards) = &mut self.shards {
