@@ -21,7 +21,8 @@ impl Maintainer {
 
     /// Takes the maintenance over where the node that had it is gone. A node that has it keeps it for as long as it lives.
     pub async fn look(&self, system: &System) {
-        let Some(node) = system.node() else {
+        // A node that leaves closes the store.
+        let Some(node) = system.node().filter(|it| !it.is_leaving()) else {
             return;
         };
         let is_new = match locks::take(system.store(), node.id, LockName::Maintenance).await {
