@@ -56,6 +56,7 @@ pub struct NodeContext {
     /// When this node's last confirmed beat was sent.
     confirmed: Mutex<Option<Instant>>,
     is_leaving: AtomicBool,
+    has_adopted: AtomicBool,
     /// All nodes, as the last confirmed beat found them.
     seen: Mutex<Vec<SeenNode>>,
     /// The first beat has been confirmed.
@@ -72,6 +73,7 @@ impl NodeContext {
             taking: tokio::sync::Mutex::default(),
             confirmed: Mutex::default(),
             is_leaving: AtomicBool::new(false),
+            has_adopted: AtomicBool::new(false),
             seen: Mutex::default(),
             has_joined: Notify::new(),
         }
@@ -80,6 +82,16 @@ impl NodeContext {
     /// Describes the process for the operator.
     pub fn of_process(self, process: NodeProcess) -> Self {
         Self { process, ..self }
+    }
+
+    /// The store is one that nodes share.
+    pub fn note_adoption(&self) {
+        self.has_adopted.store(true, Ordering::Relaxed);
+    }
+
+    /// Is the store known to be one that nodes share? No decision is made about an account before.
+    pub fn has_adopted(&self) -> bool {
+        self.has_adopted.load(Ordering::Relaxed)
     }
 
     /// A beat that was sent at this moment has been confirmed.

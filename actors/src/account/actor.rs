@@ -1,12 +1,16 @@
 //! The account actor: takes what waits in its inbox and begins a round about it. What arrives during the round is the next round.
 
+use super::context::AccountContext;
 use super::round::{AccountRound, Decision, Wake};
 use super::shared::AccountShared;
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Commands that are decided as one commit.
 const MAX_COMMANDS: usize = 256;
+/// How often a node that joins looks whether it may decide.
+const LOOK: Duration = Duration::from_millis(20);
 
 pub struct AccountActor {
     shared: Arc<AccountShared>,
@@ -59,6 +63,14 @@ impl Handler<Wake> for AccountActor {
     type Result = ();
 
     fn handle(&mut self, _: Wake, ctx: &mut Self::Context) {
+        let AccountContext {
+            node, fail_stop, ..
+        } = &*self.shared.context;
+        let is_early = node.as_ref().is_some_and(|it| !it.has_adopted());
+        if is_early && !fail_stop.has_tripped() {
+            ctx.notify_later(Wake, LOOK);
+            return;
+        }
         self.work(&ctx.address());
     }
 }

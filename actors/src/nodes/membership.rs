@@ -1,5 +1,6 @@
 //! Membership: a node shows that it lives, and ends the nodes that do not.
 
+use super::adoption::adopt;
 use super::beat::{Beat, Beaten, Join};
 use super::rescue::{Declare, Moved, PutBack};
 use crate::fail_stop::FailStop;
@@ -55,6 +56,8 @@ impl Membership {
     }
 
     async fn stay(&self) -> Result<(), StoreError> {
+        adopt(&self.store).await?;
+        self.node.note_adoption();
         let own = self.node.id;
         let sent = Instant::now();
         let join = Join {

@@ -4,6 +4,7 @@
 //! may make it. A node owns only what costs nothing to lose: the jobs that it has taken from the shared queue. It shows that it lives by a
 //! beat in the store; the others watch it with their own clocks, so no clock is compared with another node's.
 
+mod adoption;
 mod beat;
 mod expiry;
 pub mod locks;

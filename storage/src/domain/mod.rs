@@ -6,6 +6,7 @@ pub mod ids;
 
 pub mod account;
 pub mod account_limits;
+pub mod adoption;
 pub mod amount;
 pub mod api_key;
 pub mod aspect_ratio;

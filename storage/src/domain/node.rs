@@ -4,6 +4,7 @@
 
 use super::amount::Amount;
 use super::ids::{AccountId, KeyId, NodeId};
+use super::job::Job;
 use super::queue_place::{QueueClass, Turns};
 use super::tier::Tier;
 use super::time::Timestamp;
@@ -87,6 +88,26 @@ pub struct AccountLoad {
 }
 
 impl AccountLoad {
+    /// Counts a live job.
+    pub fn add(&mut self, job: &Job) {
+        self.live_jobs += 1;
+        let at = match self.keys.binary_search_by_key(&job.key, |it| it.key) {
+            Ok(at) => at,
+            Err(at) => {
+                let new = KeyLoad {
+                    key: job.key,
+                    live_jobs: 0,
+                    held: Amount::ZERO,
+                };
+                self.keys.insert(at, new);
+                at
+            }
+        };
+        let key = &mut self.keys[at];
+        key.live_jobs += 1;
+        key.held = key.held.plus(job.price).unwrap_or(key.held);
+    }
+
     /// Jobs of one key that are not terminal.
     pub fn live_jobs_of(&self, key: KeyId) -> usize {
         let load = self.keys.iter().find(|it| it.key == key);

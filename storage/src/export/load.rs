@@ -2,7 +2,10 @@
 
 use super::ReadError;
 use super::read::{Entry, Reader, Summary};
-use crate::engine::{Direction, Engine, KeyRange, commit_and_wait};
+use crate::engine::{Direction, Engine, Key, KeyRange, Value, commit_and_wait};
+use crate::store::DueDelivery;
+use crate::store::tables::{DELIVERIES, DUE_DELIVERIES, LIVE_JOBS};
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 /// Bytes of one commit.
@@ -35,20 +38,25 @@ pub fn load(
         return Err(ReadError::NotEmpty);
     }
     let mut reader = Reader::new(source)?;
-    let (mut writes, mut bytes) = (Vec::new(), 0);
+    let (mut writes, mut bytes) = (BTreeMap::new(), 0);
     let (mut live_jobs, mut pending_deliveries) = (0, 0);
     while let Some(entry) = reader.read()? {
         each(&entry);
-        live_jobs += u64::from(entry.kind == "live_job");
-        pending_deliveries += u64::from(entry.kind == "delivery_due");
+        live_jobs += u64::from(entry.kind == LIVE_JOBS.name());
         bytes += entry.key.len() + entry.value.len();
-        writes.push((entry.key, Some(entry.value)));
+        // Nodes keep another index of what is due, which is not exported.
+        if let Some((due, in_index)) = due_of(&entry) {
+            pending_deliveries += 1;
+            bytes += due.len() + in_index.len();
+            writes.insert(due, Some(in_index));
+        }
+        writes.insert(entry.key, Some(entry.value));
         if bytes > COMMIT_BYTES {
-            commit_and_wait(engine, std::mem::take(&mut writes))?;
+            commit_and_wait(engine, std::mem::take(&mut writes).into_iter().collect())?;
             bytes = 0;
         }
     }
-    commit_and_wait(engine, writes)?;
+    commit_and_wait(engine, writes.into_iter().collect())?;
     let summary = reader.summary().ok_or_else(|| ReadError::Line {
         line: reader.line(),
         reason: "it was not read to its end".into(),
@@ -58,4 +66,13 @@ pub fn load(
         live_jobs,
         pending_deliveries,
     })
+}
+
+/// The entry of the due index that a pending delivery has.
+fn due_of(entry: &Entry) -> Option<(Key, Value)> {
+    // The reader has just encoded the record.
+    let (_, delivery) = DELIVERIES.entry(&entry.key, &entry.value).ok()??;
+    let (due, of) = DueDelivery::of(&delivery)?;
+    let key = DUE_DELIVERIES.key(&(due, delivery.id));
+    Some((key, DUE_DELIVERIES.encode(&of)))
 }

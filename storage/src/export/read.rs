@@ -113,7 +113,7 @@ impl<R: BufRead> Reader<R> {
         let key = hex::decode(line.key.as_bytes())
             .map_err(|_| self.wrong("its key is no hexadecimal"))?;
         let kind = table_of(&key)
-            .filter(|kind| kind.name() == line.kind)
+            .filter(|kind| kind.name() == line.kind && kind.is_exported())
             .ok_or_else(|| {
                 let kind = line.kind.escape_debug();
                 self.wrong(format!("no record of the kind {kind} has such a key"))

@@ -58,28 +58,33 @@ fn lines<E>(
         if pairs.is_empty() {
             return Ok(records);
         }
-        records += pairs.len() as u64;
         let mut block = Vec::new();
         for (key, value) in pairs {
-            block.extend_from_slice(&record(&key, &value)?);
+            let line = record(&key, &value)?;
+            records += u64::from(line.is_some());
+            block.extend(line.into_iter().flatten());
         }
         sink(block)?;
     }
 }
 
-fn record<E>(key: &Key, value: &Value) -> Result<Vec<u8>, WriteError<E>> {
+/// `None` for a record that exports leave out.
+fn record<E>(key: &Key, value: &Value) -> Result<Option<Vec<u8>>, WriteError<E>> {
     let key_text = hex::encode(key);
     let Some(kind) = table_of(key) else {
         return Err(WriteError::UnknownKind(key_text));
     };
+    if !kind.is_exported() {
+        return Ok(None);
+    }
     let json = kind.to_json(value)?;
     // What a serializer wrote is JSON.
     let json = RawValue::from_string(json).unwrap_or_default();
-    Ok(line(&Line {
+    Ok(Some(line(&Line {
         kind: Cow::Borrowed(kind.name()),
         key: Cow::Borrowed(&key_text),
         record: &json,
-    }))
+    })))
 }
 
 fn line(content: &impl Serialize) -> Vec<u8> {

@@ -24,6 +24,7 @@ pub struct Table<K, R: 'static> {
     name: &'static str,
     earlier: Earlier<R>,
     fits: fn(&K, &R) -> bool,
+    is_exported: bool,
 }
 
 /// A part of a list.
@@ -42,12 +43,22 @@ impl<K, R: 'static> Table<K, R> {
             name,
             earlier: &[],
             fits: |_, _| true,
+            is_exported: true,
         }
     }
 
     /// Says whether a record belongs under a key.
     pub(super) const fn fits(self, fits: fn(&K, &R) -> bool) -> Self {
         Self { fits, ..self }
+    }
+
+    /// Says whether exports have its records. They leave out what the nodes that share a store keep for themselves: it tells of
+    /// processes, or is made from other records.
+    pub(super) const fn exported(self, is_exported: bool) -> Self {
+        Self {
+            is_exported,
+            ..self
+        }
     }
 
     /// Reads these earlier formats too.
@@ -280,6 +291,9 @@ pub trait AnyTable: Sync {
     /// Its name in exports and messages.
     fn name(&self) -> &'static str;
 
+    /// Do exports have its records?
+    fn is_exported(&self) -> bool;
+
     /// Is this key one of its keys?
     fn holds(&self, key: &[u8]) -> bool;
 
@@ -305,6 +319,10 @@ pub trait AnyTable: Sync {
 impl<K: TableKey, R: Record> AnyTable for Table<K, R> {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn is_exported(&self) -> bool {
+        self.is_exported
     }
 
     fn holds(&self, key: &[u8]) -> bool {

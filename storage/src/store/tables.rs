@@ -7,6 +7,7 @@ use super::records::{
 use super::table::{AnyTable, Table};
 use super::table_key::AccountText;
 use crate::domain::account::Account;
+use crate::domain::adoption::Adoption;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::batch::{Batch, BatchProgress};
@@ -85,22 +86,24 @@ tables! {
     SEARCH_INDEX: (AccountId, JobId) => SearchBlock = b"c" "search_block" .fits(|key, it| it.first <= key.1);
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally" .earlier(migrations::DAILY_USAGE);
     /// What is live of each account, where several nodes share the store.
-    ACCOUNT_LOADS: AccountId => AccountLoad = b"m" "account_load";
+    ACCOUNT_LOADS: AccountId => AccountLoad = b"m" "account_load" .exported(false);
     /// Jobs that wait for a node, where several share the store.
-    QUEUE: QueuePlace => AccountId = b"j" "queue_place";
+    QUEUE: QueuePlace => AccountId = b"j" "queue_place" .exported(false);
     /// The turns that a tier's queue has served.
-    SERVED_TURNS: Tier => Turns = b"T" "served_turns";
-    NODES: NodeId => Node = b"N" "node";
+    SERVED_TURNS: Tier => Turns = b"T" "served_turns" .exported(false);
+    NODES: NodeId => Node = b"N" "node" .exported(false);
     /// Jobs that nodes have taken from the queue.
-    TAKEN_JOBS: (NodeId, JobId) => TakenJob = b"R" "taken_job";
+    TAKEN_JOBS: (NodeId, JobId) => TakenJob = b"R" "taken_job" .exported(false);
     /// What one node at a time may do, where several share the store.
-    LOCKS: LockName => Lock = b"K" "lock";
+    LOCKS: LockName => Lock = b"K" "lock" .exported(false);
     /// Pending deliveries by the shard of their receivers and the moment at which they are due, where several nodes share the store.
-    DUE_BY_SHARD: (Shard, (Timestamp, DeliveryId)) => DueDelivery = b"Q" "delivery_due_of_shard";
+    DUE_BY_SHARD: (Shard, (Timestamp, DeliveryId)) => DueDelivery = b"Q" "delivery_due_of_shard" .exported(false);
     /// Which node sends to the receivers of a shard.
-    SHARD_HOLDERS: Shard => ShardHolder = b"D" "shard_holder";
+    SHARD_HOLDERS: Shard => ShardHolder = b"D" "shard_holder" .exported(false);
     /// What nodes have admitted lately, in parts.
-    RATE_COUNTS: (NodeId, u32) => RateCounts = b"X" "rate_counts";
+    RATE_COUNTS: (NodeId, u32) => RateCounts = b"X" "rate_counts" .exported(false);
+    /// How far the records of a process that had the store for itself have become those of nodes.
+    ADOPTION: () => Adoption = b"sadoption" "adoption" .exported(false);
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.

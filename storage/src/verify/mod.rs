@@ -5,6 +5,7 @@ mod daily_usage;
 mod deliveries;
 mod due_index;
 mod people;
+mod queue;
 mod records;
 mod search_index;
 
@@ -183,6 +184,7 @@ pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report,
         .wait()?;
     batches::verify(store, &mut report)?;
     deliveries::verify(store, &accounts, &mut report)?;
+    queue::verify(store, &mut report)?;
     people::verify(store, &accounts, &mut report)?;
     daily_usage::verify(store, &mut report)?;
     search_index::verify(store, &mut report)?;

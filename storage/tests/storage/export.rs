@@ -23,6 +23,7 @@ use tintype_storage::domain::tier::{Resolution, Tier};
 use tintype_storage::domain::webhook::{RetiredSecret, SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Engine, Key, Value, commit_and_wait};
 use tintype_storage::export::{MAX_LINE_BYTES, ReadError, Reader, WriteError, load, write};
+use tintype_storage::store::tables::DUE_DELIVERIES;
 use tintype_storage::store::{DueDelivery, Generation, Mark, PersonPlace, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
@@ -85,9 +86,10 @@ fn deliveries(rich: &mut Rich) {
     let due = DueDelivery {
         account: AccountId(uuid(2)),
         webhook: WebhookId(uuid(3)),
-        failures: 9,
+        failures: u32::MAX,
     };
-    rich.put(b'q', 24, &due);
+    let key = DUE_DELIVERIES.key(&(at(i64::MAX), DeliveryId(uuid(1))));
+    rich.pairs.push((key, Some(encode(&due))));
     let attempt = Attempt {
         round: 1,
         at: at(2),
@@ -199,7 +201,7 @@ fn rich() -> Arc<dyn Engine> {
     Arc::new(engine)
 }
 
-fn exported(engine: &Arc<dyn Engine>) -> Vec<u8> {
+pub fn exported(engine: &Arc<dyn Engine>) -> Vec<u8> {
     let mut text = Vec::new();
     let snapshot = Arc::clone(engine).snapshot().expect("a snapshot");
     let sink = |block: Vec<u8>| {
@@ -214,7 +216,7 @@ fn exported(engine: &Arc<dyn Engine>) -> Vec<u8> {
     text
 }
 
-fn imported(text: &[u8]) -> Result<Arc<dyn Engine>, ReadError> {
+pub fn imported(text: &[u8]) -> Result<Arc<dyn Engine>, ReadError> {
     let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
     load(&*engine, BufReader::with_capacity(100, text), |_| {})?;
     Ok(engine)

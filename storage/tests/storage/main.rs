@@ -17,6 +17,7 @@ mod job_events;
 mod job_lists;
 mod model;
 mod money;
+mod nodes;
 mod people;
 mod sled_checkpoint;
 mod sled_close;

@@ -51,6 +51,7 @@ pub fn run(input: &[u8]) {
             DUE_BY_SHARD,
             SHARD_HOLDERS,
             RATE_COUNTS,
+            ADOPTION,
         );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::engine::{Direction, Engine, Wait as _};
 use tintype_storage::store::tables::{ACCOUNT_LOADS, NODES, QUEUE, TAKEN_JOBS};
@@ -75,11 +75,17 @@ impl World {
         nodes.wait().expect("readable");
     }
 
-    async fn check(&self, store: &Store) {
-        let report = verify(store, |_| {}).expect("an audit");
+    /// The records add up, at any moment between two commits.
+    pub fn audit(&self) {
+        let store = Store::new(Arc::clone(&self.shared.memory) as Arc<dyn Engine>);
+        let report = verify(&store, |_| {}).expect("an audit");
         for fault in report.faults {
             self.shared.fault(fault);
         }
+    }
+
+    async fn check(&self, store: &Store) {
+        self.audit();
         self.check_changes(store);
         self.check_deliveries(store);
         let heard = self.heard.lock();
@@ -89,7 +95,9 @@ impl World {
                     if let JobState::Failed { error, .. } = &job.state
                         && error.starts_with("expired")
                     {
-                        self.shared.count("expired");
+                        let is_abandoned = job.origin == Origin::Synchronous;
+                        let what = if is_abandoned { "abandoned" } else { "expired" };
+                        self.shared.count(what);
                     }
                 }
                 Some(job) => self

@@ -5,6 +5,7 @@
 //! the records must add up.
 
 mod account;
+mod alone;
 mod ending;
 mod engine;
 mod generators;
@@ -20,7 +21,8 @@ use std::collections::BTreeMap;
 /// A short run; thousands are asked for by hand.
 const SEEDS: u64 = 60;
 /// What has to happen somewhere in them, for else they prove little.
-const EXPECTED: [&str; 19] = [
+const EXPECTED: [&str; 21] = [
+    "abandoned",
     "accepted",
     "calls without an answer",
     "canceled",
@@ -40,6 +42,7 @@ const EXPECTED: [&str; 19] = [
     "nodes stood still",
     "replayed at another node",
     "shards moved",
+    "stores adopted",
 ];
 
 #[test]

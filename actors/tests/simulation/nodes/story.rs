@@ -19,7 +19,7 @@ use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
-use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::job::{JobEvent, Origin};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
@@ -61,6 +61,8 @@ pub struct Node {
     pub fail_stop: FailStop,
     /// It has died, left, or stood still for so long that it may be taken for dead.
     is_doubtful: bool,
+    /// It has the store for itself.
+    is_alone: bool,
 }
 
 /// What clients have heard.
@@ -91,6 +93,7 @@ pub fn tell(seed: u64) -> Story {
     };
     actix::System::with_tokio_rt(runtime).block_on(async {
         let mut world = World::new(seed);
+        world.begin().await;
         world.act().await;
         world.come_to_an_end().await;
         let (lines, faults, counts) = world.shared.report();
@@ -106,23 +109,32 @@ impl World {
     fn new(seed: u64) -> Self {
         let memory = Arc::new(MemoryEngine::new());
         open_accounts(&memory);
-        let mut world = Self {
+        Self {
             shared: Arc::new(Shared::new(memory)),
             chance: Chance::new(seed),
             heard: Arc::default(),
             nodes: Vec::new(),
             joined: 0,
-        };
-        for _ in 0..2 + world.chance.below(3) {
-            world.join();
         }
-        world
     }
 
-    /// A node joins. Its clock is set by that of the store, so it is a little off.
+    /// A node joins.
     pub fn join(&mut self) {
+        let id = self.next_id();
+        let node = NodeContext::new(id, DEAD_AFTER);
+        self.start(id, Some(Arc::new(node)));
+        self.shared.count("nodes joined");
+        self.shared.tell(format!("{id} joins"));
+    }
+
+    pub fn next_id(&mut self) -> NodeId {
         self.joined += 1;
-        let id = NodeId(Uuid::from_u128(0x1000 + u128::from(self.joined)));
+        NodeId(Uuid::from_u128(0x1000 + u128::from(self.joined)))
+    }
+
+    /// Starts a process. Its clock is set by that of the store, so it is a little off.
+    pub fn start(&mut self, id: NodeId, node: Option<Arc<NodeContext>>) {
+        let is_alone = node.is_none();
         let engine = NodeEngine::new(id, &self.shared, &self.chance);
         actix::spawn(Arc::clone(&engine).run());
         let (began, off) = (Instant::now(), self.chance.between(-30, 30));
@@ -174,11 +186,9 @@ impl World {
             observer: None,
             fail_stop: fail_stop.clone(),
             threads: Threads::Callers,
-            node: Some(Arc::new(NodeContext::new(id, DEAD_AFTER))),
+            node,
         })
         .expect("a node");
-        self.shared.count("nodes joined");
-        self.shared.tell(format!("{id} joins"));
         self.nodes.push(Node {
             id,
             engine,
@@ -186,6 +196,7 @@ impl World {
             changes: Arc::default(),
             fail_stop,
             is_doubtful: false,
+            is_alone,
         });
     }
 
@@ -214,7 +225,7 @@ impl World {
             for _ in 0..self.chance.below(4) {
                 self.change(at);
             }
-            match self.chance.below(26) {
+            match self.chance.below(27) {
                 0 if step > 3 => self.die(at),
                 1 if step > 3 => self.stand_still(at),
                 2 if self.healthy().len() > 1 => self.leave(at).await,
@@ -223,6 +234,7 @@ impl World {
                 7 => self.deposit(at),
                 8..=10 => self.send_again(at),
                 11..=12 => self.redeliver(at),
+                13 => self.audit(),
                 _ => {
                     for _ in 0..=self.chance.below(4) {
                         self.send(at, None);
@@ -232,7 +244,7 @@ impl World {
         }
     }
 
-    fn die(&mut self, at: usize) {
+    pub fn die(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         node.is_doubtful = true;
         self.shared.count("nodes died");
@@ -242,7 +254,7 @@ impl World {
         node.system.stop();
     }
 
-    fn stand_still(&mut self, at: usize) {
+    pub fn stand_still(&mut self, at: usize) {
         let span = self.chance.millis(300, 9_000);
         let kinds = [Still::Breaks, Still::LosesBeats, Still::IsLate];
         let still = self.chance.pick(&kinds).expect("one of them");
@@ -271,7 +283,7 @@ impl World {
         });
     }
 
-    fn send(&self, at: usize, name: Option<u64>) {
+    pub fn send(&self, at: usize, name: Option<u64>) {
         let account = self.chance.pick(&ACCOUNTS).expect("an account");
         let name = name.or_else(|| self.chance.one_in(3).then(|| self.chance.below(1 << 40)));
         self.send_for(at, account, name);
@@ -295,6 +307,11 @@ impl World {
                 fingerprint: Fingerprint([7; 32]),
             }),
             callback: callback(account, &self.chance),
+            // A failed job of a caller who waits for it keeps no name.
+            origin: match self.nodes[at].is_alone && name.is_none() && self.chance.one_in(3) {
+                true => Origin::Synchronous,
+                false => Origin::Native,
+            },
             ..fox(account, tier, PRICE)
         };
         let (reply, answer) = oneshot::channel();
@@ -338,7 +355,7 @@ impl World {
         });
     }
 
-    fn cancel(&self, at: usize) {
+    pub fn cancel(&self, at: usize) {
         let jobs = self.heard.lock().jobs.clone();
         let Some((account, job)) = self.chance.pick(&jobs) else {
             return;

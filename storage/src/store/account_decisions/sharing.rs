@@ -10,9 +10,9 @@ use crate::domain::pause::Pause;
 use crate::domain::queue_place::{QueueClass, QueuePlace, Turns};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
-use crate::engine::{Ask, Direction, Key};
+use crate::engine::{Ask, Direction, Key, KeyRange};
 use crate::store::tables::{
-    ACCOUNT_LOADS, ACCOUNTS, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
+    ACCOUNT_LOADS, ACCOUNTS, ENDED_JOBS, LEDGER, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
 };
 use crate::store::{DueIndex, StoreError};
 use uuid::Uuid;
@@ -62,27 +62,22 @@ impl AccountState {
         })?;
         let record = ACCOUNTS.decode(&record)?;
         let pause = pause?.map(|it| PAUSE.decode(&it)).transpose()?;
-        let load = match load? {
-            Some(load) => ACCOUNT_LOADS.decode(&load)?,
-            // No node has decided about this account yet.
-            None => {
-                let scan = all_live_jobs(account);
-                let Some(jobs) = known.pairs(&scan) else {
-                    return Ok(Err(vec![scan]));
-                };
-                let mut counted = Self::without_jobs(record.clone());
-                for (_, job) in jobs?.iter() {
-                    counted.count_live(&LIVE_JOBS.decode(job)?);
-                }
-                counted.to_load(None)
-            }
+        let load = load?.map(|it| ACCOUNT_LOADS.decode(&it)).transpose()?;
+        let load = load.unwrap_or_default();
+        let newest = match load.newest {
+            Some(newest) => Some(newest),
+            // No node has made an id of this account.
+            None => match newest_id(account, known)? {
+                Ok(newest) => newest,
+                Err(unread) => return Ok(Err(unread)),
+            },
         };
         let mut state = Self {
             live_jobs: number(load.live_jobs),
             sharing: Some(Sharing {
                 node,
                 turns: load.turns,
-                newest: load.newest,
+                newest,
                 decided_by: load.decided_by,
             }),
             ..Self::without_jobs(record)
@@ -108,7 +103,7 @@ impl AccountState {
         sharing.newest.filter(|_| !is_own)
     }
 
-    fn to_load(&self, sharing: Option<&Sharing>) -> AccountLoad {
+    fn to_load(&self, sharing: &Sharing) -> AccountLoad {
         let mut keys: Vec<KeyLoad> = self
             .keys
             .iter()
@@ -123,9 +118,9 @@ impl AccountState {
         AccountLoad {
             live_jobs: self.live_jobs as u64,
             keys,
-            turns: sharing.map(|it| it.turns).unwrap_or_default(),
-            newest: sharing.and_then(|it| it.newest),
-            decided_by: sharing.map(|it| it.node),
+            turns: sharing.turns,
+            newest: sharing.newest,
+            decided_by: Some(sharing.node),
         }
     }
 
@@ -199,13 +194,34 @@ impl Decisions<'_> {
         let mut after = self.state.clone();
         after.live_jobs = self.live_jobs;
         after.keys.extend(self.keys.clone());
-        let load = after.to_load(Some(&sharing));
+        let load = after.to_load(&sharing);
         self.put(ACCOUNT_LOADS.put(&self.account.id, &load));
     }
 }
 
-fn all_live_jobs(account: AccountId) -> Ask {
-    Ask::Scan(LIVE_JOBS.range(&account), Direction::Rising, usize::MAX)
+/// The moment of the newest id of an account that is on record, of a job or a ledger entry. `Err` within has what is to be read first.
+fn newest_id(
+    account: AccountId,
+    known: &dyn Known,
+) -> Result<Result<Option<Timestamp>, Vec<Ask>>, StoreError> {
+    let last = |range: KeyRange| Ask::Scan(range, Direction::Falling, 1);
+    let scans = [
+        last(LIVE_JOBS.range(&account)),
+        last(ENDED_JOBS.range(&account)),
+        last(LEDGER.range(&account)),
+    ];
+    let mut newest = None;
+    for scan in &scans {
+        let Some(pairs) = known.pairs(scan) else {
+            return Ok(Err(scans.to_vec()));
+        };
+        // The id is at the end of each of these keys.
+        for (key, _) in pairs?.iter() {
+            let id = key.last_chunk::<16>().copied().map(Uuid::from_bytes);
+            newest = newest.max(id.and_then(|it| moment_of(&it)));
+        }
+    }
+    Ok(Ok(newest))
 }
 
 fn number(count: u64) -> usize {

@@ -1,0 +1,202 @@
+//! The first nodes that join a store make it one that nodes share: each live job gets a place in the queue, and each pending delivery one
+//! in the index of its shard.
+//!
+//! Several nodes may do this at a time, and each of them may die in the middle: every step holds the record of how far they have come.
+
+use crate::round::{Decided, Decision, decide, value_of};
+use std::collections::HashMap;
+use tintype_storage::domain::adoption::Adoption;
+use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::job::{Job, JobState, Origin};
+use tintype_storage::domain::node::AccountLoad;
+use tintype_storage::domain::queue_place::{QueueClass, QueuePlace, Turns};
+use tintype_storage::domain::shard::Shard;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::{Ask, Direction, Key, Seen};
+use tintype_storage::store::tables::{
+    ACCOUNT_LOADS, ADOPTION, DELIVERIES, DUE_BY_SHARD, DUE_DELIVERIES, EXPIRIES, LIVE_JOBS, QUEUE,
+};
+use tintype_storage::store::{All, DueDelivery, Store, StoreError, Writes};
+
+/// Records of one step.
+const STEP: usize = 250;
+
+/// Returns once the store is one that nodes share.
+///
+/// # Errors
+/// The engine fails, or a record is damaged.
+pub async fn adopt(store: &Store) -> Result<(), StoreError> {
+    let mut begun = false;
+    loop {
+        match ADOPTION.get(store, &()).await?.unwrap_or_default() {
+            Adoption::Jobs { .. } => decide(store, AdoptJobs).await?,
+            Adoption::Deliveries => {
+                let due = store.due(None, STEP).await?;
+                decide(store, AdoptDeliveries { due }).await?;
+            }
+            Adoption::Done if begun => {
+                tracing::info!("the store is now one that nodes share");
+                return Ok(());
+            }
+            Adoption::Done => return Ok(()),
+        }
+        begun = true;
+    }
+}
+
+fn adoption(seen: &Seen) -> Result<Adoption, StoreError> {
+    let found = value_of(seen, &ADOPTION.key(&()), |it| ADOPTION.decode(it))?;
+    Ok(found.unwrap_or_default())
+}
+
+fn nothing() -> Result<Decided<()>, StoreError> {
+    Ok(Decided::Write(Writes::new(), ()))
+}
+
+/// Gives the next live jobs their places.
+struct AdoptJobs;
+
+impl Decision for AdoptJobs {
+    type Outcome = ();
+
+    fn holds(&self) -> Vec<Key> {
+        vec![ADOPTION.key(&())]
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        vec![Ask::Get(ADOPTION.key(&()))]
+    }
+
+    fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
+        let Adoption::Jobs { after } = adoption(seen)? else {
+            return nothing();
+        };
+        let range = LIVE_JOBS.range(&All);
+        let range = match after {
+            Some(after) => range.above(LIVE_JOBS.key(&after)),
+            None => range,
+        };
+        let scan = Ask::Scan(range, Direction::Rising, STEP);
+        let Some(pairs) = seen.pairs(&scan) else {
+            return Ok(Decided::Ask(vec![scan]));
+        };
+        let jobs = pairs.iter().map(|(_, job)| LIVE_JOBS.decode(job));
+        let jobs: Vec<Job> = jobs.collect::<Result<_, _>>()?;
+        let load_keys = jobs.iter().map(|job| ACCOUNT_LOADS.key(&job.account));
+        let unread = load_keys.filter(|key| seen.value(key).is_none());
+        let mut unread: Vec<Ask> = unread.map(Ask::Get).collect();
+        unread.dedup();
+        if !unread.is_empty() {
+            return Ok(Decided::Ask(unread));
+        }
+        let mut loads: HashMap<AccountId, AccountLoad> = HashMap::new();
+        let mut writes = Writes::new();
+        for job in &jobs {
+            let load = match loads.remove(&job.account) {
+                Some(load) => Some(load),
+                None => {
+                    let key = ACCOUNT_LOADS.key(&job.account);
+                    value_of(seen, &key, |it| ACCOUNT_LOADS.decode(it))?
+                }
+            };
+            let mut load = load.unwrap_or_default();
+            load.add(job);
+            writes.push(place(job, &mut load));
+            loads.insert(job.account, load);
+        }
+        let loads = loads.iter();
+        writes.extend(loads.map(|(account, load)| ACCOUNT_LOADS.put(account, load)));
+        let last: Option<&Job> = jobs.last().filter(|_| jobs.len() == STEP);
+        let next = match last.map(|job| (job.account, job.id)) {
+            after @ Some(_) => Adoption::Jobs { after },
+            None => Adoption::Deliveries,
+        };
+        writes.push(ADOPTION.put(&(), &next));
+        Ok(Decided::Write(writes, ()))
+    }
+}
+
+/// Where a live job goes on.
+fn place(job: &Job, load: &mut AccountLoad) -> (Key, Option<Vec<u8>>) {
+    let class = match (&job.state, &job.origin) {
+        (JobState::Queued, Origin::Synchronous) => {
+            // Its caller is gone with the process that had the connection. It fails at once, as one whose time is up.
+            return EXPIRIES.put(&(Timestamp::EPOCH, job.id), &job.account);
+        }
+        (JobState::Queued, Origin::Native | Origin::Batch(_)) => QueueClass::of_new(job),
+        _ => QueueClass::Resumed,
+    };
+    let turns = &mut load.turns[job.tier.index()];
+    let turn = match class {
+        QueueClass::Resumed => 0,
+        class => turns.next(class, &Turns::default()),
+    };
+    turns.raise(class, turn);
+    let place = QueuePlace {
+        tier: job.tier,
+        class,
+        turn,
+        job: job.id,
+    };
+    QUEUE.put(&place, &job.account)
+}
+
+/// Moves pending deliveries to the indexes of their shards. It holds their records, which a caller may have sent again meanwhile.
+struct AdoptDeliveries {
+    due: Vec<(Timestamp, DeliveryId, DueDelivery)>,
+}
+
+impl AdoptDeliveries {
+    fn entries(&self) -> impl Iterator<Item = (Key, Key)> + '_ {
+        self.due.iter().map(|(due, id, entry)| {
+            let of_account = DELIVERIES.key(&(entry.account, *id));
+            (DUE_DELIVERIES.key(&(*due, *id)), of_account)
+        })
+    }
+}
+
+impl Decision for AdoptDeliveries {
+    type Outcome = ();
+
+    fn holds(&self) -> Vec<Key> {
+        let deliveries = self.entries().map(|(_, delivery)| delivery);
+        [ADOPTION.key(&())].into_iter().chain(deliveries).collect()
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        let entries = self.entries().flat_map(|(due, delivery)| [due, delivery]);
+        let needs = entries.chain([ADOPTION.key(&())]).map(Ask::Get);
+        needs.chain([first_due()]).collect()
+    }
+
+    fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
+        if adoption(seen)? != Adoption::Deliveries {
+            return nothing();
+        }
+        let left = seen.pairs(&first_due()).ok_or(StoreError::Unread)?;
+        let mut writes = Writes::new();
+        if left.is_empty() {
+            writes.push(ADOPTION.put(&(), &Adoption::Done));
+        }
+        for (due, id, entry) in &self.due {
+            let key = DUE_DELIVERIES.key(&(*due, *id));
+            // Another node has moved it.
+            if seen.value(&key).ok_or(StoreError::Unread)?.is_none() {
+                continue;
+            }
+            writes.push((key, None));
+            let key = DELIVERIES.key(&(entry.account, *id));
+            let delivery = value_of(seen, &key, |it| DELIVERIES.decode(it))?;
+            if delivery.is_some_and(|it| it.state.due() == Some(*due)) {
+                let place = (Shard::of(entry.webhook), (*due, *id));
+                writes.push(DUE_BY_SHARD.put(&place, entry));
+            }
+        }
+        Ok(Decided::Write(writes, ()))
+    }
+}
+
+fn first_due() -> Ask {
+    Ask::Scan(DUE_DELIVERIES.range(&All), Direction::Rising, 1)
+}

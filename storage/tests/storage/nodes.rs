@@ -1,0 +1,189 @@
+//! What nodes keep in a store that they share: verification knows it, and exports leave it out.
+
+use crate::export::{exported, imported};
+use crate::support::*;
+use std::sync::Arc;
+use tintype_storage::domain::adoption::Adoption;
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use tintype_storage::domain::ids::{JobId, NodeId};
+use tintype_storage::domain::node::TakenJob;
+use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::domain::shard::{Shard, ShardHolder};
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::{Engine, Wait as _, commit_and_wait};
+use tintype_storage::store::tables::{
+    ADOPTION, DUE_BY_SHARD, DUE_DELIVERIES, QUEUE, SHARD_HOLDERS, TAKEN_JOBS,
+};
+use tintype_storage::store::{Store, Writes};
+use tintype_storage::verify::verify;
+
+/// A store of nodes with a job that waits, and a delivery that is due.
+struct Shared {
+    store: Store,
+    job: JobId,
+    place: QueuePlace,
+    delivery: Delivery,
+}
+
+fn webhook() -> Webhook {
+    Webhook {
+        id: WebhookId(uuid(1)),
+        account: ACCOUNT,
+        url: "https://example.com/".into(),
+        encoding: Encoding::Ascii,
+        secret: SealedSecret(vec![1]),
+        retired: Vec::new(),
+        created_at: at(0),
+    }
+}
+
+/// A test delivery that is due at a moment.
+fn test(number: u128, due: i64) -> Delivery {
+    let id = DeliveryId(uuid(number));
+    Delivery::new(id, &webhook(), DeliveryKind::Test, id.0, at(due))
+}
+
+impl Shared {
+    fn new() -> Self {
+        let mut till = Till::with("5");
+        let job = till.accept(new_job(amount("0.10"))).expect("accepted").job;
+        let store = Store::new(Arc::clone(till.store.engine())).shared();
+        let delivery = test(77, 5);
+        let place = QueuePlace {
+            tier: Tier::Fast,
+            class: QueueClass::Single,
+            turn: 1,
+            job,
+        };
+        let shared = Self {
+            store,
+            job,
+            place,
+            delivery,
+        };
+        shared.write(shared.store.put_webhook(&webhook()));
+        shared.write(shared.store.add_delivery(&shared.delivery));
+        shared.write(vec![
+            ADOPTION.put(&(), &Adoption::Done),
+            QUEUE.put(&place, &ACCOUNT),
+            SHARD_HOLDERS.put(&Shard::of(webhook().id), &ShardHolder(Some(NODE))),
+        ]);
+        shared
+    }
+
+    fn engine(&self) -> &Arc<dyn Engine> {
+        self.store.engine()
+    }
+
+    fn write(&self, writes: Writes) {
+        commit_and_wait(&**self.engine(), writes).expect("commit");
+    }
+
+    fn finds(&self, faults: &[String]) {
+        assert_eq!(verify(&self.store, |_| {}).expect("audit").faults, faults);
+    }
+}
+
+const NODE: NodeId = NodeId(uuid::Uuid::from_u128(9));
+
+#[test]
+fn each_live_job_has_one_place() {
+    let shared = Shared::new();
+    shared.finds(&[]);
+    let fault = |places: u32| {
+        let job = shared.job;
+        vec![format!(
+            "job {job} is queued and has {places} places in the queue and at nodes"
+        )]
+    };
+    let taken = TakenJob {
+        account: ACCOUNT,
+        tier: Tier::Fast,
+        class: QueueClass::Single,
+    };
+    shared.write(vec![TAKEN_JOBS.put(&(NODE, shared.job), &taken)]);
+    shared.finds(&fault(2));
+    shared.write(vec![QUEUE.delete(&shared.place)]);
+    shared.finds(&[]);
+    shared.write(vec![TAKEN_JOBS.delete(&(NODE, shared.job))]);
+    shared.finds(&fault(0));
+    // A process that has the store for itself keeps the queue in memory.
+    shared.write(vec![ADOPTION.delete(&())]);
+    shared.finds(&[]);
+}
+
+#[test]
+fn each_pending_delivery_is_in_the_index_of_its_shard_alone() {
+    let shared = Shared::new();
+    let (id, due) = (shared.delivery.id, at(5));
+    let own = Shard::of(shared.delivery.webhook);
+    let other = Shard::all().find(|it| *it != own).expect("a shard");
+    let place = (own, (due, id));
+    let read = DUE_BY_SHARD.get(&shared.store, &place);
+    let entry = read.wait().expect("readable").expect("an entry");
+    shared.write(vec![DUE_DELIVERIES.put(&(due, id), &entry)]);
+    shared.finds(&[format!(
+        "delivery {id} is due at {due}, both due indexes say so"
+    )]);
+    shared.write(vec![
+        DUE_DELIVERIES.delete(&(due, id)),
+        DUE_BY_SHARD.delete(&place),
+    ]);
+    let missing = format!("delivery {id} is due at {due}, the due index does not say so");
+    shared.finds(std::slice::from_ref(&missing));
+    shared.write(vec![DUE_BY_SHARD.put(&(other, (due, id)), &entry)]);
+    let stray = format!("the due index has delivery {id} at {due}, its record does not");
+    shared.finds(&[missing, stray]);
+}
+
+#[test]
+fn a_shard_is_read_in_the_order_in_which_its_deliveries_are_due() {
+    let shared = Shared::new();
+    let shard = Shard::of(shared.delivery.webhook);
+    for (number, due) in [(80, 3_005), (78, 1_005), (79, 2_005)] {
+        shared.write(shared.store.add_delivery(&test(number, due)));
+    }
+    let read = |from: (i64, u128), until| {
+        let from = (at(from.0), DeliveryId(uuid(from.1)));
+        let due = shared.store.due_of_shard(shard, from, at(until), 2).wait();
+        let due = due.expect("readable").into_iter();
+        due.map(|(_, id, _)| id.0.as_u128()).collect::<Vec<_>>()
+    };
+    assert_eq!(read((0, 0), 9_999), [77, 78]);
+    assert_eq!(read((1_005, 78), 9_999), [78, 79]);
+    assert_eq!(read((1_006, 0), 3_005), [79]);
+    assert_eq!(
+        shared.store.pending_deliveries(9).wait().expect("readable"),
+        4
+    );
+}
+
+#[test]
+fn an_export_leaves_out_what_nodes_keep_for_themselves_and_an_import_makes_the_due_index() {
+    let shared = Shared::new();
+    let text = exported(shared.engine());
+    let lines = String::from_utf8(text.clone()).expect("text");
+    for kind in [
+        "adoption",
+        "queue_place",
+        "shard_holder",
+        "delivery_due_of_shard",
+        "taken_job",
+        "node",
+        "account_load",
+        "served_turns",
+        "lock",
+    ] {
+        assert!(!lines.contains(&format!("\"kind\":\"{kind}\"")), "{kind}");
+    }
+    let alone = Store::new(imported(&text).expect("imported"));
+    assert_eq!(verify(&alone, |_| {}).expect("audit").faults, [""; 0]);
+    let due = alone.due(None, 9).wait().expect("readable");
+    let due: Vec<_> = due.into_iter().map(|(due, id, _)| (due, id)).collect();
+    assert_eq!(due, [(at(5), shared.delivery.id)]);
+    let again = exported(alone.engine());
+    let back = Store::new(imported(&again).expect("imported"));
+    assert_eq!(exported(back.engine()), again);
+}
