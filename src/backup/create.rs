@@ -16,7 +16,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
 
 /// Objects that are copied concurrently.
-const AT_A_TIME: usize = 4;
+pub(super) const AT_A_TIME: usize = 4;
 
 /// What a backup is created from.
 pub struct Contents<'a> {
@@ -152,7 +152,7 @@ async fn pictures(
 }
 
 /// Readers share the place in the file: there is one at a time.
-fn from_the_beginning(file: &File) -> io::Result<BufReader<File>> {
+pub(super) fn from_the_beginning(file: &File) -> io::Result<BufReader<File>> {
     let mut file = file.try_clone()?;
     file.seek(SeekFrom::Start(0))?;
     Ok(BufReader::new(file))

@@ -13,6 +13,7 @@
 //!
 //! Thumbnails are left out: they are made again when they are asked for.
 
+mod copy;
 mod create;
 mod keys;
 mod listing;
@@ -20,6 +21,7 @@ mod manifest;
 mod repository;
 mod restore;
 
+pub use copy::{Copied, copy_objects};
 pub use create::{Contents, create};
 pub use keys::{KEY_FILES, SECRETS_KEY, restore_keys};
 pub use manifest::Manifest;

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use tintype_actors::fail_stop::FailStop;
 use tintype_storage::engine::Engine;
 use tintype_storage::export::Loaded;
-use tintype_storage::verify::Report;
 
 /// Present on a fresh ext4 volume; does not count as content.
 const LOST_AND_FOUND: &str = "lost+found";
@@ -63,14 +62,19 @@ impl<'a> DataDirInit<'a> {
     /// # Errors
     /// The engine cannot open it, or a database holds records already.
     pub fn open_store(&self) -> anyhow::Result<Arc<dyn Engine>> {
-        engine::open_unfinished_engine(self.config, FailStop::new())
+        let engine = engine::open_unfinished_engine(self.config, FailStop::new())?;
+        engine::begin_to_fill(&*engine)?;
+        Ok(engine)
     }
 
-    /// Removes the mark: from now on the directory may be used.
+    /// Removes the marks: from now on the directory may be used.
     ///
     /// # Errors
-    /// The mark cannot be removed.
-    pub fn end(self) -> anyhow::Result<()> {
+    /// They cannot be removed.
+    pub fn end(self, engine: Arc<dyn Engine>) -> anyhow::Result<()> {
+        engine::end_filling(&*engine)?;
+        engine.close();
+        drop(engine);
         let data_dir = &self.config.storage.data_dir;
         sync(data_dir)
             .and_then(|()| fs::remove_file(&self.mark))
@@ -83,12 +87,11 @@ fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Refuses an inconsistent ledger unless `even_with_faults` is set.
+/// Refuses records with faults unless `even_with_faults` is set.
 ///
 /// # Errors
-/// The report lists faults.
-pub fn accept(report: &Report, even_with_faults: bool) -> anyhow::Result<()> {
-    let faults = &report.faults;
+/// There are faults.
+pub fn accept(faults: &[String], even_with_faults: bool) -> anyhow::Result<()> {
     if faults.is_empty() {
         return Ok(());
     }

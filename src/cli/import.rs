@@ -44,11 +44,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let loaded = load(&*engine, from, |_| {})?;
     progress.set_message("verifying the ledger");
     let report = verify(&Store::new(engine.clone()), |_| {})?;
-    engine.close();
-    drop(engine);
     progress.finish_and_clear();
-    data_dir_init::accept(&report, arguments.even_with_faults)?;
-    init.end()?;
+    data_dir_init::accept(&report.faults, arguments.even_with_faults)?;
+    init.end(engine)?;
     println!("{} records imported and verified", loaded.summary.records);
     data_dir_init::print_pending_work(&loaded);
     println!(

@@ -20,6 +20,7 @@ mod key;
 mod key_options;
 mod limit_options;
 mod listen;
+mod move_records;
 mod native_client;
 mod node;
 mod operator;
@@ -110,6 +111,8 @@ enum Command {
     Export(export::Arguments),
     /// Import an export into an empty data directory.
     Import(import::Arguments),
+    /// Move all records and pictures into a database that several nodes can share, or back into a data directory.
+    Move(move_records::Arguments),
     /// Print the statements that make the tables of a PostgreSQL database.
     Schema,
     /// Check the configuration and print the effective values, secrets masked.
@@ -146,6 +149,7 @@ pub fn main() -> ExitCode {
         Command::Restore(arguments) => restore::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Import(arguments) => import::run(arguments),
+        Command::Move(arguments) => move_records::run(arguments),
         Command::Schema => schema::run(),
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Workflow(arguments) => workflow::run(arguments),

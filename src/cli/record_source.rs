@@ -67,7 +67,11 @@ pub async fn from_data_dir(
     }
 }
 
-fn of_engine(
+/// Reads the records of an open engine.
+///
+/// # Errors
+/// They cannot be read, or there is no room for them in `temp_dir`.
+pub fn of_engine(
     engine: &Arc<dyn Engine>,
     may_run: bool,
     temp_dir: &Path,

@@ -48,11 +48,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             images.as_ref(),
             &say,
         )
-        .await;
-        engine.close();
-        let restored = restored?;
-        data_dir_init::accept(&restored.report, arguments.even_with_faults)?;
-        init.end()?;
+        .await?;
+        data_dir_init::accept(&restored.report.faults, arguments.even_with_faults)?;
+        init.end(engine)?;
         anyhow::Ok((manifest, restored))
     })?;
     progress.finish_and_clear();

@@ -28,7 +28,12 @@ impl Settings {
 
     /// The same for commands that call no back end.
     pub fn beside(&self) -> Result<Config, ConfigErrors> {
-        Config::load_beside(&self.sources(Vec::new(), PathBuf::from(OWN_FILE)))
+        self.beside_with(Vec::new())
+    }
+
+    /// The same with values that take precedence.
+    pub fn beside_with(&self, flags: Vec<(String, toml::Value)>) -> Result<Config, ConfigErrors> {
+        Config::load_beside(&self.sources(flags, PathBuf::from(OWN_FILE)))
     }
 
     /// Loads the configuration of the service on this machine: that of the package if --config is not given and ./config.toml does

@@ -3,6 +3,8 @@
 use super::output::print;
 use super::settings::Settings;
 use super::verify_backup;
+use crate::config::Config;
+use crate::images::Images;
 use crate::server::{engine, object_store};
 use clap::Args;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +12,6 @@ use std::process::ExitCode;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Store;
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
@@ -40,8 +41,35 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "{} is no data directory of Tintype; name one with --data-dir",
         data_dir.display()
     );
-    let engine = engine::look_at_engine(&config)?;
-    let store = Store::new(engine);
+    let store = Store::new(engine::look_at_engine(&config)?);
+    let images = object_store::look_at_images(&config)?;
+    let checked = check(&config, &store, images.as_ref());
+    let Checked { said, faults } = actix_web::rt::System::new().block_on(checked)?;
+    if faults.is_empty() {
+        print(&(said + "all invariants hold\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let listed: String = faults.iter().map(|it| format!("FAULT {it}\n")).collect();
+    print(&format!("{said}{listed}{} faults\n", faults.len()))?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// What was checked.
+pub struct Checked {
+    /// How much there is.
+    pub said: String,
+    pub faults: Vec<String>,
+}
+
+/// Checks all records of a store, and that the pictures that they name are there.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn check(
+    config: &Config,
+    store: &Store,
+    images: Option<&Images>,
+) -> anyhow::Result<Checked> {
     let mut results: HashMap<String, u64> = HashMap::new();
     let kept_since = kept_since(config.results.retention_days);
     let mut favourites = HashSet::new();
@@ -50,8 +78,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             favourites.insert(job);
             Ok(())
         })
-        .wait()?;
-    let mut report = verify(&store, |job| {
+        .await?;
+    let mut report = verify(store, |job| {
         if let JobState::Done {
             image, finished_at, ..
         } = &job.state
@@ -61,28 +89,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     })?;
     let pictures = results.len();
-    let images = object_store::look_at_images(&config)?;
-    let missing = actix_web::rt::System::new().block_on(async {
-        let mut missing = Vec::new();
-        for (key, bytes) in results {
-            let Some(images) = &images else {
-                missing.push(format!("{key} is missing: there is no object directory"));
-                continue;
-            };
-            match images.head(&key).await {
-                Ok(found) if found.size == bytes => {}
-                Ok(found) => missing.push(format!(
-                    "{key} has {} bytes, its job says {bytes}",
-                    found.size
-                )),
-                Err(error) => missing.push(format!("the picture of a done job: {error}")),
-            }
+    let mut missing = Vec::new();
+    for (key, bytes) in results {
+        let Some(images) = images else {
+            missing.push(format!("{key} is missing: there is no object directory"));
+            continue;
+        };
+        match images.head(&key).await {
+            Ok(found) if found.size == bytes => {}
+            Ok(found) => missing.push(format!(
+                "{key} has {} bytes, its job says {bytes}",
+                found.size
+            )),
+            Err(error) => missing.push(format!("the picture of a done job: {error}")),
         }
-        missing
-    });
+    }
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
     report.faults.extend(missing.into_iter().take(room));
-    let mut said = format!(
+    let said = format!(
         "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} lines of the audit log, {pictures} pictures\n",
         report.accounts,
         report.live_jobs,
@@ -91,16 +115,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         report.deliveries,
         report.audit_entries
     );
-    if report.faults.is_empty() {
-        print(&(said + "all invariants hold\n"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    for fault in &report.faults {
-        said += &format!("FAULT {fault}\n");
-    }
-    said += &format!("{} faults\n", report.faults.len());
-    print(&said)?;
-    Ok(ExitCode::FAILURE)
+    Ok(Checked {
+        said,
+        faults: report.faults,
+    })
 }
 
 /// Must the picture of a done job be there? Retention may have removed an old one, unless the job is a favourite.

@@ -10,7 +10,9 @@ use tintype_actors::fail_stop::FailStop;
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
-use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange};
+use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange, commit_and_wait};
+use tintype_storage::store::Mark;
+use tintype_storage::store::tables::UNFINISHED;
 
 /// Where sled's files lie below the data directory.
 const STORE: &str = "store";
@@ -27,7 +29,20 @@ pub fn open_engine(
     fail_stop: FailStop,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished(config)?;
-    open(config, node, fail_stop, None)
+    refuse_incomplete(config, open(config, node, fail_stop, None)?)
+}
+
+/// Opens the engine of records that no service may use meanwhile. Fails at once when one does.
+///
+/// # Errors
+/// It cannot be opened, or is in use.
+pub fn open_engine_alone(
+    config: &Config,
+    fail_stop: FailStop,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    refuse_unfinished(config)?;
+    let engine = open(config, None, fail_stop, Some(Duration::ZERO))?;
+    refuse_incomplete(config, engine)
 }
 
 /// Opens the engine of a data directory to read it, or fails at once when another process has it. What is in a database can be
@@ -55,9 +70,43 @@ pub fn open_unfinished_engine(
     let first = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
     ensure!(
         first.wait()?.is_empty(),
-        "the database holds records already; name an empty one in `[storage] url`"
+        "the database holds records already; name an empty one, or remove them with `DROP SCHEMA tintype CASCADE`"
     );
     Ok(engine)
+}
+
+/// From now on the records are not complete: no other process uses what a process that is cut off leaves of them.
+///
+/// # Errors
+/// The engine fails.
+pub fn begin_to_fill(engine: &dyn Engine) -> Result<(), EngineError> {
+    commit_and_wait(engine, vec![UNFINISHED.put(&(), &Mark)])
+}
+
+/// All records are there: from now on a service may use them.
+///
+/// # Errors
+/// The engine fails.
+pub fn end_filling(engine: &dyn Engine) -> Result<(), EngineError> {
+    commit_and_wait(engine, vec![UNFINISHED.delete(&())])
+}
+
+/// A part of the records would pass for a small service. A data directory has a file that says so.
+fn refuse_incomplete(
+    config: &Config,
+    engine: Arc<dyn Engine>,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    let Some(url) = &config.storage.url else {
+        return Ok(engine);
+    };
+    match engine.get(&UNFINISHED.key(&())).wait()? {
+        None => Ok(engine),
+        Some(_) => Err(EngineError::Database {
+            url: url.to_string(),
+            reason: "a move or an import into it was cut off; remove what it holds with `DROP SCHEMA tintype CASCADE`, and begin again"
+                .into(),
+        }),
+    }
 }
 
 /// Opens an engine in a directory that is thrown away afterwards. Who uses it hears of its failures.
@@ -120,7 +169,7 @@ fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {
 
 fn look_at_database(config: &Config, url: &DatabaseUrl) -> Result<Arc<dyn Engine>, EngineError> {
     let options = database_options(config, url, FailStop::new());
-    Ok(Arc::new(PostgresEngine::look(options)?))
+    refuse_incomplete(config, Arc::new(PostgresEngine::look(options)?))
 }
 
 fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> PostgresOptions {

@@ -6,7 +6,7 @@ mod backends;
 pub mod bootstrap;
 pub(crate) mod engine;
 pub(crate) mod fd_limits;
-mod instance_secrets;
+pub(crate) mod instance_secrets;
 mod listener;
 pub mod maintenance;
 pub(crate) mod middleware;

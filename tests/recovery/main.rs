@@ -16,6 +16,7 @@ mod kill_batches;
 mod kill_deliveries;
 mod kill_load;
 mod locked;
+mod moving;
 mod nodes;
 mod peer;
 mod place;

@@ -15,6 +15,7 @@ use tintype_storage::engine::{
     SnapshotError, Value, Wait as _, oversized,
 };
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::unconstrained;
 
 /// An engine on a database.
 pub struct PostgresEngine {
@@ -60,7 +61,9 @@ impl PostgresEngine {
             .name("postgres".into())
             .spawn(move || work.run(opened))
             .map_err(|error| EngineError::Failed(format!("no thread for PostgreSQL: {error}")))?;
-        outcome.wait().unwrap_or(Err(EngineError::Stopped))?;
+        unconstrained(outcome)
+            .wait()
+            .unwrap_or(Err(EngineError::Stopped))?;
         Ok(Self {
             shared,
             commands: Some(commands),
@@ -73,6 +76,8 @@ impl PostgresEngine {
     fn read<T: Send + 'static>(&self, wanted: impl FnOnce(Reply<T>) -> Wanted) -> Read<T> {
         let (reply, answer) = oneshot::channel();
         self.shared.reads.add(wanted(reply));
+        // A caller may block its thread for the answer within a task of tokio, whose budget then never begins anew.
+        let answer = unconstrained(answer);
         let answer = async move { answer.await.unwrap_or(Err(EngineError::Stopped)) };
         Read::Pending(Box::pin(answer))
     }
@@ -136,7 +141,7 @@ impl Engine for PostgresEngine {
         if sent != Some(true) {
             return Err(EngineError::Stopped.into());
         }
-        outcome
+        unconstrained(outcome)
             .wait()
             .unwrap_or_else(|_| Err(EngineError::Stopped.into()))?;
         Ok(Box::new(snapshot))

@@ -12,6 +12,7 @@ use tintype_storage::engine::{
     Direction, EngineError, Key, KeyRange, Snapshot, SnapshotError, Value, Wait as _,
 };
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::unconstrained;
 use tokio_postgres::Error;
 
 /// From then on the operator is told what an old snapshot does.
@@ -39,7 +40,7 @@ impl Snapshot for PostgresSnapshot {
         self.requests
             .send((limit, reply))
             .map_err(|_| EngineError::Stopped)?;
-        page.wait().map_err(ended)?
+        unconstrained(page).wait().map_err(ended)?
     }
 }
 

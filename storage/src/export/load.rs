@@ -4,7 +4,7 @@ use super::ReadError;
 use super::read::{Entry, Reader, Summary};
 use crate::engine::{Direction, Engine, Key, KeyRange, Value, commit_and_wait};
 use crate::store::DueDelivery;
-use crate::store::tables::{DELIVERIES, DUE_DELIVERIES, LIVE_JOBS};
+use crate::store::tables::{DELIVERIES, DUE_DELIVERIES, LIVE_JOBS, UNFINISHED};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
@@ -32,9 +32,9 @@ pub fn load(
     mut each: impl FnMut(&Entry),
 ) -> Result<Loaded, ReadError> {
     let held = engine
-        .scan(&KeyRange::prefix(b""), Direction::Rising, 1)
+        .scan(&KeyRange::prefix(b""), Direction::Rising, 2)
         .wait()?;
-    if !held.is_empty() {
+    if held.iter().any(|(key, _)| *key != UNFINISHED.key(&())) {
         return Err(ReadError::NotEmpty);
     }
     let mut reader = Reader::new(source)?;

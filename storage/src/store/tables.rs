@@ -110,6 +110,8 @@ tables! {
     DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";
     /// The service has had a first key: an operator who removes all keys wants no other.
     FIRST_KEY: () => Mark = b"sfirst key" "first_key";
+    /// The records of a database are being loaded from elsewhere: they are not complete.
+    UNFINISHED: () => Mark = b"sunfinished" "unfinished" .exported(false);
     ALARMS: () => Alarms = b"salarms" "alarms";
     /// The key that pictures of the panel are charged under.
     PANEL_KEYS: AccountText => KeyId = b"spanel key of " "panel_key";

@@ -54,3 +54,20 @@ fn a_look_sees_one_moment_of_a_database_in_use_and_changes_nothing() {
     assert_eq!(get(&*engine, "a").as_deref(), Some("2"));
     drop(error(PostgresEngine::open(options(&database.url()))));
 }
+
+#[test]
+fn a_task_of_tokio_may_wait_for_more_reads_than_its_budget_allows() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let engine = open(&database);
+    let writes = (0..400).map(|at| put(&format!("a{at}"), "1"));
+    commit_and_wait(&*engine, writes.collect()).expect("a commit");
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.expect("a runtime").block_on(async {
+        for at in 0..400 {
+            assert_eq!(get(&*engine, &format!("a{at}")).as_deref(), Some("1"));
+        }
+        let mut snapshot = Arc::clone(&engine).snapshot().expect("a snapshot");
+        assert_eq!(rest(&mut *snapshot).len(), 400);
+    });
+}

@@ -1,0 +1,106 @@
+//! Copies the objects that records name from one object store to another, under the same keys.
+
+use super::create::{AT_A_TIME, from_the_beginning};
+use super::listing::{Favourites, Named};
+use crate::images::{Images, ImagesError, media_type};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use std::collections::VecDeque;
+use std::fs::File;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::export::Reader;
+
+/// What was copied.
+#[derive(Debug, Default)]
+pub struct Copied {
+    pub copied: u64,
+    /// Of those that were copied.
+    pub bytes: u64,
+    /// Objects that an earlier copy, which was cut off, had brought already.
+    pub there: u64,
+    /// Objects that retention has removed.
+    pub expired: u64,
+    /// Objects that should be there and are not.
+    pub missing: Vec<String>,
+}
+
+enum Outcome {
+    Copied { bytes: u64 },
+    There,
+    Expired,
+    Missing(String),
+}
+
+/// Copies what the records of an export name. Objects of jobs that ended before `kept_since` may have been removed.
+///
+/// # Errors
+/// An object cannot be read or written, or the export is damaged.
+pub async fn copy_objects(
+    records: &File,
+    kept_since: Timestamp,
+    from: &Images,
+    to: &Images,
+    say: &dyn Fn(String),
+) -> anyhow::Result<Copied> {
+    let mut reader = Reader::new(from_the_beginning(records)?)?;
+    let mut favourites = Favourites::default();
+    let mut waiting = VecDeque::new();
+    let mut next = || -> anyhow::Result<Option<Named>> {
+        while waiting.is_empty() {
+            let Some(entry) = reader.read()? else {
+                return Ok(None);
+            };
+            waiting.extend(favourites.named(&entry)?);
+        }
+        Ok(waiting.pop_front())
+    };
+    let mut copies = stream::iter(std::iter::from_fn(|| next().transpose()))
+        .map(|object| async { copy(object?, kept_since, from, to).await })
+        .buffered(AT_A_TIME);
+    let mut all = Copied::default();
+    while let Some(outcome) = copies.try_next().await? {
+        match outcome {
+            Outcome::Copied { bytes } => {
+                all.copied += 1;
+                all.bytes += bytes;
+            }
+            Outcome::There => all.there += 1,
+            Outcome::Expired => all.expired += 1,
+            Outcome::Missing(key) => all.missing.push(key),
+        }
+        say(format!("{} pictures copied", all.copied));
+    }
+    Ok(all)
+}
+
+async fn copy(
+    object: Named,
+    kept_since: Timestamp,
+    from: &Images,
+    to: &Images,
+) -> anyhow::Result<Outcome> {
+    let key = object.key;
+    let found = match from.head(&key).await {
+        Ok(found) => found,
+        Err(ImagesError::NotFound { .. }) => {
+            return Ok(match object.ended.is_some_and(|at| at < kept_since) {
+                true => Outcome::Expired,
+                false => Outcome::Missing(key),
+            });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if to.head(&key).await.is_ok_and(|it| it.size == found.size) {
+        return Ok(Outcome::There);
+    }
+    let chunks = from.chunks(&key).await?.map_err(anyhow::Error::new);
+    let written = to.put_stream(&key, media_type(&key), chunks).await?;
+    anyhow::ensure!(
+        written.bytes == found.size,
+        "{key} has {} bytes, but {} were read",
+        found.size,
+        written.bytes
+    );
+    Ok(Outcome::Copied {
+        bytes: written.bytes,
+    })
+}

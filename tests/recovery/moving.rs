@@ -1,0 +1,186 @@
+//! `tintype move`: from a data directory into a database and back, with the pictures and the secrets of webhooks.
+
+use crate::bucket::{ACCESS_KEY, Bucket, SECRET_KEY};
+use crate::client::Client;
+use crate::kill_load::{configure, register};
+use crate::peer::Peer;
+use crate::place::{Ended, Place, Service, until};
+use crate::postgres::SECRET;
+use serde_json::json;
+use std::fs;
+use tintype_postgres::testing::server;
+
+const BUCKET: &str = "s3://pictures/here";
+
+/// Gives the commands of a place the bucket, and the secret of the nodes.
+fn equip(place: &mut Place, bucket: &Bucket) {
+    for (name, value) in [
+        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+        ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
+        ("AWS_ENDPOINT_URL", &bucket.endpoint),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_REGION", "us-east-1"),
+        ("TINTYPE_SECRET", SECRET),
+    ] {
+        place.set_variable(name, value);
+    }
+}
+
+fn good(ended: Ended) -> String {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    ended.out
+}
+
+/// Has a picture made, and waits until the receiver has heard of it.
+fn make(service: &Service, peer: &Peer, key: &str, name: &str) -> String {
+    let client = service.client(key);
+    let job = client.create_small_now(name).accepted();
+    client.job_when(&job, "done");
+    until("the receiver hears of the end", || {
+        peer.told().contains_key(&job).then_some(())
+    });
+    job
+}
+
+/// Has a picture made whose end is told to a port at which nothing listens.
+fn leave_a_delivery_pending(place: &Place, service: &Service, key: &str) {
+    let url = "http://127.0.0.1:9/closed";
+    let operator = Client::new(&service.address(), &place.token());
+    let accounts = operator.get("/admin/v1/accounts").json();
+    let account = accounts["data"][0]["account_id"].as_str().expect("an id");
+    let path = format!("/admin/v1/accounts/{account}/webhooks");
+    let registered = operator.call("POST", &path, Some(&json!({"url": url})));
+    assert_eq!(registered.status, 201, "{}", registered.json());
+    let body = json!({"prompt": "a fox", "aspect_ratio": "1:1", "callback_url": url});
+    let client = service.client(key);
+    let made = client.call("POST", "/api/v1/nb/text-generations", Some(&body));
+    client.job_when(&made.accepted(), "done");
+}
+
+fn exported(place: &Place) -> Vec<String> {
+    let text = good(place.run(&["export"]));
+    let is_account = |line: &&str| line.contains("\"kind\":\"account\"");
+    text.lines().filter(is_account).map(str::to_owned).collect()
+}
+
+#[test]
+fn records_pictures_and_secrets_move_into_a_database_and_back() {
+    let Some(server) = server() else { return };
+    let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
+    let mut place = Place::new();
+    equip(&mut place, &bucket);
+    configure(&place, &peer);
+    let service = place.serve();
+    let key = service.printed_key().expect("a key");
+    register(&place, &service, &peer);
+    let first = make(&service, &peer, &key, "first");
+    service.stop();
+    let accounts = exported(&place);
+
+    let said = good(place.run(&["move", "--to", &database.url(), "--objects", BUCKET]));
+    assert!(said.contains("1 pictures copied"), "{said}");
+    for line in [&format!("url = \"{}\"", database.url()), "TINTYPE_SECRET"] {
+        assert!(said.contains(line), "{said}");
+    }
+    let again = ["move", "--to", &database.url(), "--objects", BUCKET];
+    place.run(&again).assert_fault(&["holds records already"]);
+    place.set("STORAGE__URL", &database.url());
+    place.set("STORAGE__OBJECTS", BUCKET);
+    good(place.run(&["verify"]));
+    assert_eq!(exported(&place), accounts);
+    let service = place.serve();
+    assert_eq!(service.client(&key).job(&first)["status"], "done");
+    let second = make(&service, &peer, &key, "second");
+    let mut back = Place::new();
+    let to = back.data();
+    let to = to.to_str().expect("a path");
+    place
+        .run(&["move", "--to", to, "--objects", "local"])
+        .assert_fault(&["stop"]);
+    assert!(!back.data().exists());
+    leave_a_delivery_pending(&place, &service, &key);
+    service.stop();
+    let accounts = exported(&place);
+
+    let said = good(place.run(&["move", "--to", to, "--objects", "local"]));
+    for part in ["3 pictures copied", "pending webhook deliveries: 1"] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(said.contains(&format!("data_dir = \"{to}\"")), "{said}");
+    equip(&mut back, &bucket);
+    configure(&back, &peer);
+    good(back.run(&["verify"]));
+    assert_eq!(exported(&back), accounts);
+    let service = back.serve();
+    for job in [first, second] {
+        assert_eq!(service.client(&key).job(&job)["status"], "done");
+    }
+    make(&service, &peer, &key, "third");
+    service.stop();
+    good(back.run(&["verify"]));
+}
+
+#[test]
+fn what_cannot_be_moved_is_refused_and_leaves_both_places_as_they_were() {
+    let Some(server) = server() else { return };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let url = database.url();
+    let mut place = Place::new();
+    let moving = |place: &Place, to: &str, objects: &[&str]| {
+        place.run(&[&["move", "--to", to], objects].concat())
+    };
+    let here = ["--objects", BUCKET];
+    moving(&place, &url, &here).assert_fault(&["no data directory of Tintype"]);
+    good(place.run(&["generate", "a fox", "--tier", "fast"]));
+    moving(&place, &url, &here).assert_fault(&["TINTYPE_SECRET", "openssl rand -hex 32"]);
+    equip(&mut place, &bucket);
+    let service = place.serve();
+    moving(&place, &url, &here).assert_fault(&["in use by another process", "while a service"]);
+    service.stop();
+    moving(&place, &url, &[]).assert_fault(&["--objects s3://bucket/prefix"]);
+    moving(&place, &url, &["--objects", "local"]).assert_fault(&["--objects local", "a bucket"]);
+    moving(&place, "elsewhere", &[]).assert_fault(&["copy the directory"]);
+    place.set_variable("AWS_SECRET_ACCESS_KEY", "not that of the bucket");
+    moving(&place, &url, &here).assert_fault(&["pictures cannot be written", "s3://pictures/here"]);
+    place.set_variable("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let picture = place.objects("results").pop().expect("a picture");
+    let aside = place.path("aside");
+    fs::rename(&picture, &aside).expect("moved");
+    moving(&place, &url, &here).assert_fault(&["1 pictures", "--even-with-faults"]);
+    fs::rename(&aside, &picture).expect("moved");
+    good(place.run(&["verify"]));
+    good(moving(&place, &url, &here));
+}
+
+#[test]
+fn a_database_that_was_filled_in_part_is_refused_by_every_command() {
+    let Some(server) = server() else { return };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let place = Place::new();
+    good(place.run(&["generate", "a fox", "--tier", "fast"]));
+    let text = good(place.run(&["export"]));
+    let (records, _) = text.trim_end().rsplit_once('\n').expect("lines");
+    let mut there = Place::with(&[
+        ("STORAGE__URL", &database.url()),
+        ("STORAGE__OBJECTS", BUCKET),
+    ]);
+    equip(&mut there, &bucket);
+    let file = there.path("records.jsonl");
+    fs::write(&file, records).expect("a file");
+    let file = file.to_str().expect("a path");
+    there.run(&["import", file]).assert_fault(&["cut off"]);
+    fs::remove_dir_all(there.data()).expect("removed");
+    for words in [
+        &["verify"][..],
+        &["export"],
+        &["serve", "--listen", "127.0.0.1:0"],
+    ] {
+        there
+            .run(words)
+            .assert_fault(&["cut off", "DROP SCHEMA tintype"]);
+    }
+    fs::remove_dir_all(there.data()).ok();
+    there
+        .run(&["import", file])
+        .assert_fault(&["holds records already", "DROP SCHEMA tintype"]);
+}
