@@ -152,6 +152,9 @@ impl Shared {
         counts.into_iter().for_each(|it| self.count(it));
         let mut state = self.state.lock();
         let state = &mut *state;
+        let takes = writes.iter().filter(|(_, value)| value.is_some());
+        let takes = takes.filter_map(|(key, _)| TAKEN_JOBS.read_key(key));
+        let takes: HashSet<JobId> = takes.map(|(_, job)| job).collect();
         let mut moved: Vec<QueuePlace> = Vec::new();
         for (key, value) in writes {
             if let Some(place) = QUEUE.read_key(key) {
@@ -168,9 +171,13 @@ impl Shared {
                         }
                         state.queued.insert(place, now);
                     }
+                    // The job has ended, which says nothing of its place.
+                    None if !takes.contains(&place.job) => drop(state.queued.remove(&place)),
                     None => {
                         moved.push(place);
-                        if state.queued.remove(&place).is_none() {
+                        let was_queued = state.queued.remove(&place).is_some();
+                        // A job that ended while a take was under way is found to have ended when its run would begin.
+                        if !was_queued && !state.ended.contains(&place.job) {
                             let text = format!("{node} has taken job {} twice", place.job);
                             state.faults.push(text);
                         }
