@@ -2,6 +2,7 @@
 
 use crate::desk::Told;
 use crate::file_batches::{fox, ids, line, lines};
+use crate::support::nodes::two_nodes;
 use crate::support::{Options, Server};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -290,17 +291,26 @@ fn a_call_that_an_sdk_repeats_by_itself_makes_one_batch() {
 /// The SDKs repeat a call that they have waited for too long, which still runs.
 #[test]
 fn a_call_that_an_sdk_repeats_while_it_runs_makes_one_batch() {
-    let server = Server::start();
-    let customer = server.customer("9.00");
+    repeat_while_it_runs(&[&Server::start()]);
+}
+
+#[test]
+fn a_call_that_an_sdk_repeats_at_another_node_makes_one_batch() {
+    repeat_while_it_runs(&two_nodes(Options::new()).each_ref());
+}
+
+fn repeat_while_it_runs(nodes: &[&Server]) {
+    let customer = nodes[0].customer("9.00");
     let requests: Vec<Value> = (0..50).map(|at| fox(&at.to_string())).collect();
-    let file = server.upload(&customer, &lines(&requests));
+    let file = nodes[0].upload(&customer, &lines(&requests));
     let ids: HashSet<String> = std::thread::scope(|scope| {
-        let call = || {
-            let call = server.file_batch_call(&customer, &file, json!({}));
+        let call = |at: usize| {
+            let node = nodes[at % nodes.len()];
+            let call = node.file_batch_call(&customer, &file, json!({}));
             let answer = call.header("x-stainless-retry-count", "1").expect(200);
             answer.json()["id"].as_str().expect("an id").to_owned()
         };
-        let calls: Vec<_> = (0..8).map(|_| scope.spawn(call)).collect();
+        let calls: Vec<_> = (0..8).map(|at| scope.spawn(move || call(at))).collect();
         let made = calls.into_iter().map(|it| it.join().expect("a batch"));
         made.collect()
     });

@@ -11,6 +11,11 @@ use tintype_storage::engine::Engine;
 /// `postgres` puts the records of every server of these tests into a database of its own.
 const ENGINE: &str = "TINTYPE_TEST_ENGINE";
 
+/// Do servers keep their records in databases?
+pub fn is_on_postgres() -> bool {
+    env::var(ENGINE).as_deref() == Ok("postgres")
+}
+
 /// The database of a server, made when it first starts, and removed with its last owner.
 #[derive(Clone, Default)]
 pub struct TestDatabase(Arc<OnceLock<Database<'static>>>);
@@ -18,7 +23,7 @@ pub struct TestDatabase(Arc<OnceLock<Database<'static>>>);
 impl TestDatabase {
     /// An engine on it; `None` where the tests run without one.
     pub fn engine(&self, node: NodeId) -> Option<Arc<dyn Engine>> {
-        if env::var(ENGINE).as_deref() != Ok("postgres") {
+        if !is_on_postgres() {
             return None;
         }
         let server = server().expect("PostgreSQL's programs are not there");

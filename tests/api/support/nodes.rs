@@ -29,5 +29,5 @@ impl Layer for SharedRecords {
 /// Starts two nodes.
 pub fn two_nodes(options: Options) -> [Server; 2] {
     let options = options.set("cluster.dead_after_seconds", 2).shared();
-    [(); 2].map(|()| Server::with(options.clone()))
+    [(); 2].map(|()| Server::node(options.clone()))
 }

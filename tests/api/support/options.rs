@@ -1,11 +1,12 @@
 //! How a test's server differs from the default one.
 
 use super::clock::TestClock;
-use super::database::TestDatabase;
+use super::database::{TestDatabase, is_on_postgres};
 use super::generator::TestGenerator;
 use super::nodes::SharedRecords;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use std::env;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
@@ -14,6 +15,9 @@ use tempfile::TempDir;
 use tintype::config::{Config, Sources};
 use tintype_egress::Resolve;
 use tintype_storage::testing::stalled::StalledEngine;
+
+/// How many nodes make up a server of the tests.
+const NODES: &str = "TINTYPE_TEST_NODES";
 
 /// The operator's token of every test server.
 pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
@@ -88,9 +92,18 @@ impl Options {
         self
     }
 
+    /// How many nodes make up a server: as many as the environment says, where they can share their records.
+    pub(super) fn nodes(&self) -> usize {
+        let asked = env::var(NODES).ok().and_then(|it| it.parse().ok());
+        match self.gate.is_some() || self.sled && !is_on_postgres() {
+            true => 1,
+            false => asked.unwrap_or(1),
+        }
+    }
+
     /// Has all servers that are started with these options share their records.
     pub fn shared(mut self) -> Self {
-        self.shared = Some(Arc::default());
+        self.shared.get_or_insert_default();
         self
     }
 

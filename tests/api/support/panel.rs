@@ -32,10 +32,11 @@ impl Browser {
 impl Server {
     /// A page's call without a session.
     pub fn panel(&self, method: &str, path: &str) -> Request {
-        self.call(method, &format!("/panel/api{path}"))
-            .header("X-Tintype-Panel", "1")
+        let call = self.call(method, &format!("/panel/api{path}"));
+        let origin = format!("http://{}", call.to());
+        call.header("X-Tintype-Panel", "1")
             .header("Sec-Fetch-Site", "same-origin")
-            .header("Origin", &format!("http://{}", self.address))
+            .header("Origin", &origin)
     }
 
     /// The operator, signed in.

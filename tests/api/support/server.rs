@@ -7,6 +7,7 @@ use super::options::{ADMIN_TOKEN, Options};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use tintype::application::state::AppState;
@@ -29,6 +30,9 @@ pub struct Server {
     /// Its inside, for audits only.
     pub(super) instance: Option<Instance>,
     pub(super) options: Options,
+    /// The other nodes, where the environment asks for several.
+    others: Vec<Server>,
+    calls: AtomicUsize,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -39,8 +43,17 @@ impl Server {
         Self::with(Options::new())
     }
 
-    /// Starts one that differs.
+    /// Starts one that differs. Where the environment asks for several nodes, each call goes to the next one of them.
     pub fn with(options: Options) -> Self {
+        let nodes = options.nodes();
+        let options = if nodes > 1 { options.shared() } else { options };
+        let mut first = Self::node(options.clone());
+        first.others = (1..nodes).map(|_| Self::node(options.clone())).collect();
+        first
+    }
+
+    /// Starts one node.
+    pub fn node(options: Options) -> Self {
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let given = options.clone();
@@ -55,6 +68,8 @@ impl Server {
             generator: options.generator.clone(),
             instance: Some(instance),
             options,
+            others: Vec::new(),
+            calls: AtomicUsize::new(0),
             stop: Some(stop),
             thread: Some(thread),
         }
@@ -74,7 +89,9 @@ impl Server {
 
     /// A call of `method` on `target`, which is sent as it is written here.
     pub fn call(&self, method: &str, target: &str) -> Request {
-        Request::new(self.address, method, target)
+        let call = self.calls.fetch_add(1, Ordering::Relaxed) % (self.others.len() + 1);
+        let node = call.checked_sub(1).map_or(self, |at| &self.others[at]);
+        Request::new(node.address, method, target)
     }
 
     /// `GET`
