@@ -12,10 +12,10 @@ const ROUNDS: usize = 6;
 const JOBS: usize = 15;
 
 /// Answers that were given about each job.
-type Log = Arc<Mutex<BTreeMap<String, Vec<u16>>>>;
+pub type Log = Arc<Mutex<BTreeMap<String, Vec<u16>>>>;
 
 /// Refuses every other job's first attempt, and takes all else. Its thread ends with the test's process.
-fn receiver() -> (String, Log) {
+pub fn receiver() -> (String, Log) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("its address"));
     let log = Log::default();

@@ -17,6 +17,7 @@ mod kill_deliveries;
 mod kill_load;
 mod locked;
 mod moving;
+mod node_deliveries;
 mod nodes;
 mod peer;
 mod place;

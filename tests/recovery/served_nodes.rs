@@ -16,7 +16,7 @@ const KILLS: usize = 4;
 const NODES: usize = 3;
 
 /// Places of nodes on one database.
-fn places(url: &str, bucket: &Bucket, peer: &Peer) -> [Place; NODES] {
+pub fn places(url: &str, bucket: &Bucket, peer: &Peer) -> [Place; NODES] {
     [(); NODES].map(|()| {
         let place = place(url, bucket);
         configure(&place, peer);

@@ -1,0 +1,89 @@
+//! Real nodes that share a database: one of them stands still while deliveries are under way, and the others send to its receivers. Any
+//! node sends a delivery again.
+
+use crate::bucket::Bucket;
+use crate::client::Client;
+use crate::kill_deliveries::{Log, receiver};
+use crate::peer::Peer;
+use crate::place::{Place, Service, signal, until};
+use crate::served_nodes::places;
+use serde_json::json;
+use tintype_postgres::testing::server;
+
+/// They are in so many shards, nearly, so that each node sends to some.
+const RECEIVERS: usize = 8;
+const ROUNDS: usize = 3;
+
+/// Registers the receivers with the first account.
+fn register(place: &Place, service: &Service, receivers: &[(String, Log)]) {
+    let operator = Client::new(&service.address(), &place.token());
+    let accounts = operator.get("/admin/v1/accounts").json();
+    let account = accounts["data"][0]["account_id"].as_str().expect("an id");
+    let path = format!("/admin/v1/accounts/{account}/webhooks");
+    for (url, _) in receivers {
+        let made = operator.call("POST", &path, Some(&json!({ "url": url })));
+        assert_eq!(made.status, 201, "{}", made.json());
+    }
+}
+
+/// How often the end of a job was taken.
+fn taken(log: &Log, job: &str) -> usize {
+    let log = log.lock().expect("log");
+    let answers = log.get(job).into_iter().flatten();
+    answers.filter(|it| **it == 200).count()
+}
+
+#[test]
+fn the_receivers_of_a_node_that_stands_still_hear_from_the_others() {
+    let Some(server) = server() else { return };
+    let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
+    let places = places(&database.url(), &bucket, &peer);
+    let mut nodes = places.each_ref().map(Place::serve);
+    let key = nodes[0].printed_key().expect("a key");
+    let receivers: Vec<(String, Log)> = (0..RECEIVERS).map(|_| receiver()).collect();
+    register(&places[0], &nodes[0], &receivers);
+    let clients = nodes.each_ref().map(|it| it.client(&key));
+    let mut jobs = Vec::new();
+    for round in 0..ROUNDS {
+        for (number, (url, log)) in receivers.iter().enumerate() {
+            let body = json!({"prompt": "a fox", "aspect_ratio": "1:1", "callback_url": url});
+            let client = &clients[(round + number) % clients.len()];
+            let made = client.call("POST", "/api/v1/nb/text-generations", Some(&body));
+            jobs.push((made.accepted(), log));
+        }
+    }
+    until("the first ends are told", || {
+        let told = jobs.iter().any(|(job, log)| taken(log, job) > 0);
+        told.then_some(())
+    });
+    let [still, others @ ..] = &mut nodes;
+    signal("STOP", still.pid());
+    until("every end is told", || {
+        let told = jobs.iter().all(|(job, log)| taken(log, job) > 0);
+        told.then_some(())
+    });
+    signal("CONT", still.pid());
+    // Another node has taken it for dead, so that nothing it does is committed.
+    assert_eq!(still.code(), Some(1), "{}", still.end());
+    for (number, (job, log)) in jobs.iter().enumerate() {
+        let before = taken(log, job);
+        let at = number % others.len();
+        let operator = Client::new(&others[at].address(), &places[at + 1].token());
+        let path = format!("/admin/v1/deliveries/{job}/redeliver");
+        until("its first delivery is on record", || {
+            let answer = operator.get(&format!("/admin/v1/deliveries/{job}"));
+            (answer.json()["status"] == "delivered").then_some(())
+        });
+        let again = operator.call("POST", &path, None);
+        assert_eq!(again.status, 202, "{}", again.json());
+        until("it is told again", || {
+            (taken(log, job) > before).then_some(())
+        });
+    }
+    let [_, others @ ..] = nodes;
+    others.into_iter().for_each(Service::stop);
+    let verified = places[0].run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    let counted = format!("{} deliveries", jobs.len());
+    assert!(verified.out.contains(&counted), "{verified:?}");
+}
