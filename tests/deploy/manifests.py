@@ -1,0 +1,131 @@
+"""The files of deploy/ that start several nodes: they can be read, their parts fit together, and Tintype and HAProxy accept what is in
+them. Nothing is started.
+
+Needs PyYAML and HAProxy; uses kubectl where it is installed.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+BINARY = os.environ.get("TINTYPE_BIN", ROOT / "target/debug/tintype")
+SECRET = "what-the-nodes-of-a-test-have-in-common"
+
+
+def documents(path):
+    return [it for it in yaml.safe_load_all(path.read_text()) if it]
+
+
+def check_config(config, environment):
+    """Has the program judge a configuration, and returns the values that are in effect."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("TINTYPE")}
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run([BINARY, "check-config", *config], cwd=directory, env=plain | environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def interpolated(text):
+    """As Compose does it, with made-up values for what must be set."""
+    made_up = {"TINTYPE_SECRET": SECRET, "TINTYPE_OBJECTS": "s3://bucket/prefix"}
+
+    def value(found):
+        name, kind, rest = re.fullmatch(r"(\w+)(:[-?])?(.*)", found[1]).groups()
+        return made_up.get(name, rest if kind == ":-" else "x")
+
+    return re.sub(r"\$\{([^}]*)\}", value, text)
+
+
+def all_files_can_be_read():
+    files = [*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")]
+    assert len(files) > 8, files
+    for path in files:
+        assert documents(path), path
+
+
+def the_compose_file_fits_together():
+    compose = documents(DEPLOY / "compose.nodes.yaml")[0]
+    services, volumes = compose["services"], compose["volumes"]
+    nodes = [name for name in services if name.startswith("node-")]
+    assert len(nodes) == 3, nodes
+    for name, service in services.items():
+        for other in service.get("depends_on", []):
+            assert other in services, (name, other)
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            assert source in volumes or (DEPLOY / source).is_file(), (name, volume)
+        # Compose wants a condition that something tells.
+        assert name not in services["node-a"]["depends_on"] or "healthcheck" in service, name
+    variables = {name: value for name, value in services["node-a"]["environment"].items() if value is not None}
+    effective = check_config([], {name: interpolated(str(value)) for name, value in variables.items()})
+    assert 'url = "postgres://tintype@database/tintype"' in effective, effective
+    assert 'trusted_proxies = ["172.29.0.0/24"]' in effective, effective
+    balancer = (DEPLOY / "proxy/haproxy.nodes.cfg").read_text()
+    assert re.findall(r"server \w+ (\S+):8080", balancer) == nodes, balancer
+
+
+def haproxy_accepts_its_configurations():
+    for name in ["haproxy.cfg", "haproxy.nodes.cfg"]:
+        path = DEPLOY / "proxy" / name
+        done = subprocess.run(["haproxy", "-c", "-f", path], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "option httpchk GET /readyz" in path.read_text(), name
+
+
+def the_manifests_fit_together():
+    folder = DEPLOY / "kubernetes"
+    kustomization = documents(folder / "kustomization.yaml")[0]
+    found = {it["kind"]: it for name in kustomization["resources"] for it in documents(folder / name)}
+    assert len(found) == len(kustomization["resources"]) == len(list(folder.glob("*.yaml"))) - 1, found.keys()
+    deployment = found["Deployment"]
+    template = deployment["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    for selector in [
+        deployment["spec"]["selector"]["matchLabels"],
+        found["Service"]["spec"]["selector"],
+        found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+    ]:
+        assert selector.items() <= labels.items(), selector
+    container = template["spec"]["containers"][0]
+    ports = {it["name"] for it in container["ports"]}
+    assert found["Service"]["spec"]["ports"][0]["targetPort"] in ports
+    for probe, path in [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]:
+        asked = container[probe]["httpGet"]
+        assert asked["path"] == path and asked["port"] in ports, probe
+    volumes = {it["name"]: it for it in template["spec"]["volumes"]}
+    assert {it["name"] for it in container["volumeMounts"]} == set(volumes)
+    assert volumes["config"]["configMap"]["name"] == kustomization["configMapGenerator"][0]["name"]
+    assert container["image"] == kustomization["images"][0]["name"]
+    pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    config = folder / kustomization["configMapGenerator"][0]["files"][0]
+    effective = check_config(["--config", config], {"TINTYPE_SECRET": SECRET, "AWS_REGION": "us-east-1"})
+    grace = int(re.search(r"shutdown_grace_seconds = (\d+)", effective)[1])
+    assert template["spec"]["terminationGracePeriodSeconds"] > pause + grace
+    scaler = found["HorizontalPodAutoscaler"]["spec"]
+    target = scaler["scaleTargetRef"]
+    assert (target["kind"], target["name"]) == ("Deployment", deployment["metadata"]["name"])
+    metric = scaler["metrics"][0]["external"]["metric"]["name"]
+    assert f"`{metric}`" in (ROOT / "docs/monitoring.md").read_text(), metric
+    if shutil.which("kubectl"):
+        built = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True)
+        assert built.returncode == 0, built.stderr
+        kinds = {it["kind"] for it in yaml.safe_load_all(built.stdout)}
+        assert kinds == {*found, "ConfigMap"}, kinds
+
+
+if __name__ == "__main__":
+    for check in [
+        all_files_can_be_read,
+        the_compose_file_fits_together,
+        haproxy_accepts_its_configurations,
+        the_manifests_fit_together,
+    ]:
+        check()
+        print(f"passed: {check.__name__}")
