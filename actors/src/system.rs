@@ -1,13 +1,13 @@
 //! Assembly: starts the actors in order, and is their face to the rest of the process.
 
-use crate::account::{AccountCommand, AccountContext, AccountRegistry};
+use crate::account::{AccountContext, AccountRegistry};
 use crate::backends::{Backend, BackendError, BackendHealth, BackendPool, Routes};
 use crate::clock::{Clock, Jitter};
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths, DeliveryLimits};
-use crate::dispatch::expiry;
 use crate::dispatch::{
     CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
 };
+use crate::dispatch::{abandoned, expiry};
 use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
 use crate::node::{NodeContext, Taking};
@@ -24,14 +24,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
-use tintype_storage::domain::job::{Job, JobEvent, JobState};
+use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Limits, Store, StoreError};
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -218,7 +217,11 @@ impl System {
             let started = nodes::start(node, &store, &accounts, &dispatch, &deliveries, &fail_stop);
             tasks.extend(started);
         }
-        actix::spawn(cancel(abandoned, Arc::clone(&accounts), image_store));
+        let context = Arc::clone(&accounts);
+        actix::spawn(async move {
+            let jobs = abandoned.iter().map(|job| (job.account, job.id));
+            abandoned::cancel(jobs, &context, &image_store).await;
+        });
         Ok(Self {
             accounts,
             dispatch,
@@ -443,25 +446,5 @@ impl System {
 impl Drop for System {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
-    }
-}
-
-/// Cancels jobs whose callers are gone. A failure here trips the fail-stop, or leaves the job to the next start.
-async fn cancel(jobs: Vec<Job>, accounts: Arc<AccountRegistry>, image_store: Arc<dyn ImageStore>) {
-    for job in jobs {
-        let Ok(Some(account)) = accounts.get(job.account) else {
-            continue;
-        };
-        let (reply, canceled) = oneshot::channel();
-        let command = AccountCommand::Apply {
-            job: job.id,
-            event: JobEvent::Cancel,
-            note: None,
-            reply: reply.into(),
-        };
-        let _ = account.send(command);
-        if let Ok(Ok(_)) = canceled.await {
-            image_store.forget_inputs(&job).await;
-        }
     }
 }

@@ -23,12 +23,12 @@ use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_postgres::testing::{Database, server};
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
-use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::job::{FailureKind, JobState, Origin};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Engine;
-use tintype_storage::store::tables::{NODES, TAKEN_JOBS};
-use tintype_storage::store::{All, Limits, Store};
+use tintype_storage::store::tables::{NODES, TAKEN_JOBS, WAITING_CALLERS};
+use tintype_storage::store::{All, Limits, NewJob, Store};
 use tintype_storage::verify::verify;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -129,8 +129,11 @@ impl Node {
         }
     }
 
-    async fn accept(&self) -> JobId {
-        let job = fox(ACCOUNT, Tier::Fast, "0.5");
+    async fn accept(&self, origin: Origin) -> JobId {
+        let job = NewJob {
+            origin,
+            ..fox(ACCOUNT, Tier::Fast, "0.5")
+        };
         let account = self.system.accounts().get(ACCOUNT).expect("readable");
         let (reply, answer) = oneshot::channel();
         let _guard = account.expect("an account").accept(job, None, reply);
@@ -156,6 +159,63 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     held.unwrap_or_else(|_| panic!("waited in vain until {what}"));
 }
 
+async fn all_end(store: &Store, jobs: &[JobId]) {
+    until("all jobs have ended", async || {
+        let mut done = 0;
+        for job in jobs {
+            let job = store.job(ACCOUNT, *job).await.expect("readable");
+            done += usize::from(job.is_some_and(|it| it.state.is_terminal()));
+        }
+        done == jobs.len()
+    })
+    .await;
+}
+
+#[test]
+fn queued_jobs_whose_callers_waited_at_a_dead_node_are_canceled() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    actix_web::rt::System::new().block_on(async {
+        let made = Made::default();
+        let nodes = [1, 2].map(|number| Node::join(&database, number, &made));
+        let [dead, other] = &nodes;
+        open_account(&dead.store).await;
+        let (mut of_dead, mut of_other) = (Vec::new(), Vec::new());
+        for _ in 0..4 * JOBS {
+            of_dead.push(dead.accept(Origin::Synchronous).await);
+        }
+        for _ in 0..JOBS {
+            of_other.push(other.accept(Origin::Synchronous).await);
+        }
+        dead.system.stop();
+        let store = &other.store;
+        all_end(store, &of_dead).await;
+        all_end(store, &of_other).await;
+        let mut canceled = 0;
+        for id in &of_dead {
+            let job = store.job(ACCOUNT, *id).await.expect("readable");
+            match job.expect("the job").state {
+                JobState::Done { .. } => {}
+                JobState::Failed { kind, .. } => {
+                    assert_eq!(kind, FailureKind::Canceled);
+                    canceled += 1;
+                }
+                state => panic!("{state:?}"),
+            }
+        }
+        assert!(canceled > 0, "none waited");
+        for id in &of_other {
+            let job = store.job(ACCOUNT, *id).await.expect("readable");
+            let state = job.expect("the job").state;
+            assert!(matches!(state, JobState::Done { .. }), "{id}: {state:?}");
+        }
+        let left = WAITING_CALLERS.each(store, &All, |job, _| panic!("{job} is waited for"));
+        left.await.expect("readable");
+        let report = verify(store, |_| {}).expect("an audit");
+        assert_eq!(report.faults, Vec::<String>::new());
+    });
+}
+
 #[test]
 fn the_jobs_of_a_node_that_stands_still_go_on_at_the_others_and_are_charged_once() {
     let Some(server) = server() else { return };
@@ -168,7 +228,7 @@ fn the_jobs_of_a_node_that_stands_still_go_on_at_the_others_and_are_charged_once
         let mut jobs = Vec::new();
         for _ in 0..JOBS {
             for node in &nodes {
-                jobs.push(node.accept().await);
+                jobs.push(node.accept(Origin::Native).await);
             }
         }
         until("the first node has runs under way", async || {
@@ -178,15 +238,7 @@ fn the_jobs_of_a_node_that_stands_still_go_on_at_the_others_and_are_charged_once
         // Its beats and takes end; what it has under way goes on, and is refused.
         still.system.stop();
         let store = &second.store;
-        until("all jobs have ended", async || {
-            let mut done = 0;
-            for job in &jobs {
-                let job = store.job(ACCOUNT, *job).await.expect("readable");
-                done += usize::from(job.is_some_and(|it| it.state.is_terminal()));
-            }
-            done == jobs.len()
-        })
-        .await;
+        all_end(store, &jobs).await;
         until("the node is off the record", async || {
             NODES
                 .get(store, &still.id)

@@ -7,6 +7,7 @@
 mod adoption;
 mod beat;
 mod expiry;
+mod gone_callers;
 pub mod locks;
 mod membership;
 mod queue_refresh;
@@ -67,6 +68,12 @@ pub(crate) fn start(
         actix::spawn(taker.run()),
         actix::spawn(keeper.run()),
         actix::spawn(expiry::look(Arc::clone(accounts))),
+        actix::spawn(gone_callers::look(
+            store.clone(),
+            Arc::clone(accounts),
+            Arc::clone(dispatch),
+            fail_stop.clone(),
+        )),
     ];
     tasks.extend(refresh.map(actix::spawn));
     tasks

@@ -73,6 +73,13 @@ pub struct TakenJob {
     pub class: QueueClass,
 }
 
+/// A caller who waits on a connection to a node for the end of a synchronous job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingCaller {
+    pub node: NodeId,
+    pub account: AccountId,
+}
+
 /// The sums over an account's jobs that are not terminal, so that no node has to read all of them for a decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountLoad {

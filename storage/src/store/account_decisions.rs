@@ -331,6 +331,7 @@ impl Decisions<'_> {
         key.usage = Some((end.place.day, end.usage));
         key.release(job.price);
         self.release_taken(job.id);
+        self.forget_waiting_caller(job);
         self.put(LIVE_JOBS.delete(&(job.account, job.id)));
         self.put(ENDED_JOBS.put(&(job.account, job.id), job));
         self.owe(end.delivery);

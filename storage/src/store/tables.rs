@@ -20,7 +20,7 @@ use crate::domain::ids::{
 use crate::domain::job::Job;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::lock::{Lock, LockName};
-use crate::domain::node::{AccountLoad, Node, TakenJob};
+use crate::domain::node::{AccountLoad, Node, TakenJob, WaitingCaller};
 use crate::domain::operator_event::{Alarms, OperatorEvent};
 use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
@@ -100,6 +100,8 @@ tables! {
     DUE_BY_SHARD: (Shard, (Timestamp, DeliveryId)) => DueDelivery = b"Q" "delivery_due_of_shard" .exported(false);
     /// Which node sends to the receivers of a shard.
     SHARD_HOLDERS: Shard => ShardHolder = b"D" "shard_holder" .exported(false);
+    /// Which node has the connection on which the caller of a synchronous job waits.
+    WAITING_CALLERS: JobId => WaitingCaller = b"C" "waiting_caller" .exported(false);
     /// What nodes have admitted lately, in parts.
     RATE_COUNTS: (NodeId, u32) => RateCounts = b"X" "rate_counts" .exported(false);
     /// How far the records of a process that had the store for itself have become those of nodes.

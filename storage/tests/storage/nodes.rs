@@ -171,6 +171,7 @@ fn an_export_leaves_out_what_nodes_keep_for_themselves_and_an_import_makes_the_d
         "shard_holder",
         "delivery_due_of_shard",
         "taken_job",
+        "waiting_caller",
         "node",
         "account_load",
         "served_turns",

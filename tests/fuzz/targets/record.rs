@@ -52,6 +52,7 @@ pub fn run(input: &[u8]) {
             SHARD_HOLDERS,
             RATE_COUNTS,
             ADOPTION,
+            WAITING_CALLERS,
         );
     }
 }

@@ -4,8 +4,8 @@
 use super::state::{KeyState, Sharing};
 use super::{AccountState, Decisions, Known};
 use crate::domain::ids::{AccountId, JobId, NodeId, moment_of};
-use crate::domain::job::Job;
-use crate::domain::node::{AccountLoad, KeyLoad};
+use crate::domain::job::{Job, Origin};
+use crate::domain::node::{AccountLoad, KeyLoad, WaitingCaller};
 use crate::domain::pause::Pause;
 use crate::domain::queue_place::{QueueClass, QueuePlace, Turns};
 use crate::domain::tier::Tier;
@@ -13,6 +13,7 @@ use crate::domain::time::Timestamp;
 use crate::engine::{Ask, Direction, Key, KeyRange};
 use crate::store::tables::{
     ACCOUNT_LOADS, ACCOUNTS, ENDED_JOBS, LEDGER, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
+    WAITING_CALLERS,
 };
 use crate::store::{DueIndex, StoreError};
 use uuid::Uuid;
@@ -160,7 +161,14 @@ impl Decisions<'_> {
             turn,
             job: job.id,
         };
+        let caller = WaitingCaller {
+            node: sharing.node,
+            account: job.account,
+        };
         self.put(QUEUE.put(&place, &job.account));
+        if job.origin == Origin::Synchronous {
+            self.put(WAITING_CALLERS.put(&job.id, &caller));
+        }
     }
 
     /// Where the deliveries that these decisions owe become due.
@@ -176,6 +184,13 @@ impl Decisions<'_> {
         if let Some(sharing) = &self.sharing {
             let key = (sharing.node, job);
             self.put(TAKEN_JOBS.delete(&key));
+        }
+    }
+
+    /// Nothing waits for a job that has ended.
+    pub(super) fn forget_waiting_caller(&mut self, job: &Job) {
+        if self.sharing.is_some() && job.origin == Origin::Synchronous {
+            self.put(WAITING_CALLERS.delete(&job.id));
         }
     }
 
