@@ -19,7 +19,7 @@ use tintype_actors::dispatch::backoff;
 use tintype_actors::ports::{GenerateError, ImageStore, Picture};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Job, PromptText, ResultImage};
+use tintype_storage::domain::job::{Job, JobState, PromptText, ResultImage};
 use tokio::time::sleep;
 
 /// How often a picture is tried to be stored: over 8 to 16 s.
@@ -30,14 +30,37 @@ const PUT_TRIES: u32 = 6;
 pub struct ResultStore {
     images: Images,
     kept_inputs: Arc<KeptInputs>,
+    names: Names,
+}
+
+/// What the picture of a job is named after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// The job alone: one process stores its pictures.
+    Job,
+    /// The job and its run: a node that was taken for dead may store the picture of its run after another node has stored that of a
+    /// further one, and must not replace it.
+    Run,
+}
+
+impl Names {
+    fn key(self, job: &Job, extension: &str) -> String {
+        match (self, &job.state) {
+            (Self::Run, JobState::Processing { runs, .. }) => {
+                format!("results/{}.{runs}.{extension}", job.id)
+            }
+            _ => format!("results/{}.{extension}", job.id),
+        }
+    }
 }
 
 impl ResultStore {
     /// Results in this store.
-    pub fn new(images: Images) -> Self {
+    pub fn new(images: Images, names: Names) -> Self {
         Self {
             images,
             kept_inputs: Arc::default(),
+            names,
         }
     }
 
@@ -129,7 +152,12 @@ async fn checked(job: &Job, bytes: Vec<u8>) -> Result<Kept, GenerateError> {
     })
 }
 
-async fn keep(images: Images, job: Job, picture: Picture) -> Result<ResultImage, GenerateError> {
+async fn keep(
+    images: Images,
+    names: Names,
+    job: Job,
+    picture: Picture,
+) -> Result<ResultImage, GenerateError> {
     // What this process has drawn itself is sound and of the size asked for: decoding it again would cost more than drawing.
     let Kept { bytes, probed } = match picture.own {
         true => Kept {
@@ -138,7 +166,7 @@ async fn keep(images: Images, job: Job, picture: Picture) -> Result<ResultImage,
         },
         false => checked(&job, picture.bytes).await?,
     };
-    let key = format!("results/{}.{}", job.id, probed.extension);
+    let key = names.key(&job, probed.extension);
     let length = bytes.len() as u64;
     put(&images, job.id, &key, bytes.into(), probed.media_type).await?;
     Ok(ResultImage {
@@ -180,7 +208,7 @@ impl ImageStore for ResultStore {
         job: &Job,
         picture: Picture,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
-        keep(self.images.clone(), job.clone(), picture).boxed_local()
+        keep(self.images.clone(), self.names, job.clone(), picture).boxed_local()
     }
 
     fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
