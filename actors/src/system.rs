@@ -374,8 +374,20 @@ impl System {
         self.waiting_jobs.backlog(tier)
     }
 
+    /// How many deliveries wait, and how many attempts are in flight. One of several nodes counts those to the receivers that it sends to, so
+    /// that the sum over the nodes is that of the service.
     pub async fn delivery_depths(&self) -> DeliveryDepths {
-        delivery_depths(&self.deliveries).await
+        let depths = delivery_depths(&self.deliveries).await;
+        let Some(node) = self.node() else {
+            return depths;
+        };
+        // The actor of a node knows only what is due soon.
+        let pending = nodes::pending_deliveries(self.store(), node.id).await;
+        let waiting = pending.map(|it| it.saturating_sub(depths.in_flight));
+        DeliveryDepths {
+            waiting: waiting.unwrap_or(depths.waiting),
+            ..depths
+        }
     }
 
     /// How many callers wait for a job to change.

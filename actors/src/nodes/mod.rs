@@ -16,6 +16,7 @@ mod shards;
 mod take;
 
 pub(crate) use membership::leave;
+pub(crate) use shards::pending_deliveries;
 
 use crate::account::AccountRegistry;
 use crate::delivery::DeliveryActor;

@@ -6,7 +6,7 @@ use crate::fail_stop::FailStop;
 use crate::node::{BEAT, NodeContext};
 use crate::round::{Decided, Decision, decide, value_of};
 use actix::Addr;
-use futures_util::future::try_join;
+use futures_util::future::{try_join, try_join_all};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::domain::ids::NodeId;
@@ -16,6 +16,19 @@ use tintype_storage::store::tables::{NODES, SHARD_HOLDERS};
 use tintype_storage::store::{All, Store, StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
+
+/// How many deliveries are pending to the receivers that a node sends to.
+///
+/// # Errors
+/// The engine fails, or a record is damaged.
+pub async fn pending_deliveries(store: &Store, node: NodeId) -> Result<usize, StoreError> {
+    let all = SHARD_HOLDERS.range(&All);
+    let holders = SHARD_HOLDERS.scan(store, &all, Direction::Rising, usize::MAX);
+    let own = holders.await?.into_iter();
+    let own = own.filter(|(_, holder)| holder.0 == Some(node));
+    let counts = own.map(|(shard, _)| store.pending_of_shard(shard));
+    Ok(try_join_all(counts).await?.into_iter().sum())
+}
 
 /// Has a node hold the shards that are its own among the living nodes.
 pub struct ShardKeeper {

@@ -88,6 +88,12 @@ impl Store {
         Ok(flat.collect())
     }
 
+    /// How many deliveries of a shard are pending.
+    pub async fn pending_of_shard(&self, shard: Shard) -> Result<usize, StoreError> {
+        let range = DUE_BY_SHARD.range(&shard);
+        Ok(self.engine().count(&range).await?)
+    }
+
     /// How many deliveries are pending. The counting stops at `most`.
     pub async fn pending_deliveries(&self, most: usize) -> Result<usize, StoreError> {
         let range = match self.due_index() {
