@@ -4,7 +4,12 @@ use crate::application::nodes;
 use crate::application::state::AppState;
 use crate::web::problem::{Code, Problem};
 use actix_web::{HttpResponse, web};
+use std::time::Duration;
 use tintype_api::Standing;
+use tokio::time::timeout;
+
+/// How long the records may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The process answers.
 pub async fn healthz() -> HttpResponse {
@@ -25,7 +30,15 @@ pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem>
     if let Some(why) = nodes::reason_not_ready(&state) {
         return Err(not_ready(&why));
     }
-    state.store.pause().await?;
+    match timeout(PATIENCE, state.store.pause()).await {
+        Ok(read) => drop(read?),
+        // Others wait for as long as the database may be away; a load balancer wants to know.
+        Err(_) => {
+            return Err(not_ready(
+                "the records cannot be read: the database does not answer",
+            ));
+        }
+    }
     match state.images.probe().await {
         Ok(()) => Ok(HttpResponse::Ok().json(Standing {
             status: "ready".into(),

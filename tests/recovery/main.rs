@@ -18,6 +18,7 @@ mod kill_load;
 mod locked;
 mod moving;
 mod node_deliveries;
+mod node_list;
 mod nodes;
 mod peer;
 mod place;
