@@ -134,6 +134,10 @@ impl Shared {
         let others = self.post.begin(webhook, node);
         let mut state = self.state.lock();
         state.lines.push(format!("{node} sends {id}"));
+        if state.fenced.contains(&node) {
+            let text = format!("{node} sends {id}, and was taken for dead before");
+            state.faults.push(text);
+        }
         let others: Vec<NodeId> = others
             .into_iter()
             .filter(|it| !Self::is_over(&state, *it))
