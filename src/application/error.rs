@@ -122,6 +122,13 @@ pub fn stopping() -> Error {
     Error::new(ErrorKind::Overloaded, detail).retry_after(5)
 }
 
+/// The answer while the database does not answer.
+pub fn database_away() -> Error {
+    let detail = "the database of the service does not answer; try again in a moment, a creation with the same Idempotency-Key, because it \
+                  may have been accepted";
+    Error::new(ErrorKind::Overloaded, detail).retry_after(2)
+}
+
 /// The inbox of the account's actor is full.
 pub fn busy() -> Error {
     Error::new(

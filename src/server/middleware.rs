@@ -1,5 +1,6 @@
 //! The outermost layer: request id, the rendering of errors, and a wall against panics.
 
+use super::database_outage;
 use crate::application::error;
 use crate::application::state::AppState;
 use crate::compat::{self, Dialect};
@@ -64,6 +65,11 @@ async fn answered<B: MessageBody + 'static>(
         let answer = render(&error::stopping().into(), dialect, id.as_str());
         return Ok(sealed(request.into_response(answer), id));
     }
+    if state.is_some_and(|state| database_outage::is_in_vain(state, request.path())) {
+        let answer = render(&error::database_away().into(), dialect, id.as_str());
+        return Ok(sealed(request.into_response(answer), id));
+    }
+    let outage = database_outage::lasts_too_long(state.cloned());
     if AUDITED
         .iter()
         .any(|prefix| request.path().starts_with(prefix))
@@ -72,7 +78,19 @@ async fn answered<B: MessageBody + 'static>(
     }
     let unread = unread_body::keep(&mut request);
     // No other handle on the request may be held here: the router needs it for itself.
-    let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
+    let answer = tokio::select! {
+        biased;
+        answer = AssertUnwindSafe(next.call(request)).catch_unwind() => answer,
+        () = outage => {
+            return Err(Rendered {
+                problem: error::database_away().into(),
+                id: id.clone(),
+                dialect,
+            }
+            .into());
+        }
+    };
+    let mut response = match answer {
         Ok(Ok(response)) => response.map_into_boxed_body(),
         Ok(Err(error)) => return Err(Rendered::of(&error, id, dialect).into()),
         Err(_) => {

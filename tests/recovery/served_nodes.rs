@@ -9,7 +9,7 @@ use crate::peer::Peer;
 use crate::place::{Place, Service, until};
 use crate::postgres::place;
 use std::sync::Mutex;
-use tintype_postgres::testing::server;
+use tintype_postgres::testing::{Server, server};
 
 /// A short run; more are asked for by hand.
 const KILLS: usize = 4;
@@ -113,4 +113,46 @@ fn a_node_with_another_secret_is_refused() {
     place
         .run(&["serve", "--listen", "127.0.0.1:0"])
         .assert_fault(&["TINTYPE_SECRET", "other nodes"]);
+}
+
+#[test]
+fn calls_are_answered_while_the_database_is_away_and_the_service_goes_on_afterwards() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
+    let [place, ..] = places(&database.url(), &bucket, &peer);
+    let mut service = place.serve();
+    let client = service.client(&service.printed_key().expect("a key"));
+    let before = client.create_small_now("before").accepted();
+    until("it is done", || {
+        (client.job(&before)["status"] == "done").then_some(())
+    });
+    server.stop();
+    let refused = until("calls are refused", || {
+        let answer = client.get("/api/v1/balance");
+        (answer.status == 503).then_some(answer)
+    });
+    assert_eq!(refused.header("Retry-After"), Some("2"));
+    let detail = refused.json()["detail"].to_string();
+    assert!(detail.contains("the database"), "{detail}");
+    // Those that are not refused at once are not kept waiting either.
+    let creation = client.create_small_now("meanwhile");
+    assert_eq!(creation.status, 503, "{}", creation.json());
+    assert_eq!(client.get("/healthz").status, 200);
+    until("it is not ready", || {
+        (client.get("/readyz").status == 503).then_some(())
+    });
+    server.start_again();
+    until("it is ready", || {
+        (client.get("/readyz").status == 200).then_some(())
+    });
+    let after = client.create_small_now("meanwhile").accepted();
+    until("it is done", || {
+        (client.job(&after)["status"] == "done").then_some(())
+    });
+    assert_eq!(service.status(), None, "it goes on");
+    service.stop();
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
 }

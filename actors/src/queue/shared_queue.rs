@@ -118,15 +118,23 @@ impl SharedQueue {
     /// # Errors
     /// The engine fails, or a record is damaged.
     pub async fn refresh(&self, store: &Store, turns: [TurnCounts; 3]) -> Result<(), StoreError> {
+        self.begin_to_read();
+        let found = read(store).await?;
+        self.take_over(found, &turns);
+        Ok(())
+    }
+
+    fn begin_to_read(&self) {
         self.0.lock().since = Some(Vec::new());
-        let found = read(store).await;
+    }
+
+    fn take_over(&self, found: Found, turns: &[TurnCounts; 3]) {
         let mut state = self.0.lock();
         let since = state.since.take().unwrap_or_default();
-        state.replace(found?, &turns);
+        state.replace(found, turns);
         since
             .into_iter()
-            .for_each(|change| state.follow(change, &turns));
-        Ok(())
+            .for_each(|change| state.follow(change, turns));
     }
 
     /// How many places are listed.
@@ -331,10 +339,7 @@ async fn count_behind(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use tintype_storage::domain::ids::NodeId;
-    use tintype_storage::engine::commit_and_wait;
-    use tintype_storage::testing::memory::MemoryEngine;
     use uuid::Uuid;
 
     const TURNS: [TurnCounts; 3] = [TurnCounts { begun: 0, ended: 0 }; 3];
@@ -376,23 +381,24 @@ mod tests {
         vec![QUEUE.delete(&place(1, number)), TAKEN_JOBS.put(&key, &job)]
     }
 
-    #[actix::test]
-    async fn own_commits_are_seen_at_once_and_those_of_other_nodes_after_a_refresh() {
-        let engine = Arc::new(MemoryEngine::new());
-        let store = Store::new(Arc::clone(&engine) as Arc<_>);
+    fn read(places: &[QueuePlace]) -> Found {
+        let listed = places.iter().map(|it| (*it, account(1))).collect();
+        Found {
+            tiers: [(Vec::new(), 0), (Vec::new(), 0), (listed, 0)],
+            taken: HashMap::new(),
+        }
+    }
+
+    #[test]
+    fn own_commits_are_seen_at_once_and_those_of_other_nodes_after_a_refresh() {
         let queue = SharedQueue::default();
-        let own = |writes: Writes| {
-            let changes = QueueChange::of(&writes).expect("sound");
-            commit_and_wait(&*engine, writes).expect("a commit");
-            queue.follow(changes, TURNS);
-        };
+        let own = |writes: Writes| queue.follow(QueueChange::of(&writes).expect("sound"), TURNS);
         own(queued(1, 1));
+        assert_eq!(position(&queue, 3), 2, "not known yet: last");
+        queue.begin_to_read();
+        // Another node's is read; an own one that commits meanwhile is not lost.
         own(queued(2, 2));
-        assert_eq!((position(&queue, 1), position(&queue, 2)), (1, 2));
-        // Another node's, which is served between them.
-        commit_and_wait(&*engine, queued(1, 3)).expect("a commit");
-        assert_eq!(position(&queue, 3), 3, "not known yet: last");
-        queue.refresh(&store, TURNS).await.expect("readable");
+        queue.take_over(read(&[place(1, 1), place(1, 3)]), &TURNS);
         assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 2, 3]);
         own(taken(1));
         assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 1, 2]);

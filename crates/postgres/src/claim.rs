@@ -153,7 +153,7 @@ async fn take(
 /// Shows that the process is alive, until the task is aborted. Fails the engine where the claim is another process's.
 pub async fn beat(shared: Arc<Shared>, process: Process) {
     let mut session: Option<Prepared> = None;
-    let mut outage = Outage::new(shared.options.outage);
+    let mut outage = Outage::new(shared.options.outage, &shared.outages);
     for number in 1.. {
         sleep(BEAT).await;
         let claim = claim_value(&process, number);

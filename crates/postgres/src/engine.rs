@@ -10,6 +10,7 @@ use crate::snapshot::PostgresSnapshot;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::ThreadId;
+use std::time::Duration;
 use tintype_storage::engine::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Read, Round, Snapshot,
     SnapshotError, Value, Wait as _, oversized,
@@ -149,6 +150,10 @@ impl Engine for PostgresEngine {
 
     fn stats(&self) -> EngineStats {
         self.shared.counters.read()
+    }
+
+    fn outage(&self) -> Option<Duration> {
+        self.shared.outages.lasts()
     }
 
     fn close(&self) {

@@ -17,6 +17,7 @@ mod mark;
 mod nodes;
 mod options;
 mod outage;
+mod outages;
 mod read_queue;
 mod reader;
 mod schema;

@@ -1,6 +1,8 @@
 //! How long the database may be away: attempts are repeated until then.
 
+use crate::outages::Outages;
 use crate::session::explain;
+use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::engine::EngineError;
 use tokio::time::Instant;
@@ -12,6 +14,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(1);
 /// The attempts of one connection since it last worked.
 pub struct Outage {
     limit: Duration,
+    all: Arc<Outages>,
     began: Option<Instant>,
     delay: Duration,
 }
@@ -45,9 +48,10 @@ impl Fault {
 }
 
 impl Outage {
-    pub fn new(limit: Duration) -> Self {
+    pub fn new(limit: Duration, all: &Arc<Outages>) -> Self {
         Self {
             limit,
+            all: Arc::clone(all),
             began: None,
             delay: SHORTEST_DELAY,
         }
@@ -55,12 +59,11 @@ impl Outage {
 
     /// The database has answered.
     pub fn over(&mut self) {
-        if self
-            .began
-            .take()
-            .is_some_and(|at| at.elapsed() > LONGEST_DELAY)
-        {
-            tracing::info!("the database answers again");
+        if let Some(began) = self.began.take() {
+            self.all.end();
+            if began.elapsed() > LONGEST_DELAY {
+                tracing::info!("the database answers again");
+            }
         }
         self.delay = SHORTEST_DELAY;
     }
@@ -70,26 +73,36 @@ impl Outage {
     /// # Errors
     /// The database has been away for too long: the engine has failed.
     pub async fn pause(&mut self, fault: &Fault) -> Result<(), EngineError> {
+        let limit = self.limit;
         let began = match self.began {
             Some(began) => began,
             None => {
                 tracing::warn!(
                     reason = fault.text(),
-                    limit_seconds = self.limit.as_secs(),
+                    limit_seconds = limit.as_secs(),
                     "the database does not answer as it should; trying again"
                 );
+                self.all.begin();
                 *self.began.insert(Instant::now())
             }
         };
-        if began.elapsed() + self.delay > self.limit {
+        if began.elapsed() + self.delay > limit {
             return Err(EngineError::Failed(format!(
                 "the database has been away for {} s (`[storage] outage_seconds`): {}",
-                self.limit.as_secs(),
+                limit.as_secs(),
                 fault.text()
             )));
         }
         tokio::time::sleep(self.delay).await;
         self.delay = (self.delay * 2).min(LONGEST_DELAY);
         Ok(())
+    }
+}
+
+impl Drop for Outage {
+    fn drop(&mut self) {
+        if self.began.is_some() {
+            self.all.end();
+        }
     }
 }

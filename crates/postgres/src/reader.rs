@@ -17,7 +17,7 @@ use tokio_postgres::{Client, Error};
 pub async fn run(shared: Arc<Shared>) {
     let mut session: Option<Prepared> = None;
     while let Some(wanted) = shared.reads.take().await {
-        let mut outage = Outage::new(shared.options.outage);
+        let mut outage = Outage::new(shared.options.outage, &shared.outages);
         loop {
             let fault = match answers(&shared, &mut session, &wanted).await {
                 Ok(answers) => {

@@ -1,6 +1,7 @@
 //! What the engine's thread and its callers share.
 
 use crate::options::PostgresOptions;
+use crate::outages::Outages;
 use crate::read_queue::ReadQueue;
 use crate::session::Connector;
 use crate::write_queue::WriteQueue;
@@ -16,6 +17,7 @@ pub struct Shared {
     pub writes: WriteQueue,
     pub reads: ReadQueue,
     pub counters: Counters,
+    pub outages: Arc<Outages>,
     /// One snapshot at a time: an old one keeps dead rows.
     pub is_read_whole: AtomicBool,
     has_failed: AtomicBool,
@@ -29,6 +31,7 @@ impl Shared {
             writes: WriteQueue::default(),
             reads: ReadQueue::default(),
             counters: Counters::new(),
+            outages: Arc::default(),
             is_read_whole: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
         }

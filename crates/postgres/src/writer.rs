@@ -80,7 +80,7 @@ impl Writer {
         group: &mut Group,
         again: &mut Vec<HeldRound>,
     ) -> Result<Vec<Decision>, EngineError> {
-        let mut outage = Outage::new(self.shared.options.outage);
+        let mut outage = Outage::new(self.shared.options.outage, &self.shared.outages);
         loop {
             let fault = match self.attempt(group, again).await {
                 Ok(decisions) => return Ok(decisions),

@@ -10,6 +10,7 @@ use std::fmt;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub mod deferred_wake;
 mod holds;
@@ -221,6 +222,12 @@ pub trait Engine: Send + Sync {
 
     /// Figures since opening.
     fn stats(&self) -> EngineStats;
+
+    /// For how long the database has not answered; `None` where it does, and for an engine that is no database. Reads and commits
+    /// wait meanwhile.
+    fn outage(&self) -> Option<Duration> {
+        None
+    }
 
     /// Writes what was submitted, then stops: later commits hear `Stopped`. Returns once all is on the disk.
     fn close(&self);
