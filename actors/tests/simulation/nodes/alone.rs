@@ -12,11 +12,6 @@ impl World {
         for _ in 0..2 + self.chance.below(3) {
             self.join();
         }
-        for _ in 0..self.chance.below(4) {
-            if let Some(at) = self.chance.pick(&self.healthy()) {
-                self.send(at, None);
-            }
-        }
         if is_adopted && self.chance.one_in(2) {
             // In the middle of the adoption.
             sleep(self.chance.millis(0, 12)).await;
@@ -25,6 +20,12 @@ impl World {
                     true => self.die(at),
                     false => self.stand_still(at),
                 }
+            }
+        }
+        // Callers do not wait for the adoption.
+        for _ in 0..self.chance.below(4) {
+            if let Some(at) = self.chance.pick(&self.healthy()) {
+                self.send(at, None);
             }
         }
     }
