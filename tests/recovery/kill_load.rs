@@ -115,6 +115,11 @@ pub fn create_until_cut(client: &Client, peer: &Peer, memory: &Mutex<Memory>) {
         }
         let name = memory.lock().expect("memory").take();
         match create(client, peer, &mut connection, &name) {
+            // The database is away, or the service is about to end.
+            Ok(answer) if answer.status == 503 => {
+                memory.lock().expect("memory").in_doubt.insert(name);
+                std::thread::sleep(Duration::from_millis(50));
+            }
             Ok(answer) => memory.lock().expect("memory").note(name, answer.accepted()),
             Err(Cut::Unanswered | Cut::Midway(_)) => {
                 memory.lock().expect("memory").in_doubt.insert(name);
