@@ -21,6 +21,8 @@ pub const SHARED: &[u8] = b"shared by nodes";
 const BEAT: Duration = Duration::from_millis(500);
 /// A process whose beat stands still for so long is taken for dead.
 const DEAD_AFTER: Duration = Duration::from_secs(3);
+/// Nodes none of which has written for so long are taken for dead.
+const NODES_DEAD_AFTER: Duration = Duration::from_secs(5);
 /// How often the beat of another process is looked at.
 const LOOK: Duration = Duration::from_millis(250);
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
@@ -66,7 +68,7 @@ pub async fn claim(
         match (&found, &known) {
             (Some(found), _) if found == SHARED => {
                 let is_alone = async {
-                    let has_nodes = mark::any(session).await?;
+                    let has_nodes = any_node_writes(session).await?;
                     Ok(!has_nodes && take(session, Some(SHARED), process, writers).await?)
                 };
                 return match is_alone.await.map_err(refused)? {
@@ -98,6 +100,23 @@ pub async fn claim(
         }
         sleep(LOOK).await;
     }
+}
+
+/// Does any node write? Each moves one of its marks at least twice a second. Nodes that ended without a word left theirs behind.
+async fn any_node_writes(session: &Session) -> Result<bool, Error> {
+    let before = mark::all(session).await?;
+    if before.is_empty() {
+        return Ok(false);
+    }
+    tracing::info!("nodes have used the database; waiting whether one of them is alive");
+    let since = Instant::now();
+    while since.elapsed() < NODES_DEAD_AFTER {
+        sleep(LOOK).await;
+        if mark::all(session).await? != before {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {

@@ -5,7 +5,7 @@ use crate::outage::Fault;
 use crate::session::{ANSWER_WITHIN, Connector, Session};
 use tintype_storage::engine::Key;
 use tokio::time::timeout;
-use tokio_postgres::Error;
+use tokio_postgres::{Error, Row};
 
 /// What the keys of all marks begin with.
 pub const MARKS: &[u8] = b"\0mark ";
@@ -34,11 +34,12 @@ pub async fn add(session: &Session, process: &[u8], writers: u8) -> Result<(), E
     Ok(())
 }
 
-/// Is there a mark of any process?
-pub async fn any(session: &Session) -> Result<bool, Error> {
-    let select = "SELECT 1 FROM account WHERE key >= $1 AND key < $2 LIMIT 1";
-    let row = session.query_opt(select, &[&MARKS, &ABOVE_MARKS]).await?;
-    Ok(row.is_some())
+/// The marks of all processes, with their values.
+pub async fn all(session: &Session) -> Result<Vec<(Key, Vec<u8>)>, Error> {
+    let select = "SELECT key, value FROM account WHERE key >= $1 AND key < $2 ORDER BY key";
+    let rows = session.query(select, &[&MARKS, &ABOVE_MARKS]).await?;
+    let mark = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
+    rows.iter().map(mark).collect()
 }
 
 /// The value of a mark.

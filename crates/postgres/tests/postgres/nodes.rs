@@ -2,6 +2,7 @@
 
 use crate::support::{error, get, options, put};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use tintype_postgres::testing::{Database, server};
 use tintype_postgres::{PostgresEngine, PostgresOptions};
@@ -140,6 +141,18 @@ fn a_key_that_is_absent_is_held_as_well() {
 }
 
 #[test]
+fn a_process_takes_over_from_nodes_that_ended_without_a_word() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    // It writes no more, as one that was killed, and its marks stay.
+    let silent = join(&database, 1);
+    let alone = PostgresEngine::open(options(&database.url())).expect("no node writes");
+    let refused = increment(&silent, None).recv().expect("an outcome");
+    assert!(refused.is_err(), "{refused:?}");
+    drop(alone);
+}
+
+#[test]
 fn a_fenced_node_commits_nothing_more_and_says_so() {
     let Some(server) = server() else { return };
     let database = server.database();
@@ -174,8 +187,19 @@ fn nodes_and_a_process_that_is_alone_keep_each_other_out() {
     let Some(server) = server() else { return };
     let database = server.database();
     let shared = join(&database, 1);
-    let refused = error(PostgresEngine::open(options(&database.url()))).to_string();
-    assert!(refused.contains("several nodes use it"), "{refused}");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // As its beats do.
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let outcome = increment(&shared, None).recv().expect("an outcome");
+                outcome.expect("a commit");
+            }
+        });
+        let refused = error(PostgresEngine::open(options(&database.url()))).to_string();
+        is_over.store(true, Ordering::Relaxed);
+        assert!(refused.contains("several nodes use it"), "{refused}");
+    });
     drop(shared);
     let alone = PostgresEngine::open(options(&database.url())).expect("no other process is there");
     let refused = error(PostgresEngine::open(options_of(&database, 2))).to_string();
