@@ -17,6 +17,8 @@ pub struct KeptInputs(Mutex<State>);
 
 #[derive(Default)]
 struct State {
+    /// Exports may begin without a word to this process.
+    always: bool,
     /// What is to go before this moment stays until then.
     until: Option<Instant>,
     /// In the order in which they are to go.
@@ -24,6 +26,14 @@ struct State {
 }
 
 impl KeptInputs {
+    /// Inputs of a node: an export may begin at any other node, or read the database without one, so each input stays.
+    pub fn of_node() -> Self {
+        Self(Mutex::new(State {
+            always: true,
+            ..State::default()
+        }))
+    }
+
     /// An export begins: what is to go from now on may belong to it.
     pub fn begin(&self, now: Instant) {
         self.0.lock().until = Some(now + KEPT_FOR);
@@ -32,6 +42,9 @@ impl KeptInputs {
     /// Gives those keys back that may go now; all or none.
     pub fn put_aside(&self, keys: Vec<String>, now: Instant) -> Vec<String> {
         let mut state = self.0.lock();
+        if state.always {
+            state.until = Some(now + KEPT_FOR);
+        }
         match state.until {
             Some(until) if now < until => {
                 state.keys.extend(keys.into_iter().map(|key| (until, key)));
@@ -68,6 +81,14 @@ mod tests {
     fn without_an_export_inputs_go_at_once() {
         let kept = KeptInputs::default();
         assert_eq!(kept.put_aside(keys(&["a"]), Instant::now()), keys(&["a"]));
+    }
+
+    #[test]
+    fn at_a_node_each_stays_without_a_word() {
+        let (kept, now) = (KeptInputs::of_node(), Instant::now());
+        assert!(kept.put_aside(keys(&["a"]), now).is_empty());
+        assert!(kept.due(now + KEPT_FOR / 2).is_empty());
+        assert_eq!(kept.due(now + KEPT_FOR), keys(&["a"]));
     }
 
     #[test]

@@ -30,23 +30,23 @@ const PUT_TRIES: u32 = 6;
 pub struct ResultStore {
     images: Images,
     kept_inputs: Arc<KeptInputs>,
-    names: Names,
+    writers: Writers,
 }
 
-/// What the picture of a job is named after.
+/// Which processes write to the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Names {
-    /// The job alone: one process stores its pictures.
-    Job,
-    /// The job and its run: a node that was taken for dead may store the picture of its run after another node has stored that of a
-    /// further one, and must not replace it.
-    Run,
+pub enum Writers {
+    /// This one alone.
+    One,
+    /// Several nodes. One that was taken for dead may store the picture of its run after another one has stored that of a further run,
+    /// and must not replace it, so pictures are named after their runs.
+    Nodes,
 }
 
-impl Names {
+impl Writers {
     fn key(self, job: &Job, extension: &str) -> String {
         match (self, &job.state) {
-            (Self::Run, JobState::Processing { runs, .. }) => {
+            (Self::Nodes, JobState::Processing { runs, .. }) => {
                 format!("results/{}.{runs}.{extension}", job.id)
             }
             _ => format!("results/{}.{extension}", job.id),
@@ -56,11 +56,14 @@ impl Names {
 
 impl ResultStore {
     /// Results in this store.
-    pub fn new(images: Images, names: Names) -> Self {
+    pub fn new(images: Images, writers: Writers) -> Self {
         Self {
             images,
-            kept_inputs: Arc::default(),
-            names,
+            kept_inputs: Arc::new(match writers {
+                Writers::One => KeptInputs::default(),
+                Writers::Nodes => KeptInputs::of_node(),
+            }),
+            writers,
         }
     }
 
@@ -154,7 +157,7 @@ async fn checked(job: &Job, bytes: Vec<u8>) -> Result<Kept, GenerateError> {
 
 async fn keep(
     images: Images,
-    names: Names,
+    writers: Writers,
     job: Job,
     picture: Picture,
 ) -> Result<ResultImage, GenerateError> {
@@ -166,7 +169,7 @@ async fn keep(
         },
         false => checked(&job, picture.bytes).await?,
     };
-    let key = names.key(&job, probed.extension);
+    let key = writers.key(&job, probed.extension);
     let length = bytes.len() as u64;
     put(&images, job.id, &key, bytes.into(), probed.media_type).await?;
     Ok(ResultImage {
@@ -208,7 +211,7 @@ impl ImageStore for ResultStore {
         job: &Job,
         picture: Picture,
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
-        keep(self.images.clone(), self.names, job.clone(), picture).boxed_local()
+        keep(self.images.clone(), self.writers, job.clone(), picture).boxed_local()
     }
 
     fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {

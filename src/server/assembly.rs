@@ -28,7 +28,7 @@ use crate::inputs::MemoryBudget;
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::panel::Panel;
-use crate::result_store::{Names, ResultStore};
+use crate::result_store::{ResultStore, Writers};
 use crate::user_agent::USER_AGENT;
 use crate::webhooks::{Sender, SenderOptions, Vault};
 use actix_web::web::Data;
@@ -143,11 +143,11 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let secrets = InstanceSecrets::of(&config, node.is_some())?;
     let images = secrets.open_images(&config, &public_url)?;
     images.remove_unfinished_uploads().await?;
-    let names = match node {
-        Some(_) => Names::Run,
-        None => Names::Job,
+    let writers = match node {
+        Some(_) => Writers::Nodes,
+        None => Writers::One,
     };
-    let result_store = ResultStore::new(images.clone(), names);
+    let result_store = ResultStore::new(images.clone(), writers);
     let token = secrets.admin_token(&config)?;
     let options = ClientOptions {
         allow: config.egress.allow.clone(),
