@@ -80,7 +80,15 @@ impl Blow {
 
     /// Returns how long it took the others to put the jobs of the node back, where it is one that died.
     fn strike(self, server: &Server, node: &mut Service, witness: &Client) -> Option<Duration> {
-        let (began, pid) = (Instant::now(), node.pid());
+        let pid = node.pid();
+        let is_listed = || {
+            let nodes = witness.get("/admin/v1/nodes").json();
+            let nodes = nodes["data"].as_array().expect("nodes");
+            nodes.iter().any(|it| it["pid"] == pid)
+        };
+        // Other nodes know of it from its first beat on.
+        until("the node is listed", || is_listed().then_some(()));
+        let began = Instant::now();
         match self {
             Self::Kill => node.kill(),
             Self::Stop => signal("STOP", pid),
@@ -90,9 +98,7 @@ impl Blow {
             }
         }
         until("the node is taken for dead", || {
-            let nodes = witness.get("/admin/v1/nodes").json();
-            let nodes = nodes["data"].as_array().expect("nodes");
-            nodes.iter().all(|it| it["pid"] != pid).then_some(())
+            (!is_listed()).then_some(())
         });
         let took = began.elapsed();
         if self == Self::Stop {
