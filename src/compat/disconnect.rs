@@ -4,12 +4,11 @@ use crate::application::state::AppState;
 use actix_web::web::Data;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use tintype_actors::account::AccountCommand;
 use tintype_actors::ports::ImageStore as _;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Job, JobEvent, TransitionError};
+use tintype_storage::domain::job::{Job, TransitionError};
 use tintype_storage::store::{EventError, StoreError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 /// Cancellations that are decided side by side.
 const SIDE_BY_SIDE: usize = 256;
@@ -90,15 +89,7 @@ async fn decide(
     let Some(handle) = state.system.accounts().get(account)? else {
         return Ok(None);
     };
-    let (reply, canceled) = oneshot::channel();
-    let command = AccountCommand::Apply {
-        job,
-        event: JobEvent::Cancel,
-        note: None,
-        reply: reply.into(),
-    };
-    let _ = handle.send(command);
-    Ok(match canceled.await {
+    Ok(match handle.cancel(job).await {
         Ok(Ok(canceled)) => {
             state.system.job_canceled(&canceled);
             // Spawned: an object store that hangs must not delay the next cancellation.

@@ -1,11 +1,11 @@
 //! `tintype move`: from a data directory into a database and back, with the pictures and the secrets of webhooks.
 
-use crate::bucket::{ACCESS_KEY, Bucket, SECRET_KEY};
+use crate::bucket::{Bucket, SECRET_KEY};
 use crate::client::Client;
 use crate::kill_load::{configure, register};
 use crate::peer::Peer;
 use crate::place::{Ended, Place, Service, until};
-use crate::postgres::SECRET;
+use crate::postgres::{SECRET, use_bucket};
 use serde_json::json;
 use std::fs;
 use tintype_postgres::testing::server;
@@ -14,16 +14,8 @@ const BUCKET: &str = "s3://pictures/here";
 
 /// Gives the commands of a place the bucket, and the secret of the nodes.
 fn equip(place: &mut Place, bucket: &Bucket) {
-    for (name, value) in [
-        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
-        ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
-        ("AWS_ENDPOINT_URL", &bucket.endpoint),
-        ("AWS_ALLOW_HTTP", "true"),
-        ("AWS_REGION", "us-east-1"),
-        ("TINTYPE_SECRET", SECRET),
-    ] {
-        place.set_variable(name, value);
-    }
+    use_bucket(place, bucket);
+    place.set_variable("TINTYPE_SECRET", SECRET);
 }
 
 fn good(ended: Ended) -> String {

@@ -25,6 +25,12 @@ pub fn place(url: &str, bucket: &Bucket) -> Place {
         ("CLUSTER__SECRET", SECRET),
         ("STORAGE__OBJECTS", "s3://pictures/here"),
     ]);
+    use_bucket(&mut place, bucket);
+    place
+}
+
+/// Gives the commands of a place what they need for a bucket.
+pub fn use_bucket(place: &mut Place, bucket: &Bucket) {
     for (name, value) in [
         ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
         ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
@@ -34,7 +40,6 @@ pub fn place(url: &str, bucket: &Bucket) -> Place {
     ] {
         place.set_variable(name, value);
     }
-    place
 }
 
 /// One life: callers call, the database crashes under them, they go on, and the service is killed.

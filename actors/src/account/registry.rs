@@ -14,9 +14,10 @@ use std::sync::Arc;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
+use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, AccountState, NewBatch, NewJob, StoreError,
+    AcceptError, Accepted, AcceptedBatch, AccountState, EventError, NewBatch, NewJob, StoreError,
 };
 use tokio::sync::oneshot;
 
@@ -67,6 +68,20 @@ impl AccountHandle {
             reply: reply.into(),
         })?;
         Ok(guard)
+    }
+
+    /// Cancels a job where it is queued. The answer does not come where the command is refused, or the process stops.
+    pub fn cancel(&self, job: JobId) -> oneshot::Receiver<Result<Job, EventError>> {
+        let (reply, canceled) = oneshot::channel();
+        let command = AccountCommand::Apply {
+            job,
+            event: JobEvent::Cancel,
+            note: None,
+            reply: reply.into(),
+        };
+        // A refusal drops the reply.
+        let _ = self.send(command);
+        canceled
     }
 
     /// Sends a command. It is dropped where it is refused, and its reply when the process stops.

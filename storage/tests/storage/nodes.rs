@@ -4,14 +4,12 @@ use crate::export::{exported, imported};
 use crate::support::*;
 use std::sync::Arc;
 use tintype_storage::domain::adoption::Adoption;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
 use tintype_storage::domain::shard::{Shard, ShardHolder};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Engine, Wait as _, commit_and_wait};
 use tintype_storage::store::tables::{
     ADOPTION, DUE_BY_SHARD, DUE_DELIVERIES, QUEUE, SHARD_HOLDERS, TAKEN_JOBS,
@@ -25,18 +23,6 @@ struct Shared {
     job: JobId,
     place: QueuePlace,
     delivery: Delivery,
-}
-
-fn webhook() -> Webhook {
-    Webhook {
-        id: WebhookId(uuid(1)),
-        account: ACCOUNT,
-        url: "https://example.com/".into(),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![1]),
-        retired: Vec::new(),
-        created_at: at(0),
-    }
 }
 
 /// A test delivery that is due at a moment.

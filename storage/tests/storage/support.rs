@@ -9,6 +9,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch_member::InputUrls;
+use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
@@ -19,6 +20,7 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
 use tintype_storage::store::{
@@ -77,6 +79,19 @@ pub fn key(number: u128) -> KeyId {
 }
 
 pub const ACCOUNT: AccountId = AccountId(Uuid::from_u128(0xacc));
+
+/// A webhook of that account.
+pub fn webhook() -> Webhook {
+    Webhook {
+        id: WebhookId(uuid(1)),
+        account: ACCOUNT,
+        url: "https://example.com/".into(),
+        encoding: Encoding::Ascii,
+        secret: SealedSecret(vec![1]),
+        retired: Vec::new(),
+        created_at: at(0),
+    }
+}
 pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub fn limits() -> Limits {

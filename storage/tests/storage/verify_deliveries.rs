@@ -2,7 +2,6 @@
 
 use crate::support::*;
 use std::time::Duration;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{
     self, Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, NoReceiver,
 };
@@ -24,18 +23,6 @@ struct Sound {
     job: Job,
     delivered: Delivery,
     pending: Delivery,
-}
-
-fn webhook() -> Webhook {
-    Webhook {
-        id: WebhookId(uuid(1)),
-        account: ACCOUNT,
-        url: "https://example.com/".into(),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![1]),
-        retired: Vec::new(),
-        created_at: at(0),
-    }
 }
 
 impl Sound {

@@ -6,13 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RetiredHash};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use tintype_storage::domain::job::{Callback, JobEvent, PromptRef, PromptText};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person::{Digest32, Person, PersonId, Role, Session, Visitor};
-use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
 use tintype_storage::store::{Deposit, Generation, NewJob, Store, Writes};
@@ -37,12 +36,7 @@ fn full() -> Image {
     let commit = |writes: Writes| commit_and_wait(&*engine, writes).expect("commit");
     let hook = Webhook {
         id: WebhookId(uuid(0x40)),
-        account: ACCOUNT,
-        url: "https://example.com/".into(),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![1]),
-        retired: Vec::new(),
-        created_at: at(0),
+        ..webhook()
     };
     commit(store.put_webhook(&hook));
     let (first, second) = (KeyHash([7; 32]), KeyHash([8; 32]));

@@ -19,7 +19,7 @@ use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
-use tintype_storage::domain::job::{JobEvent, Origin};
+use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
@@ -360,19 +360,12 @@ impl World {
         let Some((account, job)) = self.chance.pick(&jobs) else {
             return;
         };
-        let (reply, answer) = oneshot::channel();
-        let command = AccountCommand::Apply {
-            job,
-            event: JobEvent::Cancel,
-            note: None,
-            reply: reply.into(),
-        };
         let accounts = self.nodes[at].system.accounts();
         let handle = accounts
             .get(account)
             .expect("readable")
             .expect("an account");
-        let _ = handle.send(command);
+        let answer = handle.cancel(job);
         let shared = Arc::clone(&self.shared);
         actix::spawn(async move {
             if let Ok(Ok(_)) = answer.await {
