@@ -95,7 +95,7 @@ fn every_code_comes_in_the_same_form() {
     server.generator.release_all();
     server.pause(&[]);
     server.assert_settled();
-    let key = server.objects().join("results").join(format!("{job}.png"));
+    let key = server.objects().join(server.result_key(&job));
     std::fs::remove_file(key).unwrap();
     server.get(file).refused(410, "gone");
     server.clock.advance(std::time::Duration::from_secs(90_000));

@@ -19,9 +19,9 @@ fn done() -> (Server, Customer, String, String) {
 
 #[test]
 fn an_address_is_made_of_key_end_and_signature() {
-    let (_server, _, job, target) = done();
+    let (server, _, job, target) = done();
     let (path, query) = target.split_once('?').unwrap();
-    assert_eq!(path, format!("/files/results/{job}.png"));
+    assert_eq!(path, format!("/files/{}", server.result_key(&job)));
     let (expires, signature) = query.split_once('&').unwrap();
     assert!(
         expires
@@ -56,7 +56,8 @@ fn a_download_has_its_headers() {
         disposition.starts_with("inline; filename="),
         "{disposition}"
     );
-    assert!(disposition.contains(&format!("{job}.png")));
+    let key = server.result_key(&job);
+    assert!(disposition.contains(key.trim_start_matches("results/")));
     let tag = answer.header("etag").unwrap();
     let again = server.get(&target).header("If-None-Match", tag).expect(304);
     assert_eq!(again.header("etag"), Some(tag));
@@ -137,7 +138,7 @@ fn an_address_ends_after_24_hours() {
 #[test]
 fn a_picture_whose_retention_is_over_is_410_and_its_job_stays_done() {
     let (server, customer, job, target) = done();
-    std::fs::remove_file(server.objects().join(format!("results/{job}.png"))).unwrap();
+    std::fs::remove_file(server.objects().join(server.result_key(&job))).unwrap();
     server.get(&target).refused(410, "gone");
     assert_eq!(server.job(&customer, &job)["status"], "done");
 }
@@ -162,7 +163,7 @@ fn an_address_outlives_a_restart() {
 #[test]
 fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
     let (server, _, job, target) = done();
-    let picture = server.objects().join(format!("results/{job}.png"));
+    let picture = server.objects().join(server.result_key(&job));
     std::fs::write(&picture, png(900, 600)).unwrap();
     for (query, kind, kept, size) in [
         ("width=512", "image/jpeg", "512.jpg", (512, 341)),
@@ -183,7 +184,9 @@ fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
         let seen = image::load_from_memory(&first.body).unwrap().dimensions();
         assert_eq!(seen, size, "{query}");
         // Made once: what is kept is answered with.
-        let kept = server.objects().join(format!("thumbnails/{job}-{kept}"));
+        let key = server.result_key(&job);
+        let stem = key.trim_start_matches("results/").trim_end_matches(".png");
+        let kept = server.objects().join(format!("thumbnails/{stem}-{kept}"));
         assert_eq!(std::fs::read(&kept).unwrap(), first.body);
         std::fs::write(&kept, b"kept").unwrap();
         assert_eq!(server.get(&address).expect(200).body, b"kept");

@@ -91,7 +91,8 @@ fn the_location_begins_with_the_configured_public_url() {
     assert_eq!(answer.json()["status_url"], format!("/api/v1/jobs/{job}"));
     let done = server.job_once(&customer, &job, "done");
     let url = done["result"]["image_url"].as_str().unwrap();
-    let begin = format!("https://pictures.example/tt/files/results/{job}.png?");
+    let key = server.result_key(&job);
+    let begin = format!("https://pictures.example/tt/files/{key}?");
     assert!(url.starts_with(&begin), "{url}");
 }
 

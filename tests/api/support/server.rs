@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 use tintype::application::state::AppState;
 use tintype::server::{self, Instance, Setup};
 use tintype_actors::ports::Generator;
@@ -123,6 +124,23 @@ impl Server {
     /// Where its objects lie.
     pub fn objects(&self) -> PathBuf {
         self.options.data_dir().join("objects")
+    }
+
+    /// Under which key the picture of a job lies that had one run.
+    pub fn result_key(&self, job: &str) -> String {
+        match self.inside().system.node() {
+            // A node that was taken for dead must not replace the picture of a later run.
+            Some(_) => format!("results/{job}.1.png"),
+            None => format!("results/{job}.png"),
+        }
+    }
+
+    /// Lets the hour pass for which nodes keep the inputs of ended jobs.
+    pub fn forget_kept_inputs(&self) {
+        let later = Instant::now() + Duration::from_secs(3_600);
+        let results = &self.inside().result_store;
+        let system = actix_web::rt::System::new();
+        system.block_on(results.forget_kept_inputs(later));
     }
 
     fn shut_down(&mut self) {
