@@ -1,4 +1,4 @@
-//! One process at a time writes to a database: it claims the database in a record, and its beat shows that it is alive.
+//! A process that needs a database for itself, as an import does, claims it in a record, and its beat shows that it is alive.
 //!
 //! A process that starts watches the beat of the one before it with its own clock, and takes over once the beat has stood still. It
 //! removes the marks of that one's writers in the same transaction, so a process that was only asleep commits nothing afterwards.
@@ -126,8 +126,7 @@ pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
         false => &by,
     };
     connector.unusable(format!(
-        "it is in use by {by}; several processes on one database are not supported yet: stop that one, or give this one \
-         another database"
+        "it is in use by {by}, which needs it for itself, as an import and a move do: wait for its end, or use another database"
     ))
 }
 
