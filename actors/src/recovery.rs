@@ -17,12 +17,12 @@ pub struct Recovered {
     /// Queued jobs, each account's in the order of acceptance.
     pub waiting: Vec<QueuedJob>,
     /// Queued jobs to be canceled: their callers waited on a connection, which is gone.
-    pub abandoned: Vec<Job>,
+    pub detached: Vec<Job>,
 }
 
 /// Starts the actors of all accounts that have live jobs and returns those jobs.
 pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, StoreError> {
-    let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut begun, mut waiting, mut detached) = (Vec::new(), Vec::new(), Vec::new());
     let mut current: Option<(AccountId, AccountState)> = None;
     store
         .each_live_job(|job| {
@@ -45,7 +45,7 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
                 (true, _) => &mut begun,
                 (false, Origin::Native | Origin::Batch(_)) => &mut waiting,
                 (false, Origin::Synchronous) => {
-                    abandoned.push(job);
+                    detached.push(job);
                     return Ok(());
                 }
             };
@@ -66,7 +66,7 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
     Ok(Recovered {
         begun,
         waiting,
-        abandoned,
+        detached,
     })
 }
 

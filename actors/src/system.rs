@@ -7,7 +7,7 @@ use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths, DeliveryLi
 use crate::dispatch::{
     CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
 };
-use crate::dispatch::{abandoned, expiry};
+use crate::dispatch::{detached_jobs, expiry};
 use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
 use crate::node::{NodeContext, Taking};
@@ -180,13 +180,13 @@ impl System {
         let Recovered {
             begun,
             waiting,
-            abandoned,
+            detached,
         } = match &node {
             None => recovery::recover(&store, &accounts)?,
             // Its jobs are in the queue that the nodes share, or at other nodes.
             Some(_) => Recovered::default(),
         };
-        let live = begun.len() + waiting.len() + abandoned.len();
+        let live = begun.len() + waiting.len() + detached.len();
         let live_jobs = &accounts.context().live_jobs;
         live_jobs.store(live, Ordering::Relaxed);
         begun.into_iter().for_each(|job| queues.push_begun(job));
@@ -219,8 +219,8 @@ impl System {
         }
         let context = Arc::clone(&accounts);
         actix::spawn(async move {
-            let jobs = abandoned.iter().map(|job| (job.account, job.id));
-            abandoned::cancel(jobs, &context, &image_store).await;
+            let jobs = detached.iter().map(|job| (job.account, job.id));
+            detached_jobs::cancel(jobs, &context, &image_store).await;
         });
         Ok(Self {
             accounts,

@@ -136,9 +136,8 @@ impl AccountHandle {
         let Some(most) = key.max_concurrent.map(|most| most as usize) else {
             return Ok(());
         };
-        let live = of_key;
-        match live + jobs > most {
-            true => Err(AcceptError::TooManyLiveOfKey { live, most }),
+        match of_key + jobs > most {
+            true => Err(AcceptError::TooManyLiveOfKey { live: of_key, most }),
             false => Ok(()),
         }
     }

@@ -1,9 +1,9 @@
 //! Gives jobs to backends: the dispatcher decides whose turn it is, a job actor runs one job to its end.
 
-pub(crate) mod abandoned;
 pub mod backoff;
 mod context;
 mod cut_off;
+pub(crate) mod detached_jobs;
 mod dispatcher;
 pub(crate) mod expiry;
 mod failover;

@@ -1,7 +1,7 @@
 //! Looks for jobs whose callers waited on a connection to a node that is gone. Those that are queued are canceled; any node may do so.
 
 use crate::account::AccountRegistry;
-use crate::dispatch::{DispatchContext, abandoned};
+use crate::dispatch::{DispatchContext, detached_jobs};
 use crate::fail_stop::FailStop;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub async fn look(
         };
         known.retain(|job| gone.contains(job));
         let new: Vec<(AccountId, JobId)> = gone.difference(&known).copied().collect();
-        abandoned::cancel(new.iter().copied(), &accounts, &dispatch.image_store).await;
+        detached_jobs::cancel(new.iter().copied(), &accounts, &dispatch.image_store).await;
         known.extend(new);
     }
 }
