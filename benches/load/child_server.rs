@@ -250,6 +250,7 @@ async fn customer(
             encoding: Encoding::Ascii,
             secret: state.vault.seal(id, &secret),
             retired: Vec::new(),
+            active: true,
             created_at: now,
         };
         let writes = state.store.put_webhook(&webhook);

@@ -66,6 +66,7 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
             encoding: Encoding::Ascii,
             secret: vault.seal(id, &Secret::from_random(rand::random())),
             retired: Vec::new(),
+            active: true,
             created_at: now,
         };
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;

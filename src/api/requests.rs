@@ -3,8 +3,8 @@
 use crate::application::deliveries::Range;
 use crate::application::error::{Error, FieldFault};
 use crate::application::state::AppState;
-use crate::application::webhooks::Target;
-use tintype_api::field::{Encoding as EncodingField, WebhookUrl};
+use crate::application::webhooks::{NewWebhook, Target, WebhookChange};
+use tintype_api::field::{Encoding as EncodingField, Flag, WebhookUrl};
 use tintype_api::{Body, Fields, Optional, Presence as _, RedeliveryRange, WebhookFields};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::time::Timestamp;
@@ -42,17 +42,19 @@ pub fn read_requiring<B: Body>(body: &[u8], required: &'static [&'static str]) -
 }
 
 /// A webhook that is to be registered.
-pub fn new_webhook(state: &AppState, body: &[u8]) -> Result<(Target, Encoding), Error> {
-    let (target, encoding) = webhook(state, body, &["url"])?;
-    let target = target.ok_or_else(|| Error::field("url", "is required"))?;
-    Ok((target, encoding.unwrap_or(Encoding::Ascii)))
+pub fn new_webhook(state: &AppState, body: &[u8]) -> Result<NewWebhook, Error> {
+    let asked = webhook(state, body, &["url"])?;
+    Ok(NewWebhook {
+        target: asked
+            .target
+            .ok_or_else(|| Error::field("url", "is required"))?,
+        encoding: asked.encoding.unwrap_or(Encoding::Ascii),
+        active: asked.active.unwrap_or(true),
+    })
 }
 
 /// A change of a webhook.
-pub fn webhook_change(
-    state: &AppState,
-    body: &[u8],
-) -> Result<(Option<Target>, Option<Encoding>), Error> {
+pub fn webhook_change(state: &AppState, body: &[u8]) -> Result<WebhookChange, Error> {
     webhook(state, body, &[])
 }
 
@@ -61,7 +63,7 @@ fn webhook(
     state: &AppState,
     body: &[u8],
     required: &'static [&'static str],
-) -> Result<(Option<Target>, Option<Encoding>), Error> {
+) -> Result<WebhookChange, Error> {
     let fields = Fields::parse(body).map_err(Error::invalid)?;
     let mut fields = fields.requiring(required);
     let url = Optional::<WebhookUrl>::take(&mut fields, "url").flatten();
@@ -73,10 +75,15 @@ fn webhook(
         }
     });
     let encoding = Optional::<EncodingField>::take(&mut fields, "encoding").flatten();
+    let active = Optional::<Flag>::take(&mut fields, "active").flatten();
     fields
         .finish(WebhookFields::FIELDS)
         .map_err(Error::invalid)?;
-    Ok((target, encoding))
+    Ok(WebhookChange {
+        target,
+        encoding,
+        active,
+    })
 }
 
 /// Which failed deliveries are sent again.

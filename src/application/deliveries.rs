@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered};
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
-use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
 use tintype_storage::domain::ids::SERVICE;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
@@ -109,9 +109,13 @@ pub async fn redeliver_range(
             match answer {
                 Ok(Ok(_)) => count += 1,
                 // Removed for its age, or its webhook given another URL, meanwhile.
-                Ok(Err(DeliveryError::NotFound | DeliveryError::WebhookMoved)) => {}
+                Ok(Err(
+                    DeliveryError::NotFound | DeliveryError::NoReceiver(NoReceiver::WebhookMoved),
+                )) => {}
                 // The webhook was removed meanwhile.
-                Ok(Err(DeliveryError::WebhookDeleted)) => return Err(no_webhook()),
+                Ok(Err(DeliveryError::NoReceiver(NoReceiver::WebhookDeleted))) => {
+                    return Err(no_webhook());
+                }
                 Ok(Err(error)) => refused = Some(error.into()),
                 Err(error) => refused = Some(error),
             }

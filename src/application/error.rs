@@ -247,9 +247,7 @@ impl From<DeliveryError> for Error {
     fn from(error: DeliveryError) -> Self {
         match error {
             DeliveryError::NotFound => Self::not_found("there is no such delivery"),
-            DeliveryError::WebhookDeleted | DeliveryError::WebhookMoved => {
-                Self::conflict(error.to_string())
-            }
+            DeliveryError::NoReceiver(reason) => Self::conflict(reason.to_string()),
             DeliveryError::Store(error) => error.into(),
         }
     }

@@ -108,15 +108,26 @@ fn undecrypted(webhook: &Webhook, error: &VaultError) -> Error {
     Error::new(ErrorKind::Internal, error.to_string())
 }
 
+/// A webhook to register.
+pub struct NewWebhook {
+    pub target: Target,
+    pub encoding: Encoding,
+    pub active: bool,
+}
+
 /// Registers a webhook with a fresh secret.
 pub async fn register(
     state: &AppState,
     caller: &Caller,
     account: AccountId,
-    target: Target,
-    encoding: Encoding,
+    new: NewWebhook,
 ) -> Result<Webhook, Error> {
     let context = caller.change(state, account).await?;
+    let NewWebhook {
+        target,
+        encoding,
+        active,
+    } = new;
     target.check(state).await?;
     let turn = state.operator.take().await?;
     check_free(state, account, None, &target.text).await?;
@@ -129,6 +140,7 @@ pub async fn register(
         encoding,
         secret: state.vault.seal(id, &Secret::from_random(rand::random())),
         retired: Vec::new(),
+        active,
         created_at: now,
     };
     let entry = entry(state, context, Action::WebhookCreate, &webhook);
@@ -138,18 +150,24 @@ pub async fn register(
     Ok(webhook)
 }
 
+/// What a webhook is to be; what is left out stays as it is.
+pub struct WebhookChange {
+    pub target: Option<Target>,
+    pub encoding: Option<Encoding>,
+    pub active: Option<bool>,
+}
+
 /// Changes a webhook. What changes nothing is not written.
 pub async fn change(
     state: &AppState,
     caller: &Caller,
     id: WebhookId,
-    target: Option<Target>,
-    encoding: Option<Encoding>,
+    change: WebhookChange,
 ) -> Result<Webhook, Error> {
-    if let Some(target) = &target {
+    if let Some(target) = &change.target {
         target.check(state).await?;
     }
-    let url = target.map(|it| it.text);
+    let url = change.target.map(|it| it.text);
     let turn = state.operator.take().await?;
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
@@ -159,7 +177,8 @@ pub async fn change(
     let before = facts(&webhook);
     let changed = Webhook {
         url: url.unwrap_or_else(|| webhook.url.clone()),
-        encoding: encoding.unwrap_or(webhook.encoding),
+        encoding: change.encoding.unwrap_or(webhook.encoding),
+        active: change.active.unwrap_or(webhook.active),
         ..webhook
     };
     let after = facts(&changed);
@@ -202,9 +221,17 @@ pub async fn rotate_secret(
 }
 
 /// Adds a delivery that says it is a test.
+///
+/// # Errors
+/// `Conflict` where the webhook is inactive, `RateLimited` within a minute of the last test
 pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
+    if !webhook.active {
+        return Err(Error::conflict(
+            "the webhook is inactive; activate it first",
+        ));
+    }
     begin_test(state, id)?;
     let now = state.now();
     let id = state.system.accounts().context().ids.next(now);
@@ -253,7 +280,12 @@ async fn check_free(
 fn facts(webhook: &Webhook) -> Value {
     let retired = webhook.retired.iter();
     let retired: Vec<String> = retired.map(|it| it.until.to_string()).collect();
-    json!({"url": webhook.url, "encoding": webhook.encoding.word(), "earlier_secrets_until": retired})
+    json!({
+        "url": webhook.url,
+        "encoding": webhook.encoding.word(),
+        "active": webhook.active,
+        "earlier_secrets_until": retired,
+    })
 }
 
 fn entry(

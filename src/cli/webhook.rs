@@ -1,6 +1,6 @@
 //! `tintype webhook ...`: registers webhooks through the operator interface, and receives deliveries for testing.
 
-use super::common::{Common, OfAccount, block_on};
+use super::common::{Common, OfAccount, block_on, yes_or_no};
 use super::listen;
 use super::operator::given;
 use super::output::{facts, printable};
@@ -20,7 +20,7 @@ pub enum Command {
     List(OfAccount),
     /// Show a webhook with its secret.
     Show(One),
-    /// Change the URL or the JSON encoding of a webhook.
+    /// Change the URL or the JSON encoding of a webhook, deactivate it or activate it again.
     Change(Change),
     /// Remove a webhook. Its pending deliveries fail.
     Rm(One),
@@ -49,7 +49,7 @@ pub struct Add {
 
 /// Options of `webhook change`.
 #[derive(Args)]
-#[group(required = true, multiple = true, args = ["url", "encoding"])]
+#[group(required = true, multiple = true, args = ["url", "encoding", "active"])]
 pub struct Change {
     /// Id of the webhook.
     id: WebhookId,
@@ -59,6 +59,9 @@ pub struct Change {
     /// JSON encoding: ascii (escaped, as Python writes it) or utf8 (as JavaScript writes it).
     #[arg(long, value_parser = encoding)]
     encoding: Option<Encoding>,
+    /// Activate (true) or deactivate (false) the webhook. While it is inactive, its deliveries fail with the reason `webhook inactive`.
+    #[arg(long, value_name = "BOOL")]
+    active: Option<bool>,
     #[command(flatten)]
     common: Common,
 }
@@ -129,12 +132,13 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
 
 async fn list(of: OfAccount) -> anyhow::Result<()> {
     let all = of.whole("/webhooks").await?;
-    let heads = ["WEBHOOK", "CREATED", "ENCODING", "URL"];
+    let heads = ["WEBHOOK", "CREATED", "ENCODING", "ACTIVE", "URL"];
     of.common.show_list(all, heads, |it: Webhook| {
         [
             it.webhook_id.into(),
             it.created_at.into(),
             it.encoding.into(),
+            yes_or_no(it.active).to_owned(),
             it.url,
         ]
     })
@@ -143,10 +147,11 @@ async fn list(of: OfAccount) -> anyhow::Result<()> {
 async fn change(arguments: Change) -> anyhow::Result<()> {
     let encoding = arguments.encoding.map(|it| it.word().to_owned());
     let fields = given([("url", arguments.url), ("encoding", encoding)]);
-    let body: Map<String, Value> = fields
+    let mut body: Map<String, Value> = fields
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect();
+    body.extend(arguments.active.map(|it| ("active".to_owned(), it.into())));
     let operator = arguments.common.operator()?;
     let path = path(arguments.id);
     let answer = operator.patch(&path, Value::Object(body)).await?;
@@ -176,6 +181,7 @@ fn shown(webhook: Webhook) -> String {
         ("account", Some(&webhook.account_id)),
         ("url", Some(&webhook.url)),
         ("encoding", Some(&webhook.encoding)),
+        ("active", Some(yes_or_no(webhook.active))),
         ("secret", webhook.secret.as_deref()),
     ])
 }

@@ -21,9 +21,8 @@ pub async fn register(
     state: Data<AppState>,
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
-    let (target, encoding) = requests::new_webhook(&state, &body)?;
-    let account = of.account.id;
-    let webhook = webhooks::register(&state, &of.caller, account, target, encoding).await?;
+    let new = requests::new_webhook(&state, &body)?;
+    let webhook = webhooks::register(&state, &of.caller, of.account.id, new).await?;
     Ok(HttpResponse::Created().json(answers::webhook(&state, webhook)?))
 }
 
@@ -65,9 +64,8 @@ pub async fn change(
     state: Data<AppState>,
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
-    let (target, encoding) = requests::webhook_change(&state, &body)?;
-    let id = of.webhook.id;
-    let webhook = webhooks::change(&state, &of.caller, id, target, encoding).await?;
+    let change = requests::webhook_change(&state, &body)?;
+    let webhook = webhooks::change(&state, &of.caller, of.webhook.id, change).await?;
     Ok(HttpResponse::Ok().json(answers::webhook(&state, webhook)?))
 }
 

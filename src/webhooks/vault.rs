@@ -309,6 +309,7 @@ mod tests {
             encoding: Encoding::Ascii,
             secret: vault.seal(id(1), &Secret::from_random([7; 32])),
             retired: Vec::new(),
+            active: true,
             created_at: Timestamp::from_millis(0),
         };
         let told = || {

@@ -238,6 +238,8 @@ fn a_webhook_is_shown_and_changed() {
     let changed = service.ask(&["webhook", "change", id, "--encoding", "utf8"]);
     assert_eq!(fact(&changed, "encoding"), "utf8");
     assert_eq!(fact(&changed, "url"), "http://127.0.0.1:9/a");
+    let changed = service.ask(&["webhook", "change", id, "--active", "false"]);
+    assert_eq!(fact(&changed, "active"), "no");
     let nothing = run(service.command(&["webhook", "change", id]), b"");
     assert_eq!(nothing.code, Some(2), "{nothing:?}");
     service.stop();

@@ -1,12 +1,13 @@
 //! How lists and pages look and unfold: rows, menus, filters on a phone, charts of a young account, fonts.
 
+use crate::access::assert_no_barriers;
 use crate::browse;
 use crate::calls::calls;
 use crate::pages::{as_on, settle};
 use serde_json::json;
 
 #[test]
-fn rows_are_comfortable_or_compact_and_stay_so() {
+fn rows_are_comfortable_compact_or_a_grid_of_images_and_stay_so() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         calls(
@@ -21,6 +22,12 @@ fn rows_are_comfortable_or_compact_and_stay_so() {
         browser.comes_to(height, json!(36)).await;
         browser.client.refresh().await.unwrap();
         browser.comes_to(height, json!(36)).await;
+        browser.press("Images as a grid").await;
+        let tiles = "return document.querySelectorAll('.sheet .gallery img').length;";
+        browser.comes_to(tiles, json!(1)).await;
+        browser.client.refresh().await.unwrap();
+        browser.comes_to(tiles, json!(1)).await;
+        assert_no_barriers(&browser, "Jobs").await;
         browser.press("Comfortable rows").await;
         browser.comes_to(height, json!(48)).await;
         browser.leave().await;

@@ -94,3 +94,37 @@ fn an_owner_invites_a_person() {
         drop(service);
     });
 }
+
+#[test]
+fn a_webhook_is_deactivated_in_one_click_which_can_be_undone() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("200 OK", "{}");
+        browser.sign_in_as_operator().await;
+        let script = format!("return await send('POST', base + '/webhooks', {{ url: '{hook}' }});");
+        calls(&browser, &script).await;
+        browser.go("#/webhooks", "Webhooks").await;
+        let menu = format!("More actions for {hook}");
+        browser.press(&menu).await;
+        browser.press("Deactivate").await;
+        browser.see("span", "inactive").await;
+        browser
+            .see("div", "Its deliveries fail and stay in the log")
+            .await;
+        assert_no_barriers(&browser, "Webhooks").await;
+        browser.press("Undo").await;
+        let badges =
+            "return [...document.querySelectorAll('.hook .badge')].map((it) => it.textContent);";
+        browser.comes_to(badges, json!(["default", "ascii"])).await;
+        browser.press(&menu).await;
+        browser.press("Deactivate").await;
+        browser
+            .comes_to(badges, json!(["inactive", "default", "ascii"]))
+            .await;
+        browser.press("Activate").await;
+        browser.comes_to(badges, json!(["default", "ascii"])).await;
+        browser.press("Send a test").await;
+        browser.see("b", "HTTP 200").await;
+        browser.leave().await;
+        drop(service);
+    });
+}

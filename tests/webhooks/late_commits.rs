@@ -4,7 +4,9 @@ use crate::world::{BEGIN, Beginning, Outcome, World, furnish, in_paused_time, st
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
-use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryState, FailReason};
+use tintype_storage::domain::delivery::{
+    Delivery, DeliveryId, DeliveryState, FailReason, NoReceiver,
+};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::Store;
@@ -62,7 +64,10 @@ fn a_wish_that_is_refused_after_the_commit_leaves_the_delivery_on_its_way() {
         commit_and_wait(&*slow.inner(), removed).unwrap();
         assert_eq!(slow.open(), 1, "the wish waits for the attempt's commit");
         let refused = answer.await.unwrap();
-        assert!(matches!(refused, Err(DeliveryError::WebhookDeleted)));
+        assert!(matches!(
+            refused,
+            Err(DeliveryError::NoReceiver(NoReceiver::WebhookDeleted))
+        ));
         sleep(HOUR).await;
         let DeliveryState::Failed { reason, at } = world.delivery(id).state else {
             panic!("{:?}", world.delivery(id));

@@ -14,6 +14,7 @@ mod crash_matrix;
 mod desk;
 mod hostile_answers;
 mod hostile_names;
+mod inactive_webhooks;
 mod isolation;
 mod late_commits;
 mod operator_events;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
-use tintype_storage::domain::delivery::{DeliveryState, FailReason};
+use tintype_storage::domain::delivery::{DeliveryState, FailReason, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Store;
@@ -131,7 +131,10 @@ fn a_redelivery_that_is_refused_leaves_the_delivery_on_its_way() {
         sleep(Duration::from_secs(1)).await;
         world.write(world.store.remove_webhook(&webhook(1)));
         let refused = world.redeliver(id).await;
-        assert!(matches!(refused, Err(DeliveryError::WebhookDeleted)));
+        assert!(matches!(
+            refused,
+            Err(DeliveryError::NoReceiver(NoReceiver::WebhookDeleted))
+        ));
         sleep(HOUR).await;
         let state = world.delivery(id).state;
         let DeliveryState::Failed { reason, at } = state else {

@@ -413,6 +413,7 @@ pub fn webhook(number: u128) -> Webhook {
         encoding: Encoding::Ascii,
         secret: SealedSecret(vec![0]),
         retired: Vec::new(),
+        active: true,
         created_at: Timestamp::from_millis(BEGIN),
     }
 }

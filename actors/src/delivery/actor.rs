@@ -204,7 +204,7 @@ impl DeliveryActor {
                 self.changes.give_up(delivery, reason);
                 match reason {
                     NoReceiver::WebhookDeleted => AttemptEnd::Gone,
-                    NoReceiver::WebhookMoved => AttemptEnd::Unsent,
+                    NoReceiver::WebhookMoved | NoReceiver::WebhookInactive => AttemptEnd::Unsent,
                 }
             }
             None => AttemptEnd::Unsent,

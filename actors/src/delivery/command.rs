@@ -72,22 +72,8 @@ pub struct DeliveryDepths {
 pub enum DeliveryError {
     #[error("there is no such delivery")]
     NotFound,
-    #[error("the webhook of this delivery has been deleted")]
-    WebhookDeleted,
-    /// The webhook's URL is not the one that the job named.
-    #[error(
-        "the webhook of this delivery has been given another URL, and its job asked for the one that the delivery names"
-    )]
-    WebhookMoved,
+    #[error(transparent)]
+    NoReceiver(#[from] NoReceiver),
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<NoReceiver> for DeliveryError {
-    fn from(reason: NoReceiver) -> Self {
-        match reason {
-            NoReceiver::WebhookDeleted => Self::WebhookDeleted,
-            NoReceiver::WebhookMoved => Self::WebhookMoved,
-        }
-    }
 }

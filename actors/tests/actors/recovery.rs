@@ -196,6 +196,7 @@ fn webhook(id: WebhookId, created_at: Timestamp) -> Webhook {
         encoding: Encoding::Ascii,
         secret: SealedSecret(vec![0]),
         retired: Vec::new(),
+        active: true,
         created_at,
     }
 }

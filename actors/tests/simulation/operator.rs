@@ -181,6 +181,7 @@ pub async fn webhook(process: Process) {
                 encoding: Encoding::Ascii,
                 secret: secret.clone(),
                 retired: Vec::new(),
+                active: true,
                 created_at: now,
             };
             let change = HookChange::Registers {

@@ -124,7 +124,7 @@ word_types!(
     /// What a delivery tells of.
     DeliveryKindWord => ["event", "test", "batch", "operator"],
     /// Why a delivery failed.
-    DeliveryReason => ["attempts exhausted", "webhook deleted", "webhook url changed"],
+    DeliveryReason => ["attempts exhausted", "webhook deleted", "webhook url changed", "webhook inactive"],
     /// The interface that a job came by.
     OriginWord => ["native", "synchronous", "batch"],
     /// Who made a change.

@@ -1,6 +1,6 @@
 //! Webhooks.
 
-use crate::field::{Encoding as EncodingField, Optional, WebhookUrl};
+use crate::field::{Encoding as EncodingField, Flag, Optional, WebhookUrl};
 use crate::text::{EncodingWord, Id, Moment, SecretText};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use tintype_storage::domain::webhook;
 pub struct WebhookFields {
     pub url: Option<String>,
     pub encoding: Option<Encoding>,
+    pub active: Option<bool>,
 }
 
 body!(WebhookFields {
@@ -18,6 +19,8 @@ body!(WebhookFields {
     url: Optional<WebhookUrl>,
     /// How bodies are written: `ascii` as Python's json does, the default, or `utf8` as JavaScript does.
     encoding: Optional<EncodingField>,
+    /// While it is `false`, deliveries to this webhook fail with the reason `webhook inactive` and nothing is sent. It keeps its place, so no other webhook gets them.
+    active: Optional<Flag>,
 });
 
 /// A webhook on the wire.
@@ -36,6 +39,8 @@ pub struct Webhook {
     pub secret: Option<SecretText>,
     /// How bodies are written.
     pub encoding: EncodingWord,
+    /// Does it receive deliveries? While it does not, they fail with the reason `webhook inactive`.
+    pub active: bool,
     /// When it was registered.
     pub created_at: Moment,
 }
@@ -49,6 +54,7 @@ impl From<webhook::Webhook> for Webhook {
             url: webhook.url,
             secret: None,
             encoding: webhook.encoding.word().into(),
+            active: webhook.active,
             created_at: webhook.created_at.into(),
         }
     }

@@ -18,6 +18,7 @@ fn example() -> Value {
         "url": "https://shop.example/hooks/tintype",
         "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
         "encoding": "ascii",
+        "active": true,
         "created_at": "2026-11-18T11:06:40.001Z",
     })
 }
@@ -94,7 +95,10 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
         .path_id("webhook_id", ID)
         .body(
             WebhookFields::schema(&[]),
-            &[("For JavaScript", json!({"encoding": "utf8"}))],
+            &[
+                ("For JavaScript", json!({"encoding": "utf8"})),
+                ("Activate again", json!({"active": true})),
+            ],
         )
         .answer(Answer::json(
             200,
@@ -119,7 +123,7 @@ pub fn remove(_: &mut Sketch<'_>) -> Operation {
 /// `POST /webhooks/{webhook_id}/test`
 pub fn test(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("testWebhook", "Webhooks", "Send a test delivery")
-        .text("About a job that never was, with `metadata` `{\"test\": true}`. One a minute for each webhook.")
+        .text("About a job that never was, with `metadata` `{\"test\": true}`. One a minute for each webhook. Answered 409 while the webhook is inactive.")
         .path_id("webhook_id", ID)
         .answer(
             Answer::json(
@@ -135,7 +139,7 @@ pub fn test(sketch: &mut Sketch<'_>) -> Operation {
                 "$response.body#/delivery_id",
             ),
         )
-        .refuses([Code::NotFound, Code::RateLimited])
+        .refuses([Code::NotFound, Code::Conflict, Code::RateLimited])
 }
 
 /// `POST /operator-webhook/test`

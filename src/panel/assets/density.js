@@ -1,22 +1,32 @@
-// The height of rows: comfortable or compact, for all lists of this browser.
+// How lists show their rows, for all lists of this browser: comfortable, compact, or as a grid where they are of images.
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 
-const isCompact = () => document.documentElement.dataset.rows === "compact";
+const MODES = ["comfortable", "compact", "grid"];
+const WORDS = { comfortable: "Comfortable rows", compact: "Compact rows", grid: "Images as a grid" };
 
-/** Switches between comfortable and compact rows. */
+const mode = () => (MODES.includes(document.documentElement.dataset.rows) ? document.documentElement.dataset.rows : MODES[0]);
+
+/** Are images of lists to be shown as a grid? */
+export const isGrid = () => mode() === "grid";
+
+/** Calls `redraw` when another way to show rows is chosen, until the page is left. */
+export const onRowsChange = (redraw, signal) => addEventListener("tintype-rows", redraw, { signal });
+
+/** Switches to the next way to show rows. */
 export function densitySwitch() {
   const button = h("button", { class: "icon", type: "button", onclick: () => {
-    const rows = isCompact() ? "comfortable" : "compact";
+    const rows = next();
     document.documentElement.dataset.rows = rows;
     try { localStorage.setItem("tintype-rows", rows); } catch { /* lasts for this page only */ }
     draw();
+    dispatchEvent(new Event("tintype-rows"));
   } });
+  const next = () => MODES[(MODES.indexOf(mode()) + 1) % MODES.length];
   const draw = () => {
-    const words = isCompact() ? "Comfortable rows" : "Compact rows";
-    button.setAttribute("aria-label", words);
-    button.setAttribute("title", words);
-    fill(button, icon(isCompact() ? "comfortable" : "compact"));
+    button.setAttribute("aria-label", WORDS[next()]);
+    button.setAttribute("title", WORDS[next()]);
+    fill(button, icon(next()));
   };
   draw();
   return button;

@@ -3,12 +3,20 @@ import { form, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { stand, standing } from "./standing.js";
 
-/** Shows a text briefly, in the topmost open dialog: everything else is inert then. */
-export function toast(text, bad = false) {
-  const element = h("div", { class: `toast fade ${bad ? "bad" : ""}` }, text);
+/** Shows an element briefly, in the topmost open dialog: everything else is inert then. */
+function showToast(element, milliseconds) {
   const places = document.querySelectorAll("#toasts, dialog[open] > .toasts");
   places[places.length - 1].append(element);
-  setTimeout(() => element.remove(), bad ? 8000 : 4000);
+  setTimeout(() => element.remove(), milliseconds);
+}
+
+/** Shows a text briefly. */
+export const toast = (text, bad = false) => showToast(h("div", { class: `toast fade ${bad ? "bad" : ""}` }, text), bad ? 8000 : 4000);
+
+/** Says what was done, with a button that takes it back. */
+export function undoable(text, undo) {
+  const element = h("div", { class: "toast fade" }, text, h("button", { class: "undo", type: "button", onclick: () => { element.remove(); undo(); } }, "Undo"));
+  showToast(element, 10000);
 }
 
 /** Runs `work` and shows `said`, or the error. Then calls `again` to reload. */

@@ -35,6 +35,7 @@ const PATHS = {
   close: "M6 6l12 12M18 6 6 18",
   more: "M5 12h.01M12 12h.01M19 12h.01",
   compact: "M4 6h16M4 10h16M4 14h16M4 18h16",
+  grid: "M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h6v6h-6z",
   comfortable: "M4 5h16v5H4zM4 14h16v5H4z",
 };
 

@@ -1,6 +1,7 @@
 // Tables and paged lists.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
+import { isGrid, onRowsChange } from "./density.js";
 import { notice } from "./dialogs.js";
 
 /** Columns are {title, cell, kind}; the first one leads on a narrow screen. `key` tells rows apart. */
@@ -18,9 +19,9 @@ export const empty = (title, text, action) => h("div", { class: "empty" }, h("b"
  * A list behind a path. `begin` reads it for the first time, `load` looks again, as far as it has been read, and `restart` reads
  * it from the front when something else is asked for. One of them reads at a time, but nothing waits for answers to what is no
  * longer asked. `ready` is given the rows before they are shown.
- * `note` makes a remark on a page that was read, or nothing.
+ * `note` makes a remark on a page that was read, or nothing. `tile` shows a row in a grid of images, where the list has one.
  */
-export function listing({ path, show, none, context, ready, note, size = 50 }) {
+export function listing({ path, show, tile, none, context, ready, note, size = 50 }) {
   const node = h("div", { class: "sheet" }, h("div", { class: "empty" }, "Loading…"));
   let question = new AbortController();
   let turn = Promise.resolve();
@@ -43,11 +44,14 @@ export function listing({ path, show, none, context, ready, note, size = 50 }) {
     return get(`${base}${base.includes("?") ? "&" : "?"}${more}`, AbortSignal.any([context.signal, asked.signal]));
   }
 
+  const rows = () => (tile && isGrid() ? h("div", { class: "gallery" }, shown.map(tile)) : show(shown));
+  if (tile) onRowsChange(() => { if (shown.length) draw(); }, context.signal);
+
   function draw() {
     node.removeAttribute("aria-busy");
     const words = shown.length ? "Show more" : "Search further back";
     fill(node, remark,
-      shown.length ? h("div", { class: "scroll" }, show(shown)) : next ? null : none,
+      shown.length ? h("div", { class: "scroll" }, rows()) : next ? null : none,
       next ? h("div", { class: "more" }, h("button", { class: `button quiet ${reading ? "busy" : ""}`, type: "button", "aria-disabled": String(reading), onclick: more }, words)) : null);
   }
 

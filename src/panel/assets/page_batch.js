@@ -9,7 +9,7 @@ import { empty, listing, table } from "./lists.js";
 import { unfolding } from "./page_deliveries.js";
 import { batchState, meter } from "./batch_progress.js";
 import { metadataOf, pairs } from "./page_job.js";
-import { thumbnail } from "./page_jobs.js";
+import { thumbnail, tile } from "./page_jobs.js";
 
 const columns = (context) => [
   { title: "Request", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, context.base),
@@ -31,6 +31,7 @@ export async function batch(main, context) {
   const list = listing({
     path: () => `${context.base}/jobs${query({ batch_id: context.rest[0], ...wanted })}`, context,
     show: (rows) => table(columns(context), rows, "Requests", (it) => it.job_id),
+    tile: (job) => tile(job, context.base),
     none: empty("No requests", "None of them is in this state."),
   });
   const choose = (value) => { wanted.status = value; keepFilters(`batches/${id}`, wanted); list.restart(); };

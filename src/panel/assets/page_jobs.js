@@ -11,11 +11,12 @@ import { picture } from "./picture.js";
 /** The thumbnail in a row of a list. */
 export const thumbnail = (job, base) => (job.status === "done" ? picture(job, base, 256, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
 
-/** A job in the gallery. */
-export function tile(job, context) {
+/** A job in a grid of images: a link to its page, or a button that does `open`. */
+export function tile(job, base, open) {
   const words = job.prompt ?? "A long prompt";
-  return h("a", { href: `#/jobs/${job.job_id}`, "data-key": job.job_id, "aria-label": job.status === "done" ? `done: ${words.slice(0, 80)}` : null },
-    job.status === "done" ? picture(job, context.base, 512) : [h("span", { class: "words" }, words), " ", badge(job.status)]);
+  const named = { "data-key": job.job_id, title: words, "aria-label": job.status === "done" ? `done: ${words.slice(0, 80)}` : null };
+  const content = job.status === "done" ? picture(job, base, 512) : [h("span", { class: "words" }, words), " ", badge(job.status)];
+  return open ? h("button", { ...named, type: "button", onclick: open }, content) : h("a", { ...named, href: `#/jobs/${job.job_id}` }, content);
 }
 
 const columns = (context) => [
@@ -67,6 +68,7 @@ export async function jobs(main, context) {
     path: () => `${context.base}/jobs${query(filters())}`,
     context,
     show: (rows) => table(columns(context), rows, "Jobs", (it) => it.job_id),
+    tile: (job) => tile(job, context.base),
     note: indexNote,
     none: empty("No jobs", "Nothing matches the filters, or there are no jobs yet.",
       context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),

@@ -63,7 +63,7 @@ export async function overview(main, context) {
       service ? h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(service.backends)) : null,
       h("section", { class: "card" },
         h("div", { class: "row spread" }, h("h2", {}, "Latest"), h("a", { href: "#/jobs" }, "All jobs")),
-        jobs.data.length ? h("div", { class: "gallery" }, jobs.data.map((it) => tile(it, context)))
+        jobs.data.length ? h("div", { class: "gallery" }, jobs.data.map((it) => tile(it, context.base)))
           : empty("No images yet", "Generate one in the playground, or with an API key."))));
   };
   await draw();

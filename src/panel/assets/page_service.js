@@ -7,23 +7,26 @@ import { backends } from "./backends.js";
 import { badge, money, time } from "./format.js";
 import { empty, listing, table } from "./lists.js";
 import { switches } from "./pause.js";
-import { thumbnail } from "./page_jobs.js";
+import { thumbnail, tile } from "./page_jobs.js";
 
 const TIERS = ["fast", "quality", "pro"];
 const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
 
 /** The newest jobs of all accounts. */
 function allJobs(context) {
+  const base = (job) => `/accounts/${job.account_id}`;
+  const open = (job) => () => context.visit(job.account_id, `#/jobs/${job.job_id}`);
   const columns = [
-    { title: "Prompt", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, `/accounts/${job.account_id}`),
-      h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, `#/jobs/${job.job_id}`) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt"))) },
+    { title: "Prompt", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, base(job)),
+      h("button", { class: "link", type: "button", onclick: open(job) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt"))) },
     { title: "Account", kind: "fit", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, "#/overview") }, h("span", { class: "clip short" }, job.account_name ?? "deleted")) },
     { title: "State", kind: "fit", cell: (job) => badge(job.status) },
     { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
     { title: "Price", kind: "num fit", cell: (job) => money(job.price) },
     { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
   ];
-  return listing({ path: "/jobs", size: 10, context, show: (rows) => table(columns, rows, "Jobs of all accounts", (it) => it.job_id), none: empty("No jobs yet", "The jobs of all accounts appear here.") });
+  return listing({ path: "/jobs", size: 10, context, show: (rows) => table(columns, rows, "Jobs of all accounts", (it) => it.job_id),
+    tile: (job) => tile(job, base(job), open(job)), none: empty("No jobs yet", "The jobs of all accounts appear here.") });
 }
 
 /** Whether the service has run for less than the hour that is shown. */

@@ -1,9 +1,9 @@
 // The registered webhooks.
 import { field, fill, form, h } from "./dom.js";
 import { call, get, post, remove } from "./api.js";
-import { time } from "./format.js";
+import { badge, time } from "./format.js";
 import { head } from "./shell.js";
-import { attempt, code, dialog, reveal, toast } from "./dialogs.js";
+import { attempt, code, dialog, notice, reveal, toast, undoable } from "./dialogs.js";
 import { empty } from "./lists.js";
 import { menu } from "./menu.js";
 import { tabs } from "./tabs.js";
@@ -43,11 +43,14 @@ export async function webhooks(main, context) {
     const show = () => attempt(async () => { const full = await post(`${own}/secret`); reveal({ title: "Secret", text: webhook.url, value: full.secret }); });
     const change = () => dialog({ title: "Change webhook", fields: [field("URL", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
       submit: (data) => call("PATCH", own, Object.fromEntries(data)) }).then(again);
+    const turn = (active) => attempt(() => call("PATCH", own, { active }), null, again);
+    const deactivate = async () => { if (await turn(false)) undoable("Deactivated. Deliveries fail until you activate the webhook again.", activate); };
+    const activate = async () => { if (await turn(true)) toast("Activated"); };
     const resend = () => attempt(() => redeliver(path, webhook, again));
     const drop = () => dialog({ title: "Delete this webhook?", text: "Tintype sends nothing more to it, and its pending deliveries fail. Past deliveries stay on record.", confirm: "Delete", danger: true,
       submit: () => remove(own) }).then(again);
-    return h("div", { class: "row" }, slim("Send a test", test), menu(`More actions for ${webhook.url}`, [
-      ["Show secret", show], ["New secret", rotate], ["Change", change], ["Send failed again…", resend], ["Delete", drop, "danger"]]));
+    return h("div", { class: "row" }, webhook.active ? slim("Send a test", test) : slim("Activate", activate), menu(`More actions for ${webhook.url}`, [
+      ["Show secret", show], ["New secret", rotate], ["Change", change], webhook.active ? ["Deactivate", deactivate] : null, webhook.active ? ["Send failed again…", resend] : null, ["Delete", drop, "danger"]]));
   };
   const rate = ({ delivered, failed, pending }, all) => {
     const ended = delivered + failed;
@@ -56,10 +59,11 @@ export async function webhooks(main, context) {
   };
   const card = (outcomes) => (webhook, at) => h("section", { class: "card hook", "data-key": webhook.webhook_id },
     h("div", { class: "row wraps spread" }, h("span", { class: "url" }, webhook.url),
-      h("span", { class: "row wraps" }, at === 0 ? h("span", { class: "badge plain" }, "default") : null,
+      h("span", { class: "row wraps" }, webhook.active ? null : badge("inactive"), at === 0 ? h("span", { class: "badge plain" }, "default") : null,
         h("span", { class: "badge plain" }, webhook.encoding))),
     h("p", { class: "small muted" }, at === 0 ? "Receives every job that names no callback_url, because it is the oldest webhook, and the jobs that name its URL."
       : "Receives only the jobs that name its URL as their callback_url."),
+    webhook.active ? null : notice("warn", "Nothing is sent to this webhook. Its deliveries fail and stay in the log: activate it, then choose “Send failed again…”."),
     h("div", { class: "row wraps spread" }, h("span", { class: "small muted" }, "registered ", time(webhook.created_at), " · ",
       rate(outcomes.webhooks[webhook.webhook_id] ?? { delivered: 0, failed: 0, pending: 0 }, outcomes.all), " · ", h("a", { href: `#/deliveries?webhook_id=${webhook.webhook_id}` }, "deliveries")),
       context.canChange ? act(webhook) : null));

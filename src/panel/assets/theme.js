@@ -7,6 +7,6 @@
     chosen = localStorage.getItem("tintype-theme");
     rows = localStorage.getItem("tintype-rows");
   } catch { /* storage may be switched off */ }
-  if (rows === "compact") document.documentElement.dataset.rows = rows;
+  if (rows) document.documentElement.dataset.rows = rows;
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 })();

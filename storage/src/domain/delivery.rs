@@ -105,6 +105,8 @@ pub enum FailReason {
     WebhookDeleted,
     /// The receiver has another URL than the one that the job named.
     WebhookMoved,
+    /// The receiver was inactive when an attempt was due.
+    WebhookInactive,
 }
 
 /// One POST, kept as a record of its own under the delivery's id and the attempt's number.
@@ -238,6 +240,7 @@ impl FailReason {
             Self::AttemptsExhausted => "attempts exhausted",
             Self::WebhookDeleted => "webhook deleted",
             Self::WebhookMoved => "webhook url changed",
+            Self::WebhookInactive => "webhook inactive",
         }
     }
 }
@@ -355,12 +358,17 @@ pub fn redeliver(delivery: &Delivery, now: Timestamp) -> Delivery {
 }
 
 /// Why a delivery has no receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoReceiver {
-    /// The webhook was deleted.
+    #[error("the webhook of this delivery has been deleted")]
     WebhookDeleted,
     /// The webhook has another URL than the one that the job named.
+    #[error(
+        "the webhook of this delivery has been given another URL, and its job asked for the one that the delivery names"
+    )]
     WebhookMoved,
+    #[error("the webhook of this delivery is inactive; activate it first")]
+    WebhookInactive,
 }
 
 impl From<NoReceiver> for FailReason {
@@ -368,6 +376,7 @@ impl From<NoReceiver> for FailReason {
         match reason {
             NoReceiver::WebhookDeleted => Self::WebhookDeleted,
             NoReceiver::WebhookMoved => Self::WebhookMoved,
+            NoReceiver::WebhookInactive => Self::WebhookInactive,
         }
     }
 }
@@ -380,6 +389,7 @@ pub fn receiver(
     let webhook = webhook.ok_or(NoReceiver::WebhookDeleted)?;
     match callback {
         Some(callback) if callback.url != webhook.url => Err(NoReceiver::WebhookMoved),
+        _ if !webhook.active => Err(NoReceiver::WebhookInactive),
         _ => Ok(webhook),
     }
 }

@@ -133,6 +133,7 @@ impl Webhook {
             encoding: Encoding::Ascii,
             secret,
             retired: Vec::new(),
+            active: true,
             created_at: Timestamp::EPOCH,
         }
     }

@@ -34,6 +34,14 @@ pub struct Webhook {
     /// Those that it replaced, newest first.
     pub retired: Vec<RetiredSecret>,
     pub created_at: Timestamp,
+    /// While it is not, nothing is sent to it. It keeps its place among those of its account, so no other one gets its deliveries.
+    #[serde(default = "active")]
+    pub active: bool,
+}
+
+/// What an export says of a webhook that was always active.
+fn active() -> bool {
+    true
 }
 
 /// A secret encrypted under the data directory's key; sealing and opening are done elsewhere.
@@ -107,6 +115,7 @@ mod tests {
             secret: SealedSecret(vec![number as u8]),
             retired: vec![],
             created_at: Timestamp::from_millis(number as i64),
+            active: true,
         }
     }
 

@@ -5,6 +5,7 @@ use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, RateLimit, RetiredHash};
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use crate::domain::canonical::Encoding;
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{
@@ -13,6 +14,7 @@ use crate::domain::job::{
 use crate::domain::ledger::Balances;
 use crate::domain::tier::{Mode, Resolution, Tier};
 use crate::domain::time::Timestamp;
+use crate::domain::webhook::{RetiredSecret, SealedSecret, Webhook, WebhookId};
 use ipnet::IpNet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,7 @@ pub(super) const ACCOUNT: Earlier<Account> = &[
 pub(super) const API_KEY: Earlier<ApiKey> = &[(1, upgraded::<ApiKeyV1, ApiKey>)];
 pub(super) const DAILY_USAGE: Earlier<DailyUsage> = &[(1, upgraded::<DailyUsageV1, DailyUsage>)];
 pub(super) const JOB: Earlier<Job> = &[(1, upgraded::<JobV1, Job>)];
+pub(super) const WEBHOOK: Earlier<Webhook> = &[(1, upgraded::<WebhookV1, Webhook>)];
 
 fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
     postcard::take_from_bytes::<E>(bytes).map(|(record, rest)| (record.into(), rest))
@@ -229,6 +232,33 @@ impl From<JobStateV1> for JobState {
                 error,
                 kind,
             },
+        }
+    }
+}
+
+/// A webhook that is always active.
+#[derive(Deserialize, Serialize)]
+pub struct WebhookV1 {
+    pub id: WebhookId,
+    pub account: AccountId,
+    pub url: String,
+    pub encoding: Encoding,
+    pub secret: SealedSecret,
+    pub retired: Vec<RetiredSecret>,
+    pub created_at: Timestamp,
+}
+
+impl From<WebhookV1> for Webhook {
+    fn from(webhook: WebhookV1) -> Self {
+        Self {
+            id: webhook.id,
+            account: webhook.account,
+            url: webhook.url,
+            encoding: webhook.encoding,
+            secret: webhook.secret,
+            retired: webhook.retired,
+            created_at: webhook.created_at,
+            active: true,
         }
     }
 }

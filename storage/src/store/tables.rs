@@ -57,7 +57,7 @@ tables! {
     API_KEY_LAST_USE: KeyId => Timestamp = b"y" "api_key_last_use";
     /// Hashes of texts that a rotation replaced: the second look-up of authentication.
     RETIRED_API_KEYS: KeyHash => KeyId = b"r" "api_key_earlier_text";
-    WEBHOOKS: (AccountId, WebhookId) => Webhook = b"w" "webhook" .fits(|key, it| (it.account, it.id) == *key);
+    WEBHOOKS: (AccountId, WebhookId) => Webhook = b"w" "webhook" .fits(|key, it| (it.account, it.id) == *key) .earlier(migrations::WEBHOOK);
     WEBHOOK_ACCOUNTS: WebhookId => AccountId = b"W" "webhook_account";
     DELIVERIES: (AccountId, DeliveryId) => Delivery = b"v" "delivery" .fits(|key, it| (it.account, it.id) == *key);
     DELIVERY_ACCOUNTS: DeliveryId => AccountId = b"V" "delivery_account";

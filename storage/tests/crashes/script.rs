@@ -67,6 +67,7 @@ fn webhook(round: u32) -> Webhook {
         encoding: Encoding::Ascii,
         secret: SealedSecret(vec![7; 40]),
         retired: Vec::new(),
+        active: true,
         created_at: at(round),
     }
 }

@@ -59,6 +59,7 @@ fn register(till: &Till, number: u128, url: &str) {
         encoding: Encoding::Ascii,
         secret: SealedSecret(vec![1]),
         retired: Vec::new(),
+        active: true,
         created_at: at(0),
     };
     let writes = till.store.put_webhook(&webhook);

@@ -113,6 +113,7 @@ fn deliveries(rich: &mut Rich) {
             until: at(1),
         }],
         created_at: at(3),
+        active: false,
     };
     rich.put(b'w', 32, &webhook);
     rich.put(b'W', 16, &AccountId(uuid(2)));

@@ -51,13 +51,14 @@ pub fn units(millionths: i64) -> Amount {
     ))
 }
 
-/// The stored bytes of a record, to be put where the store itself would not put it. Accounts and keys have had earlier formats.
+/// The stored bytes of a record, to be put where the store itself would not put it. Some records have had earlier formats.
 pub fn encode<R: serde::Serialize>(record: &R) -> Vec<u8> {
     let version = match type_name::<R>() {
         it if it == type_name::<Account>() => 3,
         it if it == type_name::<ApiKey>()
             || it == type_name::<Job>()
-            || it == type_name::<DailyUsage>() =>
+            || it == type_name::<DailyUsage>()
+            || it == type_name::<Webhook>() =>
         {
             2
         }
@@ -89,6 +90,7 @@ pub fn webhook() -> Webhook {
         encoding: Encoding::Ascii,
         secret: SealedSecret(vec![1]),
         retired: Vec::new(),
+        active: true,
         created_at: at(0),
     }
 }

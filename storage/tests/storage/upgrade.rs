@@ -1,6 +1,6 @@
 //! A data directory whose records have an earlier shape: it opens, passes the audit, keeps what it held, and can be exported.
 
-use crate::support::{ACCOUNT, Till, amount, at, begin, finish, key, new_job, no_failure};
+use crate::support::{ACCOUNT, Till, amount, at, begin, finish, key, new_job, no_failure, webhook};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -18,7 +18,7 @@ use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, KeyRange, commit_and_wait};
 use tintype_storage::export::{load, write};
 use tintype_storage::store::migrations::{
-    AccountV1, AccountV2, ApiKeyV1, DailyUsageV1, JobStateV1, JobV1, ResultImageV1,
+    AccountV1, AccountV2, ApiKeyV1, DailyUsageV1, JobStateV1, JobV1, ResultImageV1, WebhookV1,
 };
 use tintype_storage::store::tables::{DAILY_USAGE, ENDED_JOBS};
 use tintype_storage::store::{AcceptError, Part, Store};
@@ -92,6 +92,7 @@ fn write_format(format: u8, directory: &Path) -> Account {
         }
     }
     write_key(&store);
+    write_webhook(&store);
     write_jobs(&store);
     write_usage(&store);
     drop(till);
@@ -129,6 +130,23 @@ fn write_key(store: &Store) {
         created_at: key.created_at,
     };
     rewrite(store, [b"h", HASH.0.as_slice()].concat(), 1, &earlier);
+}
+
+/// Writes a webhook in its first format.
+fn write_webhook(store: &Store) {
+    let webhook = webhook();
+    commit_and_wait(&**store.engine(), store.put_webhook(&webhook)).expect("commit");
+    let place = [b"w", ACCOUNT.as_bytes().as_slice(), webhook.id.0.as_bytes()].concat();
+    let earlier = WebhookV1 {
+        id: webhook.id,
+        account: webhook.account,
+        url: webhook.url,
+        encoding: webhook.encoding,
+        secret: webhook.secret,
+        retired: webhook.retired,
+        created_at: webhook.created_at,
+    };
+    rewrite(store, place, 1, &earlier);
 }
 
 /// Writes the usage of days in its first format.
@@ -213,6 +231,8 @@ fn holds(store: &Store, account: &Account) {
     assert_eq!(found.as_ref(), Some(account));
     let found = store.key(key(1)).wait().expect("read");
     assert_eq!(found, Some((HASH, api_key())));
+    let found = store.webhooks(ACCOUNT).wait().expect("read");
+    assert_eq!(found, [webhook()]);
     let report = verify(store, |_| {}).expect("audit");
     assert_eq!(report.faults, Vec::<String>::new());
     assert_eq!((report.live_jobs, report.ended_jobs), (1, 1));
@@ -249,10 +269,13 @@ fn without_limits(text: &[u8]) -> Vec<u8> {
     let mut earlier = String::new();
     for line in records.lines() {
         let mut line: Value = serde_json::from_str(line).expect("JSON");
-        let is_usage = line["kind"] == "tally";
+        let kind = line["kind"].as_str().unwrap_or_default().to_owned();
         if let Some(record) = line.get_mut("record").and_then(Value::as_object_mut) {
-            if is_usage {
+            if kind == "tally" {
                 record.remove("models");
+            }
+            if kind == "webhook" {
+                record.remove("active");
             }
             for field in ["limits", "spending", "max_concurrent"] {
                 record.remove(field);

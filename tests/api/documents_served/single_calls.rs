@@ -258,6 +258,10 @@ pub fn operations(tour: &mut Tour<'_>) {
         server.admin("POST", &format!("/deliveries/{delivery}/redeliver")),
         "202",
     );
+    let off = server.admin("PATCH", &format!("/webhooks/{first}"));
+    tour.gives(off.json(&json!({"active": false})), "200");
+    let inactive = server.admin("POST", &format!("/webhooks/{first}/test"));
+    tour.gives(inactive, "conflict");
     tour.gives(server.admin("DELETE", &format!("/webhooks/{first}")), "204");
     tour.gives(
         server.admin("POST", &format!("/deliveries/{delivery}/redeliver")),

@@ -94,6 +94,7 @@ pub fn webhooks(account: AccountId, at: Timestamp) -> Vec<Webhook> {
         encoding: Encoding::Ascii,
         secret: SealedSecret(Vec::new()),
         retired: Vec::new(),
+        active: true,
         created_at: at,
     };
     (0..WEBHOOKS).map(webhook).collect()

@@ -22,6 +22,7 @@ fn delivery(round: u32, state: DeliveryState) -> Delivery {
         encoding: Encoding::Ascii,
         secret: SealedSecret(vec![]),
         retired: vec![],
+        active: true,
         created_at: at(0),
     };
     let id = DeliveryId(Uuid::from_u128(3));
@@ -214,6 +215,7 @@ fn a_named_url_stands_in_the_way_of_every_other_and_of_no_webhook_at_all() {
         encoding: Encoding::Ascii,
         secret: SealedSecret(vec![]),
         retired: vec![],
+        active: true,
         created_at: at(0),
     };
     let named = Callback {
@@ -221,12 +223,22 @@ fn a_named_url_stands_in_the_way_of_every_other_and_of_no_webhook_at_all() {
         url: "https://a/".into(),
     };
     let (same, other) = (webhook("https://a/"), webhook("https://a"));
+    let inactive = Webhook {
+        active: false,
+        ..same.clone()
+    };
     let (moved, deleted) = (NoReceiver::WebhookMoved, NoReceiver::WebhookDeleted);
     for (webhook, callback, expected) in [
         (Some(&same), None, Ok(&same)),
         (Some(&same), Some(&named), Ok(&same)),
         (Some(&other), None, Ok(&other)),
         (Some(&other), Some(&named), Err(moved)),
+        (Some(&inactive), None, Err(NoReceiver::WebhookInactive)),
+        (
+            Some(&inactive),
+            Some(&named),
+            Err(NoReceiver::WebhookInactive),
+        ),
         (None, None, Err(deleted)),
         (None, Some(&named), Err(deleted)),
     ] {
