@@ -23,6 +23,7 @@ pub fn stats(stats: &ServiceStats) -> Stats {
         },
         backends: stats.backends.iter().map(backend).collect(),
         webhooks_pending: stats.deliveries_pending,
+        last_export_at: stats.last_export.map(Into::into),
     }
 }
 

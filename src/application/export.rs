@@ -6,8 +6,10 @@ use super::state::AppState;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::engine::SnapshotError;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::{SnapshotError, commit_and_wait};
 use tintype_storage::export::write;
+use tintype_storage::store::Store;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
@@ -38,15 +40,26 @@ pub fn begin(state: &AppState, caller: &Caller) -> Result<mpsc::Receiver<Bytes>,
     let (sender, receiver) = mpsc::channel(AHEAD);
     let stopping = state.stopping.subscribe();
     let runtime = Handle::current();
+    let (store, now) = (state.store.clone(), state.now());
     tracing::info!("an export of all records begins");
     spawn_blocking(move || {
         let give = |block: Vec<u8>| give(&runtime, &sender, &stopping, block.into());
         match write(snapshot, give) {
-            Ok(records) => tracing::info!(records, "an export of all records is written"),
+            Ok(records) => {
+                tracing::info!(records, "an export of all records is written");
+                note(&store, now);
+            }
             Err(error) => tracing::warn!(%error, "an export of all records was given up"),
         }
     });
     Ok(receiver)
+}
+
+/// A service that cannot write this down has its records exported all the same.
+fn note(store: &Store, now: Timestamp) {
+    if let Err(error) = commit_and_wait(&**store.engine(), store.note_export(now)) {
+        tracing::warn!(%error, "could not note the export");
+    }
 }
 
 fn give(

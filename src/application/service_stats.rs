@@ -5,6 +5,7 @@ use super::state::AppState;
 use tintype_actors::backends::BackendHealth;
 use tintype_actors::stats::{RecentFigures, WINDOW, WindowCounts};
 use tintype_actors::system::Depths;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tokio::task::spawn_blocking;
 
@@ -21,6 +22,7 @@ pub struct ServiceStats {
     pub backends: Vec<(BackendHealth, RecentFigures)>,
     /// At 10,000 the counting stops.
     pub deliveries_pending: usize,
+    pub last_export: Option<Timestamp>,
 }
 
 /// Gathers the figures.
@@ -39,5 +41,6 @@ pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
         ended: stats.jobs.recent.counts(now, WINDOW),
         backends: state.system.backends().into_iter().zip(recent).collect(),
         deliveries_pending,
+        last_export: state.store.last_export().await?,
     })
 }

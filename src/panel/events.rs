@@ -25,9 +25,9 @@ const CHANGED: &[u8] = b"event: changed\ndata: {}\n\n";
 const PULSE: Duration = Duration::from_secs(1);
 /// Pulses between two comments, which keep proxies from ending a silent stream.
 const COMMENT_EVERY: u32 = 15;
-/// Pulses without a change after which a page is told once more: what it was shown on the last hint may have been gathered a
-/// moment before.
-const SETTLED_AFTER: u32 = 3;
+/// Pulses without a change after which a page is told again: what it was shown on the last hint may have been gathered before the
+/// change, and figures that take long to gather are not gathered anew for a while.
+const SETTLED_AFTER: [u32; 4] = [3, 9, 27, 81];
 /// Jobs and deliveries that are watched for changes: the newest.
 const WATCHED: usize = 30;
 
@@ -55,9 +55,8 @@ struct Watch {
     account: Option<AccountId>,
     pulse: tokio::time::Interval,
     seen: Option<u64>,
+    /// Pulses since the last change.
     quiet: u32,
-    /// Has there been a change since the page was told for the last time that all is quiet?
-    restless: bool,
 }
 
 fn answer(
@@ -74,7 +73,6 @@ fn answer(
         pulse,
         seen: None,
         quiet: 0,
-        restless: false,
     };
     let hints = stream::unfold(watch, |mut watch| async move {
         let hint = watch.next().await?;
@@ -111,12 +109,11 @@ impl Watch {
                 return Some(b"retry: 2000\nevent: ready\ndata: {}\n\n");
             }
             if before != Some(now) {
-                (self.quiet, self.restless) = (0, true);
+                self.quiet = 0;
                 return Some(CHANGED);
             }
             self.quiet += 1;
-            if self.restless && self.quiet == SETTLED_AFTER {
-                self.restless = false;
+            if SETTLED_AFTER.contains(&self.quiet) {
                 return Some(CHANGED);
             }
             if self.quiet.is_multiple_of(COMMENT_EVERY) {

@@ -45,7 +45,12 @@ pub async fn show(
     view["paused"] = paused(&pause::current(&state).await?);
     view["limits"] = json!(answers::account(&state, of.account)?.limits);
     if of.caller.is_operator() {
-        view["service"] = service::figures(state, panel).await?;
+        let figures = service::figures(state.clone(), panel).await?;
+        // The records of several nodes are backed up with their database.
+        if state.system.node().is_none() {
+            view["backup"] = json!({"taken": !figures["last_export_at"].is_null()});
+        }
+        view["service"] = figures;
     }
     Ok(HttpResponse::Ok().json(view))
 }

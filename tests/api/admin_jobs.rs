@@ -1,5 +1,7 @@
 //! Decisions 6: any account's jobs, and how the service is.
 
+use crate::support::clock::START;
+use crate::support::poll::until;
 use crate::support::{Server, fox, fox_with};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -81,6 +83,15 @@ fn stats_tell_of_queue_back_ends_and_throughput() {
     assert!(stats["backends"][0]["last_error"].is_null());
     assert_eq!(stats["webhooks_pending"], 0);
     server.generator.release_all();
+}
+
+#[test]
+fn the_last_export_is_told_once_it_has_been_written_to_its_end() {
+    let server = Server::start();
+    let exported_at = || server.admin("GET", "/stats").expect(200).json()["last_export_at"].clone();
+    assert!(exported_at().is_null());
+    server.admin("GET", "/export").expect(200);
+    until("the export is on record", || exported_at() == START);
 }
 
 #[test]

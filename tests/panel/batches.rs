@@ -134,15 +134,15 @@ fn a_faulty_file_is_told_with_all_places_and_is_still_there_afterwards() {
             .collect();
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(
-            found[0].starts_with("request 2, prompt: on line 3: "),
+            found[0].starts_with("line 3, request 2, prompt: Is missing."),
             "{found:?}"
         );
         assert!(
-            found[1].starts_with("request 2, aspect_ratio: on line 3: "),
+            found[1].starts_with("line 3, request 2, aspect_ratio: Is not supported by"),
             "{found:?}"
         );
         assert!(
-            found[2].starts_with("request 3, model: on line 4: "),
+            found[2].starts_with("line 4, request 3, model: Must be one of"),
             "{found:?}"
         );
         // Another page and back: nothing has to be chosen again.
@@ -152,9 +152,9 @@ fn a_faulty_file_is_told_with_all_places_and_is_still_there_afterwards() {
         // A table that is none.
         choose(&browser, &file(".csv", "model,prompt\nfast\n\"\n")).await;
         browser.see("td", "line 2").await;
-        browser.see("td", "has 1 cells, and the first row 2").await;
+        browser.see("td", "1 cells, and the first row 2").await;
         browser
-            .see("td", "a cell begins with a quote that is not closed")
+            .see("td", "cell begins with a quote that is not closed")
             .await;
         choose(
             &browser,

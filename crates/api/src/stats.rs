@@ -35,6 +35,8 @@ pub struct Stats {
     /// Deliveries that are pending; at 10,000 the counting stops.
     #[schemars(with = "Count")]
     pub webhooks_pending: usize,
+    /// When all records of the running service were last exported, as `tintype backup` does.
+    pub last_export_at: Option<Moment>,
 }
 
 /// Jobs that have ended lately.

@@ -8,7 +8,7 @@ function isHidden(account) {
   try { return localStorage.getItem(PREFIX + account) === "1"; } catch { return false; }
 }
 
-/** `has` says what the account has: images, keys, webhooks. */
+/** `has` says what the account has: images, keys, webhooks, and for the operator of a service that keeps its own records a backup. */
 export function checklist({ session, account, canChange }, has, redraw) {
   if (!canChange || isHidden(account.id)) return null;
   const steps = [
@@ -16,6 +16,7 @@ export function checklist({ session, account, canChange }, has, redraw) {
     { done: has.images, words: "Make an image", note: "Try a prompt in the playground.", link: ["#/playground", "Playground"] },
     { done: has.keys, words: "Create an API key", note: "Programs sign in with it.", link: ["#/keys", "API keys"] },
     { done: has.webhooks, words: "Add a webhook", note: "Your program hears of each result.", link: ["#/webhooks", "Webhooks"] },
+    ...(has.backup === undefined ? [] : [{ done: has.backup, words: "Take a backup", note: ["In a shell on this machine: ", h("code", {}, "tintype backup backups")], link: ["#/service", "Service"] }]),
   ];
   const done = steps.filter((it) => it.done).length;
   if (done === steps.length) return null;

@@ -67,7 +67,7 @@ export function misfit(field, message) {
 }
 
 /** A fault as a sentence: the service writes it to follow the name of its field. */
-function sentence(message) {
+export function sentence(message) {
   if (message === "is required") return "Fill in this field.";
   const text = message[0].toUpperCase() + message.slice(1);
   return /[.!?]$/.test(text) ? text : `${text}.`;

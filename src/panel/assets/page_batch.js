@@ -65,7 +65,7 @@ export async function batch(main, context) {
     if (found.delivery) await ready([found.delivery]);
     fill(top, head(h("span", { class: "row wraps" }, "Batch", badge(batchState(found))), h("code", { class: "wrap" }, found.batch_id), ...actions(found)),
       h("section", { class: "card stack" }, meter(found), failures(found),
-        pairs(["Price", `${money(found.price)}, charged per image that is done`],
+        pairs(["Price", `${money(found.price)} at most: a failed image is not charged`],
           ["Created", moment(found.created_at)],
           ["Ended", found.ended_at ? `${moment(found.ended_at)}, after ${duration(found.created_at, found.ended_at)}` : null],
           ["Metadata", found.metadata ? code(metadataOf(found)) : null])));

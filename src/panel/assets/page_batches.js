@@ -1,5 +1,5 @@
 // The batches of the account, and a new one from a file.
-import { fill, h } from "./dom.js";
+import { fill, h, sentence } from "./dom.js";
 import { lines, sendFile } from "./api.js";
 import { badge, bytes, money, shortId, time } from "./format.js";
 import { head } from "./shell.js";
@@ -37,10 +37,16 @@ function place(field) {
   return `request ${Number(index) + 1}${rest ? `, ${rest}` : ""}`;
 }
 
+/** A fault of a file: the service names the line before what is wrong with it. */
+function located({ field, message }) {
+  const [, line, text] = message.match(/^on line (\d+): (.+)$/s) ?? [null, null, message];
+  return { where: line ? `line ${line}, ${place(field)}` : place(field), text: text === "is required" ? "Is missing." : sentence(text) };
+}
+
 const faults = (errors) => h("div", { class: "sheet" }, h("div", { class: "scroll faults", tabindex: "0", role: "region", "aria-label": "Faults of the file" }, table([
-  { title: "Where", kind: "fit", cell: (it) => place(it.field) },
-  { title: "What is wrong", kind: "wide", cell: (it) => h("span", { class: "wrap" }, it.message) },
-], errors.map((it, at) => ({ ...it, at })), "Faults", (it) => String(it.at))));
+  { title: "Where", kind: "fit", cell: (it) => it.where },
+  { title: "What is wrong", kind: "wide", cell: (it) => h("span", { class: "wrap" }, it.text) },
+], errors.map((it, at) => ({ ...located(it), at })), "Faults", (it) => String(it.at))));
 
 /** The failed requests of a batch as a file, without those whose prompt is no longer stored. */
 async function failedOf(id, context) {

@@ -50,7 +50,7 @@ export async function overview(main, context) {
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
     h("div", { class: "stack" }, notices(view), demoNotice(context),
-      checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0 }, again),
+      checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, backup: view.backup?.taken }, again),
       h("div", { class: "cards" },
         figure("Available", [funds.available, h("small", {}, ` ${unit()}`)], `${funds.balance} balance, ${funds.reserved} reserved`),
         figure("Queued", String(live.queued), `${queue.waiting} in the whole queue`),

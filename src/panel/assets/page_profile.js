@@ -24,5 +24,5 @@ export async function profile(main, context) {
         h("p", { class: "muted" }, "A session ends after 12 hours without use, and after two weeks in any case."),
         h("div", { class: "row wraps" }, h("button", { class: "button", type: "button", onclick: () => attempt(signOut) }, "Sign out"),
           h("button", { class: "button danger", type: "button", onclick: everywhere }, "Sign out everywhere")))),
-    h("p", { class: "small muted" }, `Tintype ${session.version}`));
+    h("p", { class: "small muted version" }, `Tintype ${session.version}`));
 }

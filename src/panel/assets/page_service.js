@@ -10,7 +10,7 @@ import { switches } from "./pause.js";
 import { thumbnail, tile } from "./page_jobs.js";
 
 const TIERS = ["fast", "quality", "pro"];
-const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
+const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, value), note ? h("span", { class: "small muted" }, note) : null);
 
 /** The newest jobs of all accounts. */
 function allJobs(context) {
@@ -46,7 +46,8 @@ export async function service(main, context) {
         figure("Queued", waiting, TIERS.map((tier) => `${tier} ${stats.queued[tier]}`).join(", ")),
         figure("Running", stats.running, `${stats.live_jobs} live jobs in total`),
         figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
-        figure("Deliveries pending", stats.webhooks_pending)),
+        figure("Deliveries pending", stats.webhooks_pending),
+        figure("Last backup", stats.last_export_at ? time(stats.last_export_at) : "none", "of the records, while the service ran")),
       h("div", { class: "halves" }, switches(pause, again), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends, tests, again))));
   };
   fill(main, head("Service", "Status of the service, and pauses."),

@@ -16,6 +16,7 @@ mod file_batches;
 mod idempotency;
 mod job_lists;
 mod jobs;
+mod last_export;
 pub mod migrations;
 mod operator_events;
 mod people;

@@ -114,6 +114,8 @@ tables! {
     FIRST_KEY: () => Mark = b"sfirst key" "first_key";
     /// The records of a database are being loaded from elsewhere: they are not complete.
     UNFINISHED: () => Mark = b"sunfinished" "unfinished" .exported(false);
+    /// The moment of the last export. A copy of the records has not been exported itself.
+    LAST_EXPORT: () => Timestamp = b"slast export" "last_export" .exported(false);
     ALARMS: () => Alarms = b"salarms" "alarms";
     /// The key that pictures of the panel are charged under.
     PANEL_KEYS: AccountText => KeyId = b"spanel key of " "panel_key";

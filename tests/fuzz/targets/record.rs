@@ -53,6 +53,7 @@ pub fn run(input: &[u8]) {
             RATE_COUNTS,
             ADOPTION,
             WAITING_CALLERS,
+            LAST_EXPORT,
         );
     }
 }
