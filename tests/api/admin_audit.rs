@@ -268,7 +268,7 @@ fn the_longest_texts_fit_a_line() {
 
 #[test]
 fn the_operator_cancels_a_queued_job_and_what_comes_to_nothing_leaves_no_line() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     let customer = server.customer("10.00");
     server.generator.hold();
     let first = server.create(&customer);

@@ -18,7 +18,7 @@ impl World {
     fn new() -> Self {
         let gate = StalledEngine::in_memory();
         let options = Options::new().behind(&gate);
-        let server = Server::with(options.set("backends.builtin.concurrency", 1));
+        let server = Server::with(options.slots(1));
         let customer = server.customer("9.00");
         let world = Self {
             gate,

@@ -8,7 +8,7 @@ use std::thread;
 
 /// A server with one slot for pictures, whose runs are held.
 fn one_slot() -> (Server, Customer) {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let customer = server.customer("100.00");
     (server, customer)
@@ -402,9 +402,7 @@ fn the_call_does_not_wait_for_input_images() {
 
 #[test]
 fn a_batch_goes_on_after_a_restart_with_exact_counts() {
-    let options = Options::new()
-        .on_disk()
-        .set("backends.builtin.concurrency", 1);
+    let options = Options::new().on_disk().slots(1);
     let server = Server::with(options);
     server.generator.hold();
     let customer = server.customer("100.00");

@@ -2,7 +2,7 @@
 
 use crate::support::batches::{batch_of, entry, entry_with};
 use crate::support::http::all_at_once;
-use crate::support::{Options, Server};
+use crate::support::{OneNode, Options, Server};
 use serde_json::{Value, json};
 
 #[test]
@@ -131,7 +131,11 @@ fn a_paused_model_refuses_the_whole_batch() {
 
 #[test]
 fn a_batch_takes_one_call_of_the_rate_and_counts_all_of_its_live_jobs() {
-    let server = Server::with(Options::new().set("jobs.max_live_per_account", 10));
+    let server = Server::with(
+        Options::new()
+            .one_node(OneNode::Rates)
+            .set("jobs.max_live_per_account", 10),
+    );
     server.generator.hold();
     let limited = json!({"rate_limit": {"per_second": 1, "burst": 2}});
     let key = server.customer_with("100.00", limited);

@@ -5,7 +5,7 @@ use crate::support::{Server, options::Options};
 
 #[test]
 fn of_many_cancellations_at_once_one_counts() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let customer = server.customer("1.00");
     let running = server.create(&customer);
@@ -23,7 +23,7 @@ fn of_many_cancellations_at_once_one_counts() {
 
 #[test]
 fn a_cancellation_and_the_start_of_the_run_never_both_count() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 2));
+    let server = Server::with(Options::new().slots(2));
     let customer = server.customer("100.00");
     let (mut canceled, mut refused) = (0, 0);
     for _ in 0..40 {
@@ -64,7 +64,7 @@ fn a_cancellation_and_the_start_of_the_run_never_both_count() {
 
 #[test]
 fn a_canceled_job_leaves_the_queue() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let customer = server.customer("1.00");
     let running = server.create(&customer);

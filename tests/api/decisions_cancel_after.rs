@@ -5,7 +5,7 @@ use std::time::Duration;
 
 #[test]
 fn decisions_14_a_job_that_is_still_queued_then_fails_and_is_released() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let customer = server.customer("1.00");
     let create = |after: &str| {

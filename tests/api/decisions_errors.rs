@@ -1,7 +1,7 @@
 //! Decisions 1, "Error body" and "Codes".
 
 use crate::support::options::Options;
-use crate::support::{ENDPOINTS, Server, fox, fox_with};
+use crate::support::{ENDPOINTS, OneNode, Server, fox, fox_with};
 use serde_json::json;
 
 /// Every path that the two interfaces have, with what it takes. `J`, `A` and `K` stand for ids.
@@ -104,7 +104,11 @@ fn every_code_comes_in_the_same_form() {
 
 #[test]
 fn overloaded_is_503() {
-    let server = Server::with(Options::new().set("jobs.max_live", 1));
+    let server = Server::with(
+        Options::new()
+            .one_node(OneNode::LiveJobsInAll)
+            .set("jobs.max_live", 1),
+    );
     server.generator.hold();
     let (one, other) = (server.customer("1.00"), server.customer("1.00"));
     let job = server.create(&one);

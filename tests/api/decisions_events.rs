@@ -2,11 +2,11 @@
 
 use crate::support::http::Request;
 use crate::support::raw::Wire;
-use crate::support::{Behaviour, Customer, Server, options::Options, until};
+use crate::support::{Behaviour, Customer, OneNode, Server, options::Options, until};
 use serde_json::Value;
 
 fn one_at_a_time() -> Options {
-    Options::new().set("backends.builtin.concurrency", 1)
+    Options::new().slots(1)
 }
 
 fn events(server: &Server, customer: &Customer, job: &str) -> Request {
@@ -144,7 +144,7 @@ fn an_id_of_another_job_s_stream_neither_ends_this_one_nor_hides_a_state() {
 
 #[test]
 fn how_far_a_job_is_is_told_where_the_back_end_tells() {
-    let server = Server::with(one_at_a_time());
+    let server = Server::with(one_at_a_time().one_node(OneNode::Progress));
     server.generator.hold();
     let customer = server.customer("1.00");
     let job = server.create(&customer);

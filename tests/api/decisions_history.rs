@@ -38,7 +38,7 @@ fn reversed(mut ids: Vec<String>) -> Vec<String> {
 
 #[test]
 fn live_and_ended_jobs_stand_in_one_list_newest_first() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     let customer = server.customer("10.00");
     let mut jobs: Vec<String> = (0..3).map(|_| server.create(&customer)).collect();
     server.assert_settled();

@@ -69,9 +69,7 @@ fn inputs_reach_the_generator_in_order_and_are_removed_when_the_job_ends() {
 #[test]
 fn inputs_of_a_failed_or_canceled_job_are_removed_too() {
     let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
-    let options = Options::new()
-        .allow_loopback()
-        .set("backends.builtin.concurrency", 1);
+    let options = Options::new().allow_loopback().slots(1);
     let server = Server::with(options);
     let customer = server.customer("10.00");
     server.generator.hold();

@@ -1,6 +1,8 @@
 //! Decisions 1: ids, timestamps, money, prices, settlement, limits, foreign jobs and cancellation.
 
-use crate::support::{Behaviour, Customer, Server, clock, fox, fox_with, options::Options};
+use crate::support::{
+    Behaviour, Customer, OneNode, Server, clock, fox, fox_with, options::Options,
+};
 use serde_json::json;
 use std::time::Duration;
 use tintype_storage::domain::ids::moment_of;
@@ -19,10 +21,10 @@ fn job_ids_are_uuids_of_version_7_in_order_of_acceptance() {
             (id.get_version_num(), id.get_variant()),
             (7, uuid::Variant::RFC4122)
         );
-        // The first one after a start sorts after all that a process before may have made, and an operator's change at a node after all
-        // that other nodes have made, so ids may be a little ahead of a clock that stands still.
+        // The first one after a start sorts after all that a process before may have made, and one that a node makes after all that
+        // other nodes have made, so ids may be a little ahead of a clock that stands still.
         let made = moment_of(&id).unwrap().millis() - clock::START_MILLIS;
-        assert!((0..=10).contains(&made), "{made} ms");
+        assert!((0..=40).contains(&made), "{made} ms");
     }
     assert!(ids.is_sorted());
     // Also when the clock is set back.
@@ -209,7 +211,11 @@ fn live_jobs_per_account_are_limited() {
 
 #[test]
 fn live_jobs_in_all_are_limited() {
-    let server = Server::with(Options::new().set("jobs.max_live", 3));
+    let server = Server::with(
+        Options::new()
+            .one_node(OneNode::LiveJobsInAll)
+            .set("jobs.max_live", 3),
+    );
     server.generator.hold();
     let customers: Vec<Customer> = (0..4).map(|_| server.customer("1.00")).collect();
     let jobs: Vec<_> = customers[..3].iter().map(|it| server.create(it)).collect();
@@ -249,7 +255,7 @@ fn a_foreign_job_is_not_told_apart_from_an_unknown_one() {
 
 #[test]
 fn delete_cancels_a_job_that_is_still_queued() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let customer = server.customer("1.00");
     let running = server.create(&customer);

@@ -2,7 +2,9 @@
 //! leaves; calls that fetch have a rate.
 
 use crate::support::http::Request;
-use crate::support::{Customer, Options, Origin, Server, Wire, fox_with, origin, pictures, until};
+use crate::support::{
+    Customer, OneNode, Options, Origin, Server, Wire, fox_with, origin, pictures, until,
+};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -105,6 +107,7 @@ fn a_key_without_a_rate_may_not_fetch_without_end() {
     let origin = Origin::start([("/fine", origin::bytes(pictures::png(4, 4)))]);
     let options = Options::new()
         .allow_loopback()
+        .one_node(OneNode::Rates)
         .set("limits.fetches_per_second", 1)
         .set("limits.fetch_burst", 2);
     let server = Server::with(options);

@@ -1,6 +1,6 @@
 //! Decisions 1, "Order of checks": for each pair of neighbours a request that fails both gets the earlier answer.
 
-use crate::support::{Customer, Origin, Server, fox, fox_with, options::Options, origin};
+use crate::support::{Customer, OneNode, Origin, Server, fox, fox_with, options::Options, origin};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::sync::{Arc, mpsc};
@@ -110,6 +110,7 @@ fn replay_before_pause() {
 fn replay_before_overload_and_limit_and_callback_and_funds() {
     let server = Server::with(
         Options::new()
+            .one_node(OneNode::LiveJobsInAll)
             .set("jobs.max_live_per_account", 1)
             .set("jobs.max_live", 1),
     );
@@ -135,6 +136,7 @@ fn pause_before_limit() {
 fn overload_before_limit() {
     let server = Server::with(
         Options::new()
+            .one_node(OneNode::LiveJobsInAll)
             .set("jobs.max_live_per_account", 1)
             .set("jobs.max_live", 1),
     );

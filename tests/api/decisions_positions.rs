@@ -4,7 +4,7 @@ use crate::support::{Customer, Server, options::Options, until};
 use serde_json::{Value, json};
 
 fn one_at_a_time() -> Server {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     server
 }

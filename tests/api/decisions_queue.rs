@@ -20,7 +20,7 @@ fn order(server: &Server) -> Vec<String> {
 }
 
 fn one_at_a_time() -> Options {
-    Options::new().set("backends.builtin.concurrency", 1)
+    Options::new().slots(1)
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! Decisions 1, "Limits": requests per second of a key.
 
 use crate::support::http::Request;
-use crate::support::{Answer, Customer, Server, fox, fox_with, options::Options};
+use crate::support::{Answer, Customer, OneNode, Server, fox, fox_with, options::Options};
 use serde_json::json;
 use std::time::Duration;
 
 const TEXT: &str = "/text-generations";
+
+fn start() -> Server {
+    Server::with(Options::new().one_node(OneNode::Rates))
+}
 
 /// A key that may call twice at once, and once a second.
 fn limited(server: &Server) -> Customer {
@@ -28,7 +32,7 @@ fn exhaust(server: &Server, customer: &Customer) {
 
 #[test]
 fn one_call_too_many_is_429_until_there_is_room_again() {
-    let server = Server::start();
+    let server = start();
     let customer = limited(&server);
     let call = server.native(&customer, "GET", "/balance");
     let policy = Some("\"key\";q=2;w=2");
@@ -48,7 +52,7 @@ fn one_call_too_many_is_429_until_there_is_room_again() {
 
 #[test]
 fn a_read_with_a_wrong_parameter_is_told_so_before_it_is_told_to_slow_down() {
-    let server = Server::start();
+    let server = start();
     let customer = limited(&server);
     let job = server.create(&customer);
     server.native(&customer, "GET", "/balance").expect(200);
@@ -67,7 +71,7 @@ fn a_read_with_a_wrong_parameter_is_told_so_before_it_is_told_to_slow_down() {
 
 #[test]
 fn every_call_of_the_interface_is_limited() {
-    let server = Server::start();
+    let server = start();
     let customer = limited(&server);
     let job = server.create(&customer);
     server.native(&customer, "GET", "/balance").expect(200);
@@ -100,7 +104,7 @@ fn every_call_of_the_interface_is_limited() {
 
 #[test]
 fn answers_of_every_kind_tell_a_limited_key_how_it_stands() {
-    let server = Server::start();
+    let server = start();
     let customer = server.customer_with(
         "10.00",
         json!({"rate_limit": {"per_second": 1, "burst": 100}}),
@@ -137,7 +141,7 @@ fn answers_of_every_kind_tell_a_limited_key_how_it_stands() {
 
 #[test]
 fn the_limit_comes_in_its_place_in_the_order_of_checks() {
-    let server = Server::start();
+    let server = start();
     let customer = limited(&server);
     let call = server.generation(&customer, TEXT, &fox()).idempotent("k");
     let job = call.expect(202).job_id();
@@ -186,6 +190,7 @@ fn the_limit_comes_in_its_place_in_the_order_of_checks() {
 fn the_limit_of_the_configuration_is_for_keys_without_their_own() {
     let server = Server::with(
         Options::new()
+            .one_node(OneNode::Rates)
             .set("limits.requests_per_second", 1)
             .set("limits.burst", 3),
     );
@@ -205,7 +210,7 @@ fn the_limit_of_the_configuration_is_for_keys_without_their_own() {
 
 #[test]
 fn keys_of_one_account_are_limited_each_by_itself() {
-    let server = Server::start();
+    let server = start();
     let first = limited(&server);
     let second = server.another_key(
         &first.account,
@@ -220,7 +225,7 @@ fn keys_of_one_account_are_limited_each_by_itself() {
 
 #[test]
 fn a_changed_limit_holds_from_the_next_call_on() {
-    let server = Server::start();
+    let server = start();
     let customer = limited(&server);
     exhaust(&server, &customer);
     let call = server.native(&customer, "GET", "/balance");
@@ -241,7 +246,7 @@ fn a_changed_limit_holds_from_the_next_call_on() {
 
 #[test]
 fn hostile_34_wrong_keys_are_not_counted_against_good_ones() {
-    let server = Server::start();
+    let server = start();
     let customer = limited(&server);
     let wrong = format!("{}x", &customer.key[..customer.key.len() - 1]);
     for _ in 0..50 {

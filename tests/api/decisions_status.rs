@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 fn one_at_a_time() -> Server {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     server
 }

@@ -4,7 +4,7 @@ use crate::support::raw::Wire;
 use crate::support::{Customer, Server, options::Options, until};
 
 fn one_at_a_time() -> Server {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     server
 }
@@ -145,7 +145,7 @@ fn a_client_that_goes_away_leaves_nothing_behind() {
 fn an_orderly_stop_ends_the_waiting() {
     let server = Server::with(
         Options::new()
-            .set("backends.builtin.concurrency", 1)
+            .slots(1)
             .set("server.shutdown_grace_seconds", 30),
     );
     server.generator.hold();

@@ -145,9 +145,7 @@ fn hostile_52_many_refused_attempts_before_one_that_is_accepted() {
 
 #[test]
 fn hostile_53_replay_after_a_restart_in_every_state() {
-    let options = Options::new()
-        .on_disk()
-        .set("backends.builtin.concurrency", 1);
+    let options = Options::new().on_disk().slots(1);
     let mut server = Server::with(options);
     server.generator.hold();
     let customer = server.customer("1.00");

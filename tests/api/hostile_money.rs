@@ -297,9 +297,7 @@ fn hostile_44_pausing_with_open_holds() {
 
 #[test]
 fn hostile_46_a_restart_between_each_pair_of_events() {
-    let options = Options::new()
-        .on_disk()
-        .set("backends.builtin.concurrency", 1);
+    let options = Options::new().on_disk().slots(1);
     let mut server = Server::with(options);
     server.generator.hold();
     let customer = server.customer("1.00");

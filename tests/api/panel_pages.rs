@@ -221,7 +221,7 @@ fn the_overview_warns_when_less_is_available_than_the_low_balance() {
 
 #[test]
 fn a_canceled_job_counts_as_failed_on_the_day_it_ended() {
-    let desk = Desk::new(Options::new().set("backends.builtin.concurrency", 1));
+    let desk = Desk::new(Options::new().slots(1));
     desk.server.generator.hold();
     let running = desk.server.create(&desk.customer);
     desk.server.job_once(&desk.customer, &running, "processing");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A service whose only slot is taken, with jobs of two accounts behind it.
 fn waiting() -> (Server, Customer, Customer, Vec<String>, Vec<String>) {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let (first, second) = (server.customer("10.00"), server.customer("10.00"));
     let running = server.create(&first);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[test]
 fn accepted_request_becomes_queued() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let customer = server.customer("1.00");
     let running = server.create(&customer);

@@ -25,9 +25,7 @@ fn past_the_bound_a_job_that_runs_goes_on_and_the_call_says_where() {
 
 #[test]
 fn past_the_bound_a_job_that_waits_is_canceled() {
-    let options = Options::new()
-        .set("compat.timeout_seconds", 1)
-        .set("backends.builtin.concurrency", 1);
+    let options = Options::new().set("compat.timeout_seconds", 1).slots(1);
     let server = Server::with(options);
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -47,9 +45,7 @@ fn past_the_bound_a_job_that_waits_is_canceled() {
 /// A lookup that waits keeps it, and goes on to do so when it has ended.
 #[test]
 fn past_the_bound_a_job_that_somebody_else_watches_goes_on_and_the_call_says_so() {
-    let options = Options::new()
-        .set("compat.timeout_seconds", 2)
-        .set("backends.builtin.concurrency", 1);
+    let options = Options::new().set("compat.timeout_seconds", 2).slots(1);
     let server = Server::with(options);
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -108,7 +104,7 @@ fn an_orderly_stop_sends_waiting_callers_away_and_cancels_what_has_not_begun() {
     let options = Options::new()
         .on_disk()
         .set("server.shutdown_grace_seconds", 20)
-        .set("backends.builtin.concurrency", 1);
+        .slots(1);
     let server = Server::with(options);
     let customer = server.customer("1.00");
     server.generator.hold();

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use tintype_storage::domain::ids::KeyId;
 
 fn one_place() -> Server {
-    Server::with(Options::new().set("backends.builtin.concurrency", 1))
+    Server::with(Options::new().slots(1))
 }
 
 /// Sends a call and does not read on.

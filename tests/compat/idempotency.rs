@@ -112,7 +112,7 @@ fn a_repeat_of_what_came_to_nothing_is_tried_anew() {
 
 #[test]
 fn a_key_whose_caller_left_before_the_job_had_started_is_free_again() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
     let first = server.in_background(server.gemini(&customer, "fast", &asking("another")));

@@ -42,8 +42,7 @@ fn it_sends_no_webhook() {
 
 #[test]
 fn a_job_that_the_native_interface_cancels_ends_the_call() {
-    let server =
-        Server::with(crate::support::Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(crate::support::Options::new().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
     let first = server.in_background(server.gemini(&customer, "fast", &fox()));

@@ -121,7 +121,7 @@ fn failures_are_in_a_file_of_their_own() {
 
 #[test]
 fn a_canceled_batch_keeps_what_was_made() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
     let batch = server.submit_file(&customer, &[fox("a"), fox("b"), fox("c")]);
@@ -163,11 +163,7 @@ fn a_canceled_batch_keeps_what_was_made() {
 
 #[test]
 fn a_batch_goes_on_after_a_restart() {
-    let server = Server::with(
-        Options::new()
-            .on_disk()
-            .set("backends.builtin.concurrency", 1),
-    );
+    let server = Server::with(Options::new().on_disk().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
     let file = server.upload(&customer, &lines(&[fox("a"), fox("b"), fox("c")]));

@@ -84,7 +84,7 @@ fn scope_pause_rate_and_money_are_looked_at() {
 
 #[test]
 fn one_who_leaves_before_it_has_started_has_it_canceled() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
     let first = server.in_background(call(&server, &customer, &blue("fast")));

@@ -203,7 +203,7 @@ fn one_picture_that_cannot_be_read_does_not_keep_the_others_back() {
 
 #[test]
 fn one_who_leaves_has_what_has_not_begun_canceled() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
     let call = server.openai(&customer, &fox_with(json!({"model": "fast", "n": 4})));

@@ -131,7 +131,7 @@ fn a_caller_who_leaves_is_counted_as_such() {
 
 #[test]
 fn jobs_are_told_by_tier_and_state_and_by_how_they_ended() {
-    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let server = Server::with(Options::new().slots(1));
     let ada = server.customer("10");
     server.generator.hold();
     let first = server.create(&ada);

@@ -70,11 +70,7 @@ fn its_jobs_send_none_of_their_own() {
 
 #[test]
 fn a_canceled_batch_tells_of_its_end_once() {
-    let server = Server::with(
-        Options::new()
-            .allow_loopback()
-            .set("backends.builtin.concurrency", 1),
-    );
+    let server = Server::with(Options::new().allow_loopback().slots(1));
     let receiver = Receiver::content();
     let customer = server.customer("10.00");
     server.webhook(&customer, &receiver.url("/"));

@@ -47,7 +47,7 @@ fn status_is_done_or_failed() {
 #[test]
 fn a_canceled_job_is_failed() {
     let (server, receiver) = (
-        Server::with(crate::desk::options().set("backends.builtin.concurrency", 1)),
+        Server::with(crate::desk::options().slots(1)),
         Receiver::content(),
     );
     server.generator.hold();

@@ -22,7 +22,7 @@ pub use books::audited;
 pub use customer::Customer;
 pub use generator::Behaviour;
 pub use http::Answer;
-pub use options::Options;
+pub use options::{OneNode, Options};
 pub use origin::Origin;
 pub use panel::Browser;
 pub use poll::until;

@@ -22,12 +22,27 @@ const NODES: &str = "TINTYPE_TEST_NODES";
 /// The operator's token of every test server.
 pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
 
+/// Why a test asks one node alone, also where the environment says that a server of the tests is several. All other tests run with several
+/// nodes too.
+#[derive(Clone, Copy)]
+pub enum OneNode {
+    /// `[backends.x] concurrency` holds for each node.
+    Slots,
+    /// The first burst of a rate may be admitted once by each node, and `RateLimit` tells what the node that answers knows.
+    Rates,
+    /// A node hears within 250 ms of the live jobs that others have accepted, so `[jobs] max_live` is not exact.
+    LiveJobsInAll,
+    /// The node that runs a job alone tells how far it is.
+    Progress,
+}
+
 /// What a server is started with. A clone describes the same data directory, clock and generator: start it again for a
 /// restart.
 #[derive(Clone)]
 pub struct Options {
     flags: Vec<(String, toml::Value)>,
     pub(super) sled: bool,
+    one_node: Option<OneNode>,
     pub(super) gate: Option<Arc<StalledEngine>>,
     pub(super) database: TestDatabase,
     pub(super) shared: Option<Arc<SharedRecords>>,
@@ -60,6 +75,7 @@ impl Options {
         let options = Self {
             flags: Vec::new(),
             sled: false,
+            one_node: None,
             gate: None,
             database: TestDatabase::default(),
             shared: None,
@@ -86,6 +102,26 @@ impl Options {
         self
     }
 
+    /// Tells callers this URL, unless a test has set another one.
+    pub(super) fn reached_at(self, url: &str) -> Self {
+        match self.flags.iter().any(|(key, _)| key == "server.public_url") {
+            true => self,
+            false => self.set("server.public_url", url),
+        }
+    }
+
+    /// Has the back end take so many jobs at a time.
+    pub fn slots(self, slots: i64) -> Self {
+        let options = self.set("backends.builtin.concurrency", slots);
+        options.one_node(OneNode::Slots)
+    }
+
+    /// Starts one node, whatever the environment asks for.
+    pub fn one_node(mut self, because: OneNode) -> Self {
+        self.one_node = Some(because);
+        self
+    }
+
     /// Keeps records on the disk, so that they outlive the server.
     pub fn on_disk(mut self) -> Self {
         self.sled = true;
@@ -95,7 +131,8 @@ impl Options {
     /// How many nodes make up a server: as many as the environment says, where they can share their records.
     pub(super) fn nodes(&self) -> usize {
         let asked = env::var(NODES).ok().and_then(|it| it.parse().ok());
-        match self.gate.is_some() || self.sled && !is_on_postgres() {
+        let is_alone = self.one_node.is_some() || self.gate.is_some();
+        match is_alone || self.sled && !is_on_postgres() {
             true => 1,
             false => asked.unwrap_or(1),
         }

@@ -49,6 +49,8 @@ impl Server {
         let nodes = options.nodes();
         let options = if nodes > 1 { options.shared() } else { options };
         let mut first = Self::node(options.clone());
+        // As behind a load balancer, all nodes tell callers the same address.
+        let options = options.reached_at(&format!("http://{}", first.address));
         first.others = (1..nodes).map(|_| Self::node(options.clone())).collect();
         first
     }
@@ -138,9 +140,11 @@ impl Server {
     /// Lets the hour pass for which nodes keep the inputs of ended jobs.
     pub fn forget_kept_inputs(&self) {
         let later = Instant::now() + Duration::from_secs(3_600);
-        let results = &self.inside().result_store;
         let system = actix_web::rt::System::new();
-        system.block_on(results.forget_kept_inputs(later));
+        for node in [self].into_iter().chain(&self.others) {
+            let results = &node.inside().result_store;
+            system.block_on(results.forget_kept_inputs(later));
+        }
     }
 
     fn shut_down(&mut self) {
