@@ -1,5 +1,6 @@
 //! The playground by hand: input images, running a job again, and answers that are lost on the way. And jobs that are called off.
 
+use crate::access::assert_no_barriers;
 use crate::browser::Browser;
 use crate::receiver::PIXEL;
 use crate::{browse, browse_with, receiver};
@@ -164,6 +165,29 @@ fn a_job_that_waits_is_called_off() {
         browser.see("div", "released, nothing charged").await;
         browser.go("#/jobs?status=queued", "Jobs").await;
         browser.see("b", "No jobs").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_unfinished_image_is_shown_while_its_back_end_draws() {
+    let webui = receiver::half_drawing_back_end();
+    let settings = webui
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    browse_with(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/playground", "Playground").await;
+        browser.fill("prompt", "half a fox").await;
+        browser.press("Generate").await;
+        browser.see("b", "Generating…").await;
+        let drawn = "const it = document.querySelector('img.preview'); return Boolean(it?.checkVisibility() && it.naturalWidth);";
+        browser.comes_to(drawn, json!(true)).await;
+        assert_no_barriers(&browser, "Playground").await;
+        browser.press("Open job").await;
+        browser.see("h1", "processing").await;
+        browser.comes_to(drawn, json!(true)).await;
         browser.leave().await;
         drop(service);
     });

@@ -1,5 +1,7 @@
 //! Servers for the service to call: one that answers everything with the same words, one that never answers, and one with a file.
 
+use base64::Engine as _;
+use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
@@ -74,6 +76,62 @@ pub fn serving(kind: &'static str, file: &'static [u8]) -> String {
         }
     });
     url
+}
+
+/// Starts a server with AUTOMATIC1111's interface that has drawn half of each picture and finishes none; returns its address. It
+/// lives for as long as the process does.
+fn half_drawn() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let preview = base64::engine::general_purpose::STANDARD.encode(PIXEL);
+    let told = json!({
+        "active": true, "queued": false, "completed": false, "progress": 0.5, "eta": 1.0,
+        "live_preview": format!("data:image/png;base64,{preview}"), "id_live_preview": 1,
+    });
+    std::thread::spawn(move || {
+        let mut unfinished = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let (mut seen, mut piece) = (Vec::new(), [0; 4_096]);
+            // Every body is a JSON object.
+            while !seen.ends_with(b"}") {
+                match stream.read(&mut piece) {
+                    Ok(read @ 1..) => seen.extend_from_slice(&piece[..read]),
+                    _ => break,
+                }
+                if seen.starts_with(b"GET") && seen.ends_with(b"\r\n\r\n") {
+                    break;
+                }
+            }
+            let answer = match seen {
+                it if it.starts_with(b"POST /sdapi/v1/txt2img") => {
+                    unfinished.push(stream);
+                    continue;
+                }
+                it if it.starts_with(b"POST /internal/progress") => ("200 OK", told.to_string()),
+                _ => ("404 Not Found", "{}".to_owned()),
+            };
+            let (status, body) = answer;
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
+            // One that has gone away is told nothing.
+            let _ = stream.write_all((head + &body).as_bytes());
+        }
+    });
+    url
+}
+
+/// Settings that send the fast model to a back end that has drawn half of each picture.
+pub fn half_drawing_back_end() -> [(&'static str, String); 3] {
+    [
+        ("TINTYPE__BACKENDS__WEBUI__KIND", "sdapi".into()),
+        ("TINTYPE__BACKENDS__WEBUI__BASE_URL", half_drawn()),
+        (
+            "TINTYPE__TIERS__FAST__BACKENDS",
+            "[{ name = \"webui\" }]".into(),
+        ),
+    ]
 }
 
 /// Settings that give the fast model one slot at a back end that never answers.

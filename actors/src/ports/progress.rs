@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// No fraction has these bits: they are those of a NaN.
 const UNKNOWN: u32 = u32::MAX;
 /// A larger preview is not kept.
-const MAX_PREVIEW_BYTES: usize = 1024 * 1024;
+const MAX_PREVIEW_BYTES: usize = 4 * 1024 * 1024;
 /// How long a look at a preview asks for the next one.
 const WATCHED_FOR: Duration = Duration::from_secs(5);
 
