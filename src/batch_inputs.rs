@@ -48,7 +48,7 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
         IngestError::Invalid(faults) => {
             GenerateError::Refused(text(&faults, limits.max_total_bytes))
         }
-        IngestError::NoRoom(fault) => GenerateError::Storage(fault.to_string()),
+        IngestError::MemoryUnavailable(fault) => GenerateError::Storage(fault.to_string()),
         IngestError::Store(fault) => {
             tracing::error!(job = %job.id, error = %fault, "input images could not be stored");
             GenerateError::Storage("the input images could not be stored; try again".into())

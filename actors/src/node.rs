@@ -22,7 +22,7 @@ pub enum Taking {
 
 /// May a node begin runs and attempts?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum NodeState {
     /// Its first beat is not confirmed yet.
     Joining,
     Trusted,
@@ -123,13 +123,13 @@ impl NodeContext {
         self.is_leaving.load(Ordering::Relaxed)
     }
 
-    pub fn standing(&self) -> Standing {
+    pub fn state(&self) -> NodeState {
         let confirmed = *self.confirmed.lock();
         match confirmed {
-            _ if self.is_leaving() => Standing::Leaving,
-            None => Standing::Joining,
-            Some(_) if self.is_trusted() => Standing::Trusted,
-            Some(confirmed) => Standing::Doubtful {
+            _ if self.is_leaving() => NodeState::Leaving,
+            None => NodeState::Joining,
+            Some(_) if self.is_trusted() => NodeState::Trusted,
+            Some(confirmed) => NodeState::Doubtful {
                 since: confirmed.elapsed(),
             },
         }

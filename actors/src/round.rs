@@ -106,6 +106,6 @@ pub fn value_of<T>(
     key: &[u8],
     decode: impl FnOnce(&[u8]) -> Result<T, StoreError>,
 ) -> Result<Option<T>, StoreError> {
-    let value = seen.value(key).ok_or(StoreError::Unread)?;
+    let value = seen.value(key).ok_or(StoreError::NotRead)?;
     value.map(|it| decode(it)).transpose()
 }

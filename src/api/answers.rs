@@ -1,7 +1,7 @@
 //! Answers that need more than their record.
 
 use crate::application::accounts;
-use crate::application::batches::Standing;
+use crate::application::batches::BatchWithProgress;
 use crate::application::deliveries;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs::image_url;
@@ -127,7 +127,7 @@ pub fn for_operator<'a>(state: &AppState, job: &Job, record: JobRecord<'a>) -> J
 }
 
 /// A batch of a list. If its metadata cannot be read at the moment, the batch is listed without it.
-pub async fn listed_batch(state: &AppState, (batch, progress): &Standing) -> Batch {
+pub async fn listed_batch(state: &AppState, (batch, progress): &BatchWithProgress) -> Batch {
     let text = text_of(state, &batch.text).await.unwrap_or_else(|error| {
         tracing::error!(batch = %batch.id, %error, "the metadata of a batch could not be read");
         None
@@ -136,7 +136,7 @@ pub async fn listed_batch(state: &AppState, (batch, progress): &Standing) -> Bat
 }
 
 /// A batch.
-pub async fn batch(state: &AppState, (batch, progress): &Standing) -> Result<Batch, Error> {
+pub async fn batch(state: &AppState, (batch, progress): &BatchWithProgress) -> Result<Batch, Error> {
     let text = text_of(state, &batch.text).await.map_err(|error| {
         tracing::error!(batch = %batch.id, %error, "the metadata of a batch could not be read");
         let detail = "the metadata of the batch could not be read from the object store; try again";
@@ -146,7 +146,7 @@ pub async fn batch(state: &AppState, (batch, progress): &Standing) -> Result<Bat
 }
 
 /// A page of batches.
-pub async fn batches(state: &AppState, page: Page<Standing>) -> Listing<Batch> {
+pub async fn batches(state: &AppState, page: Page<BatchWithProgress>) -> Listing<Batch> {
     let listed = page.items.iter().map(|it| listed_batch(state, it));
     Listing::of(join_all(listed).await, page.next)
 }

@@ -87,7 +87,7 @@ fn read_object(body: &[u8], entries: &mut Entries<'_>) -> Beside {
                     entries.read(at, request.get().as_bytes());
                 }
             }
-            Ok(requests) => fields.fault(REQUESTS, entries.bounds.told(requests.len())),
+            Ok(requests) => fields.fault(REQUESTS, entries.bounds.count_message(requests.len())),
             Err(_) => {
                 let message = format!("must be an array of objects, not {}", kind(raw));
                 fields.fault(REQUESTS, message);
@@ -111,7 +111,7 @@ fn read_lines(body: &[u8], entries: &mut Entries<'_>) -> Beside {
         .filter(|(_, line)| !is_blank(line))
         .collect();
     if !entries.bounds.holds(lines.len()) {
-        let message = entries.bounds.told(lines.len());
+        let message = entries.bounds.count_message(lines.len());
         entries.faults.add(FieldFault::new(REQUESTS, message));
         return (None, None);
     }
@@ -129,7 +129,7 @@ impl Bounds<'_> {
         (1..=self.max_requests).contains(&requests)
     }
 
-    fn told(&self, requests: usize) -> String {
+    fn count_message(&self, requests: usize) -> String {
         let most = self.max_requests;
         format!("has {requests} entries; 1 to {most} are allowed")
     }

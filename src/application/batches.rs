@@ -27,7 +27,7 @@ const STEP: usize = 256;
 const CANCELED_AT_A_TIME: usize = 256;
 
 /// A batch with how far it is.
-pub type Standing = (Batch, BatchProgress);
+pub type BatchWithProgress = (Batch, BatchProgress);
 
 /// One text for an unknown id, no id at all, and another account's batch.
 pub fn no_batch() -> Error {
@@ -38,7 +38,7 @@ pub fn no_batch() -> Error {
 ///
 /// # Errors
 /// `NotFound`, also for another account's batch
-pub async fn find(state: &AppState, account: AccountId, id: &str) -> Result<Standing, Error> {
+pub async fn find(state: &AppState, account: AccountId, id: &str) -> Result<BatchWithProgress, Error> {
     let id: BatchId = id.parse().map_err(|_| no_batch())?;
     state.store.batch(account, id).await?.ok_or_else(no_batch)
 }
@@ -68,7 +68,7 @@ pub async fn page_of(
     state: &AppState,
     account: AccountId,
     window: Window,
-) -> Result<Page<Standing>, Error> {
+) -> Result<Page<BatchWithProgress>, Error> {
     let page = state
         .store
         .batches_of(account, window.limit, window.after)
@@ -126,7 +126,7 @@ pub async fn cancel(
     state: &Arc<AppState>,
     caller: &Caller,
     batch: Batch,
-) -> Result<Standing, Error> {
+) -> Result<BatchWithProgress, Error> {
     let account = batch.account;
     if !caller.sees(account) {
         return Err(no_batch());

@@ -1,6 +1,6 @@
 //! Why a use case refuses a call or fails. Each interface renders it in the form that its clients read.
 
-use crate::inputs::NoRoom;
+use crate::inputs::MemoryUnavailable;
 use std::fmt;
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
@@ -162,8 +162,8 @@ pub fn key_reused(detail: impl Into<String>) -> Error {
     }
 }
 
-impl From<NoRoom> for Error {
-    fn from(fault: NoRoom) -> Self {
+impl From<MemoryUnavailable> for Error {
+    fn from(fault: MemoryUnavailable) -> Self {
         Self::new(ErrorKind::Overloaded, fault.to_string()).retry_after(5)
     }
 }
@@ -172,7 +172,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Engine(error) => error.into(),
-            StoreError::Unread | StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => {
+            StoreError::NotRead | StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => {
                 tracing::error!(%error, "corrupt record");
                 Self::new(
                     ErrorKind::Internal,

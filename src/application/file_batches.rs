@@ -22,7 +22,7 @@ const RECENT: usize = 20;
 const REPEATED_WITHIN: Duration = Duration::from_secs(15 * 60);
 
 /// A batch that was submitted as a file, and how far it is.
-pub struct FileBatchStanding {
+pub struct FileBatchStatus {
     pub of_file: FileBatch,
     /// `None` where the file was at fault.
     pub accepted: Option<(Batch, BatchProgress)>,
@@ -47,7 +47,7 @@ pub struct ResultsFile {
     pub expires_at: Option<Timestamp>,
 }
 
-impl FileBatchStanding {
+impl FileBatchStatus {
     /// The files of results that it has.
     pub fn results(&self, state: &AppState) -> impl Iterator<Item = ResultsFile> {
         let kinds = [ResultsKind::Output, ResultsKind::Errors];
@@ -91,9 +91,9 @@ pub async fn find(
     state: &AppState,
     account: AccountId,
     id: BatchId,
-) -> Result<Option<FileBatchStanding>, Error> {
+) -> Result<Option<FileBatchStatus>, Error> {
     match state.store.file_batch(account, id).await? {
-        Some(of_file) => Ok(Some(standing(state, of_file).await?)),
+        Some(of_file) => Ok(Some(status(state, of_file).await?)),
         None => Ok(None),
     }
 }
@@ -102,12 +102,12 @@ pub async fn find(
 ///
 /// # Errors
 /// The store fails.
-pub async fn standing(state: &AppState, of_file: FileBatch) -> Result<FileBatchStanding, Error> {
+pub async fn status(state: &AppState, of_file: FileBatch) -> Result<FileBatchStatus, Error> {
     let accepted = match of_file.outcome {
         Validation::Accepted { .. } => state.store.batch(of_file.account, of_file.id).await?,
         Validation::Failed(_) => None,
     };
-    Ok(FileBatchStanding { of_file, accepted })
+    Ok(FileBatchStatus { of_file, accepted })
 }
 
 /// Has the requests of a file accepted as a batch, or finds the batch of its idempotency key's first use. Says whether it did.
@@ -118,7 +118,7 @@ pub async fn submit(
     state: &Arc<AppState>,
     caller: &Payer,
     request: BatchRequest,
-) -> Result<(FileBatchStanding, bool), Error> {
+) -> Result<(FileBatchStatus, bool), Error> {
     let accepted = submit_batch(state, caller, request).await?;
     let found = find(state, caller.account(), accepted.batch).await?;
     Ok((found.ok_or_else(internal)?, accepted.replayed))
@@ -133,7 +133,7 @@ pub async fn keep_failed(
     caller: &Payer,
     terms: FileBatchTerms,
     faults: Vec<LineFault>,
-) -> Result<FileBatchStanding, Error> {
+) -> Result<FileBatchStatus, Error> {
     let now = state.now();
     let of_file = FileBatch {
         id: BatchId(state.system.accounts().context().ids.next(now)),
@@ -145,7 +145,7 @@ pub async fn keep_failed(
     };
     let writes = vec![state.store.put_file_batch(&of_file)];
     state.commit(writes).await?;
-    Ok(FileBatchStanding {
+    Ok(FileBatchStatus {
         of_file,
         accepted: None,
     })
@@ -160,7 +160,7 @@ pub async fn of_earlier_attempt(
     state: &AppState,
     caller: &Payer,
     terms: &FileBatchTerms,
-) -> Result<Option<FileBatchStanding>, Error> {
+) -> Result<Option<FileBatchStatus>, Error> {
     let recent = state
         .store
         .file_batches(caller.account(), Direction::Falling, RECENT, None)
@@ -173,7 +173,7 @@ pub async fn of_earlier_attempt(
             && now <= it.created_at.plus(REPEATED_WITHIN)
     });
     match same {
-        Some(of_file) => Ok(Some(standing(state, of_file).await?)),
+        Some(of_file) => Ok(Some(status(state, of_file).await?)),
         None => Ok(None),
     }
 }
@@ -185,16 +185,16 @@ pub async fn of_earlier_attempt(
 pub async fn cancel(
     state: &Arc<AppState>,
     caller: &Payer,
-    standing: FileBatchStanding,
-) -> Result<FileBatchStanding, Error> {
-    let Some((batch, _)) = standing.accepted else {
+    batch_status: FileBatchStatus,
+) -> Result<FileBatchStatus, Error> {
+    let Some((batch, _)) = batch_status.accepted else {
         return Err(Error::conflict("the batch has already failed"));
     };
     let caller = Caller::ApiKey(caller.clone());
     let accepted = batches::cancel(state, &caller, batch).await?;
-    Ok(FileBatchStanding {
+    Ok(FileBatchStatus {
         accepted: Some(accepted),
-        ..standing
+        ..batch_status
     })
 }
 

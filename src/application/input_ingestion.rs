@@ -73,7 +73,7 @@ impl Objects {
             let outcome = inputs::ingest(&state.egress, store, &prefix, &urls, &limits).await;
             fetched = outcome.map_err(|error| match error {
                 IngestError::Invalid(faults) => faulty(faults, &fields, most, origin),
-                IngestError::NoRoom(fault) => fault.into(),
+                IngestError::MemoryUnavailable(fault) => fault.into(),
                 IngestError::Store(fault) => {
                     tracing::error!(target: FAULT_TARGET, error = %fault, "input images could not be stored");
                     unavailable("the input images could not be stored; try again")

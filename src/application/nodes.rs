@@ -3,7 +3,7 @@
 use super::state::AppState;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tintype_actors::node::{BEAT, SeenNode, Standing};
+use tintype_actors::node::{BEAT, SeenNode, NodeState};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 
@@ -79,14 +79,14 @@ pub fn warnings(views: &[NodeView]) -> Vec<String> {
 
 /// Why this process should be sent no calls, where it should not.
 pub fn reason_not_ready(state: &AppState) -> Option<String> {
-    match state.system.node()?.standing() {
-        Standing::Trusted => None,
-        Standing::Joining => Some("this node has not joined the others yet".into()),
-        Standing::Doubtful { since } => Some(format!(
+    match state.system.node()?.state() {
+        NodeState::Trusted => None,
+        NodeState::Joining => Some("this node has not joined the others yet".into()),
+        NodeState::Doubtful { since } => Some(format!(
             "the database has not confirmed for {} s that this node lives, so it begins nothing",
             since.as_secs()
         )),
-        Standing::Leaving => Some("this node is stopping".into()),
+        NodeState::Leaving => Some("this node is stopping".into()),
     }
 }
 

@@ -81,7 +81,7 @@ impl View {
 /// # Errors
 /// `Gone`; `StorageUnavailable`
 pub async fn check_there(state: &AppState, picture: &str) -> Result<(), Error> {
-    state.images.head(picture).await.map(drop).map_err(told)
+    state.images.head(picture).await.map(drop).map_err(to_error)
 }
 
 /// The view of a picture, where it has been made.
@@ -94,7 +94,7 @@ pub async fn find(state: &AppState, picture: &str, view: View) -> Result<Option<
     match state.images.get(&view.key(picture)).await {
         Ok(bytes) => Ok(Some(bytes)),
         Err(ImagesError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(told(error)),
+        Err(error) => Err(to_error(error)),
     }
 }
 
@@ -118,7 +118,7 @@ pub async fn make(
         if let Ok(bytes) = state.images.get(&key).await {
             return Ok(bytes);
         }
-        let whole = state.images.get(&picture).await.map_err(told)?;
+        let whole = state.images.get(&picture).await.map_err(to_error)?;
         let made = VIEWS
             .run(account, move |permit| shrunk(permit, &whole, view))
             .await;
@@ -146,7 +146,7 @@ fn shrunk(permit: &DecodePermit, bytes: &[u8], view: View) -> Option<Vec<u8>> {
     written.ok()
 }
 
-fn told(error: ImagesError) -> Error {
+fn to_error(error: ImagesError) -> Error {
     match error {
         ImagesError::NotFound { .. } => Error::new(
             ErrorKind::Gone,

@@ -46,15 +46,15 @@ pub struct Rates {
 /// How a call stands with the limits that it was counted against, of its key and of its account.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counted {
-    pub key: Option<Standing>,
-    pub account: Option<Standing>,
+    pub key: Option<RateState>,
+    pub account: Option<RateState>,
 }
 
 impl Counted {
     /// Counts a call of an account that has this limit; `key` is how the call stands with the limit of its key. A call that the key's
     /// limit refuses is none of the account's.
     pub fn new(
-        key: Option<Standing>,
+        key: Option<RateState>,
         account: AccountId,
         rate: Option<RateLimit>,
         limiters: &Limiters<AccountId>,
@@ -106,7 +106,7 @@ impl Clock for Ticks {
 
 /// How a limited key, or person, stands after the call in hand has been counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct RateState {
     rate: RateLimit,
     /// Calls that it may still make at once.
     remaining: u32,
@@ -115,8 +115,8 @@ pub struct Standing {
 }
 
 /// Refuses a call that was one too many.
-pub fn admit(standing: Option<Standing>) -> Result<(), Error> {
-    standing.map_or(Ok(()), |it| it.admit())
+pub fn admit(rate: Option<RateState>) -> Result<(), Error> {
+    rate.map_or(Ok(()), |it| it.admit())
 }
 
 impl Rates {
@@ -139,7 +139,7 @@ impl Rates {
     }
 
     /// Counts a call of a key. `None` when the key is not limited.
-    pub fn count(&self, key: &ApiKey) -> Option<Standing> {
+    pub fn count(&self, key: &ApiKey) -> Option<RateState> {
         let rate = self.of(key)?;
         Some(self.limiters.count(key.id, rate))
     }
@@ -157,18 +157,18 @@ impl<K: Copy + Eq + Hash> Limiters<K> {
     }
 
     /// Counts one against this limit.
-    pub fn count(&self, key: K, rate: RateLimit) -> Standing {
+    pub fn count(&self, key: K, rate: RateLimit) -> RateState {
         let limiter = self.limiter(key, rate);
         let now = (self.elapsed)();
         match limiter.check(now) {
-            Ok(state) => Standing {
+            Ok(state) => RateState {
                 rate,
                 remaining: state.remaining_burst_capacity(),
                 refused: None,
             },
             Err(until) => {
                 let wait = until.wait_time_from(now) + limiter.debt_time();
-                Standing {
+                RateState {
                     rate,
                     remaining: 0,
                     refused: Some(whole_seconds(wait).max(1)),
@@ -220,7 +220,7 @@ impl Limiter {
     }
 }
 
-impl Standing {
+impl RateState {
     /// Refuses a call that was one too many.
     pub fn admit(&self) -> Result<(), Error> {
         self.check("this API key", "requests")

@@ -47,7 +47,7 @@ async fn draw(images: Images, order: GenerationTask) -> Result<Picture, Generate
             let decode = move |permit: &DecodePermit| {
                 tintype_procedural::decode_inputs(&brief(&order), permit)
             };
-            Some(decoding(&INPUTS, account, decode).await.map_err(told)?)
+            Some(decoding(&INPUTS, account, decode).await.map_err(to_generate_error)?)
         }
     };
     let drawn = blocking(move || {
@@ -57,7 +57,7 @@ async fn draw(images: Images, order: GenerationTask) -> Result<Picture, Generate
             None => tintype_procedural::draw(&brief),
         }
     });
-    drawn.await.map(|it| Picture::own(it.png)).map_err(told)
+    drawn.await.map(|it| Picture::own(it.png)).map_err(to_generate_error)
 }
 
 fn brief((order, inputs): &(GenerationTask, Vec<Bytes>)) -> Brief<'_> {
@@ -70,7 +70,7 @@ fn brief((order, inputs): &(GenerationTask, Vec<Bytes>)) -> Brief<'_> {
 }
 
 /// As other back ends tell it: what is not decoded here may be taken as it is by the next.
-fn told(error: DrawError) -> GenerateError {
+fn to_generate_error(error: DrawError) -> GenerateError {
     let text = error.to_string();
     match error {
         DrawError::Format { .. } | DrawError::TooLarge { .. } => GenerateError::NotAsked(text),

@@ -229,6 +229,6 @@ impl PictureCollector<'_> {
 fn faulty(fault: UploadFault) -> Result<BodyPicture, Refusal> {
     match fault {
         UploadFault::Image(message) => Ok(BodyPicture::Faulty(message)),
-        fault @ (UploadFault::Store(_) | UploadFault::NoRoom(_)) => Err(fault.into()),
+        fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => Err(fault.into()),
     }
 }

@@ -71,7 +71,7 @@ pub async fn cancel(state: &AppState, disconnected: Disconnected) -> Outcome {
     if state.system.watchers(job) > 0 {
         return Outcome::GoesOn;
     }
-    match decide(state, disconnected).await {
+    match cancel_unless_over(state, disconnected).await {
         Ok(Some(left)) => left,
         Ok(None) => Outcome::Unknown,
         Err(error) => {
@@ -81,7 +81,8 @@ pub async fn cancel(state: &AppState, disconnected: Disconnected) -> Outcome {
     }
 }
 
-async fn decide(
+/// What became of the job; `None` where its account is not known here, or answers no more.
+async fn cancel_unless_over(
     state: &AppState,
     disconnected: Disconnected,
 ) -> Result<Option<Outcome>, StoreError> {

@@ -190,7 +190,7 @@ impl From<AcceptError> for Refusal {
 impl From<UploadFault> for Refusal {
     /// Of the service's doing; what is the caller's is told with the name of its field.
     fn from(fault: UploadFault) -> Self {
-        if let UploadFault::NoRoom(fault) = fault {
+        if let UploadFault::MemoryUnavailable(fault) = fault {
             return Error::from(fault).into();
         }
         tracing::error!(target: FAULT_TARGET, error = %fault, "an input image could not be stored");

@@ -3,7 +3,7 @@
 use super::long_poll;
 use crate::api::answers;
 use crate::api::batch::Form;
-use crate::application::batches::{self, Standing};
+use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::Caller;
 use crate::application::state::AppState;
 use crate::application::submit_batch;
@@ -83,19 +83,19 @@ pub async fn cancel(
     let (batch, _) = find(&principal, &path, &state).await?;
     principal.admit()?;
     let caller = Caller::ApiKey(principal.caller);
-    let standing = batches::cancel(&state, &caller, batch).await?;
-    answer(&state, &standing).await
+    let batch = batches::cancel(&state, &caller, batch).await?;
+    answer(&state, &batch).await
 }
 
 /// The caller's batch of a path; one of another account is not told apart from one that does not exist.
-async fn find(principal: &Principal, path: &str, state: &AppState) -> Result<Standing, Problem> {
+async fn find(principal: &Principal, path: &str, state: &AppState) -> Result<BatchWithProgress, Problem> {
     Ok(batches::find(state, principal.caller.account(), path).await?)
 }
 
-async fn answer(state: &AppState, standing: &Standing) -> Result<HttpResponse, Problem> {
+async fn answer(state: &AppState, batch: &BatchWithProgress) -> Result<HttpResponse, Problem> {
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(answers::batch(state, standing).await?))
+    Ok(answer.json(answers::batch(state, batch).await?))
 }
 
 /// `GET /batches/{batch_id}/results`: a line for each request, in their order.

@@ -5,7 +5,7 @@ use crate::application::state::AppState;
 use crate::web::problem::{Code, Problem};
 use actix_web::{HttpResponse, web};
 use std::time::Duration;
-use tintype_api::Standing;
+use tintype_api::ProcessStatus;
 use tokio::time::timeout;
 
 /// How long the records may take to answer.
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The process answers.
 pub async fn healthz() -> HttpResponse {
-    HttpResponse::Ok().json(Standing {
+    HttpResponse::Ok().json(ProcessStatus {
         status: "ok".into(),
     })
 }
@@ -40,7 +40,7 @@ pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem>
         }
     }
     match state.images.probe().await {
-        Ok(()) => Ok(HttpResponse::Ok().json(Standing {
+        Ok(()) => Ok(HttpResponse::Ok().json(ProcessStatus {
             status: "ready".into(),
         })),
         Err(error) => {

@@ -1,6 +1,6 @@
 //! Why input images are not taken, apart by whose fault it is.
 
-use super::memory_budget::NoRoom;
+use super::memory_budget::MemoryUnavailable;
 use std::fmt;
 
 /// The field of a request that names the images; a single entry is `input_images_urls[2]`.
@@ -17,7 +17,7 @@ pub enum IngestError {
     Store(#[from] StoreFault),
     /// There was no memory for them in time (`503`).
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    MemoryUnavailable(#[from] MemoryUnavailable),
 }
 
 /// What is wrong with the images of a request.

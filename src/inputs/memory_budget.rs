@@ -38,7 +38,7 @@ pub struct AccountMemory {
 /// There was no room in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many large requests arrive at once; try again in a moment")]
-pub struct NoRoom;
+pub struct MemoryUnavailable;
 
 impl MemoryBudget {
     /// A budget of so many bytes.
@@ -90,18 +90,18 @@ impl AccountMemory {
     ///
     /// # Errors
     /// There is no room in time.
-    pub async fn reserve_whole(&self, bytes: u64) -> Result<Reservation, NoRoom> {
+    pub async fn reserve_whole(&self, bytes: u64) -> Result<Reservation, MemoryUnavailable> {
         let reserved = self.budget.bytes.acquire(self.account, bytes);
-        timeout(self.patience, reserved).await.map_err(|_| NoRoom)
+        timeout(self.patience, reserved).await.map_err(|_| MemoryUnavailable)
     }
 
     /// The same, for as long as a call that uploads may be kept waiting.
     ///
     /// # Errors
     /// There is no room in time.
-    pub async fn reserve_soon(&self) -> Result<Reservation, NoRoom> {
+    pub async fn reserve_soon(&self) -> Result<Reservation, MemoryUnavailable> {
         let reserved = timeout(self.patience, self.reserve(None)).await;
-        reserved.map_err(|_| NoRoom)
+        reserved.map_err(|_| MemoryUnavailable)
     }
 }
 

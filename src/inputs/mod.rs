@@ -22,7 +22,7 @@ use tintype_imaging::ImageKind;
 use tokio::{sync::mpsc, time::timeout};
 
 pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
-pub use memory_budget::{AccountMemory, MemoryBudget, NoRoom, Reservation};
+pub use memory_budget::{AccountMemory, MemoryBudget, MemoryUnavailable, Reservation};
 pub use staged_upload::{StagedUpload, StoredUpload, UploadFault};
 
 type SharedStore = Arc<dyn ObjectStore>;
@@ -80,7 +80,7 @@ pub struct InputImage {
 ///
 /// # Errors
 /// [`IngestError::Invalid`] with every entry that is faulty, as far as that shows before the deadline. [`IngestError::Store`] when
-/// the store fails, or is what the deadline was missed for while no entry is faulty. [`IngestError::NoRoom`] when memory is what
+/// the store fails, or is what the deadline was missed for while no entry is faulty. [`IngestError::MemoryUnavailable`] when memory is what
 /// it was missed for, likewise.
 pub async fn ingest(
     egress: &Client,

@@ -8,7 +8,7 @@ use tintype_egress::Client;
 use super::{
     InputLimits, SharedStore,
     fault::{Failure, IngestError, StoreFault},
-    memory_budget::NoRoom,
+    memory_budget::MemoryUnavailable,
     upload::Alive,
 };
 
@@ -112,7 +112,7 @@ impl<'a> Ingestion<'a> {
             .collect();
         // Where some entry waits for memory, the service is overloaded, and the store is slow for the same reason.
         if faults.is_empty() && stages.contains(&Stage::Waiting) {
-            return Err(NoRoom.into());
+            return Err(MemoryUnavailable.into());
         }
         if faults.is_empty() && stages.contains(&Stage::Storing) {
             return Err(StoreFault::TimedOut.into());

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::{
     InputImage, InputLimits,
-    memory_budget::{AccountMemory, NoRoom, Reservation},
+    memory_budget::{AccountMemory, MemoryUnavailable, Reservation},
     upload::{Stored, Upload},
 };
 
@@ -28,7 +28,7 @@ pub enum UploadFault {
     Store(#[from] object_store::Error),
     /// There was no memory for it in time.
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    MemoryUnavailable(#[from] MemoryUnavailable),
 }
 
 /// An image that is being uploaded. Dropping it deletes what has reached the store.

@@ -4,7 +4,7 @@ use super::{batch_pictures, payer};
 use crate::api::answers;
 use crate::api::batch::Form;
 use crate::api::batch_table::{self, Lines, TableFault};
-use crate::application::batches::{self, Standing};
+use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::check_active;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::state::AppState;
@@ -32,7 +32,7 @@ async fn find(
     of: &OfAccount,
     request: &HttpRequest,
     state: &AppState,
-) -> Result<Standing, Problem> {
+) -> Result<BatchWithProgress, Problem> {
     Ok(batches::find(state, of.account.id, part(request, "batch_id")).await?)
 }
 

@@ -148,7 +148,7 @@ async fn picture(
 ) -> Result<StoredUpload, Problem> {
     let refused = |fault: UploadFault| match fault {
         UploadFault::Image(message) => Problem::field(name, message),
-        UploadFault::NoRoom(fault) => Error::from(fault).into(),
+        UploadFault::MemoryUnavailable(fault) => Error::from(fault).into(),
         UploadFault::Store(error) => {
             tracing::error!(target: FAULT_TARGET, %error, "an input image could not be stored");
             let detail = "the input images could not be stored; try again";

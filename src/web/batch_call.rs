@@ -118,7 +118,7 @@ pub async fn submit(
     let accepted = submit_batch(state, caller, batch).await?;
     let found = state.store.batch(caller.account(), accepted.batch).await;
     let found = found.map_err(Error::from)?;
-    let standing = found.ok_or_else(error::internal)?;
+    let batch = found.ok_or_else(error::internal)?;
     let mut answer = HttpResponse::Accepted();
     let path = format!("{}/api/v1/batches/{}", state.public_url, accepted.batch);
     answer.insert_header((header::LOCATION, path));
@@ -127,7 +127,7 @@ pub async fn submit(
     if accepted.replayed {
         answer.insert_header(idempotency_key::REPLAYED);
     }
-    Ok(answer.json(answers::batch(state, &standing).await?))
+    Ok(answer.json(answers::batch(state, &batch).await?))
 }
 
 /// The request of a call, or the faults of its body, headers and query.

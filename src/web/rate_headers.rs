@@ -31,15 +31,15 @@ pub fn counted(request: &HttpRequest) -> Counted {
 /// Adds the headers: a member for each limit that there is.
 pub fn write(counted: &Counted, headers: &mut HeaderMap) {
     let limits = [("key", counted.key), ("account", counted.account)];
-    let limits = limits.map(|(name, standing)| Some((name, standing?)));
-    let (mut policies, mut standings) = (Vec::new(), Vec::new());
+    let limits = limits.map(|(name, state)| Some((name, state?)));
+    let (mut policies, mut states) = (Vec::new(), Vec::new());
     for (name, it) in limits.into_iter().flatten() {
         let (burst, window) = (it.burst(), it.window_seconds());
         policies.push(format!("\"{name}\";q={burst};w={window}"));
         let (remaining, reset) = (it.remaining(), it.reset_seconds());
-        standings.push(format!("\"{name}\";r={remaining};t={reset}"));
+        states.push(format!("\"{name}\";r={remaining};t={reset}"));
     }
-    for (name, members) in [(POLICY, policies), (LIMIT, standings)] {
+    for (name, members) in [(POLICY, policies), (LIMIT, states)] {
         if members.is_empty() {
             continue;
         }

@@ -27,7 +27,7 @@ impl<D, T, E> DeliveryRound<D, T, E> {
 
     fn found(&self, seen: &Seen) -> Result<Vec<Option<Delivery>>, StoreError> {
         let found = self.keys.iter().map(|key| {
-            let value = seen.value(key).ok_or(StoreError::Unread)?;
+            let value = seen.value(key).ok_or(StoreError::NotRead)?;
             value.map(|it| DELIVERIES.decode(it)).transpose()
         });
         found.collect()

@@ -174,7 +174,7 @@ impl Decision for AdoptDeliveries {
         if adoption(seen)? != Adoption::Deliveries {
             return nothing();
         }
-        let left = seen.pairs(&first_due()).ok_or(StoreError::Unread)?;
+        let left = seen.pairs(&first_due()).ok_or(StoreError::NotRead)?;
         let mut writes = Writes::new();
         if left.is_empty() {
             writes.push(ADOPTION.put(&(), &Adoption::Done));
@@ -182,7 +182,7 @@ impl Decision for AdoptDeliveries {
         for (due, id, entry) in &self.due {
             let key = DUE_DELIVERIES.key(&(*due, *id));
             // Another node has moved it.
-            if seen.value(&key).ok_or(StoreError::Unread)?.is_none() {
+            if seen.value(&key).ok_or(StoreError::NotRead)?.is_none() {
                 continue;
             }
             writes.push((key, None));

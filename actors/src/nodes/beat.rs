@@ -63,7 +63,7 @@ impl Decision for Beat {
         let Some(own) = own.filter(|it| !it.has_ended) else {
             return Ok(Decided::Write(Writes::new(), Beaten::Dead));
         };
-        let pairs = seen.pairs(&all()).ok_or(StoreError::Unread)?;
+        let pairs = seen.pairs(&all()).ok_or(StoreError::NotRead)?;
         let nodes = pairs
             .iter()
             .filter_map(|(key, value)| NODES.entry(key, value).transpose())

@@ -103,7 +103,7 @@ pub fn all() -> Ask {
 /// # Errors
 /// The locks were not read, or are damaged.
 pub fn has_any(seen: &Seen, node: NodeId) -> Result<bool, StoreError> {
-    for (key, value) in seen.pairs(&all()).ok_or(StoreError::Unread)? {
+    for (key, value) in seen.pairs(&all()).ok_or(StoreError::NotRead)? {
         // The other nodes lose nothing where two of them maintain the store for a moment.
         let lock = LOCKS.entry(key, value)?;
         let lock = lock.filter(|(name, _)| *name != LockName::Maintenance);

@@ -98,7 +98,7 @@ impl Decision for PutBack {
         if found.is_none_or(|it| it.has_ended == self.is_leaving) {
             return Ok(Decided::Write(Writes::new(), Moved::None));
         }
-        let taken = seen.pairs(&self.taken()).ok_or(StoreError::Unread)?;
+        let taken = seen.pairs(&self.taken()).ok_or(StoreError::NotRead)?;
         let mut writes = Writes::new();
         for (key, value) in taken {
             let Some(((_, job), taken)) = TAKEN_JOBS.entry(key, value)? else {

@@ -131,7 +131,7 @@ impl Decision for Move {
     }
 
     fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
-        let pairs = seen.pairs(&nodes()).ok_or(StoreError::Unread)?;
+        let pairs = seen.pairs(&nodes()).ok_or(StoreError::NotRead)?;
         let mut living = HashSet::new();
         for (key, value) in pairs {
             let node = NODES.entry(key, value)?.filter(|(_, it)| !it.has_ended);

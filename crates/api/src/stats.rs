@@ -1,7 +1,7 @@
 //! The state of the service: queue, running jobs, throughput, back ends, webhooks.
 
 use crate::schema::{Count, PerTier};
-use crate::text::{HealthWord, Moment, StandingWord};
+use crate::text::{HealthWord, Moment, ProcessStatusWord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ use tintype_storage::domain::time::Timestamp;
 /// How the process stands.
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct Standing {
+pub struct ProcessStatus {
     /// `ok` for a process that answers, `ready` for one that can take jobs.
-    pub status: StandingWord,
+    pub status: ProcessStatusWord,
 }
 
 /// The figures of the whole service.

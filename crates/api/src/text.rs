@@ -106,7 +106,7 @@ word_types!(
     /// The state of a new job.
     Queued => ["queued"],
     /// How the process stands.
-    StandingWord => ["ok", "ready"],
+    ProcessStatusWord => ["ok", "ready"],
     /// How the service stands towards new jobs.
     ServiceWord => ["up", "limited", "paused", "stopping"],
     /// A model.

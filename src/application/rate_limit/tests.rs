@@ -52,9 +52,9 @@ impl Bench {
     }
 }
 
-fn told(standing: Standing) -> [String; 2] {
+fn told(rate: RateState) -> [String; 2] {
     headers(&Counted {
-        key: Some(standing),
+        key: Some(rate),
         account: None,
     })
 }

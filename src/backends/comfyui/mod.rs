@@ -120,7 +120,7 @@ impl Inner {
         for go in 0..MAX_GOES {
             let id = prompt_id::prompt_id(self.server.upstream().name(), &order, go);
             let found = self.server.find(&id.to_string()).await;
-            let mut tracked = match found.map_err(told)? {
+            let mut tracked = match found.map_err(to_generate_error)? {
                 Some((_, PromptStatus::Done(stored))) => {
                     match self.collect(&workflow, &stored).await? {
                         Some(bytes) => return finish(order.account, bytes, order.pixels).await,
@@ -221,7 +221,7 @@ impl Inner {
         {
             abandon.disarm();
         }
-        let submitted = submitted.map_err(told)?;
+        let submitted = submitted.map_err(to_generate_error)?;
         abandon.known_as(&submitted.id);
         if !submitted.node_errors.is_empty() {
             self.server.log_node_errors(&submitted.node_errors);
@@ -252,7 +252,7 @@ impl Inner {
         };
         let mut files = Vec::with_capacity(order.inputs.len());
         for original in originals::load(&self.images, order).await? {
-            files.push(self.server.upload(original).await.map_err(told)?);
+            files.push(self.server.upload(original).await.map_err(to_generate_error)?);
         }
         let (width, height) = size::native(order.pixels, self.settings.max_pixels);
         Ok(
@@ -277,7 +277,7 @@ impl Inner {
         if let Some(named) = order.model.as_ref().or(self.settings.checkpoint.as_ref()) {
             return Ok(named.clone());
         }
-        let known = self.server.checkpoints().await.map_err(told)?;
+        let known = self.server.checkpoints().await.map_err(to_generate_error)?;
         known.into_iter().next().ok_or_else(|| {
             let backend = self.server.upstream().name();
             let cause = "it has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model in another way";
@@ -294,7 +294,7 @@ impl Inner {
         stored: &[Stored],
     ) -> Result<Option<Vec<u8>>, GenerateError> {
         match chosen(stored, workflow.output()) {
-            Some(file) => self.server.fetch(file).await.map_err(told),
+            Some(file) => self.server.fetch(file).await.map_err(to_generate_error),
             None => Ok(None),
         }
     }
@@ -328,7 +328,7 @@ impl Inner {
 
 /// A fault as callers hear of it. What ComfyUI refuses is at fault by its set-up: the caller's words are a plain string in a
 /// graph, and the input images were looked at before they were sent.
-fn told(fault: Fault) -> GenerateError {
+fn to_generate_error(fault: Fault) -> GenerateError {
     match GenerateError::from(fault) {
         GenerateError::Refused(_) => not_set_up(),
         other => other,
@@ -340,8 +340,8 @@ fn concerns(errors: &serde_json::Map<String, Value>, output: Option<&str>) -> bo
     let Some(output) = output else {
         return true;
     };
-    errors.iter().any(|(node, told)| {
-        let dependent = told["dependent_outputs"].as_array();
+    errors.iter().any(|(node, described)| {
+        let dependent = described["dependent_outputs"].as_array();
         node == output || dependent.is_none_or(|it| it.iter().any(|it| it == output))
     })
 }

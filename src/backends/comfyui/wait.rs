@@ -81,7 +81,7 @@ pub async fn wait(
             }
             Err(fault) => {
                 if silence.goes_on(Instant::now()) {
-                    return Err(super::told(fault));
+                    return Err(super::to_generate_error(fault));
                 }
             }
         }

@@ -93,7 +93,7 @@ impl GenerateContent {
             let message = feedback
                 .as_ref()
                 .and_then(|it| it.block_reason_message.as_deref());
-            return Outcome::Blocked(told("the prompt was refused", reason, message));
+            return Outcome::Blocked(refusal_message("the prompt was refused", reason, message));
         }
         let Some(candidates) = self.candidates else {
             return match feedback {
@@ -125,7 +125,7 @@ impl Candidate {
         let reason = self.finish_reason.unwrap_or_default();
         let message = self.finish_message.as_deref();
         if REFUSALS.contains(&reason.as_str()) {
-            return Outcome::Blocked(told("the picture was refused", &reason, message));
+            return Outcome::Blocked(refusal_message("the picture was refused", &reason, message));
         }
         let words: Vec<&str> = shown()
             .filter_map(|it| it.text.as_deref())
@@ -138,13 +138,13 @@ impl Candidate {
                 words.join(" ")
             ),
             (true, "" | "STOP") => "the image generator made no picture".into(),
-            (true, reason) => told("the image generator made no picture", reason, message),
+            (true, reason) => refusal_message("the image generator made no picture", reason, message),
         })
     }
 }
 
 /// A sentence with the reason's word, and the sentence that came with it.
-fn told(what: &str, reason: &str, message: Option<&str>) -> String {
+fn refusal_message(what: &str, reason: &str, message: Option<&str>) -> String {
     match message.map(str::trim).filter(|it| !it.is_empty()) {
         Some(message) => format!("{what} ({reason}): {message}"),
         None => format!("{what} ({reason})"),

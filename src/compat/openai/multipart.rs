@@ -136,7 +136,7 @@ impl Reading {
     ) -> Result<Input, Refusal> {
         let refused = |fault: UploadFault| match fault {
             UploadFault::Image(message) => Refusal::field(name, message),
-            fault @ (UploadFault::Store(_) | UploadFault::NoRoom(_)) => fault.into(),
+            fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => fault.into(),
         };
         while let Some(chunk) = self.next(&mut field).await? {
             let pushed = self.timeouts.storing(upload.push(chunk)).await?;

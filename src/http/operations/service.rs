@@ -4,14 +4,14 @@ use crate::http::openapi::Header;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::problem::Code;
 use serde_json::json;
-use tintype_api::{ServiceStatus, Standing};
+use tintype_api::{ServiceStatus, ProcessStatus};
 
 /// `GET /healthz`
 pub fn healthz(sketch: &mut Sketch<'_>) -> Operation {
     let well = Answer::json(
         200,
         "The process answers.",
-        sketch.schema::<Standing>(),
+        sketch.schema::<ProcessStatus>(),
         json!({"status": "ok"}),
     );
     Operation::new("health", "Service", "Check that the process is alive")
@@ -24,7 +24,7 @@ pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
     let ready = Answer::json(
         200,
         "Jobs can be taken.",
-        sketch.schema::<Standing>(),
+        sketch.schema::<ProcessStatus>(),
         json!({"status": "ready"}),
     );
     Operation::new(

@@ -5,7 +5,7 @@ use super::exposition::Exposition;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tintype_actors::node::{NodeContext, SeenNode, Standing};
+use tintype_actors::node::{NodeContext, SeenNode, NodeState};
 use tintype_actors::system::System;
 
 pub fn collect(told: &mut Exposition, system: &System) {
@@ -54,12 +54,12 @@ fn gauges(told: &mut Exposition, context: Option<&NodeContext>) {
     .value(&[("state", "up")], up)
     .value(&[("state", "leaving")], leaving)
     .value(&[("state", "dead")], ended.len());
-    let standing = context.map_or(Standing::Trusted, NodeContext::standing);
+    let state = context.map_or(NodeState::Trusted, NodeContext::state);
     told.gauge(
         "tintype_node_trusted",
         "1 while this node may begin runs: it has joined the others, does not leave, and the database confirms its beats.",
     )
-    .flag(&[], standing == Standing::Trusted);
+    .flag(&[], state == NodeState::Trusted);
     let ages = living.iter().map(|it| it.since.elapsed());
     told.gauge(
         "tintype_node_oldest_beat_age_seconds",

@@ -74,7 +74,7 @@ pub enum StoreError {
     },
     /// A decision builds on a record that has not been read for it. It is read, and the decision is made again.
     #[error("a record has not been read")]
-    Unread,
+    NotRead,
     /// An invariant is broken. Nothing was written.
     #[error("the ledger of account {account} is inconsistent: {fault}; run `tintype verify`")]
     Inconsistent { account: AccountId, fault: String },

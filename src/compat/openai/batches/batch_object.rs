@@ -1,7 +1,7 @@
 //! A batch as OpenAI's SDKs read it.
 
 use super::asked_batch::{COMPLETION_WINDOW, ENDPOINT};
-use crate::application::file_batches::{FileBatchStanding, ResultsKind};
+use crate::application::file_batches::{FileBatchStatus, ResultsKind};
 use crate::application::state::AppState;
 use crate::compat::openai::object_ids::{self, FileName};
 use serde_json::value::RawValue;
@@ -11,11 +11,11 @@ use tintype_storage::domain::file_batch::{LineFault, Validation};
 use tintype_storage::domain::time::Timestamp;
 
 /// The whole object.
-pub fn json(standing: &FileBatchStanding, state: &AppState) -> Value {
-    let of_file = &standing.of_file;
-    let progress = standing.accepted.as_ref().map(|(_, progress)| progress);
+pub fn json(batch: &FileBatchStatus, state: &AppState) -> Value {
+    let of_file = &batch.of_file;
+    let progress = batch.accepted.as_ref().map(|(_, progress)| progress);
     let results = |kind| {
-        let file = standing.results_of(kind, state)?;
+        let file = batch.results_of(kind, state)?;
         Some(FileName::Results(kind, file.batch.id).to_string())
     };
     let created = of_file.created_at.seconds();

@@ -6,7 +6,7 @@ use super::{answered, batch_object};
 use crate::application::batch_request::BatchRequest;
 use crate::application::commit::detached;
 use crate::application::error::{self, Error};
-use crate::application::file_batches::{self, FileBatchStanding};
+use crate::application::file_batches::{self, FileBatchStatus};
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
 use crate::application::uploaded_files;
@@ -33,8 +33,8 @@ pub async fn create(
     state: web::Data<CompatState>,
 ) -> HttpResponse {
     match submitted(&request, payload, &state).await {
-        Ok((standing, replayed)) => {
-            let mut answer = answered(Ok(batch_object::json(&standing, &state)));
+        Ok((batch, replayed)) => {
+            let mut answer = answered(Ok(batch_object::json(&batch, &state)));
             if replayed {
                 let (name, value) = idempotency_key::REPLAYED;
                 if let Ok(name) = HeaderName::try_from(name) {
@@ -53,7 +53,7 @@ async fn submitted(
     request: &HttpRequest,
     payload: web::Payload,
     state: &web::Data<CompatState>,
-) -> Result<(FileBatchStanding, bool), Refusal> {
+) -> Result<(FileBatchStatus, bool), Refusal> {
     let caller = auth::authenticate(request, state).await?;
     let key = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
@@ -84,15 +84,15 @@ struct Call {
 
 impl Call {
     /// The batch, and whether an earlier call has made it.
-    async fn submit(mut self) -> Result<(FileBatchStanding, bool), Refusal> {
+    async fn submit(mut self) -> Result<(FileBatchStatus, bool), Refusal> {
         let (state, caller) = (&self.state, &self.caller);
         let input = self.asked.terms.input;
         let _turn = state.file_turns.take(input).await?;
         if self.is_retry {
             let terms = &self.asked.terms;
             let earlier = file_batches::of_earlier_attempt(state, caller, terms).await?;
-            if let Some(standing) = earlier {
-                return Ok((standing, true));
+            if let Some(batch) = earlier {
+                return Ok((batch, true));
             }
         }
         let file = uploaded_files::find(state, caller.account(), input).await?;

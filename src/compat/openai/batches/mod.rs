@@ -11,7 +11,7 @@ use super::object_calls::{admitted, answered};
 use super::object_ids::{no_batch, read_batch};
 use super::unknown_paths::{self, shared_path};
 use crate::application::error::ErrorKind;
-use crate::application::file_batches::{self, FileBatchStanding};
+use crate::application::file_batches::{self, FileBatchStatus};
 use crate::application::payer::Payer;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
@@ -67,8 +67,8 @@ async fn listed(request: &HttpRequest, state: &CompatState) -> Result<Value, Ref
         .await?;
     let mut data = Vec::with_capacity(page.items.len());
     for batch in page.items {
-        let standing = file_batches::standing(state, batch).await?;
-        data.push(batch_object::json(&standing, state));
+        let batch = file_batches::status(state, batch).await?;
+        data.push(batch_object::json(&batch, state));
     }
     Ok(list_query::page(data, page.next.is_some()))
 }
@@ -83,8 +83,8 @@ async fn show(
 
 async fn shown(request: &HttpRequest, id: &str, state: &CompatState) -> Result<Value, Refusal> {
     let caller = admitted(request, state).await?;
-    let standing = find(&caller, id, state).await?;
-    Ok(batch_object::json(&standing, state))
+    let batch = find(&caller, id, state).await?;
+    Ok(batch_object::json(&batch, state))
 }
 
 async fn cancel(
@@ -101,17 +101,17 @@ async fn canceled(
     state: &web::Data<CompatState>,
 ) -> Result<Value, Refusal> {
     let caller = admitted(request, state).await?;
-    let standing = find(&caller, id, state).await?;
-    let outcome = file_batches::cancel(&state.app, &caller, standing).await;
-    let standing = outcome.map_err(|error| match error.kind {
+    let batch = find(&caller, id, state).await?;
+    let outcome = file_batches::cancel(&state.app, &caller, batch).await;
+    let batch = outcome.map_err(|error| match error.kind {
         ErrorKind::Conflict => Refusal::new(Kind::Conflict, error.detail),
         _ => error.into(),
     })?;
-    Ok(batch_object::json(&standing, state))
+    Ok(batch_object::json(&batch, state))
 }
 
 /// A batch of the caller's account. One that was submitted without a file is not told apart from one that does not exist.
-async fn find(caller: &Payer, id: &str, state: &CompatState) -> Result<FileBatchStanding, Refusal> {
+async fn find(caller: &Payer, id: &str, state: &CompatState) -> Result<FileBatchStatus, Refusal> {
     let found = match read_batch(id) {
         Some(batch) => file_batches::find(state, caller.account(), batch).await?,
         None => None,

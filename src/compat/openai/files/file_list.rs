@@ -103,7 +103,7 @@ impl List<'_> {
                 .file_batches(self.account, self.direction, STEP, after)
                 .await?;
             for batch in page.items {
-                let batch = file_batches::standing(self.state, batch).await?;
+                let batch = file_batches::status(self.state, batch).await?;
                 files.extend(batch.results(self.state).map(File::Results));
             }
             after = page.next;

@@ -22,7 +22,7 @@ impl Decisions<'_> {
             Some(value) => value?.map(|value| table.decode(&value)).transpose(),
             None => {
                 self.unread.push(Ask::Get(key));
-                Err(StoreError::Unread)
+                Err(StoreError::NotRead)
             }
         }
     }
@@ -40,7 +40,7 @@ impl Decisions<'_> {
                 .collect(),
             None => {
                 self.unread.push(scan);
-                Err(StoreError::Unread)
+                Err(StoreError::NotRead)
             }
         }
     }
@@ -58,7 +58,7 @@ impl Decisions<'_> {
                 .collect(),
             None => {
                 self.unread.push(scan);
-                Err(StoreError::Unread)
+                Err(StoreError::NotRead)
             }
         }
     }
