@@ -83,7 +83,7 @@ impl World {
             aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
             ratio: AspectRatio::SQUARE,
             resolution: Resolution::K1,
-            brief: PromptRef::Inline(PromptText {
+            prompt: PromptRef::Inline(PromptText {
                 prompt: "a red fox in the snow at dawn, woodcut".into(),
                 metadata: Some(r#"{"order":1234}"#.into()),
             }),

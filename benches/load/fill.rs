@@ -149,7 +149,7 @@ pub fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: "a red fox in the snow at dawn, woodcut, with birches, a frozen lake and far mountains".into(),
             metadata: Some(r#"{"order":1234,"customer":"c-77"}"#.into()),
         }),

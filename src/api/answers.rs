@@ -136,7 +136,10 @@ pub async fn listed_batch(state: &AppState, (batch, progress): &BatchWithProgres
 }
 
 /// A batch.
-pub async fn batch(state: &AppState, (batch, progress): &BatchWithProgress) -> Result<Batch, Error> {
+pub async fn batch(
+    state: &AppState,
+    (batch, progress): &BatchWithProgress,
+) -> Result<Batch, Error> {
     let text = text_of(state, &batch.text).await.map_err(|error| {
         tracing::error!(batch = %batch.id, %error, "the metadata of a batch could not be read");
         let detail = "the metadata of the batch could not be read from the object store; try again";
@@ -165,11 +168,11 @@ async fn with_picture<'a>(
 /// # Errors
 /// The object store fails.
 pub async fn prompt_text(state: &AppState, job: &Job) -> Result<Option<PromptText>, WordsError> {
-    text_of(state, &job.brief).await
+    text_of(state, &job.prompt).await
 }
 
-async fn text_of(state: &AppState, brief: &PromptRef) -> Result<Option<PromptText>, WordsError> {
-    match brief {
+async fn text_of(state: &AppState, prompt: &PromptRef) -> Result<Option<PromptText>, WordsError> {
+    match prompt {
         PromptRef::Inline(words) => Ok(Some(words.clone())),
         PromptRef::Stored(key) => match request_text::load(&state.images, key).await {
             Ok(words) => Ok(Some(words)),

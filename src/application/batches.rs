@@ -38,7 +38,11 @@ pub fn no_batch() -> Error {
 ///
 /// # Errors
 /// `NotFound`, also for another account's batch
-pub async fn find(state: &AppState, account: AccountId, id: &str) -> Result<BatchWithProgress, Error> {
+pub async fn find(
+    state: &AppState,
+    account: AccountId,
+    id: &str,
+) -> Result<BatchWithProgress, Error> {
     let id: BatchId = id.parse().map_err(|_| no_batch())?;
     state.store.batch(account, id).await?.ok_or_else(no_batch)
 }

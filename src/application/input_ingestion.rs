@@ -95,7 +95,11 @@ impl Objects {
     ///
     /// # Errors
     /// The object store fails.
-    pub async fn brief(&mut self, state: &AppState, text: PromptText) -> Result<PromptRef, Error> {
+    pub async fn store_prompt(
+        &mut self,
+        state: &AppState,
+        text: PromptText,
+    ) -> Result<PromptRef, Error> {
         if !request_text::is_too_large(&text) {
             return Ok(PromptRef::Inline(text));
         }

@@ -120,7 +120,7 @@ impl JobFilter {
                 .map(|it| job.member().is_some_and(|member| member.batch == it)))
             && is(self.created_after.map(|it| job.created_at >= it))
             && is(self.created_before.map(|it| job.created_at < it))
-            && self.takes_prompt(&job.brief)
+            && self.takes_prompt(&job.prompt)
     }
 
     fn takes_prompt(&self, text: &PromptRef) -> bool {
@@ -330,14 +330,14 @@ async fn has_metadata(
     if filter.metadata.is_empty() {
         return Ok(true);
     }
-    *fetched += usize::from(matches!(job.brief, PromptRef::Stored(_)));
+    *fetched += usize::from(matches!(job.prompt, PromptRef::Stored(_)));
     let metadata = metadata_of(state, job).await?;
     Ok(metadata.is_some_and(|text| filter.takes_metadata(&text)))
 }
 
 /// The metadata of a job, from its record or from the object store.
 async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Error> {
-    match &job.brief {
+    match &job.prompt {
         PromptRef::Inline(words) => Ok(words.metadata.clone()),
         PromptRef::Stored(key) => {
             match request_text::load(&state.images, key).await {

@@ -3,7 +3,7 @@
 use super::state::AppState;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tintype_actors::node::{BEAT, SeenNode, NodeState};
+use tintype_actors::node::{BEAT, NodeState, SeenNode};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 

@@ -227,7 +227,7 @@ impl Submission {
             account_rate_limit: self.caller.counted.account.map(|it| it.rate()),
             requests,
             price: self.price,
-            text: objects.brief(&self.state, text).await?,
+            text: objects.store_prompt(&self.state, text).await?,
             callback: self.callback.take(),
             idempotency: self.used.take(),
             file: self.file.take(),
@@ -301,8 +301,8 @@ async fn stored_job(
     objects: &mut Objects,
 ) -> Result<AskedJob, Error> {
     let price = batch_request::price(entry.offer, state.config.batches.price_factor);
-    let brief = objects.brief(state, entry.text).await?;
-    let input_urls = objects.input_urls(state, entry.urls, &brief).await?;
+    let prompt = objects.store_prompt(state, entry.text).await?;
+    let input_urls = objects.input_urls(state, entry.urls, &prompt).await?;
     let offered = &state.catalog.tier(entry.offer.tier()).aspect_ratios;
     let (aspect, ratio) = match entry.shape {
         Shape::Fixed(ratio) => (AspectChoice::Fixed(ratio), ratio),
@@ -319,7 +319,7 @@ async fn stored_job(
         aspect,
         ratio,
         resolution: entry.offer.resolution(),
-        brief,
+        prompt,
         price: price.map_err(too_dear)?,
         input_urls,
     })

@@ -332,7 +332,7 @@ impl Submission {
     async fn new_job(&mut self, objects: &mut Objects) -> Result<NewJob, Error> {
         let (aspect, ratio) = self.shape(objects)?;
         let text = std::mem::take(&mut self.text);
-        let brief = objects.brief(&self.state, text).await?;
+        let prompt = objects.store_prompt(&self.state, text).await?;
         let inputs = objects.records();
         let offer = self.request.offer;
         Ok(NewJob {
@@ -347,7 +347,7 @@ impl Submission {
             aspect,
             ratio,
             resolution: offer.resolution(),
-            brief,
+            prompt,
             callback: self.callback.take(),
             origin: self.request.origin.clone(),
             inputs,

@@ -47,7 +47,11 @@ async fn draw(images: Images, order: GenerationTask) -> Result<Picture, Generate
             let decode = move |permit: &DecodePermit| {
                 tintype_procedural::decode_inputs(&brief(&order), permit)
             };
-            Some(decoding(&INPUTS, account, decode).await.map_err(to_generate_error)?)
+            Some(
+                decoding(&INPUTS, account, decode)
+                    .await
+                    .map_err(to_generate_error)?,
+            )
         }
     };
     let drawn = blocking(move || {
@@ -57,7 +61,10 @@ async fn draw(images: Images, order: GenerationTask) -> Result<Picture, Generate
             None => tintype_procedural::draw(&brief),
         }
     });
-    drawn.await.map(|it| Picture::own(it.png)).map_err(to_generate_error)
+    drawn
+        .await
+        .map(|it| Picture::own(it.png))
+        .map_err(to_generate_error)
 }
 
 fn brief((order, inputs): &(GenerationTask, Vec<Bytes>)) -> Brief<'_> {

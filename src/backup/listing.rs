@@ -91,7 +91,7 @@ pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
     }
     let job: Job = LIVE_JOBS.decode(&entry.value)?;
     let mut keys = Vec::new();
-    if let PromptRef::Stored(key) = &job.brief {
+    if let PromptRef::Stored(key) = &job.prompt {
         keys.push(key.clone());
     }
     if let Some(InputUrls::Stored(key)) = job.member().map(|it| &it.input_urls) {

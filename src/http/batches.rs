@@ -88,7 +88,11 @@ pub async fn cancel(
 }
 
 /// The caller's batch of a path; one of another account is not told apart from one that does not exist.
-async fn find(principal: &Principal, path: &str, state: &AppState) -> Result<BatchWithProgress, Problem> {
+async fn find(
+    principal: &Principal,
+    path: &str,
+    state: &AppState,
+) -> Result<BatchWithProgress, Problem> {
     Ok(batches::find(state, principal.caller.account(), path).await?)
 }
 

@@ -92,7 +92,9 @@ impl AccountMemory {
     /// There is no room in time.
     pub async fn reserve_whole(&self, bytes: u64) -> Result<Reservation, MemoryUnavailable> {
         let reserved = self.budget.bytes.acquire(self.account, bytes);
-        timeout(self.patience, reserved).await.map_err(|_| MemoryUnavailable)
+        timeout(self.patience, reserved)
+            .await
+            .map_err(|_| MemoryUnavailable)
     }
 
     /// The same, for as long as a call that uploads may be kept waiting.

@@ -57,7 +57,7 @@ fn charged(
     let Some(job) = state.store.job(account, id).wait()? else {
         return Ok(Value::Null);
     };
-    let prompt = match &job.brief {
+    let prompt = match &job.prompt {
         PromptRef::Inline(text) => Some(text.prompt.chars().take(PROMPT_CHARS).collect::<String>()),
         // A long one is in the object store, which a list does not ask.
         PromptRef::Stored(_) => None,

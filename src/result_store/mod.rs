@@ -214,7 +214,10 @@ impl ImageStore for ResultStore {
         keep(self.images.clone(), self.writers, job.clone(), picture).boxed_local()
     }
 
-    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(
+        &self,
+        key: String,
+    ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
         let images = self.images.clone();
         async move {
             request_text::load(&images, &key).await.map_err(|error| {

@@ -88,7 +88,7 @@ fn drop_inputs(store: &Store, objects: &mut HashSet<String>) -> Result<(), Store
 
 fn drop_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
     let mut drop_text = |job: &Job| {
-        if let PromptRef::Stored(key) = &job.brief {
+        if let PromptRef::Stored(key) = &job.prompt {
             objects.remove(key);
         }
         if let Some(InputUrls::Stored(key)) = job.member().map(|it| &it.input_urls) {

@@ -253,7 +253,7 @@ async fn event(options: &SenderOptions, account: AccountId, id: JobId) -> Result
         .map_err(|error| Fault::Own(error.to_string()))?;
     let gone = || Fault::Delivery("the job of this delivery is no longer on record".into());
     let job = read.ok_or_else(gone)?;
-    let metadata = metadata(options, &job.brief).await?;
+    let metadata = metadata(options, &job.prompt).await?;
     let ending = |ending| Ok(payload::event(job.id, ending, metadata.as_ref()));
     match &job.state {
         JobState::Done { image, .. } => {

@@ -49,7 +49,7 @@ impl Desk {
         for (at, prompt) in prompts.into_iter().enumerate() {
             let job = Job {
                 id: JobId(Uuid::from_u128(first + at as u128)),
-                brief: PromptRef::Inline(PromptText {
+                prompt: PromptRef::Inline(PromptText {
                     prompt: prompt.clone(),
                     metadata: None,
                 }),

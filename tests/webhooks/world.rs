@@ -181,8 +181,8 @@ impl ImageStore for BlankWall {
         async move { Ok(image) }.boxed_local()
     }
 
-    fn words(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
-        async { Err(GenerateError::Broken("no words are stored here".into())) }.boxed_local()
+    fn read_prompt(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+        async { Err(GenerateError::Broken("no prompt is stored here".into())) }.boxed_local()
     }
 
     fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
@@ -428,7 +428,7 @@ fn new_job() -> NewJob {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: "a fox".into(),
             metadata: None,
         }),

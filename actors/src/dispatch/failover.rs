@@ -127,9 +127,9 @@ async fn task_for(
     context: &DispatchContext,
     progress: Progress,
 ) -> Result<GenerationTask, GenerateError> {
-    let prompt = match &job.brief {
+    let prompt = match &job.prompt {
         PromptRef::Inline(words) => words.prompt.clone(),
-        PromptRef::Stored(key) => context.image_store.words(key.clone()).await?.prompt,
+        PromptRef::Stored(key) => context.image_store.read_prompt(key.clone()).await?.prompt,
     };
     Ok(GenerationTask {
         job: job.id,

@@ -18,7 +18,10 @@ pub trait ImageStore: Send + Sync {
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>>;
 
     /// The prompt that was stored under `key`.
-    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>>;
+    fn read_prompt(
+        &self,
+        key: String,
+    ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>>;
 
     /// Removes the input images of a job that has ended. Its prompt stays, because its event needs it.
     fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()>;

@@ -29,7 +29,7 @@ fn request(prompt: &str) -> BatchRequest {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: prompt.into(),
             metadata: None,
         }),

@@ -262,7 +262,10 @@ impl ImageStore for Shelf {
         async move { outcome }.boxed_local()
     }
 
-    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(
+        &self,
+        key: String,
+    ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
         let words = PromptText {
             prompt: format!("what lies under {key}"),
             metadata: None,

@@ -437,7 +437,7 @@ fn new_job(account: AccountId, tier: Tier, prompt: &str, name: Option<&str>) -> 
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: match prompt.strip_prefix("stored:") {
+        prompt: match prompt.strip_prefix("stored:") {
             Some(key) => PromptRef::Stored(key.into()),
             None => PromptRef::Inline(PromptText {
                 prompt: prompt.into(),

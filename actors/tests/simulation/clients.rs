@@ -83,7 +83,7 @@ fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> Ne
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: brief(number, request),
+        prompt: brief(number, request),
         price: amount(request.unit()),
         input_urls: InputUrls::Inline(match index % 2 {
             0 => Vec::new(),
@@ -117,7 +117,7 @@ fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: brief(number, request),
+        prompt: brief(number, request),
         callback: callback(request),
         origin: match request.synchronous {
             true => Origin::Synchronous,

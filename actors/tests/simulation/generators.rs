@@ -258,7 +258,10 @@ impl ImageStore for Shelf {
         .boxed_local()
     }
 
-    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(
+        &self,
+        key: String,
+    ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
         let world = self.world.clone();
         let fails = !world.is_calm() && world.chance.one_in(12);
         if fails {

@@ -51,6 +51,8 @@ pub use pause::Switches;
 pub use person::{InviteAgain, InvitePerson, Person, PersonChange};
 pub use problem::{Fault, Problem};
 pub use service_status::{ModelStatus, ServiceStatus};
-pub use stats::{Backend, BackendError, BackendTest, BackendTries, ProcessStatus, Stats, Throughput};
+pub use stats::{
+    Backend, BackendError, BackendTest, BackendTries, ProcessStatus, Stats, Throughput,
+};
 pub use transaction::{NewDeposit, Transaction};
 pub use webhook::{Webhook, WebhookFields};

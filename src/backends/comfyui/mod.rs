@@ -252,7 +252,12 @@ impl Inner {
         };
         let mut files = Vec::with_capacity(order.inputs.len());
         for original in originals::load(&self.images, order).await? {
-            files.push(self.server.upload(original).await.map_err(to_generate_error)?);
+            files.push(
+                self.server
+                    .upload(original)
+                    .await
+                    .map_err(to_generate_error)?,
+            );
         }
         let (width, height) = size::native(order.pixels, self.settings.max_pixels);
         Ok(

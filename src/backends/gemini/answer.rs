@@ -138,7 +138,9 @@ impl Candidate {
                 words.join(" ")
             ),
             (true, "" | "STOP") => "the image generator made no picture".into(),
-            (true, reason) => refusal_message("the image generator made no picture", reason, message),
+            (true, reason) => {
+                refusal_message("the image generator made no picture", reason, message)
+            }
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::http::openapi::Header;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::problem::Code;
 use serde_json::json;
-use tintype_api::{ServiceStatus, ProcessStatus};
+use tintype_api::{ProcessStatus, ServiceStatus};
 
 /// `GET /healthz`
 pub fn healthz(sketch: &mut Sketch<'_>) -> Operation {

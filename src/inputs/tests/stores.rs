@@ -296,7 +296,10 @@ async fn a_deadline_that_is_missed_for_memory_is_not_blamed_on_the_store() {
     let error = ingest(&egress(), store, &prefix(), &urls, &limits)
         .await
         .unwrap_err();
-    assert!(matches!(error, IngestError::MemoryUnavailable(_)), "{error}");
+    assert!(
+        matches!(error, IngestError::MemoryUnavailable(_)),
+        "{error}"
+    );
 }
 
 #[actix_web::test]

@@ -5,7 +5,7 @@ use super::exposition::Exposition;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tintype_actors::node::{NodeContext, SeenNode, NodeState};
+use tintype_actors::node::{NodeContext, NodeState, SeenNode};
 use tintype_actors::system::System;
 
 pub fn collect(told: &mut Exposition, system: &System) {

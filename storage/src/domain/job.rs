@@ -35,7 +35,8 @@ pub struct Job {
     /// The size to make.
     pub resolution: Resolution,
     /// What to show.
-    pub brief: PromptRef,
+    #[serde(rename = "brief")]
+    pub prompt: PromptRef,
     /// The registered webhook that the event is for, where the caller named one.
     pub callback: Option<Callback>,
     /// Which interface asked for it.

@@ -66,7 +66,7 @@ fn joined(words: BTreeSet<String>) -> Option<String> {
 
 /// The words of the prompt of a job. One that is too large for its record is not searched.
 fn words_of(job: &Job) -> Vec<String> {
-    match &job.brief {
+    match &job.prompt {
         PromptRef::Inline(text) => {
             let prompt = text.prompt.to_lowercase();
             prompt.split_whitespace().map(str::to_owned).collect()
@@ -88,7 +88,7 @@ mod tests {
     fn jobs(prompts: impl IntoIterator<Item = String>) -> Vec<Job> {
         let numbered = |(at, prompt)| Job {
             id: JobId(Uuid::from_u128(at as u128 + 1)),
-            brief: PromptRef::Inline(PromptText {
+            prompt: PromptRef::Inline(PromptText {
                 prompt,
                 metadata: None,
             }),
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_prompt_outside_of_its_record_has_no_words() {
         let mut of = jobs((0..MAX_JOBS).map(|_| String::new()));
-        of[7].brief = PromptRef::Stored("prompts/fox".into());
+        of[7].prompt = PromptRef::Stored("prompts/fox".into());
         let (_, block) = SearchBlock::cut(&of).unwrap();
         assert_eq!(block.words.as_deref(), Some(""));
         assert!(block.is_of(&of));

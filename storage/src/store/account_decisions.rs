@@ -175,7 +175,7 @@ impl Decisions<'_> {
             aspect: new.aspect,
             ratio: new.ratio,
             resolution: new.resolution,
-            brief: new.brief.clone(),
+            prompt: new.prompt.clone(),
             callback: new.callback.clone(),
             origin: new.origin.clone(),
             inputs: new.inputs.clone(),

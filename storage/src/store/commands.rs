@@ -56,7 +56,7 @@ pub struct NewJob {
     /// The size to make.
     pub resolution: Resolution,
     /// Its words.
-    pub brief: PromptRef,
+    pub prompt: PromptRef,
     /// The registered webhook that its event is for.
     pub callback: Option<Callback>,
     /// Which interface asks.
@@ -108,7 +108,7 @@ pub struct BatchRequest {
     /// The size to make.
     pub resolution: Resolution,
     /// Its words.
-    pub brief: PromptRef,
+    pub prompt: PromptRef,
     pub price: Amount,
     /// Its input images, which are fetched when its turn has come.
     pub input_urls: InputUrls,

@@ -82,7 +82,7 @@ fn new_job(prompt: &str, name: Option<&str>) -> NewJob {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: prompt.into(),
             metadata: None,
         }),
@@ -167,7 +167,7 @@ impl Teller<'_> {
             aspect: job.aspect,
             ratio: job.ratio,
             resolution: job.resolution,
-            brief: job.brief,
+            prompt: job.prompt,
             price: job.price,
             input_urls: InputUrls::Inline(vec!["https://images.example/1".into()]),
         });

@@ -157,7 +157,7 @@ pub fn jobs() -> impl Strategy<Value = Job> {
         vec(inputs(), 0..15),
         states(),
     )
-        .prop_map(|(names, shape, (brief, callback), inputs, state)| Job {
+        .prop_map(|(names, shape, (prompt, callback), inputs, state)| Job {
             id: JobId(names.0),
             account: AccountId(names.1),
             key: KeyId(names.2),
@@ -166,7 +166,7 @@ pub fn jobs() -> impl Strategy<Value = Job> {
             aspect: shape.2,
             ratio: shape.3,
             resolution: shape.4,
-            brief,
+            prompt,
             callback,
             origin: shape.5,
             inputs,

@@ -111,7 +111,7 @@ fn hex(stored: Vec<u8>) -> String {
     stored.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn job(tier: Tier, mode: Mode, resolution: Resolution, brief: PromptRef, state: JobState) -> Job {
+fn job(tier: Tier, mode: Mode, resolution: Resolution, prompt: PromptRef, state: JobState) -> Job {
     Job {
         id: JobId(uuid(0x11)),
         account: AccountId(uuid(0x22)),
@@ -124,7 +124,7 @@ fn job(tier: Tier, mode: Mode, resolution: Resolution, brief: PromptRef, state: 
         },
         ratio: AspectRatio::ALL[8],
         resolution,
-        brief,
+        prompt,
         callback: Some(Callback {
             webhook: WebhookId(uuid(0x44)),
             url: "https://a/".into(),

@@ -35,7 +35,7 @@ fn job(account: AccountId, millis: u64) -> Job {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: "a fox".into(),
             metadata: None,
         }),

@@ -135,7 +135,7 @@ fn history(backlog: Backlog) -> History {
                 metadata: None,
             };
             let new = NewJob {
-                brief: PromptRef::Inline(words),
+                prompt: PromptRef::Inline(words),
                 ..new_job(units(1 + i64::from(number)))
             };
             Some(ids.accept(decisions, new).expect("accept").job)

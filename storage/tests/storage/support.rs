@@ -146,7 +146,7 @@ pub fn new_job(price: Amount) -> NewJob {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: "a fox".into(),
             metadata: None,
         }),
@@ -169,7 +169,7 @@ pub fn new_batch(count: usize, price: &str) -> NewBatch {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: "a fox".into(),
             metadata: None,
         }),

@@ -216,7 +216,7 @@ fn first_format(job: Job) -> JobV1 {
         aspect: job.aspect,
         ratio: job.ratio,
         resolution: job.resolution,
-        brief: job.brief,
+        prompt: job.prompt,
         callback: job.callback,
         origin: job.origin,
         inputs: job.inputs,

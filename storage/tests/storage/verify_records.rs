@@ -63,7 +63,7 @@ fn full() -> Image {
     // So many words that they fill a block of the search index.
     let words = (0..2_000).map(|word| word.to_string());
     let long = NewJob {
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: words.collect::<Vec<_>>().join(" "),
             metadata: None,
         }),

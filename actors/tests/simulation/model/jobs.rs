@@ -143,7 +143,7 @@ impl Model {
     }
 
     fn accepted(&mut self, job: &Job, changed: &mut Changed, told: &mut Vec<String>) {
-        let number = match &job.brief {
+        let number = match &job.prompt {
             PromptRef::Inline(words) => words.prompt.strip_prefix("request "),
             PromptRef::Stored(key) => key.strip_prefix("words/"),
         };

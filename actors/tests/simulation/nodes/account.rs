@@ -49,7 +49,7 @@ pub fn fox(account: AccountId, tier: Tier, price: &str) -> NewJob {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: "a fox".into(),
             metadata: None,
         }),

@@ -29,7 +29,7 @@ impl ImageStore for Rest {
         ready(Ok(image)).boxed_local()
     }
 
-    fn words(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+    fn read_prompt(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
         ready(Ok(PromptText::default())).boxed_local()
     }
 

@@ -147,7 +147,7 @@ impl Lines {
 
     /// The prompt of a job; `None` where its text is no longer stored.
     async fn prompt(&self, job: &Job) -> Result<Option<String>, Error> {
-        let key = match &job.brief {
+        let key = match &job.prompt {
             PromptRef::Inline(text) => return Ok(Some(text.prompt.clone())),
             PromptRef::Stored(key) => key,
         };

@@ -17,7 +17,7 @@ fn job(state: JobState) -> Job {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: PromptRef::Inline(PromptText {
+        prompt: PromptRef::Inline(PromptText {
             prompt: "a".into(),
             metadata: None,
         }),

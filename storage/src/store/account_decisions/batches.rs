@@ -198,7 +198,7 @@ fn job_of(batch: &Batch, id: JobId, index: u32, request: &BatchRequest) -> Job {
         aspect: request.aspect,
         ratio: request.ratio,
         resolution: request.resolution,
-        brief: request.brief.clone(),
+        prompt: request.prompt.clone(),
         callback: None,
         origin: Origin::Batch(Box::new(BatchMember {
             batch: batch.id,
