@@ -9,14 +9,11 @@ use std::time::Duration;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{
-    Job, JobEvent, Origin, PromptRef, PromptText, ResultImage, transition,
-};
+use tintype_storage::domain::job::{Job, JobEvent, PromptRef, PromptText, ResultImage, transition};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
@@ -24,6 +21,7 @@ use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::tables::LIVE_JOBS;
 use tintype_storage::store::{AccountState, Limits, NewJob, Store};
 use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::testing::samples;
 
 const LIMITS: Limits = Limits {
     max_live_per_account: usize::MAX,
@@ -75,24 +73,12 @@ impl World {
 
     fn new_job(&self) -> NewJob {
         NewJob {
-            key: self.key,
-            shown: None,
-            account_rate_limit: None,
             tier: Tier::Pro,
-            mode: Mode::TextToImage,
-            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-            ratio: AspectRatio::SQUARE,
-            resolution: Resolution::K1,
             prompt: PromptRef::Inline(PromptText {
                 prompt: "a red fox in the snow at dawn, woodcut".into(),
                 metadata: Some(r#"{"order":1234}"#.into()),
             }),
-            callback: None,
-            origin: Origin::Native,
-            inputs: Vec::new(),
-            price: "0.134".parse().expect("price"),
-            cancel_after: None,
-            idempotency: None,
+            ..samples::new_job(self.key, "0.134".parse().expect("price"))
         }
     }
 

@@ -23,7 +23,6 @@ use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::account::NewAccount;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::IdSource;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
@@ -243,16 +242,13 @@ async fn customer(
         let now = state.now();
         let id = WebhookId(IdSource::new(now).next(now));
         let secret = Secret::from_random(rand::random());
-        let webhook = Webhook {
+        let webhook = Webhook::new(
             id,
-            account: account.id,
-            url: format!("http://{receiver}/ok/{number}"),
-            encoding: Encoding::Ascii,
-            secret: state.vault.seal(id, &secret),
-            retired: Vec::new(),
-            active: true,
-            created_at: now,
-        };
+            account.id,
+            format!("http://{receiver}/ok/{number}"),
+            state.vault.seal(id, &secret),
+            now,
+        );
         let writes = state.store.put_webhook(&webhook);
         commit_and_wait(state.store.engine().as_ref(), writes)?;
     }

@@ -8,18 +8,17 @@ use tintype::webhooks::Vault;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{JobEvent, Origin, PromptRef, PromptText, ResultImage};
+use tintype_storage::domain::job::{JobEvent, PromptRef, PromptText, ResultImage};
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::secret::Secret;
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
 use tintype_storage::store::{AccountState, Limits, NewJob, Store, Writes};
+use tintype_storage::testing::samples;
 
 /// What [`deliveries`] writes.
 pub struct Deliveries {
@@ -59,16 +58,13 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
         } else {
             "ok"
         };
-        let webhook = Webhook {
+        let webhook = Webhook::new(
             id,
-            account: account.id,
-            url: format!("http://{}/{kind}/{number}", wanted.address),
-            encoding: Encoding::Ascii,
-            secret: vault.seal(id, &Secret::from_random(rand::random())),
-            retired: Vec::new(),
-            active: true,
-            created_at: now,
-        };
+            account.id,
+            format!("http://{}/{kind}/{number}", wanted.address),
+            vault.seal(id, &Secret::from_random(rand::random())),
+            now,
+        );
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;
         let known = ApiKey::with_all_rights(key, account.id, now);
         let book = AccountState::without_jobs(account);
@@ -141,23 +137,11 @@ pub fn opening(ids: &IdSource, number: usize) -> anyhow::Result<(Account, Ledger
 /// What a caller with this key asks for.
 pub fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
     Ok(NewJob {
-        key,
-        shown: None,
-        account_rate_limit: None,
-        tier: Tier::Pro,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: PromptRef::Inline(PromptText {
+ tier: Tier::Pro,
+ prompt: PromptRef::Inline(PromptText {
             prompt: "a red fox in the snow at dawn, woodcut, with birches, a frozen lake and far mountains".into(),
             metadata: Some(r#"{"order":1234,"customer":"c-77"}"#.into()),
         }),
-        callback: None,
-        origin: Origin::Native,
-        inputs: Vec::new(),
-        price: "0.134".parse()?,
-        cancel_after: None,
-        idempotency: None,
-    })
+ ..samples::new_job(key, "0.134".parse()?)
+ })
 }

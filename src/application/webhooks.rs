@@ -133,15 +133,11 @@ pub async fn register(
     check_free(state, account, None, &target.text).await?;
     let now = state.now();
     let id = WebhookId(state.system.accounts().context().ids.next(now));
+    let secret = state.vault.seal(id, &Secret::from_random(rand::random()));
     let webhook = Webhook {
-        id,
-        account,
-        url: target.text,
         encoding,
-        secret: state.vault.seal(id, &Secret::from_random(rand::random())),
-        retired: Vec::new(),
         active,
-        created_at: now,
+        ..Webhook::new(id, account, target.text, secret, now)
     };
     let entry = entry(state, context, Action::WebhookCreate, &webhook);
     let entry = to_audit_entry(entry, None, Some(facts(&webhook)));

@@ -230,7 +230,7 @@ fn create(data_dir: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tintype_storage::domain::canonical::Encoding;
+
     use tintype_storage::domain::ids::AccountId;
     use tintype_storage::domain::time::Timestamp;
     use uuid::Uuid;
@@ -302,16 +302,13 @@ mod tests {
     fn a_key_that_is_lost_or_another_one_is_never_replaced_in_silence() {
         let directory = tempfile::tempdir().unwrap();
         let vault = Vault::load_or_create(directory.path(), None).unwrap();
-        let known = Webhook {
-            id: id(1),
-            account: AccountId(Uuid::nil()),
-            url: "https://example.com/".into(),
-            encoding: Encoding::Ascii,
-            secret: vault.seal(id(1), &Secret::from_random([7; 32])),
-            retired: Vec::new(),
-            active: true,
-            created_at: Timestamp::from_millis(0),
-        };
+        let known = Webhook::new(
+            id(1),
+            AccountId(Uuid::nil()),
+            "https://example.com/",
+            vault.seal(id(1), &Secret::from_random([7; 32])),
+            Timestamp::from_millis(0),
+        );
         let told = || {
             let loaded = Vault::load_or_create(directory.path(), Some(&known));
             loaded.err().map(|error| error.to_string())

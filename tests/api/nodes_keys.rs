@@ -72,7 +72,6 @@ async fn a_node_lets_an_earlier_text_end_when_another_node_says_so() {
     assert_eq!(admitted(&cache, &store, &second).await, Some(true));
     let ended = ApiKey {
         retired: Vec::new(),
-        active: true,
         ..rotated
     };
     commit(&store, store.rotate_key(&new, &new, &ended, &[old]));

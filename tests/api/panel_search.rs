@@ -5,10 +5,11 @@ use serde_json::Value;
 use std::time::Duration;
 use tintype::application::search_index::SearchIndexer;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Job, PromptRef, PromptText};
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::search_block::MAX_JOBS;
 use tintype_storage::engine::{Wait as _, commit_and_wait};
 use tintype_storage::store::tables::ENDED_JOBS;
+use tintype_storage::testing::samples;
 use uuid::Uuid;
 
 struct Desk {
@@ -49,10 +50,7 @@ impl Desk {
         for (at, prompt) in prompts.into_iter().enumerate() {
             let job = Job {
                 id: JobId(Uuid::from_u128(first + at as u128)),
-                prompt: PromptRef::Inline(PromptText {
-                    prompt: prompt.clone(),
-                    metadata: None,
-                }),
+                prompt: samples::prompt(prompt.clone()),
                 ..self.model.clone()
             };
             writes.push(ENDED_JOBS.put(&(job.account, job.id), &job));

@@ -21,18 +21,16 @@ use tintype_actors::ports::{
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Job, JobEvent, Origin, PromptRef, PromptText, ResultImage};
+use tintype_storage::domain::job::{Job, JobEvent, PromptText, ResultImage};
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{Limits, NewJob, Store};
+use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -406,37 +404,15 @@ pub fn furnish(engine: &dyn Engine, store: &Store, webhooks: &[Webhook]) {
 
 /// A webhook by its number; smaller ones are older.
 pub fn webhook(number: u128) -> Webhook {
-    Webhook {
-        id: WebhookId(Uuid::from_u128(number)),
-        account: ACCOUNT,
-        url: format!("https://receiver.example/{number}"),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![0]),
-        retired: Vec::new(),
-        active: true,
-        created_at: Timestamp::from_millis(BEGIN),
-    }
+    Webhook::new(
+        WebhookId(Uuid::from_u128(number)),
+        ACCOUNT,
+        format!("https://receiver.example/{number}"),
+        SealedSecret(vec![0]),
+        Timestamp::from_millis(BEGIN),
+    )
 }
 
 fn new_job() -> NewJob {
-    NewJob {
-        key: KEY,
-        shown: None,
-        account_rate_limit: None,
-        tier: Tier::Fast,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: PromptRef::Inline(PromptText {
-            prompt: "a fox".into(),
-            metadata: None,
-        }),
-        callback: None,
-        origin: Origin::Native,
-        inputs: vec![],
-        price: "0.10".parse().unwrap(),
-        cancel_after: None,
-        idempotency: None,
-    }
+    samples::new_job(KEY, "0.10".parse().unwrap())
 }

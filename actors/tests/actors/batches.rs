@@ -5,36 +5,28 @@ use crate::world::{A, Answer, B, PRICE, Plan, World, fresh, quick, run, settle, 
 use std::time::Duration;
 use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{JobState, PromptRef, PromptText};
 use tintype_storage::domain::pause::Pause;
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, BatchRequest, NewBatch};
+use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
 
 /// A prompt that begins with `image:` has an input image at the rest of it.
 fn request(prompt: &str) -> BatchRequest {
     let url = prompt.strip_prefix("image:").map(str::to_owned);
     BatchRequest {
-        custom_id: None,
-        tier: Tier::Fast,
         mode: match url {
             Some(_) => Mode::ImageToImage,
             None => Mode::TextToImage,
         },
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: PromptRef::Inline(PromptText {
-            prompt: prompt.into(),
-            metadata: None,
-        }),
-        price: PRICE.parse().expect("a price"),
+        prompt: samples::prompt(prompt),
         input_urls: InputUrls::Inline(url.into_iter().collect()),
+        ..samples::batch_request(PRICE.parse().expect("a price"))
     }
 }
 

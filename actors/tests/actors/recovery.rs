@@ -4,7 +4,6 @@ use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, START, World, fresh, quick, run, until};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, JobEvent, JobState};
 use tintype_storage::domain::tier::Tier;
@@ -189,16 +188,13 @@ fn hostile_109_ids_rise_over_a_restart_though_the_clock_was_set_back() {
 }
 
 fn webhook(id: WebhookId, created_at: Timestamp) -> Webhook {
-    Webhook {
+    Webhook::new(
         id,
-        account: A,
-        url: "https://receiver.example/".into(),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![0]),
-        retired: Vec::new(),
-        active: true,
+        A,
+        "https://receiver.example/",
+        SealedSecret(vec![0]),
         created_at,
-    }
+    )
 }
 
 #[test]

@@ -19,17 +19,14 @@ use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{
-    InputImage, Job, JobEvent, JobState, Origin, PromptRef, PromptText,
-};
+use tintype_storage::domain::job::{InputImage, Job, JobEvent, JobState, Origin, PromptRef};
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
@@ -39,6 +36,7 @@ use tintype_storage::store::{
     Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::testing::samples;
 use tintype_storage::testing::stalled::StalledEngine;
 use tintype_storage::verify::verify;
 use tokio::sync::oneshot;
@@ -429,33 +427,20 @@ impl World {
 /// A job whose prompt is `prompt`.
 fn new_job(account: AccountId, tier: Tier, prompt: &str, name: Option<&str>) -> NewJob {
     NewJob {
-        key: KeyId(account.0),
-        shown: None,
-        account_rate_limit: None,
         tier,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
         prompt: match prompt.strip_prefix("stored:") {
             Some(key) => PromptRef::Stored(key.into()),
-            None => PromptRef::Inline(PromptText {
-                prompt: prompt.into(),
-                metadata: None,
-            }),
+            None => samples::prompt(prompt),
         },
-        callback: None,
         origin: if prompt.starts_with("waits:") {
             Origin::Synchronous
         } else {
             Origin::Native
         },
-        inputs: Vec::new(),
-        price: PRICE.parse().expect("a price"),
-        cancel_after: None,
         idempotency: name.map(|name| IdempotencyUse {
             name: name.into(),
             fingerprint: Fingerprint([7; 32]),
         }),
+        ..samples::new_job(KeyId(account.0), PRICE.parse().expect("a price"))
     }
 }

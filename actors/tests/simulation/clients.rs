@@ -5,7 +5,6 @@ use crate::model::{Made, Request, amount};
 use crate::world::World;
 use crate::{keys, operator};
 use tintype_actors::account::{AccountCommand, InFlightGuard, Overloaded};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::caller::ShownKey;
@@ -14,9 +13,10 @@ use tintype_storage::domain::job::{
     Callback, Job, JobEvent, JobState, Origin, PromptRef, PromptText,
 };
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AcceptError, BatchRequest, IdempotencyUse, NewBatch, NewJob};
+use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
 
 const PRICES: [i64; 4] = [39_000, 67_000, 134_000, 240_000];
@@ -50,13 +50,10 @@ pub fn request(process: &Process) -> Option<usize> {
     Some(model.requests.len() - 1)
 }
 
-fn brief(number: usize, request: &Request) -> PromptRef {
+fn prompt(number: usize, request: &Request) -> PromptRef {
     match request.stored {
         true => PromptRef::Stored(format!("words/{number}")),
-        false => PromptRef::Inline(PromptText {
-            prompt: format!("request {number}"),
-            metadata: None,
-        }),
+        false => samples::prompt(format!("request {number}")),
     }
 }
 
@@ -77,18 +74,13 @@ fn idempotency(number: usize, request: &Request) -> Option<IdempotencyUse> {
 /// What is handed to the account's actor for a batch. Some of its pictures have an input image.
 fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> NewBatch {
     let one = |index: u32| BatchRequest {
-        custom_id: None,
         tier: request.tier,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: brief(number, request),
-        price: amount(request.unit()),
+        prompt: prompt(number, request),
         input_urls: InputUrls::Inline(match index % 2 {
             0 => Vec::new(),
             _ => vec!["https://images.example/1.png".into()],
         }),
+        ..samples::batch_request(amount(request.unit()))
     };
     NewBatch {
         key: request.key,
@@ -109,24 +101,16 @@ fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> Ne
 /// What is handed to the account's actor for a single job.
 fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
     NewJob {
-        key: request.key,
         shown: Some(shown),
-        account_rate_limit: None,
         tier: request.tier,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: brief(number, request),
+        prompt: prompt(number, request),
         callback: callback(request),
         origin: match request.synchronous {
             true => Origin::Synchronous,
             false => Origin::Native,
         },
-        inputs: Vec::new(),
-        price: amount(request.price),
-        cancel_after: None,
         idempotency: idempotency(number, request),
+        ..samples::new_job(request.key, amount(request.price))
     }
 }
 

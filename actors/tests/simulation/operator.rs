@@ -9,7 +9,6 @@ use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::account::AccountChange;
 use tintype_storage::domain::account_limits::AccountLimitsChange;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::AuditId;
 use tintype_storage::domain::ledger::LedgerEntry;
@@ -174,16 +173,13 @@ pub async fn webhook(process: Process) {
             )
         }
         _ => {
-            let webhook = Webhook {
-                id: WebhookId(id(&process)),
+            let webhook = Webhook::new(
+                WebhookId(id(&process)),
                 account,
-                url: url.clone(),
-                encoding: Encoding::Ascii,
-                secret: secret.clone(),
-                retired: Vec::new(),
-                active: true,
-                created_at: now,
-            };
+                url.clone(),
+                secret.clone(),
+                now,
+            );
             let change = HookChange::Registers {
                 url,
                 secret: secret.0,

@@ -2,7 +2,6 @@
 
 use super::account::Account;
 use super::amount::Amount;
-use super::canonical::Encoding;
 use super::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use super::ids::{AccountId, NodeId, SERVICE};
 use super::time::Timestamp;
@@ -126,16 +125,7 @@ impl EventSubject {
 impl Webhook {
     /// The webhook of the configuration. It is of no account.
     pub fn of_operator(url: String, secret: SealedSecret) -> Self {
-        Self {
-            id: OPERATOR_WEBHOOK,
-            account: SERVICE,
-            url,
-            encoding: Encoding::Ascii,
-            secret,
-            retired: Vec::new(),
-            active: true,
-            created_at: Timestamp::EPOCH,
-        }
+        Self::new(OPERATOR_WEBHOOK, SERVICE, url, secret, Timestamp::EPOCH)
     }
 }
 

@@ -78,33 +78,17 @@ fn words_of(job: &Job) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
-    use crate::domain::ids::{AccountId, KeyId};
-    use crate::domain::job::{JobState, Origin, PromptText};
-    use crate::domain::tier::{Mode, Resolution, Tier};
-    use crate::domain::time::Timestamp;
+
+    use crate::domain::job::JobState;
+
+    use crate::testing::samples;
     use uuid::Uuid;
 
     fn jobs(prompts: impl IntoIterator<Item = String>) -> Vec<Job> {
-        let numbered = |(at, prompt)| Job {
+        let numbered = |(at, prompt): (usize, String)| Job {
             id: JobId(Uuid::from_u128(at as u128 + 1)),
-            prompt: PromptRef::Inline(PromptText {
-                prompt,
-                metadata: None,
-            }),
-            account: AccountId(Uuid::nil()),
-            key: KeyId(Uuid::nil()),
-            tier: Tier::Fast,
-            mode: Mode::TextToImage,
-            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-            ratio: AspectRatio::SQUARE,
-            resolution: Resolution::K1,
-            callback: None,
-            origin: Origin::Native,
-            inputs: vec![],
-            price: "0.039".parse().unwrap(),
-            created_at: Timestamp::from_millis(0),
-            state: JobState::Queued,
+            prompt: samples::prompt(prompt),
+            ..samples::job(JobState::Queued)
         };
         prompts.into_iter().enumerate().map(numbered).collect()
     }

@@ -63,6 +63,26 @@ pub struct RetiredSecret {
 }
 
 impl Webhook {
+    /// An active webhook of the default encoding.
+    pub fn new(
+        id: WebhookId,
+        account: AccountId,
+        url: impl Into<String>,
+        secret: SealedSecret,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            account,
+            url: url.into(),
+            encoding: Encoding::Ascii,
+            secret,
+            retired: Vec::new(),
+            created_at,
+            active: true,
+        }
+    }
+
     /// Replaces the secret. The old one signs on beside it for [`ROTATION_OVERLAP`].
     ///
     /// A second rotation does not cut the first one's time short: pressing the button twice breaks no receiver.
@@ -107,16 +127,13 @@ mod tests {
     use super::*;
 
     fn webhook(number: u128, url: &str) -> Webhook {
-        Webhook {
-            id: WebhookId(Uuid::from_u128(number)),
-            account: AccountId(Uuid::nil()),
-            url: url.into(),
-            encoding: Encoding::Ascii,
-            secret: SealedSecret(vec![number as u8]),
-            retired: vec![],
-            created_at: Timestamp::from_millis(number as i64),
-            active: true,
-        }
+        Webhook::new(
+            WebhookId(Uuid::from_u128(number)),
+            AccountId(Uuid::nil()),
+            url,
+            SealedSecret(vec![number as u8]),
+            Timestamp::from_millis(number as i64),
+        )
     }
 
     #[test]

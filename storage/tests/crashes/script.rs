@@ -7,17 +7,15 @@ use std::time::Duration;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::batch_member::InputUrls;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
-    FailureKind, InputImage, JobEvent, Origin, PromptRef, PromptText, ResultImage,
+    FailureKind, InputImage, JobEvent, PromptRef, PromptText, ResultImage,
 };
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
@@ -26,6 +24,7 @@ use tintype_storage::store::{
     AccountState, BatchRequest, Decisions, Deposit, IdempotencyUse, Limits, NewBatch, NewJob,
     Store, Writes,
 };
+use tintype_storage::testing::samples;
 use uuid::Uuid;
 
 const ACCOUNT: AccountId = AccountId(Uuid::from_u128(0xa));
@@ -60,41 +59,23 @@ fn batch(round: u32) -> BatchId {
 }
 
 fn webhook(round: u32) -> Webhook {
-    Webhook {
-        id: WebhookId(uuid(round, 0xff)),
-        account: ACCOUNT,
-        url: format!("https://receiver.example/{round}"),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![7; 40]),
-        retired: Vec::new(),
-        active: true,
-        created_at: at(round),
-    }
+    Webhook::new(
+        WebhookId(uuid(round, 0xff)),
+        ACCOUNT,
+        format!("https://receiver.example/{round}"),
+        SealedSecret(vec![7; 40]),
+        at(round),
+    )
 }
 
 fn new_job(prompt: &str, name: Option<&str>) -> NewJob {
     NewJob {
-        key: KeyId(Uuid::from_u128(0xb)),
-        shown: None,
-        account_rate_limit: None,
-        tier: Tier::Fast,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: PromptRef::Inline(PromptText {
-            prompt: prompt.into(),
-            metadata: None,
-        }),
-        callback: None,
-        origin: Origin::Native,
-        inputs: Vec::new(),
-        price: amount("0.039"),
-        cancel_after: None,
+        prompt: samples::prompt(prompt),
         idempotency: name.map(|name| IdempotencyUse {
             name: name.into(),
             fingerprint: Fingerprint([3; 32]),
         }),
+        ..samples::new_job(KeyId(Uuid::from_u128(0xb)), amount("0.039"))
     }
 }
 

@@ -4,7 +4,6 @@ use crate::support::*;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
 use tintype_storage::domain::batch_member::InputUrls;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
 use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, Validation};
 use tintype_storage::domain::ids::{BatchId, FileId, JobId};
@@ -52,16 +51,13 @@ fn accepted(till: &mut Till, count: usize) -> BatchId {
 }
 
 fn register(till: &Till, number: u128, url: &str) {
-    let webhook = Webhook {
-        id: WebhookId(uuid(number)),
-        account: ACCOUNT,
-        url: url.into(),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![1]),
-        retired: Vec::new(),
-        active: true,
-        created_at: at(0),
-    };
+    let webhook = Webhook::new(
+        WebhookId(uuid(number)),
+        ACCOUNT,
+        url,
+        SealedSecret(vec![1]),
+        at(0),
+    );
     let writes = till.store.put_webhook(&webhook);
     commit_and_wait(&**till.store.engine(), writes).expect("a webhook");
 }

@@ -4,14 +4,14 @@ use crate::support::{amount, at, encode, key, uuid};
 use std::cell::Cell;
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptRef, PromptText};
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::job::{FailureKind, Job, JobState};
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{JobWindow, Part, Store};
 use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::testing::samples;
 use uuid::Uuid;
 
 fn account(number: u128) -> AccountId {
@@ -31,24 +31,12 @@ fn job(account: AccountId, millis: u64) -> Job {
         account,
         key: key(1),
         tier: Tier::ALL[millis as usize % 3],
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: PromptRef::Inline(PromptText {
-            prompt: "a fox".into(),
-            metadata: None,
-        }),
-        callback: None,
-        origin: Origin::Native,
-        inputs: vec![],
         price: amount("1"),
         created_at: at(millis as i64),
-        state: if millis.is_multiple_of(3) {
-            ended
-        } else {
-            JobState::Queued
-        },
+        ..samples::job(match millis.is_multiple_of(3) {
+            true => ended,
+            false => JobState::Queued,
+        })
     }
 }
 

@@ -7,27 +7,24 @@ use std::time::Duration;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::batch_member::InputUrls;
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
-    FailureKind, Job, JobEvent, Origin, PromptRef, PromptText, ResultImage,
+    FailureKind, Job, JobEvent, PromptRef, PromptText, ResultImage,
 };
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry, LedgerError};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::SpendLimits;
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, AccountState, BatchRequest, Decisions, Deposit,
-    DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob, Store,
+    AcceptError, Accepted, AcceptedBatch, AccountState, Decisions, Deposit, DepositError,
+    EventError, IdempotencyUse, Limits, NewBatch, NewJob, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::testing::samples;
 use tintype_storage::verify::verify;
 use uuid::Uuid;
 
@@ -83,16 +80,13 @@ pub const ACCOUNT: AccountId = AccountId(Uuid::from_u128(0xacc));
 
 /// A webhook of that account.
 pub fn webhook() -> Webhook {
-    Webhook {
-        id: WebhookId(uuid(1)),
-        account: ACCOUNT,
-        url: "https://example.com/".into(),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![1]),
-        retired: Vec::new(),
-        active: true,
-        created_at: at(0),
-    }
+    Webhook::new(
+        WebhookId(uuid(1)),
+        ACCOUNT,
+        "https://example.com/",
+        SealedSecret(vec![1]),
+        at(0),
+    )
 }
 pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -137,51 +131,18 @@ pub fn limit(total: &str) -> SpendLimits {
 }
 
 pub fn new_job(price: Amount) -> NewJob {
-    NewJob {
-        key: key(1),
-        shown: None,
-        account_rate_limit: None,
-        tier: Tier::Fast,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: PromptRef::Inline(PromptText {
-            prompt: "a fox".into(),
-            metadata: None,
-        }),
-        callback: None,
-        origin: Origin::Native,
-        inputs: vec![],
-        price,
-        cancel_after: None,
-        idempotency: None,
-    }
+    samples::new_job(key(1), price)
 }
 
 /// A batch of so many requests of this price.
 pub fn new_batch(count: usize, price: &str) -> NewBatch {
     let price = amount(price);
-    let request = BatchRequest {
-        custom_id: None,
-        tier: Tier::Fast,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: PromptRef::Inline(PromptText {
-            prompt: "a fox".into(),
-            metadata: None,
-        }),
-        price,
-        input_urls: InputUrls::Inline(Vec::new()),
-    };
     let total = (0..count).try_fold(Amount::ZERO, |sum, _| sum.plus(price));
     NewBatch {
         key: key(1),
         shown: None,
         account_rate_limit: None,
-        requests: vec![request; count],
+        requests: vec![samples::batch_request(price); count],
         price: total.expect("a sum"),
         text: PromptRef::Inline(PromptText::default()),
         callback: None,

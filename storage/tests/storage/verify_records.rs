@@ -8,7 +8,7 @@ use tintype_storage::domain::api_key::{ApiKey, KeyHash, RetiredHash};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, AuditId};
-use tintype_storage::domain::job::{Callback, JobEvent, PromptRef, PromptText};
+use tintype_storage::domain::job::{Callback, JobEvent};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person::{Digest32, Person, PersonId, Role, Session, Visitor};
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
@@ -16,6 +16,7 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
 use tintype_storage::store::{Deposit, Generation, NewJob, Store, Writes};
 use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::testing::samples;
 use tintype_storage::verify::verify;
 
 type Image = BTreeMap<Key, Value>;
@@ -63,10 +64,7 @@ fn full() -> Image {
     // So many words that they fill a block of the search index.
     let words = (0..2_000).map(|word| word.to_string());
     let long = NewJob {
-        prompt: PromptRef::Inline(PromptText {
-            prompt: words.collect::<Vec<_>>().join(" "),
-            metadata: None,
-        }),
+        prompt: samples::prompt(words.collect::<Vec<_>>().join(" ")),
         ..new_job(amount("0.20"))
     };
     let last = till.accept(long).expect("accept").job;

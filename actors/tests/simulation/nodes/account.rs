@@ -4,13 +4,12 @@ use tintype_actors::backends::{Route, Routes};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Origin, PromptRef, PromptText};
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
-use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{NewJob, Store, Writes};
+use tintype_storage::testing::samples;
 
 pub fn amount(text: &str) -> Amount {
     text.parse().expect("an amount")
@@ -41,24 +40,8 @@ pub fn opened(store: &Store, id: AccountId, balance: &str, at: Timestamp) -> Wri
 /// A picture of a fox.
 pub fn fox(account: AccountId, tier: Tier, price: &str) -> NewJob {
     NewJob {
-        key: KeyId(account.0),
-        shown: None,
-        account_rate_limit: None,
         tier,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: PromptRef::Inline(PromptText {
-            prompt: "a fox".into(),
-            metadata: None,
-        }),
-        callback: None,
-        origin: Origin::Native,
-        inputs: Vec::new(),
-        price: amount(price),
-        cancel_after: None,
-        idempotency: None,
+        ..samples::new_job(KeyId(account.0), amount(price))
     }
 }
 

@@ -12,7 +12,6 @@ use std::time::Duration;
 use tintype_actors::clock::Clock;
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_actors::ports::{AttemptOutcome, Transport};
-use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
 use tintype_storage::domain::ids::{AccountId, NodeId};
 use tintype_storage::domain::job::{Callback, Origin};
@@ -85,17 +84,16 @@ impl Post {
 
 /// The webhooks of an account.
 pub fn webhooks(account: AccountId, at: Timestamp) -> Vec<Webhook> {
-    let webhook = |number: u64| Webhook {
-        id: WebhookId(Uuid::from_u128(
-            account.0.as_u128() * 256 + u128::from(number),
-        )),
-        account,
-        url: url(number),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(Vec::new()),
-        retired: Vec::new(),
-        active: true,
-        created_at: at,
+    let webhook = |number: u64| {
+        Webhook::new(
+            WebhookId(Uuid::from_u128(
+                account.0.as_u128() * 256 + u128::from(number),
+            )),
+            account,
+            url(number),
+            SealedSecret(Vec::new()),
+            at,
+        )
     };
     (0..WEBHOOKS).map(webhook).collect()
 }

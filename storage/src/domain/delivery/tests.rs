@@ -1,7 +1,6 @@
 //! The grid of states and happenings, and a whole life of attempts.
 
 use super::*;
-use crate::domain::canonical::Encoding;
 use crate::domain::webhook::SealedSecret;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -15,16 +14,13 @@ fn at(millis: i64) -> Timestamp {
 }
 
 fn delivery(round: u32, state: DeliveryState) -> Delivery {
-    let webhook = Webhook {
-        id: WebhookId(Uuid::from_u128(1)),
-        account: AccountId(Uuid::from_u128(2)),
-        url: "https://a/".into(),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![]),
-        retired: vec![],
-        active: true,
-        created_at: at(0),
-    };
+    let webhook = Webhook::new(
+        WebhookId(Uuid::from_u128(1)),
+        AccountId(Uuid::from_u128(2)),
+        "https://a/",
+        SealedSecret(vec![]),
+        at(0),
+    );
     let id = DeliveryId(Uuid::from_u128(3));
     let job = JobId(Uuid::from_u128(4));
     Delivery {
@@ -208,15 +204,14 @@ fn hostile_98_success_is_a_2xx_whatever_becomes_of_its_body() {
 
 #[test]
 fn a_named_url_stands_in_the_way_of_every_other_and_of_no_webhook_at_all() {
-    let webhook = |url: &str| Webhook {
-        id: WebhookId(Uuid::from_u128(1)),
-        account: AccountId(Uuid::from_u128(2)),
-        url: url.into(),
-        encoding: Encoding::Ascii,
-        secret: SealedSecret(vec![]),
-        retired: vec![],
-        active: true,
-        created_at: at(0),
+    let webhook = |url: &str| {
+        Webhook::new(
+            WebhookId(Uuid::from_u128(1)),
+            AccountId(Uuid::from_u128(2)),
+            url,
+            SealedSecret(vec![]),
+            at(0),
+        )
     };
     let named = Callback {
         webhook: WebhookId(Uuid::from_u128(9)),

@@ -1,7 +1,7 @@
 //! The life of a job, event by event.
 
 use super::*;
-use uuid::Uuid;
+use crate::testing::samples;
 
 fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -9,24 +9,8 @@ fn at(millis: i64) -> Timestamp {
 
 fn job(state: JobState) -> Job {
     Job {
-        id: JobId(Uuid::nil()),
-        account: AccountId(Uuid::nil()),
-        key: KeyId(Uuid::nil()),
-        tier: Tier::Fast,
-        mode: Mode::TextToImage,
-        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-        ratio: AspectRatio::SQUARE,
-        resolution: Resolution::K1,
-        prompt: PromptRef::Inline(PromptText {
-            prompt: "a".into(),
-            metadata: None,
-        }),
-        callback: None,
-        origin: Origin::Native,
-        inputs: vec![],
-        price: "0.039".parse().unwrap(),
         created_at: at(1_000),
-        state,
+        ..samples::job(state)
     }
 }
 
