@@ -194,7 +194,7 @@ impl System {
         queues.wake();
         let dispatch = Arc::new(DispatchContext {
             run_timeout,
-            pool: BackendPool::new(backends, routes, queues.waker()),
+            pool: BackendPool::new(backends, routes, queues.waker(), node.is_some()),
             queues,
             accounts: Arc::clone(&accounts),
             image_store: Arc::clone(&image_store),

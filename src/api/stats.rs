@@ -41,6 +41,7 @@ fn backend((backend, recent): &(BackendHealth, RecentFigures)) -> Backend {
         faults: backend.faults,
         probe_in_seconds: backend.probe_in.map(|it| it.as_secs()),
         places: backend.slots,
+        shared: backend.is_shared,
         running: backend.running,
         last_answer_at: backend.last_answer_at.map(Into::into),
         last_error: (backend.last_error.as_ref())

@@ -64,7 +64,10 @@ fn row(it: Backend) -> [String; 8] {
     [
         it.name,
         it.health.to_string(),
-        format!("{} of {}", it.running, it.places),
+        match it.shared {
+            true => format!("{} of {} shared", it.running, it.places),
+            false => format!("{} of {}", it.running, it.places),
+        },
         it.last_hour.tries.to_string(),
         it.last_hour.failed.to_string(),
         millis(it.last_hour.p50_ms),

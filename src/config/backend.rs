@@ -21,6 +21,8 @@ pub struct Backend {
     pub kind: BackendKind,
     /// How many pictures it makes at the same time.
     pub concurrency: usize,
+    /// Where several nodes share the records: do they make so many at the same time together, or each of them?
+    pub shared: bool,
 }
 
 /// The kinds of back end.

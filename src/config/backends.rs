@@ -13,7 +13,7 @@ use super::reader::{Field, Section};
 use super::sdapi::SdApiSettings;
 use super::secret::Secret;
 use super::suggest::nearest;
-use super::values::{fitting, free_name, integer, or_empty, private, text};
+use super::values::{boolean, fitting, free_name, integer, or_empty, private, text};
 
 const MAX_BACKENDS: usize = 64;
 const MAX_HEADERS: usize = 32;
@@ -98,6 +98,10 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
     let concurrency = s
         .optional("concurrency", integer(1..=4096))
         .unwrap_or(concurrency);
+    // Such a server drives one machine, whoever asks it.
+    let shared = s
+        .optional("shared", boolean)
+        .unwrap_or(matches!(word, "sdapi" | "comfyui"));
     let kind = match word {
         "gemini" => BackendKind::Gemini {
             remote: remote(&mut s, timeout, true),
@@ -119,7 +123,11 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
         _ => BackendKind::Procedural,
     };
     s.finish_kind(word);
-    Some(Backend { kind, concurrency })
+    Some(Backend {
+        kind,
+        concurrency,
+        shared,
+    })
 }
 
 fn remote(s: &mut Section<'_>, timeout: u64, takes_key: bool) -> Remote {

@@ -37,6 +37,7 @@ pub fn backends(
                 report: Arc::clone(on_damaged_input),
             }),
             slots: backend.concurrency,
+            is_shared: backend.shared,
             timeout: backend.timeout(),
             retries: backend.retries(),
         });

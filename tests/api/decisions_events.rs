@@ -87,7 +87,7 @@ fn each_state_is_told_and_the_terminal_one_ends_the_stream() {
 
 #[test]
 fn the_place_in_the_queue_is_told_as_it_changes() {
-    let server = Server::with(one_at_a_time());
+    let server = Server::with(one_at_a_time().one_node(OneNode::Estimates));
     server.generator.hold();
     let customer = server.customer("1.00");
     let running = server.create(&customer);

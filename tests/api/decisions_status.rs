@@ -2,12 +2,12 @@
 
 use crate::support::clock::START;
 use crate::support::http::Request;
-use crate::support::{Server, options::Options};
+use crate::support::{OneNode, Server, options::Options};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 fn one_at_a_time() -> Server {
-    let server = Server::with(Options::new().slots(1));
+    let server = Server::with(Options::new().slots(1).one_node(OneNode::Estimates));
     server.generator.hold();
     server
 }

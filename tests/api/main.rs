@@ -65,6 +65,7 @@ mod hostile_ssrf_ways;
 mod hostile_wire;
 mod nodes_changes;
 mod nodes_keys;
+mod nodes_places;
 mod panel_audit;
 mod panel_favourites;
 mod panel_guard;

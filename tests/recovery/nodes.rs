@@ -103,6 +103,7 @@ impl Node {
                     made: Arc::clone(made),
                 }),
                 slots: 2,
+                is_shared: false,
                 timeout: PATIENCE,
                 retries: 0,
             }],

@@ -280,6 +280,7 @@ impl World {
                 name: "builtin".into(),
                 generator: Arc::new(generator.clone()),
                 slots: 4,
+                is_shared: false,
                 timeout: Duration::from_secs(30),
                 retries: 0,
             }],

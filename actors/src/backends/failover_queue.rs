@@ -32,6 +32,12 @@ impl FailoverQueue {
         self.0.is_empty()
     }
 
+    /// How many runs wait for a lease on routes such as these.
+    pub fn waiting(&self, is_such: impl Fn(&[usize]) -> bool) -> usize {
+        let waiting = self.0.iter().filter(|it| !it.reply.is_closed());
+        waiting.filter(|it| is_such(&it.routes)).count()
+    }
+
     /// Takes the first request for which `lease` finds a lease. Requests of runs that have ended are dropped.
     pub fn next<L>(
         &mut self,

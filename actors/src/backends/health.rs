@@ -33,7 +33,9 @@ pub struct BackendHealth {
     pub probe_in: Option<Duration>,
     /// Runs that it takes at a time.
     pub slots: usize,
-    /// Runs that it has.
+    /// So many from several nodes together, and not from each of them.
+    pub is_shared: bool,
+    /// Runs that it has from this process.
     pub running: usize,
     /// How often its breaker has opened since the start, after failed probes too.
     pub opened: u64,
@@ -49,7 +51,8 @@ impl BackendHealth {
         seen: Seen,
         now: Instant,
         slots: usize,
-        free: usize,
+        is_shared: bool,
+        running: usize,
     ) -> Self {
         let (health, faults, probe_in) = match breaker.state() {
             BreakerState::Closed { faults } => (while_used(&seen), faults, None),
@@ -65,7 +68,8 @@ impl BackendHealth {
             faults,
             probe_in,
             slots,
-            running: slots.saturating_sub(free),
+            is_shared,
+            running,
             opened: breaker.opened(),
             last_answer_at: seen.last_answer_at,
             last_error: seen.last_error,

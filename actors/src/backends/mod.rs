@@ -14,6 +14,6 @@ pub use contact::BackendError;
 pub(crate) use failover_queue::LeaseRequest;
 pub use health::{BackendHealth, Health};
 pub(crate) use lease::BackendLease;
-pub(crate) use pool::BackendPool;
 pub use pool::{Backend, Route, Routes};
+pub(crate) use pool::{BackendPool, PlaceNeeds};
 pub(crate) use selection::BackendSelection;

@@ -20,10 +20,28 @@ pub struct Backend {
     pub generator: Arc<dyn Generator>,
     /// How many runs it takes at a time.
     pub slots: usize,
+    /// Several nodes have so many runs at it together, and not each of them.
+    pub is_shared: bool,
     /// The longest time of one try.
     pub timeout: Duration,
     /// Further tries after a failure that may pass.
     pub retries: u32,
+}
+
+/// What a node has of the places of a shared backend, and needs.
+pub struct PlaceNeeds {
+    /// The index of the backend.
+    pub backend: usize,
+    pub name: String,
+    pub slots: usize,
+    /// Places that it has.
+    pub keeps: usize,
+    /// Further places, for runs that wait at this node.
+    pub needs: usize,
+    /// It has just given places up.
+    pub gave_back: bool,
+    /// Runs of the tier could begin here.
+    pub may_begin: bool,
 }
 
 /// One step of a tier's list of backends.
@@ -53,6 +71,17 @@ struct Pooled {
     breaker: Breaker,
     contact: Contact,
     free: Arc<Semaphore>,
+    /// How many of its places this node has, where nodes share them.
+    held: Option<Mutex<usize>>,
+}
+
+impl Pooled {
+    /// Places that this process may use.
+    fn places(&self) -> usize {
+        self.held
+            .as_ref()
+            .map_or(self.backend.slots, |it| *it.lock())
+    }
 }
 
 /// All backends. Leases come from here.
@@ -65,12 +94,22 @@ pub struct BackendPool {
 }
 
 impl BackendPool {
-    pub fn new(backends: Vec<Backend>, routes: Routes, wake: Arc<Notify>) -> Self {
-        let pooled = |backend: Backend| Pooled {
-            breaker: Breaker::new(&backend.name),
-            contact: Contact::default(),
-            free: Arc::new(Semaphore::new(backend.slots)),
-            backend,
+    /// A process that is the only one on its store has all places of its backends for itself.
+    pub fn new(
+        backends: Vec<Backend>,
+        routes: Routes,
+        wake: Arc<Notify>,
+        is_among_nodes: bool,
+    ) -> Self {
+        let pooled = |backend: Backend| {
+            let is_shared = backend.is_shared && is_among_nodes;
+            Pooled {
+                breaker: Breaker::new(&backend.name),
+                contact: Contact::default(),
+                free: Arc::new(Semaphore::new(if is_shared { 0 } else { backend.slots })),
+                held: is_shared.then(Mutex::default),
+                backend,
+            }
         };
         Self {
             backends: backends.into_iter().map(pooled).collect(),
@@ -104,17 +143,83 @@ impl BackendPool {
         self.backends[route.backend].free.available_permits() > 0
     }
 
-    /// How many runs of a tier could begin now.
-    pub fn free_slots(&self, tier: Tier, at: Instant) -> usize {
-        let mut backends: Vec<usize> = self.routes(tier).iter().map(|it| it.backend).collect();
+    /// The backends on which a run of a tier could begin now if they had a free slot; see
+    /// [`BackendSelection::for_start`](super::BackendSelection::for_start).
+    fn starting(&self, tier: Tier, at: Instant) -> Vec<usize> {
+        let routes = || self.routes(tier).iter().filter(|it| self.admits(it, at));
+        let weighted = routes().filter(|it| it.weight.is_some());
+        let mut backends: Vec<usize> = weighted.map(|it| it.backend).collect();
+        if backends.is_empty() {
+            backends.extend(routes().next().map(|it| it.backend));
+        }
         backends.sort_unstable();
         backends.dedup();
         backends
-            .into_iter()
-            .map(|it| &self.backends[it])
-            .filter(|it| it.breaker.admits(at))
-            .map(|it| it.free.available_permits())
-            .sum()
+    }
+
+    /// How many runs of a tier could begin now on backends that are not shared, and whether there are such backends.
+    pub fn own_slots(&self, tier: Tier, at: Instant) -> Option<usize> {
+        let starting = self.starting(tier, at).into_iter();
+        let own = starting.map(|it| &self.backends[it]);
+        let own = own.filter(|it| it.held.is_none());
+        own.map(|it| it.free.available_permits())
+            .reduce(|sum, it| sum + it)
+    }
+
+    /// Gives up the places of the shared backends of a tier that none of this node's runs uses or waits for, and tells what it has and
+    /// needs. `queued` are the jobs that wait at this node, by tier.
+    pub fn spare_places(&self, tier: Tier, queued: [usize; 3], at: Instant) -> Vec<PlaceNeeds> {
+        let starting: Vec<_> = Tier::ALL
+            .iter()
+            .map(|it| (*it, self.starting(*it, at)))
+            .collect();
+        let mut backends: Vec<usize> = self.routes(tier).iter().map(|it| it.backend).collect();
+        backends.sort_unstable();
+        backends.dedup();
+        let needs = |backend: usize| {
+            let pooled = &self.backends[backend];
+            let mut held = pooled.held.as_ref()?.lock();
+            let begin = starting.iter().filter(|(_, it)| it.contains(&backend));
+            let begin = begin.map(|(tier, _)| queued[tier.index()]);
+            let wanted = begin.sum::<usize>() + self.failing_over_to(backend, at);
+            let free = pooled.free.available_permits();
+            let spare = pooled.free.forget_permits(free.saturating_sub(wanted));
+            *held = held.saturating_sub(spare);
+            let begins = |(of, it): &(Tier, Vec<usize>)| *of == tier && it.contains(&backend);
+            Some(PlaceNeeds {
+                backend,
+                name: pooled.backend.name.clone(),
+                slots: pooled.backend.slots,
+                keeps: *held,
+                needs: wanted.saturating_sub(free),
+                gave_back: spare > 0,
+                may_begin: starting.iter().any(begins),
+            })
+        };
+        backends.into_iter().filter_map(needs).collect()
+    }
+
+    /// Takes places of a shared backend over that are this node's on record.
+    pub fn add_places(&self, backend: usize, places: usize) {
+        let pooled = &self.backends[backend];
+        if let Some(held) = &pooled.held {
+            *held.lock() += places;
+            pooled.free.add_permits(places);
+        }
+    }
+
+    /// How many runs wait to fail over to a backend.
+    fn failing_over_to(&self, backend: usize, at: Instant) -> usize {
+        let waiting = |tier: &Tier| {
+            let routes = self.routes(*tier);
+            let first = |of: &[usize]| {
+                let mut routes = of.iter().filter_map(|it| routes.get(*it));
+                routes.find(|it| self.admits(it, at)).map(|it| it.backend)
+            };
+            let queue = self.failover_queue(*tier).lock();
+            queue.waiting(|routes| first(routes) == Some(backend))
+        };
+        Tier::ALL.iter().map(waiting).sum()
     }
 
     /// A lease on the backend of one of the tier's routes; `None` while it is full or its breaker is open.
@@ -171,7 +276,7 @@ impl BackendPool {
     /// The state of each backend, in the order of the configuration.
     pub fn health(&self, now: Instant) -> Vec<BackendHealth> {
         let health = |it: &Pooled| {
-            let free = it.free.available_permits();
+            let running = it.places().saturating_sub(it.free.available_permits());
             let seen = it.contact.seen();
             BackendHealth::new(
                 &it.backend.name,
@@ -179,7 +284,8 @@ impl BackendPool {
                 seen,
                 now,
                 it.backend.slots,
-                free,
+                it.held.is_some(),
+                running,
             )
         };
         self.backends.iter().map(health).collect()

@@ -10,6 +10,7 @@ mod expiry;
 mod gone_callers;
 pub mod locks;
 mod membership;
+mod places;
 mod queue_refresh;
 mod rescue;
 mod shards;

@@ -3,6 +3,7 @@
 //! The record of the turns that a tier has served is held from before the reads to the commit, so takes are one after the other over
 //! all nodes: no job is taken twice, and none passed over.
 
+use super::places::PlaceAsks;
 use crate::dispatch::DispatchContext;
 use crate::fail_stop::FailStop;
 use crate::node::{NodeContext, Taking};
@@ -49,29 +50,33 @@ impl Taker {
         let mut looked = [Looked::default(); 3];
         loop {
             let _ = timeout(POLL, self.node.take.notified()).await;
+            // Held during the takes.
             let taking = self.node.taking.lock().await;
-            if *taking == Taking::NoMore {
-                return;
-            }
+            let takes = *taking == Taking::Yes;
             if !self.node.is_trusted() {
                 continue;
             }
             for tier in Tier::ALL {
-                if let Err(error) = self.take(*tier, &mut looked[tier.index()]).await {
+                let looked = &mut looked[tier.index()];
+                if let Err(error) = self.take(*tier, takes, looked).await {
                     return self.fail_stop.trip(error.to_string());
                 }
             }
         }
     }
 
-    /// Takes what there are slots for.
-    async fn take(&self, tier: Tier, looked: &mut Looked) -> Result<(), StoreError> {
+    /// Takes what there are slots for, and gives the places of shared back ends back that are not used. A node that leaves takes no more,
+    /// but its runs may still fail over.
+    async fn take(&self, tier: Tier, takes: bool, looked: &mut Looked) -> Result<(), StoreError> {
         loop {
             let DispatchContext { queues, pool, .. } = &*self.dispatch;
             let now = Instant::now();
-            let free = pool.free_slots(tier, now);
-            let most = free.saturating_sub(queues.waiting()).min(MOST);
-            if most == 0 {
+            let waiting = if takes { queues.waiting() } else { [0; 3] };
+            let own = pool.own_slots(tier, now).filter(|_| takes);
+            // Jobs of all tiers may wait for the same slots.
+            let own = own.map_or(0, |it| it.saturating_sub(waiting.iter().sum()));
+            let places = PlaceAsks(pool.spare_places(tier, waiting, now));
+            if own == 0 && !places.are_worth_a_round(takes) {
                 return Ok(());
             }
             let is_due =
@@ -80,14 +85,25 @@ impl Taker {
             let take = Take {
                 node: self.node.id,
                 tier,
-                most,
+                own,
+                places,
+                takes,
                 from_first,
             };
             let Taken {
                 jobs,
+                most,
+                places,
                 found_all,
                 changes,
             } = decide(&self.store, take).await?;
+            let has_places = places.iter().any(|(_, places)| *places > 0);
+            for (backend, places) in places {
+                pool.add_places(backend, places);
+            }
+            if has_places {
+                queues.wake();
+            }
             if let Some(queue) = &self.dispatch.accounts.context().shared_queue {
                 queue.follow(changes, queues.turns());
             }
@@ -125,7 +141,7 @@ impl Taker {
                 stats.takes.fetch_add(1, Ordering::Relaxed);
                 stats.jobs_taken.fetch_add(count as u64, Ordering::Relaxed);
             }
-            if count < most {
+            if count < most || most == 0 {
                 return Ok(());
             }
         }
@@ -135,14 +151,23 @@ impl Taker {
 struct Take {
     node: NodeId,
     tier: Tier,
-    most: usize,
+    /// Jobs that there are slots for at back ends that are not shared.
+    own: usize,
+    places: PlaceAsks,
+    /// Otherwise only places are taken and given back.
+    takes: bool,
     /// From the first place of a class on, not from the turn that was served last.
     from_first: [bool; 2],
 }
 
 /// What was taken.
+#[derive(Default)]
 struct Taken {
     jobs: Vec<(JobId, TakenJob)>,
+    /// How many jobs there were slots for.
+    most: usize,
+    /// Places of shared back ends, by the index of the back end.
+    places: Vec<(usize, usize)>,
     /// Has it taken all places of a class below the turn that was served last, of those that it has looked at?
     found_all: [bool; 2],
     changes: Vec<QueueChange>,
@@ -152,15 +177,19 @@ impl Decision for Take {
     type Outcome = Taken;
 
     fn holds(&self) -> Vec<Key> {
-        vec![SERVED_TURNS.key(&self.tier)]
+        let mut holds = vec![SERVED_TURNS.key(&self.tier)];
+        holds.extend(self.places.holds());
+        holds
     }
 
     fn needs(&self) -> Vec<Ask> {
-        vec![
+        let mut needs = vec![
             Ask::Get(SERVED_TURNS.key(&self.tier)),
             Ask::Get(NODES.key(&self.node)),
             Ask::Get(PAUSE.key(&())),
-        ]
+        ];
+        needs.extend(self.places.needs());
+        needs
     }
 
     fn decide(&self, seen: &Seen) -> Result<Decided<Self::Outcome>, StoreError> {
@@ -170,15 +199,23 @@ impl Decision for Take {
         let mut served = served.unwrap_or_default();
         let own = value_of(seen, &NODES.key(&self.node), |it| NODES.decode(it))?;
         let pause = value_of(seen, &PAUSE.key(&()), |it| PAUSE.decode(it))?;
-        if own.is_none() || pause.is_some_and(|it| it.covers(self.tier)) {
-            let nothing = Taken {
-                jobs: Vec::new(),
-                found_all: [false; 2],
-                changes: Vec::new(),
-            };
-            return Ok(Decided::Write(Writes::new(), nothing));
+        if own.is_none_or(|it| it.has_ended) {
+            return Ok(Decided::Write(Writes::new(), Taken::default()));
         }
-        let scans = QueueClass::ALL.map(|class| self.scan(class, served.of(class)));
+        let takes = self.takes && !pause.is_some_and(|it| it.covers(self.tier));
+        let mut places = self.places.settle(self.node, seen)?;
+        let most = match takes {
+            true => (self.own + places.free()).min(MOST),
+            false => 0,
+        };
+        if most == 0 {
+            let nothing = Taken {
+                places: places.granted(),
+                ..Taken::default()
+            };
+            return Ok(Decided::Write(places.writes(), nothing));
+        }
+        let scans = QueueClass::ALL.map(|class| self.scan(class, served.of(class), most));
         let unread: Vec<Ask> = scans
             .iter()
             .filter(|scan| seen.pairs(scan).is_none())
@@ -188,9 +225,9 @@ impl Decision for Take {
             return Ok(Decided::Ask(unread));
         }
         let before = served;
-        let (mut writes, mut jobs, mut places) = (Writes::new(), Vec::new(), Vec::new());
+        let (mut writes, mut jobs, mut taken) = (Writes::new(), Vec::new(), Vec::new());
         let waiting = scans.iter().filter_map(|scan| seen.pairs(scan)).flatten();
-        for (key, value) in waiting.take(self.most) {
+        for (key, value) in waiting.take(most) {
             let Some((place, account)) = QUEUE.entry(key, value)? else {
                 continue;
             };
@@ -206,20 +243,24 @@ impl Decision for Take {
             writes.push((key.clone(), None));
             writes.push(TAKEN_JOBS.put(&(self.node, place.job), &job));
             jobs.push((place.job, job));
-            places.push(place);
+            taken.push(place);
         }
         if !jobs.is_empty() {
             writes.push(SERVED_TURNS.put(&self.tier, &served));
         }
+        places.take(jobs.len());
+        writes.extend(places.writes());
         let found_all = IN_TURN.map(|class| {
             let is_beyond = |it: &QueuePlace| {
                 it.class > class || it.class == class && it.turn >= before.of(class)
             };
-            places.len() < self.most || places.iter().any(is_beyond)
+            taken.len() < most || taken.iter().any(is_beyond)
         });
         let changes = QueueChange::of(&writes)?;
         let taken = Taken {
             jobs,
+            most,
+            places: places.granted(),
             found_all,
             changes,
         };
@@ -228,7 +269,7 @@ impl Decision for Take {
 }
 
 impl Take {
-    fn scan(&self, class: QueueClass, served: u64) -> Ask {
+    fn scan(&self, class: QueueClass, served: u64, most: usize) -> Ask {
         let mut range = QUEUE.range(&(self.tier, class));
         let from_first = IN_TURN
             .iter()
@@ -243,6 +284,6 @@ impl Take {
             };
             range = range.starting_at(QUEUE.key(&first));
         }
-        Ask::Scan(range, Direction::Rising, self.most)
+        Ask::Scan(range, Direction::Rising, most)
     }
 }

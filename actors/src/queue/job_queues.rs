@@ -152,10 +152,9 @@ impl JobQueues {
         }
     }
 
-    /// Jobs of all tiers that wait for a slot.
-    pub fn waiting(&self) -> usize {
-        let waiting = |tier: &Tier| self.of(*tier).lock().queue.len();
-        Tier::ALL.iter().map(waiting).sum()
+    /// Jobs that wait for a slot, by tier.
+    pub fn waiting(&self) -> [usize; 3] {
+        [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.of(tier).lock().queue.len())
     }
 
     /// Jobs that wait for their first run.

@@ -193,6 +193,7 @@ impl Plan {
                     name: format!("backend-{at}"),
                     generator: Arc::new(generator),
                     slots: places,
+                    is_shared: false,
                     timeout: self.try_timeout,
                     retries: self.retries,
                 })

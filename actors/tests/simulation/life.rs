@@ -157,6 +157,7 @@ fn start(
             name: format!("backend-{at}"),
             generator: Arc::new(Simulated::new(world, at == 2, timeout)),
             slots: *places,
+            is_shared: false,
             timeout,
             retries: plan.retries,
         });

@@ -74,7 +74,9 @@ pub struct Backend {
     /// Runs that it takes at a time.
     #[schemars(with = "Count")]
     pub places: usize,
-    /// Runs that it has.
+    /// So many from several nodes together, and not from each of them.
+    pub shared: bool,
+    /// Runs that it has from the process that answers.
     #[schemars(with = "Count")]
     pub running: usize,
     /// When it last answered as it should, if only with a refusal.

@@ -27,6 +27,28 @@ fn a_back_end_has_the_defaults_of_its_kind() {
 }
 
 #[test]
+fn nodes_share_the_places_of_what_drives_one_machine() {
+    let shared = |kind: &str, line: &str| {
+        let url = if kind == "procedural" {
+            ""
+        } else {
+            "base_url = 'http://127.0.0.1:8000/v1'"
+        };
+        let file = format!("[backends.x]\nkind = '{kind}'\n{url}\n{line}\n");
+        Given::file(file).config().backends["x"].shared
+    };
+    for (kind, by_default) in [
+        ("procedural", false),
+        ("openai", false),
+        ("sdapi", true),
+        ("comfyui", true),
+    ] {
+        assert_eq!(shared(kind, ""), by_default, "{kind}");
+        assert!(shared(kind, "shared = true") && !shared(kind, "shared = false"));
+    }
+}
+
+#[test]
 fn the_environment_reaches_into_a_back_end() {
     let c = Given::file(OPENAI.replace("gpu", "My-GPU"))
         .env("TINTYPE__BACKENDS__MY_GPU__CONCURRENCY", "7")

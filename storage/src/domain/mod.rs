@@ -37,6 +37,7 @@ pub mod request;
 pub mod search_block;
 pub mod secret;
 pub mod shard;
+pub mod shared_places;
 pub mod signature;
 pub mod spending;
 pub mod tier;

@@ -28,6 +28,7 @@ use crate::domain::queue_place::{QueuePlace, Turns};
 use crate::domain::rate_count::RateCounts;
 use crate::domain::search_block::SearchBlock;
 use crate::domain::shard::{Shard, ShardHolder};
+use crate::domain::shared_places::SharedPlaces;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
@@ -106,6 +107,8 @@ tables! {
     RATE_COUNTS: (NodeId, u32) => RateCounts = b"X" "rate_counts" .exported(false);
     /// How far the records of a process that had the store for itself have become those of nodes.
     ADOPTION: () => Adoption = b"sadoption" "adoption" .exported(false);
+    /// Which node has how many places of the back ends that nodes share.
+    SHARED_PLACES: () => SharedPlaces = b"sshared places" "shared_places" .exported(false);
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.

@@ -26,12 +26,12 @@ pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
 /// nodes too.
 #[derive(Clone, Copy)]
 pub enum OneNode {
-    /// `[backends.x] concurrency` holds for each node.
-    Slots,
     /// The first burst of a rate may be admitted once by each node, and `RateLimit` tells what the node that answers knows.
     Rates,
     /// A node hears within 250 ms of the live jobs that others have accepted, so `[jobs] max_live` is not exact.
     LiveJobsInAll,
+    /// A node estimates when a job will begin by its own runs, and takes the other nodes to be as fast.
+    Estimates,
     /// The node that runs a job alone tells how far it is.
     Progress,
 }
@@ -110,10 +110,10 @@ impl Options {
         }
     }
 
-    /// Has the back end take so many jobs at a time.
+    /// Has the back end take so many jobs at a time, from all nodes together.
     pub fn slots(self, slots: i64) -> Self {
         let options = self.set("backends.builtin.concurrency", slots);
-        options.one_node(OneNode::Slots)
+        options.set("backends.builtin.shared", true)
     }
 
     /// Starts one node, whatever the environment asks for.

@@ -19,8 +19,13 @@ use tokio::time::Instant;
 /// that a take waits for a late node that holds the record of the turns served, and the time that its own commit may be late.
 const PASSED_OVER: Duration = Duration::from_secs(20);
 
+/// Runs that the back end takes at a time: from each node, or from all together.
+pub const PLACES: usize = 2;
+
 pub struct Shared {
     pub memory: Arc<MemoryEngine>,
+    /// The nodes share the places of the back end.
+    pub has_shared_places: bool,
     pub holds: Arc<Holds>,
     /// Nothing goes wrong any more.
     pub calm: AtomicBool,
@@ -46,9 +51,10 @@ struct State {
 }
 
 impl Shared {
-    pub fn new(memory: Arc<MemoryEngine>) -> Self {
+    pub fn new(memory: Arc<MemoryEngine>, has_shared_places: bool) -> Self {
         Self {
             memory,
+            has_shared_places,
             holds: Arc::default(),
             calm: AtomicBool::new(false),
             post: Post::default(),
@@ -118,6 +124,15 @@ impl Shared {
             state.faults.push(text);
         }
         state.working.entry(job).or_default().push(node);
+        let working = state.working.values().flatten();
+        let working = working.filter(|it| !Self::is_over(&state, **it)).count();
+        if self.has_shared_places && !Self::is_over(&state, node) {
+            *state.counts.entry("runs in shared places").or_default() += 1;
+            if working > PLACES {
+                let text = format!("{working} runs at a back end with {PLACES} places");
+                state.faults.push(text);
+            }
+        }
     }
 
     pub fn work_ends(&self, job: JobId, node: NodeId) {

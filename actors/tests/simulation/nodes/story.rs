@@ -5,7 +5,7 @@ use super::engine::{NodeEngine, Still};
 use super::generators::NodeGenerator;
 use super::ports::Rest;
 use super::post::{NodePost, callback, registered, retry_delays};
-use super::shared::Shared;
+use super::shared::{PLACES, Shared};
 use crate::chance::Chance;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ impl World {
         let memory = Arc::new(MemoryEngine::new());
         open_accounts(&memory);
         Self {
-            shared: Arc::new(Shared::new(memory)),
+            shared: Arc::new(Shared::new(memory, seed % 2 == 1)),
             chance: Chance::new(seed),
             heard: Arc::default(),
             nodes: Vec::new(),
@@ -169,7 +169,8 @@ impl World {
             backends: vec![Backend {
                 name: "it".into(),
                 generator: Arc::new(generator),
-                slots: 2,
+                slots: PLACES,
+                is_shared: self.shared.has_shared_places,
                 timeout: Duration::from_secs(30),
                 retries: 0,
             }],

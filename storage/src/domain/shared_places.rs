@@ -1,0 +1,178 @@
+//! Places of back ends that several nodes share: all nodes together have at most so many runs at one of them as it takes.
+//!
+//! A node takes a place before a run begins there, and gives it back once the run has ended. The places of a node that is off the record,
+//! or was declared dead, are free.
+
+use super::ids::NodeId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Who has which places.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedPlaces(BTreeMap<String, Vec<PlaceHolder>>);
+
+/// A node that has places, or waits for one. Those that wait are in the order in which they began to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct PlaceHolder {
+    node: NodeId,
+    places: u32,
+    waits: bool,
+}
+
+/// What a node has of the places of a back end, and wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlaceRequest<'a> {
+    pub backend: &'a str,
+    /// How many runs it takes at a time.
+    pub slots: u32,
+    pub node: NodeId,
+    /// Places that the node has and does not give back.
+    pub keeps: u32,
+    /// Further places, for runs that wait at the node and can begin at no other one.
+    pub needs: u32,
+}
+
+/// What a node gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlaceGrant {
+    /// Places of those that it needs.
+    pub granted: u32,
+    /// Places that are free beyond those, and that no other node waits for.
+    pub free: u32,
+}
+
+impl SharedPlaces {
+    /// Gives places back, and takes those that are needed and free. A node that does not get all of them waits for the rest: no node that
+    /// came later takes a place before it.
+    pub fn settle(
+        &mut self,
+        request: PlaceRequest<'_>,
+        lives: impl Fn(NodeId) -> bool,
+    ) -> PlaceGrant {
+        let PlaceRequest {
+            backend,
+            slots,
+            node,
+            keeps,
+            needs,
+        } = request;
+        let holders = self.0.entry(backend.to_owned()).or_default();
+        holders.retain(|it| lives(it.node));
+        let own = holders.iter().position(|it| it.node == node);
+        let waited_at = own.filter(|at| holders[*at].waits);
+        let ahead = holders[..waited_at.unwrap_or(holders.len())].iter();
+        let ahead = ahead.filter(|it| it.waits && it.node != node).count();
+        let others = holders.iter().filter(|it| it.node != node);
+        let taken = others.map(|it| it.places).sum::<u32>() + keeps + ahead as u32;
+        let free = slots.saturating_sub(taken);
+        let granted = needs.min(free);
+        let holder = PlaceHolder {
+            node,
+            places: keeps + granted,
+            waits: granted < needs,
+        };
+        match own {
+            // It keeps its turn while it gets nothing.
+            Some(at) if holder.waits && waited_at.is_some() && granted == 0 => holders[at] = holder,
+            own => {
+                own.map(|at| holders.remove(at));
+                holders.push(holder);
+            }
+        }
+        holders.retain(|it| it.places > 0 || it.waits);
+        PlaceGrant {
+            granted,
+            free: free - granted,
+        }
+    }
+
+    /// Takes some of the places that [`Self::settle`] found free.
+    pub fn take(&mut self, backend: &str, node: NodeId, places: u32) {
+        if places == 0 {
+            return;
+        }
+        let holders = self.0.entry(backend.to_owned()).or_default();
+        match holders.iter_mut().find(|it| it.node == node) {
+            Some(holder) => holder.places += places,
+            None => holders.push(PlaceHolder {
+                node,
+                places,
+                waits: false,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    const ONE: NodeId = NodeId(Uuid::from_u128(1));
+    const TWO: NodeId = NodeId(Uuid::from_u128(2));
+    const THREE: NodeId = NodeId(Uuid::from_u128(3));
+
+    fn settle(places: &mut SharedPlaces, node: NodeId, keeps: u32, needs: u32) -> (u32, u32) {
+        let request = PlaceRequest {
+            backend: "gpu",
+            slots: 2,
+            node,
+            keeps,
+            needs,
+        };
+        let grant = places.settle(request, |_| true);
+        (grant.granted, grant.free)
+    }
+
+    #[test]
+    fn all_nodes_together_have_so_many_as_there_are() {
+        let mut places = SharedPlaces::default();
+        assert_eq!(settle(&mut places, ONE, 0, 1), (1, 1));
+        assert_eq!(settle(&mut places, TWO, 0, 0), (0, 1));
+        places.take("gpu", TWO, 1);
+        assert_eq!(settle(&mut places, ONE, 1, 0), (0, 0));
+        assert_eq!(settle(&mut places, THREE, 0, 0), (0, 0));
+        assert_eq!(settle(&mut places, ONE, 0, 0), (0, 1));
+        let other = PlaceRequest {
+            backend: "other",
+            slots: 1,
+            node: ONE,
+            keeps: 0,
+            needs: 0,
+        };
+        assert_eq!(places.settle(other, |_| true).free, 1);
+    }
+
+    #[test]
+    fn nodes_that_wait_get_places_in_turn() {
+        let mut places = SharedPlaces::default();
+        assert_eq!(settle(&mut places, ONE, 0, 2), (2, 0));
+        assert_eq!(settle(&mut places, TWO, 0, 1), (0, 0));
+        assert_eq!(settle(&mut places, THREE, 0, 1), (0, 0));
+        // The one that gives a place back takes none while others wait.
+        assert_eq!(settle(&mut places, ONE, 1, 1), (0, 0));
+        assert_eq!(settle(&mut places, THREE, 0, 1), (0, 0), "the second waits");
+        assert_eq!(settle(&mut places, TWO, 0, 1), (1, 0));
+        assert_eq!(settle(&mut places, ONE, 0, 1), (0, 0));
+        assert_eq!(settle(&mut places, THREE, 0, 1), (1, 0));
+        // One that waits no more keeps no place free.
+        assert_eq!(settle(&mut places, ONE, 0, 0), (0, 0));
+        assert_eq!(settle(&mut places, TWO, 0, 0), (0, 1));
+    }
+
+    #[test]
+    fn the_places_of_a_node_that_is_gone_are_free() {
+        let mut places = SharedPlaces::default();
+        settle(&mut places, ONE, 0, 2);
+        settle(&mut places, TWO, 0, 1);
+        let request = PlaceRequest {
+            backend: "gpu",
+            slots: 2,
+            node: THREE,
+            keeps: 0,
+            needs: 3,
+        };
+        let grant = places.settle(request, |it| it == THREE);
+        assert_eq!((grant.granted, grant.free), (2, 0));
+    }
+}
