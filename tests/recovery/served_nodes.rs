@@ -10,10 +10,15 @@ use crate::place::{Place, Service, signal, until};
 use crate::postgres::place;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use tintype_postgres::testing::proxy::{CommitFault, Proxy};
 use tintype_postgres::testing::{Server, server};
 
-/// A short run; more are asked for by hand.
-const BLOWS: usize = 3;
+/// A short run: each kind once. More are asked for by hand.
+const BLOWS: usize = Blow::ALL.len();
+/// Commits that are cut off in a row.
+const CUTS: usize = 12;
+/// What each answer of the database takes over a slow network.
+const SLOW: Duration = Duration::from_millis(60);
 const NODES: usize = 3;
 
 /// Places of nodes on one database.
@@ -64,48 +69,112 @@ fn a_job_that_one_node_accepts_is_seen_at_all_nodes() {
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
-/// What befalls a node, or the database under all of them.
+/// What befalls a node, its connection, or the database under all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blow {
     Kill,
     /// It stands still until it is taken for dead, and then goes on.
     Stop,
+    /// The same in the middle of a transaction, which holds the rows of an account.
+    StopInTransaction,
     DatabaseCrash,
+    /// Its connections are cut off in turn before and after the database hears of a commit.
+    CutCommits,
+    /// It has no connection to the database until it is taken for dead.
+    CutOff,
+    /// It hears no answer of the database until it is taken for dead, and then all of them.
+    LateAnswers,
+    SlowNetwork,
 }
 
 impl Blow {
-    fn of(round: usize) -> Self {
-        [Self::Stop, Self::Kill, Self::DatabaseCrash][round % 3]
-    }
+    const ALL: [Self; 8] = [
+        Self::Stop,
+        Self::Kill,
+        Self::DatabaseCrash,
+        Self::CutCommits,
+        Self::CutOff,
+        Self::StopInTransaction,
+        Self::LateAnswers,
+        Self::SlowNetwork,
+    ];
 
-    /// Returns how long it took the others to put the jobs of the node back, where it is one that died.
-    fn strike(self, server: &Server, node: &mut Service, witness: &Client) -> Option<Duration> {
-        let pid = node.pid();
-        let is_listed = || {
-            let nodes = witness.get("/admin/v1/nodes").json();
-            let nodes = nodes["data"].as_array().expect("nodes");
-            nodes.iter().any(|it| it["pid"] == pid)
-        };
+    /// The one of a round; `TINTYPE_BLOW` names the only one that is wanted.
+    fn of(round: usize) -> Self {
+        let only = std::env::var("TINTYPE_BLOW").ok();
+        let wanted = only.map(|name| {
+            let named = Self::ALL.into_iter().find(|it| format!("{it:?}") == name);
+            named.unwrap_or_else(|| panic!("TINTYPE_BLOW is one of {:?}", Self::ALL))
+        });
+        wanted.unwrap_or(Self::ALL[round % Self::ALL.len()])
+    }
+}
+
+/// A node with its way to the database.
+struct Target<'a> {
+    server: &'a Server,
+    node: &'a mut Service,
+    proxy: &'a Proxy,
+    /// An operator at another node.
+    witness: Client,
+}
+
+impl Target<'_> {
+    /// Strikes. Returns how long it took the others to put the jobs of the node back, where it is one that died.
+    fn strike(self, blow: Blow) -> Option<Duration> {
+        let pid = self.node.pid();
         // Other nodes know of it from its first beat on.
-        until("the node is listed", || is_listed().then_some(()));
-        let began = Instant::now();
-        match self {
-            Self::Kill => node.kill(),
-            Self::Stop => signal("STOP", pid),
-            Self::DatabaseCrash => {
-                server.crash();
+        until("the node is listed", || self.is_listed(pid).then_some(()));
+        let mut began = Instant::now();
+        match blow {
+            Blow::Kill => self.node.kill(),
+            Blow::Stop => signal("STOP", pid),
+            Blow::StopInTransaction => {
+                self.proxy.fault_commits([CommitFault::Hold]);
+                until("it is in a transaction", || {
+                    self.proxy.holds_commit().then_some(())
+                });
+                began = Instant::now();
+                signal("STOP", pid);
+            }
+            Blow::CutOff => self.proxy.sever(),
+            Blow::LateAnswers => self.proxy.hold_answers(),
+            Blow::DatabaseCrash => {
+                self.server.crash();
+                return None;
+            }
+            Blow::CutCommits => {
+                let faults = [CommitFault::CutBefore, CommitFault::CutAfter];
+                self.proxy
+                    .fault_commits(faults.into_iter().cycle().take(CUTS));
+                until("the commits are cut off", || {
+                    (self.proxy.faults_left() == 0).then_some(())
+                });
+                return None;
+            }
+            Blow::SlowNetwork => {
+                self.proxy.delay_answers(SLOW);
                 return None;
             }
         }
         until("the node is taken for dead", || {
-            (!is_listed()).then_some(())
+            (!self.is_listed(pid)).then_some(())
         });
         let took = began.elapsed();
-        if self == Self::Stop {
+        if matches!(blow, Blow::Stop | Blow::StopInTransaction) {
             signal("CONT", pid);
-            assert_eq!(node.code(), Some(1), "it was taken for dead");
+        }
+        self.proxy.heal();
+        if blow != Blow::Kill {
+            assert_eq!(self.node.code(), Some(1), "it was taken for dead");
         }
         Some(took)
+    }
+
+    fn is_listed(&self, pid: u32) -> bool {
+        let nodes = self.witness.get("/admin/v1/nodes").json();
+        let nodes = nodes["data"].as_array().expect("nodes");
+        nodes.iter().any(|it| it["pid"] == pid)
     }
 }
 
@@ -117,7 +186,12 @@ fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
     let blows = number("TINTYPE_BLOWS").map_or(BLOWS, |it| it as usize);
     let memory = Mutex::new(Memory::default());
-    let places = places(&database.url(), &bucket, &peer);
+    let proxies = [(); NODES].map(|()| Proxy::start(server.port()));
+    let places = proxies.each_ref().map(|proxy| {
+        let place = place(&proxy.url(&database.url(), server.port()), &bucket);
+        configure(&place, &peer);
+        place
+    });
     let mut nodes = places.each_ref().map(Place::serve);
     let key = nodes[0].printed_key().expect("a key");
     register(&places[0], &nodes[0], &peer);
@@ -125,6 +199,7 @@ fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
     for round in 0..blows {
         let before = acknowledged(&memory);
         let (struck, other) = (round % NODES, (round + 1) % NODES);
+        let blow = Blow::of(round);
         let witness = Client::new(&nodes[other].address(), &places[other].token());
         std::thread::scope(|scope| {
             for node in &nodes {
@@ -135,15 +210,22 @@ fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
             until("calls are answered", || {
                 (acknowledged(&memory) >= before + 30).then_some(())
             });
-            takeovers.extend(Blow::of(round).strike(&server, &mut nodes[struck], &witness));
+            let target = Target {
+                server: &server,
+                node: &mut nodes[struck],
+                proxy: &proxies[struck],
+                witness,
+            };
+            takeovers.extend(target.strike(blow));
             until("the nodes go on", || {
                 (acknowledged(&memory) >= before + 60).then_some(())
             });
+            proxies[struck].heal();
             // The callers end with the nodes.
             for node in &mut nodes {
                 if node.status().is_none() {
                     node.terminate();
-                    assert_eq!(node.code(), Some(0), "{}", node.end());
+                    assert_eq!(node.code(), Some(0), "{blow:?}: {}", node.end());
                 }
             }
         });

@@ -1,5 +1,7 @@
 //! A private server for tests: PostgreSQL's own programs on a temporary directory, and a database for each test.
 
+pub mod proxy;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

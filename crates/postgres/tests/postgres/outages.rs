@@ -1,13 +1,12 @@
 //! Connections that break, servers that crash: each decision is made once, and its outcome is known.
 
 use crate::support::{get, options, put};
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use tintype_postgres::testing::Server;
+use tintype_postgres::testing::proxy::{CommitFault, Proxy};
 use tintype_postgres::{PostgresEngine, PostgresOptions};
 use tintype_storage::engine::{
     Ask, Engine, EngineError, Key, Round, Seen, Verdict, commit_and_wait,
@@ -95,97 +94,25 @@ fn crashes_of_the_server_lose_and_double_nothing() {
     assert_eq!(numbers.iter().sum::<u32>(), made.load(Ordering::SeqCst));
 }
 
-/// What a proxy does with the next commit.
-const PASS: u8 = 0;
-const CUT_BEFORE: u8 = 1;
-const CUT_AFTER: u8 = 2;
-
-/// A proxy in front of the server; gives its port.
-fn proxy(server: u16, mode: &Arc<AtomicU8>) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    let mode = Arc::clone(mode);
-    std::thread::spawn(move || {
-        for client in listener.incoming() {
-            let (Ok(client), Ok(server)) = (client, TcpStream::connect(("127.0.0.1", server)))
-            else {
-                continue;
-            };
-            let is_deaf = Arc::new(AtomicBool::new(false));
-            let back = (
-                server.try_clone().expect("a socket"),
-                client.try_clone().expect("a socket"),
-            );
-            let (mode, deaf) = (Arc::clone(&mode), Arc::clone(&is_deaf));
-            std::thread::spawn(move || forward(client, server, &mode, &is_deaf));
-            std::thread::spawn(move || answer(back.0, back.1, &deaf));
-        }
-    });
-    port
-}
-
-/// Passes what the engine sends.
-fn forward(mut client: TcpStream, mut server: TcpStream, mode: &AtomicU8, is_deaf: &AtomicBool) {
-    let mut buffer = [0; 65_536];
-    while let Ok(count) = client.read(&mut buffer) {
-        let bytes = &buffer[..count];
-        let is_commit = bytes.windows(7).any(|it| it == b"COMMIT\0");
-        let action = match is_commit {
-            true => mode.swap(PASS, Ordering::SeqCst),
-            false => PASS,
-        };
-        if count == 0 || action == CUT_BEFORE {
-            break;
-        }
-        is_deaf.store(action == CUT_AFTER, Ordering::SeqCst);
-        if server.write_all(bytes).is_err() {
-            break;
-        }
-    }
-    // Each may be closed already.
-    drop(client.shutdown(Shutdown::Both));
-    drop(server.shutdown(Shutdown::Both));
-}
-
-/// Passes what the server answers; cuts both off where the answer is not to arrive.
-fn answer(mut server: TcpStream, mut client: TcpStream, is_deaf: &AtomicBool) {
-    let mut buffer = [0; 65_536];
-    while let Ok(count) = server.read(&mut buffer) {
-        let is_cut = count == 0 || is_deaf.load(Ordering::SeqCst);
-        if is_cut || client.write_all(&buffer[..count]).is_err() {
-            break;
-        }
-    }
-    drop(client.shutdown(Shutdown::Both));
-    drop(server.shutdown(Shutdown::Both));
-}
-
 #[test]
 fn a_commit_whose_answer_is_lost_is_neither_lost_nor_doubled() {
     let Some(server) = Server::start() else {
         return;
     };
     let database = server.database();
-    let mode = Arc::new(AtomicU8::new(PASS));
-    let port = proxy(server.port(), &mode);
-    let url = database
-        .url()
-        .replace(&format!(":{}/", server.port()), &format!(":{port}/"));
-    let engine = open(options(&format!("{url}?sslmode=disable")));
+    let proxy = Proxy::start(server.port());
+    let engine = open(options(&proxy.url(&database.url(), server.port())));
     let mut expected = 0;
-    for action in [CUT_BEFORE, CUT_AFTER, PASS].repeat(8) {
-        mode.store(action, Ordering::SeqCst);
+    let faults = [CommitFault::CutBefore, CommitFault::CutAfter];
+    for fault in faults.map(Some).into_iter().chain([None]).cycle().take(24) {
+        proxy.fault_commits(fault);
         increment(&engine, "a1")
             .recv()
             .expect("an outcome")
             .expect("a commit");
         expected += 1;
-        assert_eq!(
-            get(&*engine, "a1"),
-            Some(expected.to_string()),
-            "action {action}"
-        );
-        assert_eq!(mode.load(Ordering::SeqCst), PASS, "the cut was made");
+        assert_eq!(get(&*engine, "a1"), Some(expected.to_string()), "{fault:?}");
+        assert_eq!(proxy.faults_left(), 0, "the cut was made");
     }
 }
 
