@@ -179,7 +179,13 @@ fn create(bench: &Bench, server: &ChildServer, row: &Row) -> anyhow::Result<Meas
     })
 }
 
-fn caller(requests: Requests, warm: bool, connection: usize, connections: usize) -> impl Caller<1> {
+/// A caller on one of so many connections.
+pub fn caller(
+    requests: Requests,
+    warm: bool,
+    connection: usize,
+    connections: usize,
+) -> impl Caller<1> {
     Same {
         expected: "202",
         request: move |number| requests.of(warm, connection, connections, number),
@@ -188,7 +194,7 @@ fn caller(requests: Requests, warm: bool, connection: usize, connections: usize)
 
 /// The requests of all connections: accounts take turns.
 #[derive(Clone)]
-struct Requests {
+pub struct Requests {
     keys: Rc<Vec<String>>,
     /// One for each key, where they are all the same.
     plain: Rc<Vec<Rc<[u8]>>>,
@@ -196,7 +202,8 @@ struct Requests {
 }
 
 impl Requests {
-    fn new(keys: &[String], named: bool) -> Self {
+    /// For these keys; `named`: with an idempotency key each.
+    pub fn new(keys: &[String], named: bool) -> Self {
         let plain = keys.iter().map(|key| wire::post(key, None).into());
         Self {
             plain: Rc::new(plain.collect()),
@@ -311,7 +318,7 @@ fn offered(bench: &mut Bench, name: &'static str, row: &Row, capacity: f64) -> a
 }
 
 /// Accepted, or refused as it should be.
-fn kind(answer: &Answer<'_>) -> anyhow::Result<usize> {
+pub fn kind(answer: &Answer<'_>) -> anyhow::Result<usize> {
     match answer.status {
         b"202" => Ok(0),
         b"503" if answer.has_header("retry-after") => Ok(1),

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const ACCOUNTS: usize = 100;
 /// Connections that make jobs.
-const MAKERS: usize = 32;
+pub const MAKERS: usize = 32;
 /// Jobs without a delivery before the client pauses: enough that no part of the service ever waits for the client.
 const OPEN: u64 = 4_000;
 /// Callers who wait for their jobs.
@@ -32,10 +32,9 @@ pub fn by_webhook(bench: &mut Bench) -> anyhow::Result<()> {
     let receiver = Some(receipts.address);
     let server = ChildServer::tintype_with(&directory, ACCOUNTS, Generator::Instant, receiver)?;
     let made = Rc::new(RefCell::new(Vec::new()));
-    let maker = |connection: usize| Maker {
-        request: wire::post(&server.keys[connection % ACCOUNTS], None),
-        made: Rc::clone(&made),
-        receipts: Arc::clone(&receipts),
+    let maker = |connection: usize| {
+        let key = server.keys[connection % ACCOUNTS].as_str();
+        Maker::new(std::iter::once(key), &made, &receipts)
     };
     client::run::<1, _>(server.address, MAKERS, bench.time() / 3, maker)?;
     let (before, received_before, began) = (
@@ -73,7 +72,7 @@ pub fn by_webhook(bench: &mut Bench) -> anyhow::Result<()> {
 }
 
 /// Waits until every job has a delivery; returns how many have more than one.
-fn check_receipts(made: &[String], receipts: &Receipts) -> anyhow::Result<usize> {
+pub fn check_receipts(made: &[String], receipts: &Receipts) -> anyhow::Result<usize> {
     let began = Instant::now();
     while receipts.jobs() < made.len() && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(20));
@@ -98,19 +97,36 @@ fn check_receipts(made: &[String], receipts: &Receipts) -> anyhow::Result<usize>
 }
 
 /// Makes jobs as long as not too many are open.
-struct Maker {
-    request: Vec<u8>,
+pub struct Maker {
+    /// One for each of its accounts, in turn.
+    requests: Vec<Vec<u8>>,
     /// By all connections.
     made: Rc<RefCell<Vec<String>>>,
     receipts: Arc<Receipts>,
 }
 
+impl Maker {
+    /// For the accounts with these keys.
+    pub fn new<'a>(
+        keys: impl Iterator<Item = &'a str>,
+        made: &Rc<RefCell<Vec<String>>>,
+        receipts: &Arc<Receipts>,
+    ) -> Self {
+        Self {
+            requests: keys.map(|key| wire::post(key, None)).collect(),
+            made: Rc::clone(made),
+            receipts: Arc::clone(receipts),
+        }
+    }
+}
+
 impl Caller<1> for Maker {
-    async fn call(&mut self, wire: &mut Wire, _: usize) -> anyhow::Result<usize> {
+    async fn call(&mut self, wire: &mut Wire, number: usize) -> anyhow::Result<usize> {
         while self.made.borrow().len() as u64 >= self.receipts.count() + OPEN {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        let answer = wire.exchange(&self.request).await?;
+        let request = &self.requests[number % self.requests.len()];
+        let answer = wire.exchange(request).await?;
         answer.expect("202")?;
         self.made.borrow_mut().push(answer.job_id()?.to_owned());
         Ok(0)

@@ -2,7 +2,7 @@
 //! they have done, and prints one table.
 //!
 //! `cargo bench --bench load` runs all of it; `cargo bench --bench load -- create read` only what is named, and with
-//! `--seconds 2 --rounds 1` sooner. Servers run in processes of their own, the client beside them. Absolute figures say more
+//! `--seconds 2 --rounds 1` sooner; `-- postgres` measures nodes on PostgreSQL, in a table of its own. Servers run in processes of their own, the client beside them. Absolute figures say more
 //! about the machine than about the program.
 
 mod batches;
@@ -18,6 +18,7 @@ mod end_to_end;
 mod fill;
 mod plan;
 mod plot;
+mod postgres;
 mod preload;
 mod probe;
 mod processor;
@@ -39,6 +40,7 @@ fn main() -> anyhow::Result<()> {
         .collect();
     match arguments.first().map(String::as_str) {
         Some("--child") => child_server::run(&arguments[1..]),
+        Some("postgres") => postgres::run(&arguments[1..]),
         _ => plan::run(&arguments),
     }
 }

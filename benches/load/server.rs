@@ -99,11 +99,27 @@ impl ChildServer {
         generator: Generator,
         receiver: Option<SocketAddr>,
     ) -> anyhow::Result<Self> {
-        let receiver = receiver.map(|it| it.to_string());
-        let (data_dir, accounts) = (data_dir.to_string_lossy(), accounts.to_string());
-        let mut words = vec!["tintype", &*data_dir, accounts.as_str(), generator.word()];
-        words.extend(receiver.as_deref());
-        Self::start(&words)?.with_keys()
+        Self::tintype_in(data_dir, accounts, generator, receiver, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub fn tintype_in(
+        data_dir: &Path,
+        accounts: usize,
+        generator: Generator,
+        receiver: Option<SocketAddr>,
+        environment: &[(&str, String)],
+    ) -> anyhow::Result<Self> {
+        let variables = environment.iter().map(|(name, value)| (name, value));
+        Self::spawn(
+            Command::new(std::env::current_exe()?)
+                .args(["--child", "tintype"])
+                .arg(data_dir)
+                .args([&accounts.to_string(), generator.word()])
+                .args(receiver.map(|it| it.to_string()))
+                .envs(variables),
+        )?
+        .with_keys()
     }
 
     /// As [`ChildServer::tintype`], on the first processor alone, so that the others are left to its callers.
@@ -150,6 +166,13 @@ impl ChildServer {
     /// The process's id.
     pub fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Ends the server as a crash would.
+    pub fn kill(mut self) -> anyhow::Result<()> {
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
     }
 
     /// Ends the server and returns what it said last.

@@ -131,6 +131,42 @@ pub fn get(key: &str, path: &str) -> Vec<u8> {
         .into_bytes()
 }
 
+/// A request that asks whether the service is ready.
+pub fn get_ready() -> Vec<u8> {
+    b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()
+}
+
+/// A request that reads what is at this path below `/admin/v1`.
+pub fn get_as_operator(token: &str, path: &str) -> Vec<u8> {
+    format!(
+        "GET /admin/v1/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+/// A request that replaces what is at this path below `/admin/v1`.
+pub fn put_as_operator(token: &str, path: &str, body: &str) -> Vec<u8> {
+    format!(
+        "PUT /admin/v1/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+/// Sends one request on a connection of its own; returns the status and the whole answer.
+pub fn call(to: SocketAddr, request: &[u8]) -> anyhow::Result<(String, String)> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut wire = Wire::open(to).await?;
+        let answer = wire.exchange(request).await?;
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Ok((text(answer.status), text(answer.whole)))
+    })
+}
+
 /// The first job id in a text.
 pub fn job_id(text: &[u8]) -> Option<&str> {
     let name = b"\"job_id\":\"";

@@ -17,6 +17,10 @@ const DEMAND: &str = "TINTYPE_TEST_POSTGRES";
 const SETTINGS: &str = "fsync = off\nfull_page_writes = off\nmax_connections = 200\nshared_buffers = 64MB\n\
      ssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\nautovacuum_naptime = 5s\n";
 
+/// The settings of one that is measured: each commit is on the disk before it is answered.
+const DURABLE: &str =
+    "fsync = on\nfull_page_writes = on\nshared_buffers = 1GB\nmax_wal_size = 4GB\n";
+
 /// Who may connect: the role `guarded` needs its password.
 const ACCESS: &str = "local all all trust\nhost all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
 
@@ -44,6 +48,18 @@ impl Server {
     /// # Panics
     /// See [`server`].
     pub fn start() -> Option<Self> {
+        Self::start_with("")
+    }
+
+    /// Starts a server that keeps what it has committed when the machine fails, as a benchmark needs it.
+    ///
+    /// # Panics
+    /// See [`server`].
+    pub fn start_durable() -> Option<Self> {
+        Self::start_with(DURABLE)
+    }
+
+    fn start_with(settings: &str) -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(
                 env::var_os(DEMAND).is_none(),
@@ -65,7 +81,7 @@ impl Server {
                  \"$1/pg_ctl\" -D data -m immediate stop >/dev/null; rm -rf \"$2\"",
             )
             .args(["sh".as_ref(), programs.as_os_str(), home.path().as_os_str()]);
-        prepare(&programs, &home, port);
+        prepare(&programs, &home, port, settings);
         let mut keeper = keeper
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -97,6 +113,22 @@ impl Server {
     /// The certificate of the server, which names `localhost`.
     pub fn certificate(&self) -> PathBuf {
         self.home.path().join("root.crt")
+    }
+
+    /// The id of its first process, which has started all others.
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn id(&self) -> u32 {
+        let file = fs::read_to_string(self.home.path().join("data/postmaster.pid"));
+        let file = file.expect("a running server");
+        let id = file.lines().next().and_then(|line| line.parse().ok());
+        id.expect("an id")
+    }
+
+    /// One of PostgreSQL's programs.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
     }
 
     /// The port on 127.0.0.1.
@@ -277,7 +309,7 @@ fn owner() -> &'static str {
     "postgres"
 }
 
-fn prepare(programs: &Path, home: &TempDir, port: u16) {
+fn prepare(programs: &Path, home: &TempDir, port: u16, further: &str) {
     own(home);
     let made = unprivileged(home, programs.join("initdb"))
         .args([
@@ -302,7 +334,7 @@ fn prepare(programs: &Path, home: &TempDir, port: u16) {
     private(&data.join("server.key"), &key.signing_key.serialize_pem());
     fs::write(data.join("pg_hba.conf"), ACCESS).expect("written");
     let settings = format!(
-        "{SETTINGS}port = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\n",
+        "{SETTINGS}{further}port = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\n",
         home.path().display()
     );
     let path = data.join("postgresql.conf");

@@ -1,0 +1,59 @@
+//! Holds processes to a part of a processor, by the control groups of Linux: version 2 where it governs processors, else version 1.
+//! Both need the rights of root.
+
+use anyhow::Context as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// In microseconds.
+const PERIOD: u32 = 20_000;
+
+/// A group of processes.
+pub struct Quota {
+    group: PathBuf,
+}
+
+impl Quota {
+    /// A group whose processes together get this share of one processor.
+    pub fn new(name: &str, share: f64) -> anyhow::Result<Self> {
+        let name = format!("tintype-bench-{}-{name}", std::process::id());
+        let quota = (f64::from(PERIOD) * share) as u32;
+        let root = Path::new("/sys/fs/cgroup");
+        let has_second = fs::read_to_string(root.join("cgroup.controllers"))
+            .is_ok_and(|it| it.split_whitespace().any(|it| it == "cpu"));
+        let (group, settings) = match has_second {
+            true => (
+                root.join(name),
+                vec![("cpu.max", format!("{quota} {PERIOD}"))],
+            ),
+            false => (
+                root.join("cpu").join(name),
+                vec![
+                    ("cpu.cfs_period_us", PERIOD.to_string()),
+                    ("cpu.cfs_quota_us", quota.to_string()),
+                ],
+            ),
+        };
+        fs::create_dir(&group).with_context(|| format!("no group {}", group.display()))?;
+        let group = Self { group };
+        for (file, value) in settings {
+            fs::write(group.group.join(file), value).with_context(|| format!("no {file}"))?;
+        }
+        Ok(group)
+    }
+
+    /// Puts a process with all of its threads into it.
+    pub fn add(&self, process: u32) -> anyhow::Result<()> {
+        Ok(fs::write(
+            self.group.join("cgroup.procs"),
+            process.to_string(),
+        )?)
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        // It is empty once its processes have ended; one that is left takes nothing.
+        drop(fs::remove_dir(&self.group));
+    }
+}
