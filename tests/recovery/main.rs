@@ -7,6 +7,7 @@ mod bucket;
 mod client;
 mod config;
 mod export;
+mod failover;
 mod faults;
 mod first_run;
 mod generate;

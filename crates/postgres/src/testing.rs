@@ -1,6 +1,7 @@
 //! A private server for tests: PostgreSQL's own programs on a temporary directory, and a database for each test.
 
 pub mod proxy;
+mod standby;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ const DURABLE: &str =
     "fsync = on\nfull_page_writes = on\nshared_buffers = 1GB\nmax_wal_size = 4GB\n";
 
 /// Who may connect: the role `guarded` needs its password.
-const ACCESS: &str = "local all all trust\nhost all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
+const ACCESS: &str = "local all all trust\nhost all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n\
+     host replication all 127.0.0.1/32 trust\n";
 
 /// A running server. It ends, and its directory is removed, when this is dropped or the process ends in any way.
 pub struct Server {
@@ -73,6 +75,12 @@ impl Server {
             .tempdir()
             .expect("a directory");
         let port = free_port();
+        prepare(&programs, &home, port, settings);
+        Some(Self::launch(programs, home, port))
+    }
+
+    /// Starts the server of a directory.
+    fn launch(programs: PathBuf, home: TempDir, port: u16) -> Self {
         let mut keeper = unprivileged(&home, "sh");
         keeper
             .arg("-c")
@@ -81,7 +89,6 @@ impl Server {
                  \"$1/pg_ctl\" -D data -m immediate stop >/dev/null; rm -rf \"$2\"",
             )
             .args(["sh".as_ref(), programs.as_os_str(), home.path().as_os_str()]);
-        prepare(&programs, &home, port, settings);
         let mut keeper = keeper
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -92,12 +99,12 @@ impl Server {
         std::io::BufRead::read_line(&mut output, &mut line).expect("a line");
         let log = fs::read_to_string(home.path().join("log")).unwrap_or_default();
         assert_eq!(line.trim(), "started", "{log}");
-        Some(Self {
+        Self {
             programs,
             home,
             port,
             keeper,
-        })
+        }
     }
 
     /// Where a database is, for a role.

@@ -55,13 +55,13 @@ pub enum UrlError {
     )]
     RootsUnused,
     #[error(
-        "no other parameters than sslmode, sslrootcert, host, port, user, connect_timeout, application_name and channel_binding"
+        "no other parameters than sslmode, sslrootcert, host, port, user, connect_timeout, application_name, channel_binding and target_session_attrs"
     )]
     Parameter,
 }
 
 /// Parameters that the driver takes as they are.
-const PASSED_ON: [&str; 7] = [
+const PASSED_ON: [&str; 8] = [
     "host",
     "port",
     "user",
@@ -69,6 +69,7 @@ const PASSED_ON: [&str; 7] = [
     "connect_timeout",
     "application_name",
     "channel_binding",
+    "target_session_attrs",
 ];
 
 impl DatabaseUrl {
