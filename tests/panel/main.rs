@@ -8,6 +8,8 @@ mod accounts;
 mod backends;
 mod batches;
 mod browser;
+#[path = "../recovery/bucket.rs"]
+mod bucket;
 mod calls;
 mod deliveries;
 mod drafts;
@@ -19,6 +21,7 @@ mod lists;
 mod live;
 mod looks;
 mod markup;
+mod nodes;
 mod outage;
 mod pages;
 mod playground;

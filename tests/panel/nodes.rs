@@ -1,0 +1,44 @@
+//! The page of nodes, with three real ones on a database and a bucket.
+
+use crate::access::assert_no_barriers;
+use crate::bucket::{ACCESS_KEY, Bucket, SECRET_KEY};
+use crate::calls::calls;
+use crate::service::Service;
+use crate::{browse_with, wanted};
+use serde_json::json;
+use tintype_postgres::testing::server;
+
+#[test]
+fn a_node_that_dies_leaves_the_list_and_the_others_serve_the_panel() {
+    let (true, Some(server)) = (wanted(), server()) else {
+        return;
+    };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let url = database.url();
+    let settings = [
+        ("TINTYPE__STORAGE__URL", url.as_str()),
+        ("TINTYPE_SECRET", "what-the-nodes-of-a-test-have-in-common"),
+        ("TINTYPE__STORAGE__OBJECTS", "s3://pictures/here"),
+        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+        ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
+        ("AWS_ENDPOINT_URL", &bucket.endpoint),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_REGION", "us-east-1"),
+    ];
+    browse_with(&settings, |first, browser| async move {
+        let second = Service::start(&settings);
+        let third = Service::start(&settings);
+        browser.sign_in_as_operator().await;
+        let made = "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });";
+        calls(&browser, made).await;
+        browser.go("#/nodes", "Nodes").await;
+        let states = "return [...document.querySelectorAll('main tbody .badge')].map((it) => it.textContent);";
+        browser.comes_to(states, json!(["up", "up", "up"])).await;
+        browser.see("span", ", this one").await;
+        assert_no_barriers(&browser, "Nodes").await;
+        drop(third);
+        browser.comes_to(states, json!(["up", "up"])).await;
+        browser.leave().await;
+        drop((first, second));
+    });
+}
