@@ -2,7 +2,7 @@
 
 use crate::support::options::ADMIN_TOKEN;
 use crate::support::process::Process;
-use crate::support::{Customer, Options, Server};
+use crate::support::{Customer, OneNode, Options, Server};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn an_account_has_at_most_a_hundred_keys() {
 
 #[test]
 fn a_webhook_gets_one_test_delivery_a_minute_from_all_callers_together() {
-    let server = Server::with(Options::new().allow_loopback());
+    let server = Server::with(Options::new().one_node(OneNode::Attempts).allow_loopback());
     let customer = server.customer("1");
     let owner = server.person(&customer.account, "ada@example.com", "owner");
     let hook = webhook(&server, &customer, "https://example.com/");
@@ -65,7 +65,7 @@ fn a_webhook_gets_one_test_delivery_a_minute_from_all_callers_together() {
 
 #[test]
 fn a_person_makes_ten_changes_a_second_and_fifty_at_once() {
-    let server = Server::start();
+    let server = Server::with(Options::new().one_node(OneNode::Rates));
     let customer = server.customer("1");
     let path = format!("/accounts/{}/keys/{}", customer.account, customer.key_id);
     let ada = server.person(&customer.account, "ada@example.com", "owner");

@@ -3,7 +3,7 @@
 use crate::support::options::ADMIN_TOKEN;
 use crate::support::panel::PASSWORD;
 use crate::support::process::Process;
-use crate::support::{Answer, Options, Server};
+use crate::support::{Answer, OneNode, Options, Server};
 use serde_json::json;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -24,6 +24,10 @@ fn beside(calls: impl IntoIterator<Item = crate::support::http::Request>) -> Rec
     told
 }
 
+fn one_node() -> Server {
+    Server::with(Options::new().one_node(OneNode::Attempts))
+}
+
 /// The answers come one by one, each when another second has passed. The server's clock moves only here.
 fn come_one_a_second(server: &Server, answers: &Receiver<Answer>, count: usize) {
     for _ in 0..count {
@@ -39,7 +43,7 @@ fn come_one_a_second(server: &Server, answers: &Receiver<Answer>, count: usize) 
 
 #[test]
 fn wrong_admin_tokens_are_slowed_and_the_right_one_never_waits() {
-    let server = Server::start();
+    let server = one_node();
     let wrong = || server.get("/admin/v1/accounts").bearer("not the token");
     for _ in 0..FREE {
         wrong().refused(401, "unauthorized");
@@ -63,7 +67,7 @@ fn wrong_admin_tokens_are_slowed_and_the_right_one_never_waits() {
 
 #[test]
 fn wrong_passwords_are_slowed_and_the_right_one_never_waits() {
-    let server = Server::start();
+    let server = one_node();
     let account = server.customer("1").account;
     server.person(&account, "ada@example.com", "owner");
     let guess = |password: &str| {
@@ -82,7 +86,7 @@ fn wrong_passwords_are_slowed_and_the_right_one_never_waits() {
 #[test]
 fn behind_a_listed_proxy_clients_are_told_apart_and_elsewhere_the_header_is_not_believed() {
     let listed = Options::new().set("server.trusted_proxies", vec!["127.0.0.1"]);
-    let server = Server::with(listed);
+    let server = Server::with(listed.one_node(OneNode::Attempts));
     let guess = |server: &Server, from: u8| {
         let call = server.panel("POST", "/session/operator");
         let call = call.header("X-Forwarded-For", &format!("192.0.2.{from}"));
@@ -96,7 +100,7 @@ fn behind_a_listed_proxy_clients_are_told_apart_and_elsewhere_the_header_is_not_
         guess(&server, other).refused(401, "unauthorized");
     }
     come_one_a_second(&server, &slowed, 1);
-    let server = Server::start();
+    let server = one_node();
     for other in 0..FREE {
         guess(&server, other as u8).refused(401, "unauthorized");
     }
@@ -107,7 +111,7 @@ fn behind_a_listed_proxy_clients_are_told_apart_and_elsewhere_the_header_is_not_
 
 #[test]
 fn an_orderly_stop_does_not_wait_for_who_is_slowed() {
-    let server = Server::start();
+    let server = one_node();
     let wrong = || server.get("/admin/v1/accounts").bearer("not the token");
     for _ in 0..FREE {
         wrong().send();
@@ -122,7 +126,7 @@ fn an_orderly_stop_does_not_wait_for_who_is_slowed() {
 
 #[test]
 fn bodies_of_sign_ins_are_small() {
-    let server = Server::start();
+    let server = one_node();
     let long = "x".repeat(9_000);
     for (path, field) in [("/session", "password"), ("/session/operator", "token")] {
         let call = server.panel("POST", path).json(&json!({field: long}));

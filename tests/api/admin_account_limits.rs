@@ -1,7 +1,7 @@
 //! Decisions 11 and 14: the operator's limits of an account, which no key passes, and the live jobs of a key.
 
 use crate::support::http::{Answer, all_at_once};
-use crate::support::{Behaviour, Customer, Options, Server, fox, fox_with, until};
+use crate::support::{Behaviour, Customer, OneNode, Options, Server, fox, fox_with, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -166,8 +166,9 @@ fn an_account_has_no_more_live_jobs_than_the_operator_allows() {
         let call = server.generation(key, PATH, &fox());
         too_many(call.refused(429, "rate_limited"), "the account", 2);
     }
-    let used = &shown(&server, &keys[0].account)["limits"]["used"];
-    assert_eq!(used["live_jobs"], 2);
+    until("both are shown", || {
+        shown(&server, &keys[0].account)["limits"]["used"]["live_jobs"] == 2
+    });
     server.generator.release_all();
     for (key, job) in keys.iter().zip(&jobs) {
         server.job_once(key, job, "done");
@@ -249,7 +250,7 @@ fn the_jobs_of_a_batch_count_one_by_one() {
 
 #[test]
 fn all_keys_of_an_account_and_its_playground_share_its_rate() {
-    let server = Server::start();
+    let server = Server::with(Options::new().one_node(OneNode::Rates));
     let rate = json!({"rate_limit": {"per_second": 1, "burst": 3}});
     let keys = limited(&server, rate);
     let balance = |key| server.native(key, "GET", "/balance");

@@ -60,7 +60,6 @@ fn inputs_reach_the_generator_in_order_and_are_removed_when_the_job_ends() {
     server.generator.release_all();
     server.job_once(&customer, &job, "done");
     crate::support::until("only the result is left", || {
-        server.forget_kept_inputs();
         server.objects_left() == [server.result_key(&job)]
     });
     server.assert_settled();
@@ -85,10 +84,7 @@ fn inputs_of_a_failed_or_canceled_job_are_removed_too() {
     server.native(&customer, "DELETE", &path).expect(200);
     server.generator.release_all();
     server.job_once(&customer, &fails, "failed");
-    crate::support::until("nothing is left", || {
-        server.forget_kept_inputs();
-        server.objects_left().is_empty()
-    });
+    crate::support::until("nothing is left", || server.objects_left().is_empty());
     server.assert_money(&customer, "10.00", "0.00", "10.00");
 }
 

@@ -9,7 +9,7 @@ mod single_calls;
 mod tour;
 
 use crate::support::contract::{Contract, resolved};
-use crate::support::{Options, Origin, Server, origin, pictures};
+use crate::support::{OneNode, Options, Origin, Server, origin, pictures};
 use batch_calls::batches;
 use every_call::{as_shown, parameters, what_comes_first, what_comes_last};
 use serde_json::json;
@@ -51,7 +51,7 @@ fn described(contract: &Contract) -> Words {
 }
 
 fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_>)]) -> Words {
-    let server = Server::with(options);
+    let server = Server::with(options.one_node(OneNode::Rates));
     let contract = Contract::of(server.address).unwrap();
     let customer = server.customer("100.00");
     let job = server.create(&customer);

@@ -430,7 +430,8 @@ fn images_handed_over_become_inputs_and_leave_nothing_when_refused() {
     let first = view.expect(200);
     assert_eq!(first.header("content-type"), Some("image/jpeg"));
     assert!(image::load_from_memory(&first.body).is_ok());
-    let kept = format!("thumbnails/{job}-256.jpg");
+    let of_result = server.result_key(&job).replace("results/", "thumbnails/");
+    let kept = of_result.replace(".png", "-256.jpg");
     assert!(server.objects_left().contains(&kept));
     assert_eq!(view.expect(200).body, first.body);
     let view = owner.call(&server, "GET", &format!("{path}/picture?width=257"));

@@ -1,12 +1,12 @@
 //! Previews of running jobs: for people of the account, from memory, as long as the job runs.
 
 use crate::support::pictures::png;
-use crate::support::{Options, Server, until};
+use crate::support::{OneNode, Options, Server, until};
 use tintype_actors::ports::Preview;
 
 #[test]
 fn a_preview_is_shown_while_the_job_runs() {
-    let server = Server::with(Options::new());
+    let server = Server::with(Options::new().one_node(OneNode::Progress));
     let customer = server.customer("1");
     let other = server.customer("1");
     let owner = server.person(&customer.account, "a@a.example", "owner");

@@ -1,7 +1,7 @@
 //! What happens to jobs when a back end goes: all are done elsewhere, each is paid for once, and none is lost.
 
 use crate::stub::{Reply, Stub};
-use crate::support::{Customer, Options, Server, fox, until};
+use crate::support::{Customer, OneNode, Options, Server, fox, until};
 use crate::world::{LEFT, backend, ended, make, picture_of, pro};
 use serde_json::{Value, json};
 
@@ -9,7 +9,8 @@ const JOBS: usize = 200;
 
 /// The tier `pro` on `first`, then on `second`.
 fn two(first: &Stub, second: &Stub, change: impl FnOnce(Options) -> Options) -> Server {
-    let options = backend(Options::new(), "first", "gemini", first);
+    let options = Options::new().one_node(OneNode::Figures);
+    let options = backend(options, "first", "gemini", first);
     let options = backend(options, "second", "openai", second);
     Server::with(change(pro(options, &["first", "second"])))
 }
@@ -213,6 +214,7 @@ fn weights_share_the_work() {
 fn the_operator_sees_why_a_job_failed_and_the_caller_does_not() {
     let server = Server::with(pro(
         Options::new()
+            .one_node(OneNode::Figures)
             .set("backends.gone.kind", "openai")
             .set("backends.gone.base_url", "http://127.0.0.1:9/v1")
             .set("backends.gone.retries", 0),
@@ -242,7 +244,7 @@ fn the_operator_sees_why_a_job_failed_and_the_caller_does_not() {
 
 #[test]
 fn the_operator_sees_which_back_end_made_an_image_and_the_caller_does_not() {
-    let server = Server::with(pro(Options::new(), &["builtin"]));
+    let server = Server::with(pro(Options::new().one_node(OneNode::Figures), &["builtin"]));
     let customer = server.customer("10.00");
     let job = make(&server, &customer, json!({}));
     assert_eq!(job["status"], "done");
@@ -265,6 +267,7 @@ fn the_operator_sees_which_back_end_made_an_image_and_the_caller_does_not() {
 fn a_back_end_is_tested_on_demand_without_making_an_image() {
     let server = Server::with(pro(
         Options::new()
+            .one_node(OneNode::Figures)
             .set("backends.gone.kind", "openai")
             .set("backends.gone.base_url", "http://127.0.0.1:9/v1"),
         &["gone"],

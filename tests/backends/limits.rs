@@ -1,7 +1,7 @@
 //! How many pictures a back end is asked for at a time, and over how many connections.
 
 use crate::stub::{Reply, Stub};
-use crate::support::{fox, until};
+use crate::support::{OneNode, fox, until};
 use crate::world::{ended, make, picture_of, start};
 use serde_json::json;
 
@@ -9,7 +9,10 @@ use serde_json::json;
 fn no_more_requests_are_open_than_the_back_end_takes() {
     for kind in ["gemini", "openai"] {
         let stub = Stub::answering([picture_of(kind).held()]);
-        let (server, customer) = start(kind, &stub, |it| it.set("backends.far.concurrency", 3));
+        let (server, customer) = start(kind, &stub, |it| {
+            it.set("backends.far.concurrency", 3)
+                .set("backends.far.shared", true)
+        });
         let jobs: Vec<String> = (0..10)
             .map(|_| {
                 let answer = server.generation(&customer, "/text-generations", &fox());
@@ -36,7 +39,7 @@ fn a_connection_is_used_again() {
         panic!("a whole answer");
     };
     let stub = Stub::answering([Reply::Kept(body)]);
-    let (server, customer) = start("gemini", &stub, |it| it);
+    let (server, customer) = start("gemini", &stub, |it| it.one_node(OneNode::Connections));
     for _ in 0..3 {
         assert_eq!(make(&server, &customer, json!({}))["status"], "done");
     }

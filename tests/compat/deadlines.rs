@@ -2,12 +2,13 @@
 
 use crate::desk::{Told, fox};
 use crate::support::raw::Wire;
-use crate::support::{Options, Server, fox as native_fox, until};
+use crate::support::{OneNode, Options, Server, fox as native_fox, until};
 use tintype_storage::engine::Wait as _;
 
 #[test]
 fn past_the_bound_a_job_that_runs_goes_on_and_the_call_says_where() {
-    let server = Server::with(Options::new().set("compat.timeout_seconds", 1));
+    let options = Options::new().one_node(OneNode::Repeats);
+    let server = Server::with(options.set("compat.timeout_seconds", 1));
     let customer = server.customer("1.00");
     server.generator.hold();
     let answer = server.gemini(&customer, "fast", &fox()).send();

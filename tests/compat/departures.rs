@@ -2,7 +2,9 @@
 
 use crate::desk::{Told, fox, picture, with_picture};
 use crate::support::raw::Wire;
-use crate::support::{Behaviour, Customer, Options, Origin, Server, origin, pictures, until};
+use crate::support::{
+    Behaviour, Customer, OneNode, Options, Origin, Server, origin, pictures, until,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -11,8 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use tintype_storage::domain::ids::KeyId;
 
+fn one_node() -> Server {
+    Server::with(Options::new().one_node(OneNode::Repeats))
+}
+
 fn one_place() -> Server {
-    Server::with(Options::new().slots(1))
+    Server::with(Options::new().slots(1).one_node(OneNode::Repeats))
 }
 
 /// Sends a call and does not read on.
@@ -108,7 +114,7 @@ fn one_who_comes_back_with_the_same_request_gets_the_picture_of_the_first() {
 
 #[test]
 fn nobody_else_and_no_other_request_gets_it() {
-    let server = Server::start();
+    let server = one_node();
     let customer = server.customer("1.00");
     let other_key = server.another_key(&customer.account, serde_json::json!({}));
     server.generator.hold();
@@ -132,7 +138,7 @@ fn nobody_else_and_no_other_request_gets_it() {
 
 #[test]
 fn one_who_leaves_in_the_middle_of_the_body_leaves_nothing() {
-    let server = Server::start();
+    let server = one_node();
     let customer = server.customer("1.00");
     // More than the store is given at a time, so that it has heard of it.
     let large = STANDARD.encode(pictures::heavy_png(12_000_000));
@@ -153,7 +159,7 @@ fn one_who_leaves_in_the_middle_of_the_body_leaves_nothing() {
 /// The picture is larger than what lies between both ends.
 #[test]
 fn one_who_leaves_in_the_middle_of_the_answer_gets_it_when_coming_back() {
-    let server = Server::start();
+    let server = one_node();
     let picture = pictures::heavy_png(30_000_000);
     server.generator.behave(Behaviour::Show(picture.clone()));
     for method in ["generateContent", "streamGenerateContent?alt=sse"] {
@@ -195,12 +201,12 @@ fn made_for_nobody(server: &Server, customer: &Customer) -> PathBuf {
     server.generator.release_all();
     server.until_live(0);
     let job = server.generator.orders()[runs].job;
-    server.objects().join(format!("results/{job}.png"))
+    server.objects().join(server.result_key(&job.to_string()))
 }
 
 #[test]
 fn a_picture_that_cannot_be_read_now_is_not_paid_twice() {
-    let server = Server::start();
+    let server = one_node();
     let customer = server.customer("0.039");
     let path = made_for_nobody(&server, &customer);
     let aside = path.with_extension("aside");
@@ -223,7 +229,7 @@ fn a_picture_that_cannot_be_read_now_is_not_paid_twice() {
 
 #[test]
 fn a_picture_that_is_kept_no_more_is_made_anew_for_one_who_comes_back() {
-    let server = Server::start();
+    let server = one_node();
     let customer = server.customer("1.00");
     std::fs::remove_file(made_for_nobody(&server, &customer)).unwrap();
     let call = server.gemini(&customer, "fast", &fox());
@@ -240,7 +246,7 @@ fn one_who_comes_back_needs_neither_money_nor_an_open_service() {
         (json!({"model": "fast", "prompt": "a fox"}), true),
         (json!({"model": "fast", "prompt": "a fox", "n": 2}), true),
     ] {
-        let server = Server::start();
+        let server = one_node();
         let count = body["n"].as_u64().unwrap_or(1) as usize;
         let customer = server.customer(if count == 2 { "0.078" } else { "0.039" });
         let call = match is_openai {
@@ -277,7 +283,7 @@ fn one_who_leaves_while_an_input_is_fetched_gets_no_job() {
         origin::reply(stream, "200 OK", "", &pictures::png(9, 9));
     });
     let origin = Origin::start([("/a.png", slow)]);
-    let server = Server::with(Options::new().allow_loopback());
+    let server = Server::with(Options::new().one_node(OneNode::Repeats).allow_loopback());
     let customer = server.customer("1.00");
     let body = json!({"contents": [{"parts": [
         {"text": "a"}, {"fileData": {"fileUri": origin.url("/a.png")}},

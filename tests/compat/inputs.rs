@@ -2,7 +2,7 @@
 
 use crate::desk::{Told, fox, picture, with_picture};
 use crate::openai_edits::{call, form};
-use crate::support::{Options, Origin, Server, origin, pictures, until};
+use crate::support::{OneNode, Options, Origin, Server, origin, pictures, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use image::ImageFormat;
@@ -68,6 +68,7 @@ fn calls_that_bring_their_images_count_once_an_image_of_their_key_was_damaged() 
     let real = toml::Table::from_iter([("name".to_owned(), toml::Value::from("real"))]);
     let server = Server::with(
         Options::new()
+            .one_node(OneNode::Attempts)
             .set("limits.fetches_per_second", 1)
             .set("limits.fetch_burst", 2)
             .set("backends.real.kind", "procedural")

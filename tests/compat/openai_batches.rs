@@ -213,7 +213,7 @@ fn an_image_that_is_gone_leaves_the_others() {
     );
     let jobs = server.native(&customer, "GET", &jobs).expect(200).json();
     let gone = jobs["data"][1]["job_id"].as_str().unwrap();
-    std::fs::remove_file(server.objects().join(format!("results/{gone}.png"))).unwrap();
+    std::fs::remove_file(server.objects().join(server.result_key(gone))).unwrap();
     let results = server.result_lines(&customer, &batch["output_file_id"]);
     let codes: Vec<&Value> = results
         .iter()

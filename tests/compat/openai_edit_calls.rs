@@ -3,7 +3,7 @@
 use crate::desk::Told;
 use crate::openai_edits::{call, form};
 use crate::support::raw::Wire;
-use crate::support::{Behaviour, Customer, Options, Server, pictures, until};
+use crate::support::{Behaviour, Customer, OneNode, Options, Server, pictures, until};
 use serde_json::json;
 
 const INVALID: &str = "invalid_request_error";
@@ -59,7 +59,7 @@ fn the_key_comes_before_what_it_names_and_before_everything_else() {
 
 #[test]
 fn scope_pause_rate_and_money_are_looked_at() {
-    let server = Server::start();
+    let server = Server::with(Options::new().one_node(OneNode::Rates));
     let scoped = server.customer_with("1.00", json!({"models": ["fast"]}));
     let answer = call(&server, &scoped, &blue("pro")).send();
     answer.assert_openai_error(403, INVALID, Some("model_not_allowed"));

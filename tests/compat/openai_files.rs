@@ -184,6 +184,8 @@ fn lists_go_on_after_the_last_file() {
     let customer = server.customer("1.00");
     let batch = server.submit_file(&customer, &[fox("a")]);
     let batch = server.file_batch_once(&customer, &batch, "completed");
+    // Two nodes may make ids of one moment in any order.
+    server.clock.advance(Duration::from_secs(1));
     server.upload(&customer, "later");
     let list = |query: &str| {
         ids(&server

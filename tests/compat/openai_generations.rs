@@ -188,7 +188,7 @@ fn one_picture_that_cannot_be_read_does_not_keep_the_others_back() {
     let call = call.idempotent("k");
     call.expect(200);
     let job = server.generator.orders()[1].job.to_string();
-    let path = server.objects().join(format!("results/{job}.png"));
+    let path = server.objects().join(server.result_key(&job));
     let aside = path.with_extension("aside");
     std::fs::rename(&path, &aside).unwrap();
     std::os::unix::fs::symlink(&path, &path).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::desk::{Told, fox, with_picture};
 use crate::support::raw::Wire;
-use crate::support::{Answer, Customer, Options, Server, pictures};
+use crate::support::{Answer, Customer, OneNode, Options, Server, pictures};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
@@ -31,7 +31,7 @@ fn a_call_that_can_begin_nothing_hears_so_before_its_body_is_sent() {
     const COUNT: &str = "/v1beta/models/fast:countTokens";
     const EDITS: &str = "/v1/images/edits";
     const FORM: &str = "Content-Type: multipart/form-data; boundary=b\r\n";
-    let server = Server::start();
+    let server = Server::with(Options::new().one_node(OneNode::Rates));
     let named = format!("{FORM}Idempotency-Key: never-used\r\n");
     let poor = server.customer("0.01");
     let shape = json!({"rate_limit": {"per_second": 1, "burst": 1}, "models": ["fast"]});
@@ -67,7 +67,8 @@ fn a_call_that_can_begin_nothing_hears_so_before_its_body_is_sent() {
 
 #[test]
 fn large_bodies_that_find_no_room_are_told_to_come_again() {
-    let server = Server::with(Options::new().set("inputs.timeout_seconds", 1));
+    let options = Options::new().one_node(OneNode::Memory);
+    let server = Server::with(options.set("inputs.timeout_seconds", 1));
     let customer = server.customer("1.00");
     let large = with_picture(&STANDARD.encode(pictures::heavy_png(2_000_000)));
     let memory = &server.instance().state.limits.memory;

@@ -1,7 +1,7 @@
 //! The rate of a key, on the synchronous interfaces.
 
 use crate::desk::fox;
-use crate::support::{Answer, Customer, Server, options::Options};
+use crate::support::{Answer, Customer, OneNode, Server, options::Options};
 use serde_json::json;
 
 fn limited(server: &Server) -> Customer {
@@ -9,6 +9,10 @@ fn limited(server: &Server) -> Customer {
     let customer = server.customer_with("10.00", shape);
     server.native(&customer, "GET", "/balance").expect(200);
     customer
+}
+
+fn one_node() -> Server {
+    Server::with(Options::new().one_node(OneNode::Rates))
 }
 
 fn assert_told(answer: &Answer) {
@@ -19,7 +23,7 @@ fn assert_told(answer: &Answer) {
 
 #[test]
 fn one_call_too_many_is_resource_exhausted() {
-    let server = Server::start();
+    let server = one_node();
     let customer = limited(&server);
     let answer = server
         .gemini(&customer, "gemini-2.5-flash-image", &fox())
@@ -40,7 +44,7 @@ fn one_call_too_many_is_resource_exhausted() {
 
 #[test]
 fn one_call_too_many_is_rate_limit_exceeded() {
-    let server = Server::start();
+    let server = one_node();
     let customer = limited(&server);
     let body = json!({"model": "pro", "prompt": "a red fox"});
     let answer = server.openai(&customer, &body).expect(429);
@@ -57,7 +61,11 @@ fn one_call_too_many_is_rate_limit_exceeded() {
 
 #[test]
 fn a_limited_key_is_told_how_it_stands() {
-    let server = Server::with(Options::new().set("limits.requests_per_second", 5));
+    let server = Server::with(
+        Options::new()
+            .one_node(OneNode::Rates)
+            .set("limits.requests_per_second", 5),
+    );
     let customer = server.customer("10.00");
     let answer = server
         .gemini(&customer, "gemini-2.5-flash-image", &fox())
@@ -74,7 +82,7 @@ fn a_limited_key_is_told_how_it_stands() {
 
 #[test]
 fn model_and_pause_come_before_the_rate_and_funds_after_it() {
-    let server = Server::start();
+    let server = one_node();
     let shape = json!({"rate_limit": {"per_second": 1, "burst": 1}});
     let poor = server.customer_with("0.00", shape);
     server.native(&poor, "GET", "/balance").expect(200);

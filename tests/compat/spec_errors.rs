@@ -2,7 +2,7 @@
 
 use crate::desk::{Told, fox, with_picture};
 use crate::support::raw::Wire;
-use crate::support::{Behaviour, Options, Server, merge};
+use crate::support::{Behaviour, OneNode, Options, Server, merge};
 use serde_json::json;
 
 #[test]
@@ -237,7 +237,7 @@ fn row_503_unavailable_a_back_end_that_is_out_of_reach() {
 
 #[test]
 fn row_503_unavailable_after_a_storage_failure() {
-    let server = Server::start();
+    let server = Server::with(Options::new().one_node(OneNode::Alone));
     let customer = server.customer("1.00");
     server.generator.hold();
     let waiting = server.in_background(server.gemini(&customer, "fast", &fox()));

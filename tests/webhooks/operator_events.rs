@@ -3,7 +3,7 @@
 use crate::checks::assert_signed;
 use crate::receiver::{Received, Receiver, Reply};
 use crate::support::generator::Behaviour;
-use crate::support::{Customer, Options, Server, fox_with};
+use crate::support::{Customer, OneNode, Options, Server, fox_with};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -232,7 +232,7 @@ fn the_test_call_is_for_a_configured_webhook_once_a_minute() {
             .contains("webhook_url")
     );
     let receiver = Receiver::content();
-    let server = Server::with(options(&receiver));
+    let server = Server::with(options(&receiver).one_node(OneNode::Attempts));
     let sent = server
         .admin("POST", "/operator-webhook/test")
         .expect(202)

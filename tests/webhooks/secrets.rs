@@ -121,20 +121,28 @@ fn no_byte_of_the_store_tells_a_secret() {
 }
 
 #[test]
-fn no_record_of_a_secret_is_of_use_without_the_key_file() {
+fn no_record_of_a_secret_is_of_use_without_the_key() {
     let server = Server::with(crate::desk::options().on_disk());
     let secrets = life_of_a_webhook(&server);
     let options = server.stop();
     let restarted = Server::with(options.clone());
+    let is_node = restarted.inside().system.node().is_some();
     let first = restarted.admin("GET", "/accounts").expect(200).json();
     let account = first["data"][0]["account_id"].as_str().unwrap().to_owned();
     let path = format!("/accounts/{account}/webhooks");
     let shown = restarted.admin("GET", &path).expect(200).json();
     assert_eq!(shown["data"][0]["secret"], secrets[1].as_str());
     restarted.stop();
-    let key = options.data_dir().join("secrets-key");
-    assert_eq!(std::fs::read(&key).unwrap().len(), 32);
-    std::fs::remove_file(&key).unwrap();
+    let options = match is_node {
+        // Nodes keep the key in the store, under the secret that they have in common.
+        true => options.set("cluster.secret", "another-secret-than-that-of-the-nodes"),
+        false => {
+            let key = options.data_dir().join("secrets-key");
+            assert_eq!(std::fs::read(&key).unwrap().len(), 32);
+            std::fs::remove_file(&key).unwrap();
+            options
+        }
+    };
     // The service does not start: another key would not open what lies in the store.
     let without = std::panic::catch_unwind(AssertUnwindSafe(|| Server::with(options)));
     assert!(without.is_err(), "it has started without the key");

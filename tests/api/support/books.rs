@@ -28,8 +28,9 @@ impl Server {
         self.inside().fail_stop.has_tripped()
     }
 
-    /// What lies in the object store, as paths below it.
+    /// What lies in the object store, as paths below it, but for the inputs of ended jobs that nodes keep for an hour.
     pub fn objects_left(&self) -> Vec<String> {
+        self.forget_kept_inputs();
         let mut found = Vec::new();
         let mut open = vec![self.objects()];
         while let Some(directory) = open.pop() {

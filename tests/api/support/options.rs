@@ -28,6 +28,18 @@ pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
 pub enum OneNode {
     /// The first burst of a rate may be admitted once by each node, and `RateLimit` tells what the node that answers knows.
     Rates,
+    /// It is about a process without other nodes.
+    Alone,
+    /// Each node by itself counts failed attempts to sign in, damaged images of a key, and calls that may be made once a minute.
+    Attempts,
+    /// Each node has connections of its own.
+    Connections,
+    /// `[limits] ingest_bytes` holds for each node.
+    Memory,
+    /// The node that a synchronous caller has left alone knows its request without an `Idempotency-Key` again.
+    Repeats,
+    /// A node tells the throughput and the health of back ends that it has seen itself.
+    Figures,
     /// A node hears within 250 ms of the live jobs that others have accepted, so `[jobs] max_live` is not exact.
     LiveJobsInAll,
     /// A node estimates when a job will begin by its own runs, and takes the other nodes to be as fast.
