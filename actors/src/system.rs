@@ -293,6 +293,18 @@ impl System {
         (job.state == JobState::Queued).then(position)
     }
 
+    /// Has lookups of waiting jobs know of all that other nodes have queued and taken until now, and not only until a moment ago.
+    ///
+    /// # Errors
+    /// The engine fails, or a record is damaged.
+    pub async fn refresh_waiting_jobs(&self) -> Result<(), StoreError> {
+        let WaitingJobs { own, shared } = &self.waiting_jobs;
+        match shared {
+            Some(shared) => shared.refresh(self.store(), own.turns()).await,
+            None => Ok(()),
+        }
+    }
+
     /// The next jobs of a tier, of all accounts or of one, at most `limit` of those that `takes` takes.
     pub fn next_jobs(
         &self,

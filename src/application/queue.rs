@@ -62,6 +62,8 @@ pub async fn cancel(
     before: Timestamp,
 ) -> Result<Canceled, Error> {
     let before = JobId::first_of(before);
+    // A job that is not known of would stay, and the caller would hear that there are no more.
+    state.system.refresh_waiting_jobs().await?;
     let mut wanted: Vec<(AccountId, JobId)> = Vec::new();
     let mut more = false;
     for tier in filter.tiers() {

@@ -4,8 +4,10 @@ use crate::support::http::{Answer, Request, all_at_once};
 use crate::support::nodes::two_nodes;
 use crate::support::{Options, Server, fox, until};
 use serde_json::{Value, json};
+use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
+use tintype::server::bootstrap;
 
 const FAST: &str = "/nb/text-generations";
 
@@ -30,6 +32,34 @@ fn a_key_that_is_switched_off_at_one_node_is_refused_at_the_other() {
     let off = json!({"active": false});
     other.admin("PATCH", &account).json(&off).expect(200);
     one.native(&second, "GET", "/models").expect(401);
+}
+
+#[test]
+fn decisions_13_nodes_that_start_at_one_moment_on_an_empty_store_make_one_account_and_one_key() {
+    for _ in 0..3 {
+        let options = Options::new().shared();
+        let start = Barrier::new(3);
+        let begin = || {
+            start.wait();
+            let node = Server::node(options.clone());
+            let system = actix_web::rt::System::new();
+            let key = system.block_on(bootstrap::key(node.inside()));
+            (node, key.unwrap())
+        };
+        let nodes: Vec<(Server, Option<String>)> = thread::scope(|scope| {
+            let nodes = [(); 3].map(|()| scope.spawn(begin));
+            nodes.map(|it| it.join().unwrap()).into_iter().collect()
+        });
+        let keys: Vec<&String> = nodes.iter().filter_map(|(_, key)| key.as_ref()).collect();
+        assert_eq!(keys.len(), 1, "one node prints a key");
+        for (node, _) in &nodes {
+            let accounts = node.admin("GET", "/accounts").expect(200).json();
+            assert_eq!(accounts["data"].as_array().unwrap().len(), 1);
+            let balance = node.get("/api/v1/balance").bearer(keys[0]).expect(200);
+            assert_eq!(balance.json()["balance"], "100.00");
+        }
+        nodes[0].0.assert_settled();
+    }
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The operator's page of the queues: the order of the jobs that wait, and the cancellation of many.
 
-use crate::support::{Customer, Options, Server, until};
+use crate::support::{Customer, OneNode, Options, Server, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A service whose only slot is taken, with jobs of two accounts behind it.
-fn waiting() -> (Server, Customer, Customer, Vec<String>, Vec<String>) {
-    let server = Server::with(Options::new().slots(1));
+fn waiting(options: Options) -> (Server, Customer, Customer, Vec<String>, Vec<String>) {
+    let server = Server::with(options.slots(1));
     server.generator.hold();
     let (first, second) = (server.customer("10.00"), server.customer("10.00"));
     let running = server.create(&first);
@@ -32,7 +32,8 @@ fn ids(found: &Value) -> Vec<(u64, &str)> {
 
 #[test]
 fn jobs_are_listed_in_the_order_in_which_they_begin() {
-    let (server, first, _, own, others) = waiting();
+    let options = Options::new().one_node(OneNode::Estimates);
+    let (server, first, _, own, others) = waiting(options);
     let found = queue(&server, "");
     let expected = [&own[0], &others[0], &own[1], &others[1], &own[2]];
     let expected: Vec<_> = (1..).zip(expected.map(String::as_str)).collect();
@@ -53,7 +54,7 @@ fn jobs_are_listed_in_the_order_in_which_they_begin() {
 
 #[test]
 fn many_are_canceled_at_once_and_those_that_came_later_stay() {
-    let (server, first, _, own, others) = waiting();
+    let (server, first, _, own, others) = waiting(Options::new());
     server.clock.advance(Duration::from_secs(1));
     let late = server.create(&first);
     let before = server.job(&first, &late)["created_at"].clone();

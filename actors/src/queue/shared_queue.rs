@@ -20,7 +20,11 @@ const LISTED: usize = 10_000;
 
 /// A copy of the shared queue.
 #[derive(Default)]
-pub struct SharedQueue(Mutex<State>);
+pub struct SharedQueue {
+    state: Mutex<State>,
+    /// Held during a read: two at a time would take each other's notes of what is committed meanwhile.
+    reading: tokio::sync::Mutex<()>,
+}
 
 #[derive(Default)]
 struct State {
@@ -89,7 +93,7 @@ impl SharedQueue {
     /// # Errors
     /// A record is damaged.
     pub fn leave_and_note(&self, writes: &mut Writes) -> Result<Vec<QueueChange>, StoreError> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let ended = writes.iter().filter(|(_, value)| value.is_none());
         let ended = ended.filter_map(|(key, _)| LIVE_JOBS.read_key(key));
         let places = ended.filter_map(|(_, job)| state.places.get(&job));
@@ -104,7 +108,7 @@ impl SharedQueue {
         if changes.is_empty() {
             return;
         }
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if let Some(since) = &mut state.since {
             since.extend(changes.iter().cloned());
         }
@@ -118,6 +122,7 @@ impl SharedQueue {
     /// # Errors
     /// The engine fails, or a record is damaged.
     pub async fn refresh(&self, store: &Store, turns: [TurnCounts; 3]) -> Result<(), StoreError> {
+        let _reading = self.reading.lock().await;
         self.begin_to_read();
         let found = read(store).await?;
         self.take_over(found, &turns);
@@ -125,11 +130,11 @@ impl SharedQueue {
     }
 
     fn begin_to_read(&self) {
-        self.0.lock().since = Some(Vec::new());
+        self.state.lock().since = Some(Vec::new());
     }
 
     fn take_over(&self, found: Found, turns: &[TurnCounts; 3]) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let since = state.since.take().unwrap_or_default();
         state.replace(found, turns);
         since
@@ -139,13 +144,13 @@ impl SharedQueue {
 
     /// How many places are listed.
     pub fn listed(&self) -> usize {
-        self.0.lock().places.len()
+        self.state.lock().places.len()
     }
 
     /// The position of a job that is queued in the store: 1 is the next. It is 1 for a job that a node has taken. A job that is not
     /// listed is last.
     pub fn position(&self, job: &QueuedJob) -> usize {
-        let state = self.0.lock();
+        let state = self.state.lock();
         if state.taken.contains_key(&job.job) {
             return 1;
         }
@@ -162,7 +167,7 @@ impl SharedQueue {
         limit: usize,
         takes: impl Fn(JobId) -> bool,
     ) -> Vec<NextJob> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let listed = state.of(tier).listed.iter().enumerate();
         let wanted = listed.filter(|(_, (place, of))| {
             place.class != QueueClass::Resumed
@@ -179,12 +184,12 @@ impl SharedQueue {
 
     /// Jobs that wait for their first run.
     pub fn len(&self, tier: Tier) -> usize {
-        self.0.lock().of(tier).waiting()
+        self.state.lock().of(tier).waiting()
     }
 
     /// Jobs of all accounts.
     pub fn depths(&self) -> Depths {
-        let state = self.0.lock();
+        let state = self.state.lock();
         Depths {
             queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(|it| state.of(it).waiting()),
             running: state.taken.len(),
@@ -193,7 +198,7 @@ impl SharedQueue {
 
     /// Jobs of one account, of those that are listed.
     pub fn depths_of(&self, account: AccountId) -> Depths {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let queued = |tier| {
             let listed = state.of(tier).listed.iter();
             listed.filter(|(_, of)| *of == account).count()
@@ -207,21 +212,21 @@ impl SharedQueue {
 
     /// Jobs that are not terminal.
     pub fn live(&self) -> usize {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let waiting = state.tiers.iter().map(|it| it.listed.len() + it.beyond);
         waiting.sum::<usize>() + state.taken.len()
     }
 
     /// Jobs that lookups call `processing`: those that nodes have taken, and those that wait for a further run.
     pub fn begun(&self, tier: Tier) -> usize {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let taken = state.taken.values().filter(|it| it.tier == tier).count();
         taken + state.of(tier).resumed()
     }
 
     /// What has happened since the queue of a tier was last seen empty, at this node; `None` for one that is empty.
     pub fn backlog(&self, tier: Tier, turns: TurnCounts) -> Option<Backlog> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let tier = state.of(tier);
         tier.backlog
             .until(turns)
@@ -230,7 +235,7 @@ impl SharedQueue {
 
     /// The job that has waited longest for its first run, of those that are listed.
     pub fn oldest(&self, tier: Tier) -> Option<JobId> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let listed = state.of(tier).listed.iter();
         let waiting = listed.filter(|(place, _)| place.class != QueueClass::Resumed);
         waiting.map(|(place, _)| place.job).min()

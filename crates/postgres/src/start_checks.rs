@@ -4,9 +4,13 @@ use crate::schema::{FORMAT, FORMAT_KEY, Relation, SCHEMA, ddl};
 use crate::session::{Connector, Session};
 use tintype_storage::engine::EngineError;
 use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
 /// The oldest version that is taken, as `server_version_num` writes it.
 const OLDEST_VERSION: i32 = 130_000;
+
+/// How often the tables are created while other nodes create them too.
+const ATTEMPTS: u32 = 5;
 
 /// Checks the server and the tables.
 ///
@@ -25,10 +29,32 @@ pub async fn check(
                 "it has no tables in the schema `{SCHEMA}`: no service has used it"
             )));
         }
-        session.batch_execute(&ddl()).await.map_err(refused)?;
+        create_tables(session).await.map_err(refused)?;
     }
     format(connector, session).await?;
     rights(connector, session, may_create).await
+}
+
+/// `IF NOT EXISTS` does not look at what another node creates at the same moment: the later one waits for the transaction of the
+/// earlier one, and then fails. It finds the tables when it tries again.
+async fn create_tables(session: &Session) -> Result<(), Error> {
+    let mut attempts = 1;
+    loop {
+        match session.batch_execute(&ddl()).await {
+            Err(error) if is_there_already(&error) && attempts < ATTEMPTS => attempts += 1,
+            outcome => return outcome,
+        }
+    }
+}
+
+fn is_there_already(error: &Error) -> bool {
+    let codes = [
+        SqlState::UNIQUE_VIOLATION,
+        SqlState::DUPLICATE_SCHEMA,
+        SqlState::DUPLICATE_TABLE,
+        SqlState::DUPLICATE_OBJECT,
+    ];
+    error.code().is_some_and(|it| codes.contains(it))
 }
 
 async fn server(
