@@ -138,17 +138,11 @@ pub async fn read(
     let gets = by_relation(questions.keys.iter().map(|key| key.as_slice()))
         .into_iter()
         .map(|(relation, keys)| get(client, statements, relation, keys));
-    let scans = questions
-        .scans
-        .iter()
-        .map(|(range, direction, limit)| scan(client, statements, range, *direction, *limit));
+    let scans = scan_all(client, statements, &questions.scans);
     let counts = questions.counts.iter();
     let counts = counts.map(|range| count(client, statements, range));
-    let (values, scans, counts) = tokio::try_join!(
-        try_join_all(gets),
-        try_join_all(scans),
-        try_join_all(counts)
-    )?;
+    let (values, scans, counts) =
+        tokio::try_join!(try_join_all(gets), scans, try_join_all(counts))?;
     Ok(Answers {
         values: values.into_iter().flatten().collect(),
         scans,
@@ -189,6 +183,62 @@ async fn count(client: &Client, statements: &Statements, range: &KeyRange) -> Re
         total += usize::try_from(count).unwrap_or(0);
     }
     Ok(total)
+}
+
+/// Up to so many pairs of each range. Those of one table and direction share a statement, which costs the database far less than a
+/// statement for each.
+async fn scan_all(
+    client: &Client,
+    statements: &Statements,
+    scans: &[(&KeyRange, Direction, usize)],
+) -> Result<Vec<Vec<(Key, Value)>>, Error> {
+    let mut alike: HashMap<(Relation, Direction), Vec<(usize, Part)>> = HashMap::new();
+    let mut others = Vec::new();
+    for (place, (range, direction, _)) in scans.iter().enumerate() {
+        match <[Part; 1]>::try_from(parts(range)) {
+            Ok([part]) => {
+                let key = (part.relation, *direction);
+                alike.entry(key).or_default().push((place, part));
+            }
+            Err(_) => others.push(place),
+        }
+    }
+    let limit = |place: usize| i64::try_from(scans[place].2).unwrap_or(i64::MAX);
+    let alike = alike
+        .into_iter()
+        .map(|((relation, direction), parts)| async move {
+            if let [(place, part)] = parts.as_slice() {
+                let (_, _, limit) = scans[*place];
+                let pairs = scan_part(client, statements, part, direction, limit).await?;
+                return Ok(vec![(*place, pairs)]);
+            }
+            let from: Vec<&[u8]> = parts.iter().map(|(_, it)| it.from.as_slice()).collect();
+            let to: Vec<&[u8]> = parts.iter().map(|(_, it)| it.to.as_slice()).collect();
+            let limits: Vec<i64> = parts.iter().map(|(place, _)| limit(*place)).collect();
+            let statement = statements.scan_many(relation, direction);
+            let rows = client.query(statement, &[&from, &to, &limits]).await?;
+            let mut pairs = vec![Vec::new(); parts.len()];
+            for row in rows {
+                let number: i64 = row.try_get(0)?;
+                let of_range = usize::try_from(number - 1).ok();
+                if let Some(pairs) = of_range.and_then(|it| pairs.get_mut(it)) {
+                    pairs.push((row.try_get(1)?, row.try_get(2)?));
+                }
+            }
+            let places = parts.into_iter().map(|(place, _)| place);
+            Ok::<Vec<(usize, Vec<(Key, Value)>)>, Error>(places.zip(pairs).collect())
+        });
+    let others = others.into_iter().map(|place| async move {
+        let (range, direction, limit) = scans[place];
+        let pairs = scan(client, statements, range, direction, limit).await?;
+        Ok((place, pairs))
+    });
+    let (alike, others) = tokio::try_join!(try_join_all(alike), try_join_all(others))?;
+    let mut found = vec![Vec::new(); scans.len()];
+    for (place, pairs) in alike.into_iter().flatten().chain(others) {
+        found[place] = pairs;
+    }
+    Ok(found)
 }
 
 /// Up to `limit` pairs of a range, in order.

@@ -128,7 +128,9 @@ pub fn parts(range: &KeyRange) -> Vec<Part> {
         Bound::Unbounded => ABOVE_ALL_KEYS.to_vec(),
     };
     let mut parts: Vec<Part> = Vec::new();
-    for kind in 1..=u8::MAX {
+    // Most ranges are within one kind.
+    let kinds = from.first().map_or(1, |it| *it.max(&1))..=to.first().map_or(0, |it| *it);
+    for kind in kinds {
         let relation = Relation::of_kind(kind);
         let end = kind
             .checked_add(1)

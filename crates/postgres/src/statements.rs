@@ -11,6 +11,8 @@ struct OfRelation {
     get: Statement,
     rising: Statement,
     falling: Statement,
+    many_rising: Statement,
+    many_falling: Statement,
     count: Statement,
     lock: Statement,
     lock_free: Statement,
@@ -64,6 +66,15 @@ impl Statements {
         }
     }
 
+    /// The same for many ranges at once: `$1` has where they begin, `$2` where they end, `$3` how many pairs are wanted of each. Each
+    /// pair comes with the number of its range, counted from one.
+    pub fn scan_many(&self, relation: Relation, direction: Direction) -> &Statement {
+        match direction {
+            Direction::Rising => &self.of(relation).many_rising,
+            Direction::Falling => &self.of(relation).many_falling,
+        }
+    }
+
     /// How many keys there are from `$1` on and below `$2`.
     pub fn count(&self, relation: Relation) -> &Statement {
         &self.of(relation).count
@@ -103,9 +114,18 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
     let many = [Type::BYTEA_ARRAY];
     let pairs = [Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
     let range = [Type::BYTEA, Type::BYTEA, Type::INT8];
+    let ranges = [Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::INT8_ARRAY];
     let scan = |order: &str| {
         format!(
             "SELECT key, value FROM {table} WHERE key >= $1 AND key < $2 ORDER BY key {order} LIMIT $3"
+        )
+    };
+    let scan_many = |order: &str| {
+        format!(
+            "SELECT part.number, found.key, found.value \
+             FROM unnest($1::bytea[], $2::bytea[], $3::int8[]) WITH ORDINALITY AS part (low, high, most, number), \
+             LATERAL (SELECT key, value FROM {table} WHERE key >= part.low AND key < part.high ORDER BY key {order} LIMIT part.most) AS found \
+             ORDER BY part.number, found.key {order}"
         )
     };
     let lock = format!("SELECT key FROM {table} WHERE key = ANY($1) ORDER BY key FOR UPDATE");
@@ -122,10 +142,25 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
     );
     let delete = format!("DELETE FROM {table} WHERE key = ANY($1)");
     let (rising, falling) = (scan("ASC"), scan("DESC"));
-    let (get, rising, falling, count, lock, lock_free, reserve, upsert, delete) = tokio::try_join!(
+    let (many_rising, many_falling) = (scan_many("ASC"), scan_many("DESC"));
+    let (
+        get,
+        rising,
+        falling,
+        many_rising,
+        many_falling,
+        count,
+        lock,
+        lock_free,
+        reserve,
+        upsert,
+        delete,
+    ) = tokio::try_join!(
         client.prepare_typed(&get, &many),
         client.prepare_typed(&rising, &range),
         client.prepare_typed(&falling, &range),
+        client.prepare_typed(&many_rising, &ranges),
+        client.prepare_typed(&many_falling, &ranges),
         client.prepare_typed(&count, &range[..2]),
         client.prepare_typed(&lock, &many),
         client.prepare_typed(&lock_free, &many),
@@ -137,6 +172,8 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
         get,
         rising,
         falling,
+        many_rising,
+        many_falling,
         count,
         lock,
         lock_free,

@@ -5,6 +5,7 @@ mod conformance;
 mod nodes;
 mod outages;
 mod refusals;
+mod scans;
 mod snapshots;
 mod support;
 mod tls;

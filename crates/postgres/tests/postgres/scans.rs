@@ -1,0 +1,81 @@
+//! Scans that are asked for together: those of one table share a statement.
+
+use crate::support::{open, put};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use tintype_postgres::testing::server;
+use tintype_storage::engine::{
+    Ask, Direction, Engine, EngineError, Key, KeyRange, Round, Seen, Value, Verdict,
+    commit_and_wait,
+};
+
+/// Asks for all scans at once, and tells what it has seen.
+struct Scans {
+    asks: Vec<Ask>,
+    told: Sender<Vec<Vec<(Key, Value)>>>,
+}
+
+impl Round for Scans {
+    fn holds(&self) -> Vec<Key> {
+        vec![b"account".to_vec()]
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        self.asks.clone()
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        let pairs = |ask| seen.pairs(ask).expect("an answer").to_vec();
+        self.told
+            .send(self.asks.iter().map(pairs).collect())
+            .expect("heard");
+        Verdict::Write(Vec::new())
+    }
+
+    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
+        outcome.expect("a commit");
+    }
+}
+
+#[test]
+fn scans_that_are_asked_for_together_get_what_each_gets_alone() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let engine = open(&database);
+    // `j` and `l` are in one table, `e` in another one.
+    let writes = ["j", "l", "e"].into_iter().flat_map(|kind| {
+        let number = 0..40;
+        number.map(move |it| {
+            put(
+                &format!("{kind}{}-{it:02}", it % 4),
+                &format!("{kind} {it}"),
+            )
+        })
+    });
+    commit_and_wait(&*engine, writes.collect()).expect("a commit");
+    let asks: Vec<Ask> = ["j0", "j1", "l2", "nothing", "l", "e3", "e0-0", "", "j3"]
+        .into_iter()
+        .flat_map(|prefix| {
+            let range = KeyRange::prefix(prefix.as_bytes());
+            [
+                Ask::Scan(range.clone(), Direction::Rising, 3),
+                Ask::Scan(range.clone(), Direction::Falling, 7),
+                Ask::Scan(range, Direction::Falling, usize::MAX),
+            ]
+        })
+        .collect();
+    let alone: Vec<_> = asks
+        .iter()
+        .map(|ask| match ask {
+            Ask::Scan(range, direction, limit) => {
+                engine.scan(range, *direction, *limit).wait().expect("read")
+            }
+            Ask::Get(_) => Vec::new(),
+        })
+        .collect();
+    let (told, seen) = channel();
+    let scans = Scans { asks, told };
+    Arc::clone(&engine).round(Box::new(scans));
+    assert_eq!(seen.recv().expect("an answer"), alone);
+    assert!(alone.iter().filter(|it| !it.is_empty()).count() > 20);
+}
