@@ -5,7 +5,7 @@ use super::engine::{open_engine, store_dir};
 use super::instance_secrets::InstanceSecrets;
 use super::node_process::node_process;
 use super::start_error::StartError;
-use super::{fd_limits, maintenance};
+use super::{database_clock, fd_limits, maintenance};
 use crate::application::authentication::Authentication;
 use crate::application::call_limits::CallLimits;
 use crate::application::commit::Turns;
@@ -65,8 +65,8 @@ pub struct Setup {
     pub config: Config,
     /// What absolute links begin with.
     pub public_url: String,
-    /// The moment.
-    pub clock: Clock,
+    /// The moment; `None` for the clock of the system, or of the database that nodes share.
+    pub clock: Option<Clock>,
     /// Time for rate limits, which never goes back.
     pub elapsed: Elapsed,
     /// Where records are kept; `None` for what the configuration names.
@@ -88,7 +88,7 @@ impl Setup {
         Self {
             config,
             public_url,
-            clock: system_clock(),
+            clock: None,
             elapsed: elapsed(),
             engine: None,
             node: is_shared.then(|| NodeId(Uuid::new_v4())),
@@ -138,6 +138,13 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let engine = match engine {
         Some(engine) => engine,
         None => open_engine(&config, node, fail_stop.clone())?,
+    };
+    let clock = match clock {
+        Some(clock) => clock,
+        None => {
+            let of_database = database_clock::start(&engine).await?;
+            of_database.unwrap_or_else(system_clock)
+        }
     };
     let store = Store::new(engine);
     let secrets = InstanceSecrets::of(&config, node.is_some())?;

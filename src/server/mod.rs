@@ -4,6 +4,7 @@
 mod assembly;
 mod backends;
 pub mod bootstrap;
+mod database_clock;
 mod database_outage;
 pub(crate) mod engine;
 pub(crate) mod fd_limits;

@@ -18,6 +18,7 @@ mod kill_deliveries;
 mod kill_load;
 mod locked;
 mod moving;
+mod node_clocks;
 mod node_deliveries;
 mod node_list;
 mod nodes;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::ThreadId;
 use std::time::Duration;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Read, Round, Snapshot,
     SnapshotError, Value, Wait as _, oversized,
@@ -117,6 +118,10 @@ impl Engine for PostgresEngine {
             return Ok(0).into();
         }
         self.read(|reply| Wanted::Count(range.clone(), reply))
+    }
+
+    fn time(&self) -> Read<Option<Timestamp>> {
+        self.read(Wanted::Time)
     }
 
     fn round(self: Arc<Self>, round: Box<dyn Round>) {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::sync::{Notify, oneshot};
 
@@ -16,6 +17,8 @@ pub enum Wanted {
     GetMany(Vec<Key>, Reply<Vec<Option<Value>>>),
     Scan(KeyRange, Direction, usize, Reply<Vec<(Key, Value)>>),
     Count(KeyRange, Reply<usize>),
+    /// What the database's clock shows.
+    Time(Reply<Option<Timestamp>>),
 }
 
 impl Wanted {
@@ -26,6 +29,7 @@ impl Wanted {
             Self::GetMany(_, reply) => drop(reply.send(Err(error))),
             Self::Scan(_, _, _, reply) => drop(reply.send(Err(error))),
             Self::Count(_, reply) => drop(reply.send(Err(error))),
+            Self::Time(reply) => drop(reply.send(Err(error))),
         }
     }
 
@@ -36,6 +40,7 @@ impl Wanted {
             Self::GetMany(_, reply) => reply.is_closed(),
             Self::Scan(_, _, _, reply) => reply.is_closed(),
             Self::Count(_, reply) => reply.is_closed(),
+            Self::Time(reply) => reply.is_closed(),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::statements::Statements;
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::time::timeout;
 use tokio_postgres::{Client, Error};
@@ -72,6 +73,7 @@ pub struct Questions<'a> {
     pub keys: BTreeSet<&'a Key>,
     pub scans: Vec<(&'a KeyRange, Direction, usize)>,
     pub counts: Vec<&'a KeyRange>,
+    pub time: bool,
 }
 
 /// What was read. The scans and the counts are in the order of the questions.
@@ -79,6 +81,8 @@ pub struct Answers {
     pub values: HashMap<Key, Value>,
     pub scans: Vec<Vec<(Key, Value)>>,
     pub counts: Vec<usize>,
+    /// What the database's clock shows, if that was asked.
+    pub time: Option<Timestamp>,
 }
 
 impl Answers {
@@ -101,6 +105,7 @@ fn questions(wanted: &[Wanted]) -> Questions<'_> {
                 questions.scans.push((range, *direction, *limit));
             }
             Wanted::Count(range, _) => questions.counts.push(range),
+            Wanted::Time(_) => questions.time = true,
         }
     }
     questions
@@ -125,6 +130,7 @@ fn reply(wanted: Vec<Wanted>, answers: &Answers) {
                 let count = counts.next().copied();
                 drop(reply.send(count.ok_or(EngineError::Stopped)));
             }
+            Wanted::Time(reply) => drop(reply.send(Ok(answers.time))),
         }
     }
 }
@@ -141,13 +147,30 @@ pub async fn read(
     let scans = scan_all(client, statements, &questions.scans);
     let counts = questions.counts.iter();
     let counts = counts.map(|range| count(client, statements, range));
-    let (values, scans, counts) =
-        tokio::try_join!(try_join_all(gets), scans, try_join_all(counts))?;
+    let (values, scans, counts, time) = tokio::try_join!(
+        try_join_all(gets),
+        scans,
+        try_join_all(counts),
+        time(client, statements, questions.time)
+    )?;
     Ok(Answers {
         values: values.into_iter().flatten().collect(),
         scans,
         counts,
+        time,
     })
+}
+
+async fn time(
+    client: &Client,
+    statements: &Statements,
+    is_wanted: bool,
+) -> Result<Option<Timestamp>, Error> {
+    if !is_wanted {
+        return Ok(None);
+    }
+    let row = client.query_one(&statements.time, &[]).await?;
+    Ok(Some(Timestamp::from_millis(row.try_get(0)?)))
 }
 
 /// Keys by their tables, in the order in which the tables are visited; those of each table keep their order.

@@ -26,12 +26,16 @@ pub struct Statements {
     relations: Vec<OfRelation>,
     pub move_mark: Statement,
     pub demand_mark: Statement,
+    /// Milliseconds since the Unix epoch, by the database's clock.
+    pub time: Statement,
 }
 
 /// Moves the writer's mark `$1` from `$2` to `$3`.
 const MOVE_MARK: &str = "UPDATE account SET value = $3 WHERE key = $1 AND value = $2";
 /// Fails, and so rolls the transaction back, unless the mark `$1` is at `$2`: a mark is never null.
 const DEMAND_MARK: &str = "INSERT INTO account (key, value) SELECT $1, NULL WHERE NOT EXISTS (SELECT 1 FROM account WHERE key = $1 AND value = $2)";
+
+const TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 impl Statements {
     /// Prepares all in one round trip.
@@ -41,15 +45,17 @@ impl Statements {
         let mark = async {
             tokio::try_join!(
                 client.prepare_typed(MOVE_MARK, &bytes),
-                client.prepare_typed(DEMAND_MARK, &bytes[..2])
+                client.prepare_typed(DEMAND_MARK, &bytes[..2]),
+                client.prepare_typed(TIME, &[])
             )
         };
-        let (relations, (move_mark, demand_mark)) =
+        let (relations, (move_mark, demand_mark, time)) =
             tokio::try_join!(try_join_all(relations), mark)?;
         Ok(Self {
             relations,
             move_mark,
             demand_mark,
+            time,
         })
     }
 

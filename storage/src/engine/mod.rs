@@ -1,5 +1,6 @@
 //! An engine stores bytes and decides nothing: no lease, no price, no clock.
 
+use crate::domain::time::Timestamp;
 use crate::histogram::Reading;
 use crossbeam_channel::Receiver;
 pub use holds::Holds;
@@ -222,6 +223,11 @@ pub trait Engine: Send + Sync {
 
     /// Figures since opening.
     fn stats(&self) -> EngineStats;
+
+    /// What the clock of the database shows; `None` for an engine that is no database. Machines that share one take their time from it.
+    fn time(&self) -> Read<Option<Timestamp>> {
+        Ok(None).into()
+    }
 
     /// For how long the database has not answered; `None` where it does, and for an engine that is no database. Reads and commits
     /// wait meanwhile.

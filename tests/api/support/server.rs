@@ -191,7 +191,7 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
         }),
     };
     let instance = server::start(Setup {
-        clock: options.clock.clock(),
+        clock: Some(options.clock.clock()),
         elapsed: options.clock.elapsed(),
         engine,
         node,
