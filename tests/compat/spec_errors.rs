@@ -211,7 +211,8 @@ fn row_503_unavailable_the_project_or_the_model_is_paused() {
 
 #[test]
 fn row_503_unavailable_no_capacity() {
-    let server = Server::with(Options::new().set("jobs.max_live", 1));
+    let options = Options::new().one_node(OneNode::LiveJobsInAll);
+    let server = Server::with(options.set("jobs.max_live", 1));
     let customer = server.customer("1.00");
     server.generator.hold();
     let first = server.in_background(server.gemini(&customer, "fast", &fox()));
