@@ -9,7 +9,7 @@ use crate::observability::request_log;
 use crate::web::problem::Problem;
 use crate::web::rate_headers;
 use crate::web::request_id::RequestId;
-use crate::web::unread_body;
+use crate::web::unread_body::{self, Unread};
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -60,13 +60,20 @@ async fn answered<B: MessageBody + 'static>(
     id: &RequestId,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let dialect = compat::dialect_of(request.path());
+    let unread = unread_body::keep(&mut request);
+    let rendered = |problem| Rendered {
+        problem,
+        id: id.clone(),
+        dialect,
+        unread: unread.clone(),
+    };
     let state = request.app_data::<web::Data<AppState>>();
     if state.is_some_and(|state| state.fail_stop.has_tripped()) {
-        let answer = render(&error::stopping().into(), dialect, id.as_str());
+        let answer = rendered(error::stopping().into()).error_response();
         return Ok(sealed(request.into_response(answer), id));
     }
     if state.is_some_and(|state| database_outage::is_in_vain(state, request.path())) {
-        let answer = render(&error::database_away().into(), dialect, id.as_str());
+        let answer = rendered(error::database_away().into()).error_response();
         return Ok(sealed(request.into_response(answer), id));
     }
     let outage = database_outage::lasts_too_long(state.cloned());
@@ -76,31 +83,18 @@ async fn answered<B: MessageBody + 'static>(
     {
         request.extensions_mut().insert(id.clone());
     }
-    let unread = unread_body::keep(&mut request);
     // No other handle on the request may be held here: the router needs it for itself.
     let answer = tokio::select! {
         biased;
         answer = AssertUnwindSafe(next.call(request)).catch_unwind() => answer,
-        () = outage => {
-            return Err(Rendered {
-                problem: error::database_away().into(),
-                id: id.clone(),
-                dialect,
-            }
-            .into());
-        }
+        () = outage => return Err(rendered(error::database_away().into()).into()),
     };
     let mut response = match answer {
         Ok(Ok(response)) => response.map_into_boxed_body(),
-        Ok(Err(error)) => return Err(Rendered::of(&error, id, dialect).into()),
+        Ok(Err(error)) => return Err(rendered(problem_of(&error, id)).into()),
         Err(_) => {
             tracing::error!(request_id = %id.as_str(), "a handler panicked");
-            return Err(Rendered {
-                problem: error::internal().into(),
-                id: id.clone(),
-                dialect,
-            }
-            .into());
+            return Err(rendered(error::internal().into()).into());
         }
     };
     let problem = response.response_mut().extensions_mut().remove::<Problem>();
@@ -109,11 +103,19 @@ async fn answered<B: MessageBody + 'static>(
         let answer = render(&problem, dialect, id.as_str());
         response = response.into_response(answer);
     }
-    let response = match unread {
-        Some(unread) => unread.until_sent(response),
-        None => response,
-    };
+    if let Some(unread) = unread {
+        let (request, answer) = response.into_parts();
+        response = ServiceResponse::new(request, unread.until_sent(answer));
+    }
     Ok(sealed(response, id))
+}
+
+/// The problem that an error is.
+fn problem_of(error: &Error, id: &RequestId) -> Problem {
+    error.as_error::<Problem>().cloned().unwrap_or_else(|| {
+        tracing::error!(request_id = %id.as_str(), %error, "an unexpected error");
+        error::internal().into()
+    })
 }
 
 /// An error that is told where the request is out of reach.
@@ -123,20 +125,7 @@ struct Rendered {
     id: RequestId,
     /// Which interface was called; `None` for the native one.
     dialect: Option<Dialect>,
-}
-
-impl Rendered {
-    fn of(error: &Error, id: &RequestId, dialect: Option<Dialect>) -> Self {
-        let problem = error.as_error::<Problem>().cloned().unwrap_or_else(|| {
-            tracing::error!(request_id = %id.as_str(), %error, "an unexpected error");
-            error::internal().into()
-        });
-        Self {
-            problem,
-            id: id.clone(),
-            dialect,
-        }
-    }
+    unread: Option<Unread>,
 }
 
 /// A problem in the form that the clients of the interface read.
@@ -161,7 +150,10 @@ impl ResponseError for Rendered {
     fn error_response(&self) -> HttpResponse<BoxBody> {
         let mut answer = render(&self.problem, self.dialect, self.id.as_str());
         self.id.write(answer.headers_mut());
-        answer
+        match self.unread.clone() {
+            Some(unread) => unread.until_sent(answer),
+            None => answer,
+        }
     }
 }
 

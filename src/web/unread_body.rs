@@ -5,22 +5,30 @@
 //! client likes to send, or to send nothing. So the reader of a chunked body is kept until the answer has been sent: the
 //! server then sees that the body is unread and closes as well.
 
-use actix_web::HttpMessage as _;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
-use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::error::PayloadError;
 use actix_web::http::header::TRANSFER_ENCODING;
+use actix_web::{HttpMessage as _, HttpResponse};
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::StreamExt as _;
 use std::cell::RefCell;
 use std::error::Error;
+use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// The reader of a chunked body, whoever else has it.
+/// The reader of a chunked body. A clone is the same one.
+#[derive(Clone)]
 pub struct Unread(Rc<RefCell<Payload>>);
+
+impl fmt::Debug for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Unread")
+    }
+}
 
 struct Shared(Rc<RefCell<Payload>>);
 
@@ -43,8 +51,8 @@ pub fn keep(request: &mut ServiceRequest) -> Option<Unread> {
 
 impl Unread {
     /// Lets the reader go once the answer has been sent.
-    pub fn until_sent(self, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
-        response.map_body(|_, body| {
+    pub fn until_sent(self, answer: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
+        answer.map_body(|_, body| {
             BoxBody::new(Holding {
                 body,
                 _payload: self.0,

@@ -237,6 +237,13 @@ fn hostile_15_a_client_that_goes_on_sending_after_413() {
         assert!(wire.is_closed());
     }
     server.assert_well();
+    // Nor by a service that is about to end, or whose database is away: both refuse a call before they look at it.
+    server.inside().fail_stop.trip("a test");
+    let mut wire = Wire::open(server.address);
+    wire.send(head("Transfer-Encoding: chunked").as_bytes());
+    wire.send(b"5\r\nhe");
+    assert_eq!(wire.answer_to("POST").unwrap().status, 503);
+    assert!(wire.is_closed());
 }
 
 #[test]
