@@ -7,10 +7,10 @@
 use crate::client::{Client, Connection};
 use crate::peer::Peer;
 use crate::place::{BINARY, Place, Service, until};
+use crate::preload::Preload;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -28,21 +28,9 @@ pub fn tried() -> usize {
 
 /// The library that lets calls go wrong.
 pub fn intruder() -> &'static Path {
-    static BUILT: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let (_, library) = BUILT.get_or_init(|| {
-        let directory = tempfile::tempdir().expect("a directory");
-        let library = directory.path().join("intruder.so");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("storage/tests/crashes/intruder.c");
-        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-        let compiled = Command::new(compiler)
-            .args(["-O1", "-shared", "-fPIC", "-o"])
-            .args([&library, &source])
-            .arg("-ldl")
-            .status();
-        assert!(compiled.expect("a C compiler").success());
-        (directory, library)
-    });
-    library
+    static BUILT: OnceLock<Preload> = OnceLock::new();
+    let built = BUILT.get_or_init(|| Preload::build("storage/tests/crashes/intruder.c"));
+    &built.path
 }
 
 /// What is done, below which directory, at which call.

@@ -25,6 +25,7 @@ mod nodes;
 mod peer;
 mod place;
 mod postgres;
+mod preload;
 mod served_nodes;
 mod signals;
 mod soak;

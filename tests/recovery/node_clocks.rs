@@ -1,37 +1,17 @@
 //! Real nodes whose machines' clocks are 20 minutes apart: the database's clock counts. Further apart, a bucket refuses what they sign.
 
 use crate::bucket::Bucket;
-use crate::client::Client;
 use crate::kill_load::{configure, register};
 use crate::peer::Peer;
-use crate::place::{Place, Service, until};
+use crate::place::{Place, until};
 use crate::postgres::place;
+use crate::preload::Preload;
+use crate::served_nodes::settled;
 use chrono::{DateTime, TimeDelta, Utc};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 use tintype_postgres::testing::server;
 
 /// What the nodes' machines are wrong by, in seconds.
 const SKEWS: [&str; 3] = ["600", "0", "-600"];
-
-/// The library that changes the time of day.
-fn skewed_clock() -> &'static Path {
-    static BUILT: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let (_, library) = BUILT.get_or_init(|| {
-        let directory = tempfile::tempdir().expect("a directory");
-        let library = directory.path().join("skewed_clock.so");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recovery/skewed_clock.c");
-        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-        let compiled = Command::new(compiler)
-            .args(["-O1", "-shared", "-fPIC", "-o"])
-            .args([&library, &source])
-            .status();
-        assert!(compiled.expect("a C compiler").success());
-        (directory, library)
-    });
-    library
-}
 
 fn moment(text: &serde_json::Value) -> DateTime<Utc> {
     let text = text.as_str().expect("a moment");
@@ -42,7 +22,8 @@ fn moment(text: &serde_json::Value) -> DateTime<Utc> {
 fn the_clocks_of_nodes_may_be_minutes_apart() {
     let Some(server) = server() else { return };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
-    let library = skewed_clock().to_str().expect("a path");
+    let library = Preload::build("tests/recovery/skewed_clock.c");
+    let library = library.path.to_str().expect("a path");
     let places = SKEWS.map(|skew| {
         let mut place = place(&database.url(), &bucket);
         configure(&place, &peer);
@@ -76,13 +57,5 @@ fn the_clocks_of_nodes_may_be_minutes_apart() {
             assert!(is_right, "{field} of node {number}: {at}");
         }
     }
-    until("every end is told", || {
-        let told = peer.told();
-        jobs.iter().all(|job| told.contains_key(job)).then_some(())
-    });
-    let money = clients.each_ref().map(Client::money);
-    assert!(money.iter().all(|it| *it == money[0]), "{money:?}");
-    nodes.into_iter().for_each(Service::stop);
-    let verified = places[1].run(&["verify"]);
-    assert_eq!(verified.code, Some(0), "{verified:?}");
+    settled(&jobs, &peer, &clients, &places[1], nodes);
 }

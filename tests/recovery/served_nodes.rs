@@ -58,14 +58,25 @@ fn a_job_that_one_node_accepts_is_seen_at_all_nodes() {
         // By run: a node that was taken for dead can replace no picture of a later run.
         assert!(url.contains(&format!("/results/{job}.1.")), "{url}");
     }
+    settled(&jobs, &peer, &clients, &places[0], nodes);
+}
+
+/// The end of every job is told, all nodes show the same balance, and once they have stopped the records hold.
+pub fn settled(
+    jobs: &[String],
+    peer: &Peer,
+    clients: &[Client],
+    place: &Place,
+    nodes: impl IntoIterator<Item = Service>,
+) {
     until("every end is told", || {
         let told = peer.told();
         jobs.iter().all(|job| told.contains_key(job)).then_some(())
     });
-    let money = clients.each_ref().map(Client::money);
+    let money: Vec<_> = clients.iter().map(Client::money).collect();
     assert!(money.iter().all(|it| *it == money[0]), "{money:?}");
     nodes.into_iter().for_each(Service::stop);
-    let verified = places[0].run(&["verify"]);
+    let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
