@@ -46,8 +46,8 @@ export async function service(main, context) {
         figure("Queued", waiting, TIERS.map((tier) => `${tier} ${stats.queued[tier]}`).join(", ")),
         figure("Running", stats.running, `${stats.live_jobs} live jobs in total`),
         figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
-        figure("Deliveries pending", stats.webhooks_pending),
-        figure("Last backup", stats.last_export_at ? time(stats.last_export_at) : "none", "of the records, while the service ran")),
+        figure("Deliveries pending", stats.webhooks_pending)),
+      h("p", { class: "small muted" }, "Last backup of the records while the service ran: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
       h("div", { class: "halves" }, switches(pause, again), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends, tests, again))));
   };
   fill(main, head("Service", "Status of the service, and pauses."),
