@@ -24,9 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
-use tintype_storage::domain::job::{Job, JobState};
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::pause::Pause;
-use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
@@ -287,35 +286,6 @@ impl System {
         self.dispatch.queues.remove(job.into());
     }
 
-    /// The position of a job among the waiting jobs of its tier: 1 is the next. `None` for a job that is not queued.
-    pub fn queue_position(&self, job: &Job) -> Option<usize> {
-        let position = || self.waiting_jobs.position(job.into());
-        (job.state == JobState::Queued).then(position)
-    }
-
-    /// Has lookups of waiting jobs know of all that other nodes have queued and taken until now, and not only until a moment ago.
-    ///
-    /// # Errors
-    /// The engine fails, or a record is damaged.
-    pub async fn refresh_waiting_jobs(&self) -> Result<(), StoreError> {
-        let WaitingJobs { own, shared } = &self.waiting_jobs;
-        match shared {
-            Some(shared) => shared.refresh(self.store(), own.turns()).await,
-            None => Ok(()),
-        }
-    }
-
-    /// The next jobs of a tier, of all accounts or of one, at most `limit` of those that `takes` takes.
-    pub fn next_jobs(
-        &self,
-        tier: Tier,
-        account: Option<AccountId>,
-        limit: usize,
-        takes: impl Fn(JobId) -> bool,
-    ) -> Vec<NextJob> {
-        self.waiting_jobs.next(tier, account, limit, takes)
-    }
-
     /// Begins to watch a job: a hint comes after each commit that changes it.
     pub fn watch(&self, job: JobId) -> JobWatch {
         self.accounts.context().job_changes.watch(job)
@@ -376,16 +346,6 @@ impl System {
         &self.dispatch.stats
     }
 
-    /// How many jobs of a tier wait, how many run, and which has waited longest.
-    pub fn queue(&self, tier: Tier) -> (usize, usize, Option<JobId>) {
-        self.waiting_jobs.of_tier(tier)
-    }
-
-    /// What has happened to the queue of a tier since it was last empty; `None` for one that is empty.
-    pub fn backlog(&self, tier: Tier) -> Option<Backlog> {
-        self.waiting_jobs.backlog(tier)
-    }
-
     /// How many deliveries wait, and how many attempts are in flight. One of several nodes counts those to the receivers that it sends to, so
     /// that the sum over the nodes is that of the service.
     pub async fn delivery_depths(&self) -> DeliveryDepths {
@@ -407,14 +367,9 @@ impl System {
         self.accounts.context().job_changes.count()
     }
 
-    /// How many jobs wait and run.
-    pub fn depths(&self) -> Depths {
-        self.waiting_jobs.depths()
-    }
-
-    /// How many jobs of one account wait and run.
-    pub fn depths_of(&self, account: AccountId) -> Depths {
-        self.waiting_jobs.depths_of(account)
+    /// What is known of waiting and running jobs, those of other nodes included.
+    pub fn waiting_jobs(&self) -> &WaitingJobs {
+        &self.waiting_jobs
     }
 
     /// The state of each backend, in the order of the configuration.

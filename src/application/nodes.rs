@@ -22,7 +22,7 @@ pub struct NodeView {
 
 /// All of them, in the order of their starts.
 pub fn list(state: &AppState) -> Vec<NodeView> {
-    let running = state.system.depths().running as u64;
+    let running = state.system.waiting_jobs().depths().running as u64;
     let Some(context) = state.system.node() else {
         let node = Node {
             running,

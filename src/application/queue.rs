@@ -33,14 +33,17 @@ impl QueueFilter {
     pub fn count(&self, state: &AppState) -> usize {
         let count = |tier: Tier| match self.account {
             Some(_) => self.next(state, tier, usize::MAX).len(),
-            None => state.system.queue(tier).0,
+            None => state.system.waiting_jobs().of_tier(tier).0,
         };
         self.tiers().map(count).sum()
     }
 
     /// The next jobs of a model, at most so many.
     pub fn next(&self, state: &AppState, tier: Tier, limit: usize) -> Vec<NextJob> {
-        state.system.next_jobs(tier, self.account, limit, |_| true)
+        state
+            .system
+            .waiting_jobs()
+            .next(tier, self.account, limit, |_| true)
     }
 }
 
@@ -63,14 +66,16 @@ pub async fn cancel(
 ) -> Result<Canceled, Error> {
     let before = JobId::first_of(before);
     // A job that is not known of would stay, and the caller would hear that there are no more.
-    state.system.refresh_waiting_jobs().await?;
+    state.system.waiting_jobs().refresh(&state.store).await?;
     let mut wanted: Vec<(AccountId, JobId)> = Vec::new();
     let mut more = false;
     for tier in filter.tiers() {
         let room = MOST_CANCELED - wanted.len();
         let is_old = |job: JobId| job < before;
         let system = &state.system;
-        let found = system.next_jobs(tier, filter.account, room + 1, is_old);
+        let found = system
+            .waiting_jobs()
+            .next(tier, filter.account, room + 1, is_old);
         more |= found.len() > room;
         let found = found.iter().take(room);
         wanted.extend(found.map(|it| (it.account, it.job)));

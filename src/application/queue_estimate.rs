@@ -37,7 +37,7 @@ impl<'a> QueueEstimates<'a> {
 
     /// The place of a job in its queue; `None` for a job that is not queued.
     pub fn waiting(&self, job: &Job) -> Option<Waiting> {
-        let position = self.state.system.queue_position(job)?;
+        let position = self.state.system.waiting_jobs().position(job)?;
         Some(Waiting {
             position,
             starts_at: self.starts_at(job.tier, position),
@@ -54,7 +54,7 @@ impl<'a> QueueEstimates<'a> {
 
 /// How long a job of a model that is submitted now would wait; `None` without data.
 pub fn wait_now(state: &AppState, tier: Tier) -> Option<Duration> {
-    match state.system.queue(tier).0 {
+    match state.system.waiting_jobs().of_tier(tier).0 {
         0 if !state.pause.read().covers(tier) => Some(Duration::ZERO),
         queued => Pace::of(state, tier, state.now())?.wait(queued + 1),
     }
@@ -79,7 +79,7 @@ impl Pace {
             begun: count,
             span: between(begun.since, now),
         };
-        let own = match state.system.backlog(tier) {
+        let own = match state.system.waiting_jobs().backlog(tier) {
             Some(backlog) => Self::of_backlog(&backlog, lately, now)?,
             None => lately,
         };

@@ -36,7 +36,7 @@ pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
     let (stats, now) = (state.system.stats(), state.now());
     let recent = stats.backends.iter().map(|it| it.recent.figures(now));
     Ok(ServiceStats {
-        depths: state.system.depths(),
+        depths: state.system.waiting_jobs().depths(),
         live_jobs: state.system.live_jobs(),
         ended: stats.jobs.recent.counts(now, WINDOW),
         backends: state.system.backends().into_iter().zip(recent).collect(),

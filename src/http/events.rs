@@ -120,7 +120,7 @@ impl Listener {
             let number = number(&job);
             if number > self.told {
                 // Before the event looks for itself: told twice is better than not at all.
-                self.place = self.state.system.queue_position(&job);
+                self.place = self.state.system.waiting_jobs().position(&job);
                 text.push_str(&event(&self.state, &job).await?);
                 self.told = number;
                 return Some((text, (number < TERMINAL).then_some(self)));

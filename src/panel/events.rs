@@ -99,7 +99,7 @@ impl Watch {
             if !alive || self.state.fail_stop.has_tripped() {
                 return None;
             }
-            let depths = self.state.system.depths();
+            let depths = self.state.system.waiting_jobs().depths();
             let mut hasher = DefaultHasher::new();
             (depths.queued, depths.running).hash(&mut hasher);
             look(&self.state, self.account, &mut hasher).await.ok()?;

@@ -34,7 +34,7 @@ pub async fn show(
     panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let span = charts::asked(&request)?;
-    let depths = state.system.depths();
+    let depths = state.system.waiting_jobs().depths();
     let (shared, account) = (state.clone(), of.account.clone());
     let read = web::block(move || figures(&shared, &account, span)).await;
     let mut view = read.map_err(|_| error::busy())??;
@@ -67,7 +67,7 @@ fn paused(pause: &Pause) -> Value {
 }
 
 fn figures(state: &AppState, account: &Account, span: charts::Span) -> Result<Value, StoreError> {
-    let live = state.system.depths_of(account.id);
+    let live = state.system.waiting_jobs().depths_of(account.id);
     let books = &account.balances;
     Ok(json!({
         "active": account.active,

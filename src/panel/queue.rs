@@ -66,7 +66,7 @@ pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) 
 /// Each model, with what waits and runs.
 fn models(state: &AppState) -> Vec<serde_json::Value> {
     let model = |tier: &Tier| {
-        let (queued, running, oldest) = state.system.queue(*tier);
+        let (queued, running, oldest) = state.system.waiting_jobs().of_tier(*tier);
         let since = oldest.and_then(|it| moment_of(&it.0));
         json!({
             "model": tier.word(),

@@ -5,27 +5,44 @@ use super::job_queues::{Depths, JobQueues, NextJob, QueuedJob};
 use super::shared_queue::SharedQueue;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::{Store, StoreError};
 
 /// Where they are looked up.
 #[derive(Clone)]
 pub struct WaitingJobs {
     /// Those of this process.
-    pub own: Arc<JobQueues>,
+    pub(crate) own: Arc<JobQueues>,
     /// Those of all nodes; `None` where this process is the only one on its store.
-    pub shared: Option<Arc<SharedQueue>>,
+    pub(crate) shared: Option<Arc<SharedQueue>>,
 }
 
 impl WaitingJobs {
-    /// See [`JobQueues::position`].
-    pub fn position(&self, job: QueuedJob) -> usize {
+    /// The position of a job among the waiting jobs of its tier: 1 is the next. `None` for a job that is not queued.
+    pub fn position(&self, job: &Job) -> Option<usize> {
+        if job.state != JobState::Queued {
+            return None;
+        }
+        let queued = QueuedJob::from(job);
+        Some(match &self.shared {
+            None => self.own.position(queued),
+            Some(shared) => shared.position(&queued),
+        })
+    }
+
+    /// Reads what other nodes have queued and taken until now; without it, what they did a moment ago may be missing.
+    ///
+    /// # Errors
+    /// The engine fails, or a record is damaged.
+    pub async fn refresh(&self, store: &Store) -> Result<(), StoreError> {
         match &self.shared {
-            None => self.own.position(job),
-            Some(shared) => shared.position(&job),
+            Some(shared) => shared.refresh(store, self.own.turns()).await,
+            None => Ok(()),
         }
     }
 
-    /// See [`JobQueues::next`].
+    /// The next jobs of a tier, of all accounts or of one, at most `limit` of those that `takes` takes.
     pub fn next(
         &self,
         tier: Tier,
@@ -39,7 +56,7 @@ impl WaitingJobs {
         }
     }
 
-    /// See [`JobQueues::depths`].
+    /// How many jobs wait and run.
     pub fn depths(&self) -> Depths {
         match &self.shared {
             None => self.own.depths(),
@@ -47,7 +64,7 @@ impl WaitingJobs {
         }
     }
 
-    /// See [`JobQueues::depths_of`].
+    /// How many jobs of one account wait and run.
     pub fn depths_of(&self, account: AccountId) -> Depths {
         match &self.shared {
             None => self.own.depths_of(account),

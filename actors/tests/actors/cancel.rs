@@ -66,7 +66,7 @@ fn a_cancellation_that_wins_the_race_leaves_nothing_running() {
         })
         .await;
         until("the first picture is made", || generator.running() == 0).await;
-        let depths = world.system.depths();
+        let depths = world.system.waiting_jobs().depths();
         assert_eq!(
             depths.queued[Tier::Fast.index()],
             1,

@@ -27,7 +27,10 @@ fn decisions_14_a_job_that_has_not_begun_in_time_fails_unpaid() {
         let patient = world.accept(A, Tier::Fast, "patient").await;
         assert_eq!(world.failure(late).await, EXPIRED);
         settle().await;
-        assert_eq!(world.system.queue_position(&world.job(patient)), Some(1));
+        assert_eq!(
+            world.system.waiting_jobs().position(&world.job(patient)),
+            Some(1)
+        );
         world.done(running).await;
         world.done(patient).await;
         assert_eq!(generator.prompts(), ["running", "patient"]);

@@ -26,7 +26,10 @@ fn a_paused_tier_waits_while_the_others_go_on() {
         world.done(other).await;
         sleep(A_WHILE).await;
         assert_eq!(world.state(waiting).word(), "queued");
-        assert_eq!(world.system.depths().queued[Tier::Fast.index()], 1);
+        assert_eq!(
+            world.system.waiting_jobs().depths().queued[Tier::Fast.index()],
+            1
+        );
         world.pause_changed(Pause::default());
         world.done(waiting).await;
         assert_eq!(generator.prompts(), ["other", "waiting"]);

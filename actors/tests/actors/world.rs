@@ -402,7 +402,7 @@ impl World {
     /// Waits until nothing is queued or running.
     pub async fn idle(&self) {
         for _ in 0..PATIENCE {
-            let depths = self.system.depths();
+            let depths = self.system.waiting_jobs().depths();
             if depths.queued == [0, 0, 0] && depths.running == 0 {
                 return;
             }

@@ -257,7 +257,7 @@ async fn go_on(process: Process, disk: &Disk, ending: Ending) {
                     }
                 }
             }
-            let running = process.system.depths().running;
+            let running = process.system.waiting_jobs().depths().running;
             if running > 0 {
                 world.fault(format!("{running} runs were left at an orderly stop"));
             }
@@ -356,7 +356,10 @@ async fn calm(process: &Process, disk: &Disk) {
             world.fault(format!("delivery {id} did not arrive in the calm"));
         }
     }
-    let (depths, live) = (process.system.depths(), process.system.live_jobs());
+    let (depths, live) = (
+        process.system.waiting_jobs().depths(),
+        process.system.live_jobs(),
+    );
     let busy: usize = process.system.backends().iter().map(|it| it.running).sum();
     if depths.queued != [0; 3] || depths.running + live + busy > 0 {
         world.fault(format!(

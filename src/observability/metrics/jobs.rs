@@ -16,7 +16,7 @@ pub fn collect(told: &mut Exposition, sources: &Sources<'_>) {
 fn queues(told: &mut Exposition, sources: &Sources<'_>) {
     let queues: Vec<_> = Tier::ALL
         .iter()
-        .map(|tier| (tier.word(), sources.system.queue(*tier)))
+        .map(|tier| (tier.word(), sources.system.waiting_jobs().of_tier(*tier)))
         .collect();
     let mut family = told.gauge("tintype_jobs", "Jobs that have not ended.");
     for (tier, (queued, processing, _)) in &queues {

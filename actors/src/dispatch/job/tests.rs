@@ -216,7 +216,7 @@ fn an_actor_that_stops_while_an_orderly_stop_cuts_its_run_off_takes_back_one_run
             };
             tokio::join!(drain, faults);
             assert_eq!(runs(&world, job), Some(0), "{fault:?}");
-            assert_eq!(world.system.depths().running, 0);
+            assert_eq!(world.system.waiting_jobs().depths().running, 0);
         });
     }
 }
