@@ -98,7 +98,7 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
     let concurrency = s
         .optional("concurrency", integer(1..=4096))
         .unwrap_or(concurrency);
-    // Such a server drives one machine, whoever asks it.
+    // Such a server drives one machine, no matter which node asks it.
     let shared = s
         .optional("shared", boolean)
         .unwrap_or(matches!(word, "sdapi" | "comfyui"));
