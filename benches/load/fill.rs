@@ -136,12 +136,14 @@ pub fn opening(ids: &IdSource, number: usize) -> anyhow::Result<(Account, Ledger
 
 /// What a caller with this key asks for.
 pub fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
+    let prompt =
+        "a red fox in the snow at dawn, woodcut, with birches, a frozen lake and far mountains";
     Ok(NewJob {
- tier: Tier::Pro,
- prompt: PromptRef::Inline(PromptText {
-            prompt: "a red fox in the snow at dawn, woodcut, with birches, a frozen lake and far mountains".into(),
+        tier: Tier::Pro,
+        prompt: PromptRef::Inline(PromptText {
+            prompt: prompt.into(),
             metadata: Some(r#"{"order":1234,"customer":"c-77"}"#.into()),
         }),
- ..samples::new_job(key, "0.134".parse()?)
- })
+        ..samples::new_job(key, "0.134".parse()?)
+    })
 }

@@ -108,16 +108,15 @@ impl ChildServer {
         accounts: usize,
         generator: Generator,
         receiver: Option<SocketAddr>,
-        environment: &[(&str, String)],
+        environment: &[(&str, &str)],
     ) -> anyhow::Result<Self> {
-        let variables = environment.iter().map(|(name, value)| (name, value));
         Self::spawn(
             Command::new(std::env::current_exe()?)
                 .args(["--child", "tintype"])
                 .arg(data_dir)
                 .args([&accounts.to_string(), generator.word()])
                 .args(receiver.map(|it| it.to_string()))
-                .envs(variables),
+                .envs(environment.iter().copied()),
         )?
         .with_keys()
     }

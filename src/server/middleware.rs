@@ -68,12 +68,8 @@ async fn answered<B: MessageBody + 'static>(
         unread: unread.clone(),
     };
     let state = request.app_data::<web::Data<AppState>>();
-    if state.is_some_and(|state| state.fail_stop.has_tripped()) {
-        let answer = rendered(error::stopping().into()).error_response();
-        return Ok(sealed(request.into_response(answer), id));
-    }
-    if state.is_some_and(|state| database_outage::is_in_vain(state, request.path())) {
-        let answer = rendered(error::database_away().into()).error_response();
+    if let Some(refusal) = state.and_then(|state| refused_unseen(state, request.path())) {
+        let answer = rendered(refusal).error_response();
         return Ok(sealed(request.into_response(answer), id));
     }
     let outage = database_outage::lasts_too_long(state.cloned());
@@ -108,6 +104,14 @@ async fn answered<B: MessageBody + 'static>(
         response = ServiceResponse::new(request, unread.until_sent(answer));
     }
     Ok(sealed(response, id))
+}
+
+/// Why a call is refused before it is looked at.
+fn refused_unseen(state: &AppState, path: &str) -> Option<Problem> {
+    if state.fail_stop.has_tripped() {
+        return Some(error::stopping().into());
+    }
+    database_outage::is_in_vain(state, path).then(|| error::database_away().into())
 }
 
 /// The problem that an error is.

@@ -166,7 +166,7 @@ fn an_account_has_no_more_live_jobs_than_the_operator_allows() {
         let call = server.generation(key, PATH, &fox());
         too_many(call.refused(429, "rate_limited"), "the account", 2);
     }
-    until("both are shown", || {
+    server.assert_told("both are shown", || {
         shown(&server, &keys[0].account)["limits"]["used"]["live_jobs"] == 2
     });
     server.generator.release_all();

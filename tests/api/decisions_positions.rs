@@ -73,7 +73,8 @@ fn accounts_that_take_turns_are_counted_in() {
         let places = all.iter().map(|(of, job)| position(&server, of, job));
         json!(places.collect::<Vec<_>>())
     };
-    until("all are known", || {
+    until("all are known", || position(&server, &other, &late[1]) == 4);
+    server.assert_told("the places are those of turns", || {
         places() == json!([1, 3, 5, 6, 7, 8, 9, 10, 11, 2, 4])
     });
     server.generator.release_all();
@@ -111,9 +112,7 @@ fn the_list_tells_the_places_as_well() {
         let places: Vec<&Value> = data.map(|job| &job["queue_position"]).collect();
         json!(places)
     };
-    until("each node tells them", || {
-        places() == json!([3, 2, 1, null])
-    });
+    server.assert_told("the list has them", || places() == json!([3, 2, 1, null]));
     server.generator.release_all();
     server.assert_settled();
 }

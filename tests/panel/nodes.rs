@@ -1,7 +1,7 @@
 //! The page of nodes, with three real ones on a database and a bucket.
 
 use crate::access::assert_no_barriers;
-use crate::bucket::{ACCESS_KEY, Bucket, SECRET_KEY};
+use crate::bucket::Bucket;
 use crate::calls::calls;
 use crate::service::Service;
 use crate::{browse_with, wanted};
@@ -19,15 +19,12 @@ fn a_node_that_dies_leaves_the_list_and_the_others_serve_the_panel() {
         ("TINTYPE__STORAGE__URL", url.as_str()),
         ("TINTYPE_SECRET", "what-the-nodes-of-a-test-have-in-common"),
         ("TINTYPE__STORAGE__OBJECTS", "s3://pictures/here"),
-        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
-        ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
-        ("AWS_ENDPOINT_URL", &bucket.endpoint),
-        ("AWS_ALLOW_HTTP", "true"),
-        ("AWS_REGION", "us-east-1"),
     ];
-    browse_with(&settings, |first, browser| async move {
-        let second = Service::start(&settings);
-        let third = Service::start(&settings);
+    let settings = [&settings[..], &bucket.variables()].concat();
+    let settings = settings.as_slice();
+    browse_with(settings, |first, browser| async move {
+        let second = Service::start(settings);
+        let third = Service::start(settings);
         browser.sign_in_as_operator().await;
         let made = "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });";
         calls(&browser, made).await;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-pub const ACCESS_KEY: &str = "tests";
+const ACCESS_KEY: &str = "tests";
 pub const SECRET_KEY: &str = "tests-of-recovery";
 
 /// A server with the bucket `pictures`. It ends with this.
@@ -61,6 +61,17 @@ impl Bucket {
             thread: Some(thread),
             _objects: objects,
         }
+    }
+
+    /// The variables by which a service finds it, beside `[storage] objects`.
+    pub fn variables(&self) -> [(&'static str, &str); 5] {
+        [
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
+            ("AWS_ENDPOINT_URL", &self.endpoint),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", "us-east-1"),
+        ]
     }
 }
 

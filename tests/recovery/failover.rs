@@ -1,10 +1,10 @@
 //! The database of several nodes fails over to its synchronous standby.
 
 use crate::bucket::Bucket;
-use crate::kill_load::{Memory, acknowledged, configure, create_until_cut, end_exactly, register};
+use crate::kill_load::{Memory, acknowledged, create_until_cut, end_exactly, register};
 use crate::peer::Peer;
 use crate::place::{Place, until};
-use crate::postgres::place;
+use crate::served_nodes::configured;
 use std::sync::Mutex;
 use std::time::Instant;
 use tintype_postgres::testing::Server;
@@ -23,11 +23,7 @@ fn a_standby_that_takes_over_under_load_has_all_that_was_acknowledged() {
         database.name
     );
     let memory = Mutex::new(Memory::default());
-    let places = [(); 2].map(|()| {
-        let place = place(&url, &bucket);
-        configure(&place, &peer);
-        place
-    });
+    let places = [(); 2].map(|()| configured(&url, &bucket, &peer));
     let mut nodes = places.each_ref().map(Place::serve);
     let key = nodes[0].printed_key().expect("a key");
     register(&places[0], &nodes[0], &peer);

@@ -1,12 +1,11 @@
 //! Real nodes whose machines' clocks are 20 minutes apart: the database's clock counts. Further apart, a bucket refuses what they sign.
 
 use crate::bucket::Bucket;
-use crate::kill_load::{configure, register};
+use crate::kill_load::register;
 use crate::peer::Peer;
 use crate::place::{Place, until};
-use crate::postgres::place;
 use crate::preload::Preload;
-use crate::served_nodes::settled;
+use crate::served_nodes::{configured, settled};
 use chrono::{DateTime, TimeDelta, Utc};
 use tintype_postgres::testing::server;
 
@@ -25,8 +24,7 @@ fn the_clocks_of_nodes_may_be_minutes_apart() {
     let library = Preload::build("tests/recovery/skewed_clock.c");
     let library = library.path.to_str().expect("a path");
     let places = SKEWS.map(|skew| {
-        let mut place = place(&database.url(), &bucket);
-        configure(&place, &peer);
+        let mut place = configured(&database.url(), &bucket, &peer);
         place.set_variable("LD_PRELOAD", library);
         place.set_variable("SKEW_SECONDS", skew);
         place

@@ -1,7 +1,7 @@
 //! The real binary with its records in PostgreSQL: kills of the service and crashes of the database under load, moving in and out,
 //! and what is refused.
 
-use crate::bucket::{ACCESS_KEY, Bucket, SECRET_KEY};
+use crate::bucket::Bucket;
 use crate::client::Client;
 use crate::kill_load::{
     Chance, Memory, acknowledged, configure, create_until_cut, end_exactly, load_and_kill, number,
@@ -31,13 +31,7 @@ pub fn place(url: &str, bucket: &Bucket) -> Place {
 
 /// Gives the commands of a place what they need for a bucket.
 pub fn use_bucket(place: &mut Place, bucket: &Bucket) {
-    for (name, value) in [
-        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
-        ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
-        ("AWS_ENDPOINT_URL", &bucket.endpoint),
-        ("AWS_ALLOW_HTTP", "true"),
-        ("AWS_REGION", "us-east-1"),
-    ] {
+    for (name, value) in bucket.variables() {
         place.set_variable(name, value);
     }
 }

@@ -23,11 +23,14 @@ const NODES: usize = 3;
 
 /// Places of nodes on one database.
 pub fn places(url: &str, bucket: &Bucket, peer: &Peer) -> [Place; NODES] {
-    [(); NODES].map(|()| {
-        let place = place(url, bucket);
-        configure(&place, peer);
-        place
-    })
+    [(); NODES].map(|()| configured(url, bucket, peer))
+}
+
+/// The place of a node whose back end and receiver are the peer.
+pub fn configured(url: &str, bucket: &Bucket, peer: &Peer) -> Place {
+    let place = place(url, bucket);
+    configure(&place, peer);
+    place
 }
 
 #[test]
@@ -198,11 +201,10 @@ fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
     let blows = number("TINTYPE_BLOWS").map_or(BLOWS, |it| it as usize);
     let memory = Mutex::new(Memory::default());
     let proxies = [(); NODES].map(|()| Proxy::start(server.port()));
-    let places = proxies.each_ref().map(|proxy| {
-        let place = place(&proxy.url(&database.url(), server.port()), &bucket);
-        configure(&place, &peer);
-        place
-    });
+    let url = database.url();
+    let places = proxies
+        .each_ref()
+        .map(|proxy| configured(&proxy.url(&url), &bucket, &peer));
     let mut nodes = places.each_ref().map(Place::serve);
     let key = nodes[0].printed_key().expect("a key");
     register(&places[0], &nodes[0], &peer);

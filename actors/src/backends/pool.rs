@@ -7,6 +7,7 @@ use super::health::BackendHealth;
 use super::lease::BackendLease;
 use crate::ports::Generator;
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::tier::Tier;
@@ -145,37 +146,38 @@ impl BackendPool {
 
     /// The backends on which a run of a tier could begin now if they had a free slot; see
     /// [`BackendSelection::for_start`](super::BackendSelection::for_start).
-    fn starting(&self, tier: Tier, at: Instant) -> Vec<usize> {
+    fn starting(&self, tier: Tier, at: Instant) -> BTreeSet<usize> {
         let routes = || self.routes(tier).iter().filter(|it| self.admits(it, at));
         let weighted = routes().filter(|it| it.weight.is_some());
-        let mut backends: Vec<usize> = weighted.map(|it| it.backend).collect();
+        let mut backends: BTreeSet<usize> = weighted.map(|it| it.backend).collect();
         if backends.is_empty() {
             backends.extend(routes().next().map(|it| it.backend));
         }
-        backends.sort_unstable();
-        backends.dedup();
         backends
     }
 
-    /// How many runs of a tier could begin now on backends that are not shared, and whether there are such backends.
-    pub fn own_slots(&self, tier: Tier, at: Instant) -> Option<usize> {
+    /// How many runs of a tier could begin now on backends that are not shared.
+    pub fn own_slots(&self, tier: Tier, at: Instant) -> usize {
         let starting = self.starting(tier, at).into_iter();
         let own = starting.map(|it| &self.backends[it]);
         let own = own.filter(|it| it.held.is_none());
-        own.map(|it| it.free.available_permits())
-            .reduce(|sum, it| sum + it)
+        own.map(|it| it.free.available_permits()).sum()
     }
 
     /// Gives up the places of the shared backends of a tier that none of this node's runs uses or waits for, and tells what it has and
     /// needs. `queued` are the jobs that wait at this node, by tier.
     pub fn spare_places(&self, tier: Tier, queued: [usize; 3], at: Instant) -> Vec<PlaceNeeds> {
+        let shared = self.routes(tier).iter().map(|it| it.backend);
+        let shared: BTreeSet<usize> = shared
+            .filter(|it| self.backends[*it].held.is_some())
+            .collect();
+        if shared.is_empty() {
+            return Vec::new();
+        }
         let starting: Vec<_> = Tier::ALL
             .iter()
             .map(|it| (*it, self.starting(*it, at)))
             .collect();
-        let mut backends: Vec<usize> = self.routes(tier).iter().map(|it| it.backend).collect();
-        backends.sort_unstable();
-        backends.dedup();
         let needs = |backend: usize| {
             let pooled = &self.backends[backend];
             let mut held = pooled.held.as_ref()?.lock();
@@ -185,7 +187,7 @@ impl BackendPool {
             let free = pooled.free.available_permits();
             let spare = pooled.free.forget_permits(free.saturating_sub(wanted));
             *held = held.saturating_sub(spare);
-            let begins = |(of, it): &(Tier, Vec<usize>)| *of == tier && it.contains(&backend);
+            let begins = |(of, it): &(Tier, BTreeSet<usize>)| *of == tier && it.contains(&backend);
             Some(PlaceNeeds {
                 backend,
                 name: pooled.backend.name.clone(),
@@ -196,7 +198,7 @@ impl BackendPool {
                 may_begin: starting.iter().any(begins),
             })
         };
-        backends.into_iter().filter_map(needs).collect()
+        shared.into_iter().filter_map(needs).collect()
     }
 
     /// Takes places of a shared backend over that are this node's on record.

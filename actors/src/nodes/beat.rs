@@ -1,11 +1,12 @@
 //! A beat: a node shows that it lives, and sees the beats of the others.
 
+use super::living_nodes::all_nodes;
 use crate::round::{Decided, Decision, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
-use tintype_storage::engine::{Ask, Direction, Key, Seen};
+use tintype_storage::engine::{Ask, Key, Seen};
 use tintype_storage::store::tables::NODES;
-use tintype_storage::store::{All, StoreError, Writes};
+use tintype_storage::store::{StoreError, Writes};
 
 /// The first beat of a node: from here on the others watch it.
 pub struct Join {
@@ -55,7 +56,7 @@ impl Decision for Beat {
     }
 
     fn needs(&self) -> Vec<Ask> {
-        vec![Ask::Get(NODES.key(&self.node)), all()]
+        vec![Ask::Get(NODES.key(&self.node)), all_nodes()]
     }
 
     fn decide(&self, seen: &Seen) -> Result<Decided<Beaten>, StoreError> {
@@ -63,7 +64,7 @@ impl Decision for Beat {
         let Some(own) = own.filter(|it| !it.has_ended) else {
             return Ok(Decided::Write(Writes::new(), Beaten::Dead));
         };
-        let pairs = seen.pairs(&all()).ok_or(StoreError::NotRead)?;
+        let pairs = seen.pairs(&all_nodes()).ok_or(StoreError::NotRead)?;
         let nodes = pairs
             .iter()
             .filter_map(|(key, value)| NODES.entry(key, value).transpose())
@@ -77,8 +78,4 @@ impl Decision for Beat {
         let writes = vec![NODES.put(&self.node, &beaten)];
         Ok(Decided::Write(writes, Beaten::Alive(nodes)))
     }
-}
-
-fn all() -> Ask {
-    Ask::Scan(NODES.range(&All), Direction::Rising, usize::MAX)
 }

@@ -8,6 +8,7 @@ mod adoption;
 mod beat;
 mod expiry;
 mod gone_callers;
+mod living_nodes;
 pub mod locks;
 mod membership;
 mod places;

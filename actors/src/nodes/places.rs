@@ -1,14 +1,14 @@
 //! Places of back ends that nodes share. They are taken in the rounds that take jobs, and given back there once the runs have ended; see
 //! [`SharedPlaces`].
 
+use super::living_nodes::{all_nodes, living_nodes};
 use crate::backends::PlaceNeeds;
 use crate::round::value_of;
-use std::collections::HashSet;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::shared_places::{PlaceGrant, PlaceRequest, SharedPlaces};
-use tintype_storage::engine::{Ask, Direction, Key, Seen};
-use tintype_storage::store::tables::{NODES, SHARED_PLACES};
-use tintype_storage::store::{All, StoreError, Writes};
+use tintype_storage::engine::{Ask, Key, Seen};
+use tintype_storage::store::tables::SHARED_PLACES;
+use tintype_storage::store::{StoreError, Writes};
 
 /// What a node has and needs of the shared back ends of a tier.
 pub struct PlaceAsks(pub Vec<PlaceNeeds>);
@@ -36,11 +36,10 @@ impl PlaceAsks {
     }
 
     pub fn needs(&self) -> Vec<Ask> {
-        let places = self.holds().map(Ask::Get);
-        places
-            .into_iter()
-            .chain(self.holds().map(|_| nodes()))
-            .collect()
+        match self.holds() {
+            Some(key) => vec![Ask::Get(key), all_nodes()],
+            None => Vec::new(),
+        }
     }
 
     /// Gives places back, and takes those that the node's own runs wait for.
@@ -58,11 +57,7 @@ impl PlaceAsks {
         let Some(key) = self.holds() else {
             return Ok(found);
         };
-        let mut living = HashSet::new();
-        for (key, value) in seen.pairs(&nodes()).ok_or(StoreError::NotRead)? {
-            let node = NODES.entry(key, value)?.filter(|(_, it)| !it.has_ended);
-            living.extend(node.map(|(id, _)| id));
-        }
+        let living = living_nodes(seen)?;
         let places = value_of(seen, &key, |it| SHARED_PLACES.decode(it))?;
         found.before = places.unwrap_or_default();
         found.places = found.before.clone();
@@ -115,8 +110,4 @@ impl FoundPlaces<'_> {
             false => vec![SHARED_PLACES.put(&(), &self.places)],
         }
     }
-}
-
-fn nodes() -> Ask {
-    Ask::Scan(NODES.range(&All), Direction::Rising, usize::MAX)
 }

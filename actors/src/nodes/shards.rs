@@ -1,6 +1,7 @@
 //! Which node sends to which receivers. A shard is taken from a node that is off the record, or that was declared dead and fenced; a node
 //! lets go of a shard once no attempt of it is under way. So two living nodes never send to one receiver.
 
+use super::living_nodes::{all_nodes, living_nodes};
 use crate::delivery::{DeliveryActor, DeliveryCommand};
 use crate::fail_stop::FailStop;
 use crate::node::{BEAT, NodeContext};
@@ -127,16 +128,11 @@ impl Decision for Move {
 
     fn needs(&self) -> Vec<Ask> {
         let holders = self.holds().into_iter().map(Ask::Get);
-        holders.chain([nodes()]).collect()
+        holders.chain([all_nodes()]).collect()
     }
 
     fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
-        let pairs = seen.pairs(&nodes()).ok_or(StoreError::NotRead)?;
-        let mut living = HashSet::new();
-        for (key, value) in pairs {
-            let node = NODES.entry(key, value)?.filter(|(_, it)| !it.has_ended);
-            living.extend(node.map(|(id, _)| id));
-        }
+        let living = living_nodes(seen)?;
         let mut writes = Writes::new();
         if !living.contains(&self.node) {
             return Ok(Decided::Write(writes, ()));
@@ -158,8 +154,4 @@ impl Decision for Move {
         }
         Ok(Decided::Write(writes, ()))
     }
-}
-
-fn nodes() -> Ask {
-    Ask::Scan(NODES.range(&All), Direction::Rising, usize::MAX)
 }

@@ -72,9 +72,9 @@ impl Taker {
             let DispatchContext { queues, pool, .. } = &*self.dispatch;
             let now = Instant::now();
             let waiting = if takes { queues.waiting() } else { [0; 3] };
-            let own = pool.own_slots(tier, now).filter(|_| takes);
+            let own = if takes { pool.own_slots(tier, now) } else { 0 };
             // Jobs of all tiers may wait for the same slots.
-            let own = own.map_or(0, |it| it.saturating_sub(waiting.iter().sum()));
+            let own = own.saturating_sub(waiting.iter().sum());
             let places = PlaceAsks(pool.spare_places(tier, waiting, now));
             if own == 0 && !places.are_worth_a_round(takes) {
                 return Ok(());

@@ -154,7 +154,7 @@ impl JobQueues {
 
     /// Jobs that wait for a slot, by tier.
     pub fn waiting(&self) -> [usize; 3] {
-        [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.of(tier).lock().queue.len())
+        std::array::from_fn(|at| self.of(Tier::ALL[at]).lock().queue.len())
     }
 
     /// Jobs that wait for their first run.

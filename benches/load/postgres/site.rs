@@ -1,6 +1,6 @@
 //! Where nodes run: a private PostgreSQL, a bucket, and the processes of the nodes.
 
-use super::bucket::{ACCESS_KEY, Bucket, SECRET_KEY};
+use super::bucket::Bucket;
 use crate::processor;
 use crate::server::{ChildServer, Generator};
 use anyhow::Context as _;
@@ -62,16 +62,13 @@ impl Site<'_> {
         receiver: Option<SocketAddr>,
     ) -> anyhow::Result<Node> {
         let directory = tempfile::tempdir()?;
-        let environment = [
-            ("TINTYPE__STORAGE__URL", self.database.url()),
-            ("TINTYPE__STORAGE__OBJECTS", "s3://pictures/bench".into()),
-            ("TINTYPE__CLUSTER__SECRET", SECRET.into()),
-            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.into()),
-            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.into()),
-            ("AWS_ENDPOINT_URL", self.machines.bucket.endpoint.clone()),
-            ("AWS_ALLOW_HTTP", "true".into()),
-            ("AWS_REGION", "us-east-1".into()),
+        let url = self.database.url();
+        let settings = [
+            ("TINTYPE__STORAGE__URL", url.as_str()),
+            ("TINTYPE__STORAGE__OBJECTS", "s3://pictures/bench"),
+            ("TINTYPE__CLUSTER__SECRET", SECRET),
         ];
+        let environment = [&settings[..], &self.machines.bucket.variables()].concat();
         let data_dir = directory.path();
         let server =
             ChildServer::tintype_in(data_dir, accounts, generator, receiver, &environment)?;

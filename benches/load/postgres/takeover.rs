@@ -72,10 +72,15 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
         // Its callers end with it.
         ensure!(load.join().is_ok_and(|it| it.is_err()), "the node lives");
     }
-    until(&|| Ok(audit(&site)?.live_jobs == 0))?;
+    until(&|| {
+        let request = wire::get_as_operator(&token, "stats");
+        let (_, text) = wire::call(witness.address(), &request)?;
+        Ok(text.contains("\"live_jobs\":0,"))
+    })?;
     witness.end()?;
     other.end()?;
-    audit(&site)?;
+    let report = audit(&site)?;
+    ensure!(report.live_jobs == 0, "{} jobs live on", report.live_jobs);
     let (accepted, stored) = (std::mem::take(&mut *accepted.lock()), jobs(&site)?);
     let lost = accepted.iter().filter(|it| !stored.contains(*it)).count();
     times.sort_by(f64::total_cmp);

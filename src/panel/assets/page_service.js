@@ -10,7 +10,7 @@ import { switches } from "./pause.js";
 import { thumbnail, tile } from "./page_jobs.js";
 
 const TIERS = ["fast", "quality", "pro"];
-const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, value), note ? h("span", { class: "small muted" }, note) : null);
+const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
 
 /** The newest jobs of all accounts. */
 function allJobs(context) {

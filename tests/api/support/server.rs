@@ -4,6 +4,7 @@ use super::clock::TestClock;
 use super::generator::TestGenerator;
 use super::http::Request;
 use super::options::{ADMIN_TOKEN, Options};
+use super::poll::until;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -111,6 +112,14 @@ impl Server {
     pub fn admin(&self, method: &str, path: &str) -> Request {
         self.call(method, &format!("/admin/v1{path}"))
             .bearer(ADMIN_TOKEN)
+    }
+
+    /// Something must be told: by a process without others at once, by a node once it has heard of what the others did.
+    pub fn assert_told(&self, what: &str, mut look: impl FnMut() -> bool) {
+        match self.inside().system.node() {
+            Some(_) => until(what, look),
+            None => assert!(look(), "{what}"),
+        }
     }
 
     /// Its inside, for audits and nudges only.

@@ -19,6 +19,7 @@ pub enum CommitFault {
 /// A clone is the same proxy.
 #[derive(Clone)]
 pub struct Proxy {
+    server: u16,
     port: u16,
     shared: Arc<Shared>,
 }
@@ -51,6 +52,7 @@ impl Proxy {
     pub fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let proxy = Self {
+            server,
             port: listener.local_addr().expect("an address").port(),
             shared: Arc::default(),
         };
@@ -66,9 +68,10 @@ impl Proxy {
         proxy
     }
 
-    /// The URL of a database of that server, by way of the proxy.
-    pub fn url(&self, direct: &str, server: u16) -> String {
-        let url = direct.replace(&format!(":{server}/"), &format!(":{}/", self.port));
+    /// The URL of a database of the server, by way of the proxy.
+    pub fn url(&self, direct: &str) -> String {
+        let server = format!(":{}/", self.server);
+        let url = direct.replace(&server, &format!(":{}/", self.port));
         format!("{url}?sslmode=disable")
     }
 

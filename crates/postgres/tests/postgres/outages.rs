@@ -101,7 +101,7 @@ fn a_commit_whose_answer_is_lost_is_neither_lost_nor_doubled() {
     };
     let database = server.database();
     let proxy = Proxy::start(server.port());
-    let engine = open(options(&proxy.url(&database.url(), server.port())));
+    let engine = open(options(&proxy.url(&database.url())));
     let mut expected = 0;
     let faults = [CommitFault::CutBefore, CommitFault::CutAfter];
     for fault in faults.map(Some).into_iter().chain([None]).cycle().take(24) {
