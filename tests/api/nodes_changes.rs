@@ -195,3 +195,30 @@ fn the_events_of_a_job_are_told_at_every_node() {
         assert!(!text.contains("still here"), "heard of by chance: {text}");
     }
 }
+
+#[test]
+fn a_job_that_one_node_has_just_queued_leaves_the_queue_when_it_is_canceled_at_the_other() {
+    let [one, other] = two_nodes(Options::new().slots(1));
+    for node in [&one, &other] {
+        node.generator.hold();
+    }
+    let customer = one.customer("9.00");
+    let running = one.create(&customer);
+    one.job_once(&customer, &running, "processing");
+    for _ in 0..20 {
+        let job = one.create(&customer);
+        let path = format!("/jobs/{job}");
+        other.native(&customer, "DELETE", &path).expect(200);
+    }
+    // No take looks at the queue meanwhile, since there is no free place.
+    let waiting = one.create(&customer);
+    for node in [&one, &other] {
+        until("it is the next", || {
+            node.job(&customer, &waiting)["queue_position"] == 1
+        });
+    }
+    for node in [&one, &other] {
+        node.generator.release_all();
+    }
+    one.assert_settled();
+}

@@ -4,7 +4,7 @@ use super::command::{AccountCommand, KeyChange, Reply};
 use super::context::AccountContext;
 use super::shared::AccountShared;
 use crate::delivery::DeliveryCommand;
-use crate::queue::{Expiry, Lane, QueueChange, QueuedJob};
+use crate::queue::{Expiry, Lane, Leaving, QueueChange, QueuedJob};
 use crate::stats::DecidedCounts;
 use actix::{Message, Recipient};
 use std::sync::Arc;
@@ -114,7 +114,8 @@ impl AccountRound {
         let context = &self.shared.context;
         let state = self.shared.state.lock();
         let decisions = state.decisions(seen, context.limits).under(&self.pause);
-        self.decision.decide(&mut self.commands, decisions, context)
+        self.decision
+            .decide(&mut self.commands, decisions, seen, context)
     }
 
     /// Decides on the state in the store, which other nodes change too.
@@ -131,7 +132,7 @@ impl AccountRound {
         let decisions = decisions.under(&read.pause);
         let verdict = self
             .decision
-            .decide(&mut self.commands, decisions, context)?;
+            .decide(&mut self.commands, decisions, seen, context)?;
         self.read = Some(read.state);
         Ok(verdict)
     }
@@ -172,6 +173,7 @@ impl Decision {
         &mut self,
         commands: &mut [AccountCommand],
         mut decisions: Decisions<'_>,
+        seen: &Seen,
         context: &AccountContext,
     ) -> Result<Verdict, StoreError> {
         let now = (context.clock)();
@@ -197,10 +199,14 @@ impl Decision {
         let Decided {
             mut writes,
             deliveries,
+            left_queue,
             change,
         } = decisions.finish()?;
         if let Some(queue) = &context.shared_queue {
-            self.queue_changes = queue.leave_and_note(&mut writes)?;
+            match queue.leave_and_note(&left_queue, seen, &mut writes)? {
+                Leaving::Changes(changes) => self.queue_changes = changes,
+                Leaving::Unread(asks) => return Ok(Verdict::Ask(asks)),
+            }
         }
         self.deliveries = deliveries;
         self.change = Some(change);

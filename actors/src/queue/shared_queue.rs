@@ -6,13 +6,13 @@
 use super::backlog::{Backlog, BacklogStart, TurnCounts};
 use super::job_queues::{Depths, NextJob, QueuedJob};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::{Direction, KeyRange};
-use tintype_storage::store::tables::{LIVE_JOBS, QUEUE, TAKEN_JOBS};
+use tintype_storage::engine::{Ask, Direction, KeyRange, Seen};
+use tintype_storage::store::tables::{QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{All, Store, StoreError, Writes};
 
 /// Places of a tier that are listed. Those behind them are only counted.
@@ -80,6 +80,14 @@ impl QueueChange {
     }
 }
 
+/// What jobs that end without a run make of the queue.
+#[derive(Debug)]
+pub enum Leaving {
+    Changes(Vec<QueueChange>),
+    /// To be read first: another node may have queued one of the jobs since the last refresh.
+    Unread(Vec<Ask>),
+}
+
 /// What a refresh has read.
 struct Found {
     tiers: [(Vec<(QueuePlace, AccountId)>, usize); 3],
@@ -87,20 +95,38 @@ struct Found {
 }
 
 impl SharedQueue {
-    /// Takes the places out of the queue of jobs that these writes end, and tells what the writes change. A place that is not listed
-    /// stays until a take finds its job ended.
+    /// Takes the places out of the queue of jobs that end without a run, and tells what the writes change.
     ///
     /// # Errors
     /// A record is damaged.
-    pub fn leave_and_note(&self, writes: &mut Writes) -> Result<Vec<QueueChange>, StoreError> {
+    pub fn leave_and_note(
+        &self,
+        jobs: &[(Tier, JobId)],
+        seen: &Seen,
+        writes: &mut Writes,
+    ) -> Result<Leaving, StoreError> {
         let state = self.state.lock();
-        let ended = writes.iter().filter(|(_, value)| value.is_none());
-        let ended = ended.filter_map(|(key, _)| LIVE_JOBS.read_key(key));
-        let places = ended.filter_map(|(_, job)| state.places.get(&job));
-        let left: Writes = places.map(|place| QUEUE.delete(place)).collect();
+        // Another node may have queued them a moment ago. A place far behind in a long queue stays until a take finds its job ended.
+        let is_unknown = |(tier, job): &&(Tier, JobId)| {
+            !state.places.contains_key(job) && state.of(*tier).beyond == 0
+        };
+        let unknown = jobs.iter().filter(is_unknown);
+        let tiers: BTreeSet<Tier> = unknown.map(|(tier, _)| *tier).collect();
+        let (read, unread): (Vec<Ask>, Vec<Ask>) = tiers
+            .into_iter()
+            .map(queue_of)
+            .partition(|it| seen.pairs(it).is_some());
+        if !unread.is_empty() {
+            return Ok(Leaving::Unread(unread));
+        }
+        let read = read.iter().filter_map(|it| seen.pairs(it)).flatten();
+        let read = read.filter_map(|(key, _)| QUEUE.read_key(key));
+        let read: HashMap<JobId, QueuePlace> = read.map(|it| (it.job, it)).collect();
+        let place = |job| state.places.get(job).or_else(|| read.get(job));
+        let places = jobs.iter().filter_map(|(_, job)| place(job));
+        writes.extend(places.map(|it| QUEUE.delete(it)));
         drop(state);
-        writes.extend(left);
-        QueueChange::of(writes)
+        QueueChange::of(writes).map(Leaving::Changes)
     }
 
     /// Follows a commit of this node. `turns` are those of its own queues.
@@ -307,6 +333,11 @@ impl TierCopy {
     }
 }
 
+/// The places of a tier that a refresh lists.
+fn queue_of(tier: Tier) -> Ask {
+    Ask::Scan(QUEUE.range(&tier), Direction::Rising, LISTED)
+}
+
 async fn read(store: &Store) -> Result<Found, StoreError> {
     let tier = |tier: Tier| async move {
         let all = QUEUE.range(&tier);
@@ -419,15 +450,47 @@ mod tests {
         assert_eq!(queue.oldest(Tier::Pro), Some(place(2, 2).job));
     }
 
+    fn left(number: u128, queue: &SharedQueue, seen: &Seen) -> (Leaving, Writes) {
+        let mut writes = Writes::new();
+        let jobs = [(Tier::Pro, place(0, number).job)];
+        let leaving = queue.leave_and_note(&jobs, seen, &mut writes);
+        (leaving.expect("sound"), writes)
+    }
+
     #[test]
     fn the_place_of_a_job_that_ends_is_taken_out_of_the_queue() {
         let queue = SharedQueue::default();
         let changes = QueueChange::of(&queued(4, 1)).expect("sound");
         queue.follow(changes, TURNS);
-        let mut writes = vec![LIVE_JOBS.delete(&(account(1), place(4, 1).job))];
-        let changes = queue.leave_and_note(&mut writes).expect("sound");
-        assert_eq!(writes[1], QUEUE.delete(&place(4, 1)));
+        let (Leaving::Changes(changes), writes) = left(1, &queue, &Seen::default()) else {
+            panic!("it is listed");
+        };
+        assert_eq!(writes, [QUEUE.delete(&place(4, 1))]);
         queue.follow(changes, TURNS);
         assert_eq!((queue.live(), queue.listed()), (0, 0));
+    }
+
+    #[test]
+    fn the_place_that_another_node_has_given_a_moment_ago_is_read() {
+        let queue = SharedQueue::default();
+        let mut seen = Seen::default();
+        let (Leaving::Unread(asks), writes) = left(2, &queue, &seen) else {
+            panic!("nothing is known of it");
+        };
+        assert_eq!((asks.len(), writes), (1, Writes::new()));
+        let of_others = [queued(3, 1), queued(4, 2)].concat();
+        let pairs = of_others
+            .into_iter()
+            .map(|(key, value)| (key, value.expect("put")));
+        seen.add_pairs(asks[0].clone(), pairs.collect());
+        let (Leaving::Changes(_), writes) = left(2, &queue, &seen) else {
+            panic!("it was read");
+        };
+        assert_eq!(writes, [QUEUE.delete(&place(4, 2))]);
+        // A node has taken it.
+        let (Leaving::Changes(changes), writes) = left(5, &queue, &seen) else {
+            panic!("it was read");
+        };
+        assert!(changes.is_empty() && writes.is_empty());
     }
 }

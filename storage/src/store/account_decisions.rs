@@ -40,6 +40,7 @@ use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use crate::domain::pause::Pause;
 use crate::domain::queue_place::Turns;
 use crate::domain::spending::Spending;
+use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::Webhook;
 use crate::engine::{Ask, Key, Value};
@@ -78,6 +79,8 @@ pub struct Decisions<'a> {
     usage: HashMap<DailyUsageKey, DailyUsage>,
     webhooks: Option<Arc<Vec<Webhook>>>,
     deliveries: Vec<Delivery>,
+    /// Jobs that have ended without a run.
+    left_queue: Vec<(Tier, JobId)>,
     /// The batches that the decisions have changed, as they will be.
     progress: HashMap<BatchId, BatchProgress>,
     sharing: Option<Sharing>,
@@ -103,6 +106,7 @@ impl<'a> Decisions<'a> {
             usage: HashMap::new(),
             webhooks: None,
             deliveries: Vec::new(),
+            left_queue: Vec::new(),
             progress: HashMap::new(),
             sharing: state.sharing.clone(),
         }
@@ -255,6 +259,9 @@ impl Decisions<'_> {
                 let balances = self.sound(balances.release(job.price))?;
                 let end = self.end_of(&step, now);
                 let (end, in_batch) = (end?, in_batch?);
+                if job.state == JobState::Queued {
+                    self.left_queue.push((job.tier, id));
+                }
                 self.end(&step.job, balances, end);
                 self.count_in_batch(in_batch);
             }
@@ -455,6 +462,7 @@ impl Decisions<'_> {
         Ok(Decided {
             writes: self.writes.into_iter().collect(),
             deliveries: self.deliveries,
+            left_queue: self.left_queue,
             change: StateChange {
                 account: self.account,
                 live_jobs: self.live_jobs,

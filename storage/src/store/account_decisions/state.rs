@@ -7,10 +7,11 @@ use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::batch::BatchProgress;
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::Delivery;
-use crate::domain::ids::{BatchId, KeyId, NodeId};
+use crate::domain::ids::{BatchId, JobId, KeyId, NodeId};
 use crate::domain::job::Job;
 use crate::domain::queue_place::Turns;
 use crate::domain::spending::Spending;
+use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::store::commands::Limits;
 use crate::store::{Store, StoreError, Writes};
@@ -60,6 +61,8 @@ pub struct Decided {
     pub writes: Writes,
     /// The deliveries that the round has made.
     pub deliveries: Vec<Delivery>,
+    /// The jobs that have ended without a run, which no node needs to take any more.
+    pub left_queue: Vec<(Tier, JobId)>,
     /// What the state becomes once the writes are durable.
     pub change: StateChange,
 }
