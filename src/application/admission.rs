@@ -2,6 +2,7 @@
 
 use super::availability;
 use super::error::{self, Error};
+use super::pause;
 use super::payer::Payer;
 use super::state::AppState;
 use tintype_actors::account::AccountHandle;
@@ -33,11 +34,15 @@ impl Admitted {
     /// # Errors
     /// `Paused`, `Overloaded`, `RateLimited`, `Invalid`
     pub async fn of(state: &AppState, caller: &Payer, asked: &Asked<'_>) -> Result<Self, Error> {
-        availability::check(state, &asked.models, asked.jobs).await?;
+        let read = caller.before_jobs.as_deref();
+        let pause = pause::for_call(state, caller).await?;
+        availability::check(state, &pause, &asked.models, asked.jobs)?;
         caller.check_rate()?;
         let account = state.system.accounts().get(caller.account())?;
         let account = account.ok_or_else(error::account_is_gone)?;
-        account.check_live_jobs(&caller.key, asked.jobs).await?;
+        account
+            .check_live_jobs(&caller.key, asked.jobs, read)
+            .await?;
         let callback = callback_of(state, caller, asked.callback_url).await?;
         Ok(Self { account, callback })
     }

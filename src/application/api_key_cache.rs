@@ -8,7 +8,7 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, KeyRefusal, RateLimit};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::{Store, StoreError};
+use tintype_storage::store::{BeforeJobs, Store, StoreError};
 
 /// Keys that are remembered; when there are more, all are looked up anew.
 const CAPACITY: usize = 100_000;
@@ -46,6 +46,8 @@ pub struct Found {
     /// The text has been replaced and ends then.
     until: Option<Timestamp>,
     last_use: Arc<LastUse>,
+    /// What was read with the key.
+    pub before_jobs: Option<Arc<BeforeJobs>>,
 }
 
 /// When a key was last used, in milliseconds: as it happened, and as far as it has been written down.
@@ -83,12 +85,14 @@ impl ApiKeyCache {
         }
     }
 
-    /// The key that this text opens; `None` when it is malformed, not known, or was replaced and has ended.
+    /// The key that this text opens; `None` when it is malformed, not known, or was replaced and has ended. Where the key is read for a
+    /// call that asks for jobs, what that call is checked against is read with it.
     pub async fn find(
         &self,
         store: &Store,
         text: &str,
         now: Timestamp,
+        asks_for_jobs: bool,
     ) -> Result<Option<Found>, StoreError> {
         let hash = api_key::hash(text);
         let (known, forgotten) = {
@@ -98,9 +102,16 @@ impl ApiKeyCache {
         match known {
             Some(found) if self.is_shared => {
                 let account = found.key.account;
-                // Both at once. The text of a key may be an earlier one by now, or the key may be gone.
-                if let (Some(key), account) = store.key_with_account(&hash, account).await? {
-                    return Ok(Some(self.found(key, hash, None, account)));
+                let read = store.key_with_account(&hash, account, asks_for_jobs);
+                let read = read.await?;
+                // Otherwise the text is an earlier one of the key by now, or the key is gone.
+                if let Some(key) = read.key {
+                    let found = self.found(key, hash, None, read.account);
+                    let before_jobs = read.before_jobs.map(Arc::new);
+                    return Ok(Some(Found {
+                        before_jobs,
+                        ..found
+                    }));
                 }
             }
             Some(found) => return Ok(found.if_open(now)),
@@ -140,6 +151,7 @@ impl ApiKeyCache {
             key: Arc::new(key),
             hash,
             until,
+            before_jobs: None,
         }
     }
 

@@ -1,16 +1,15 @@
 //! Whether new jobs are accepted at all.
 
 use super::error::{Error, ErrorKind};
-use super::pause;
 use super::state::AppState;
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 
 /// Refuses while the service or one of the models is paused, and while the queue has no room for so many jobs.
 ///
 /// # Errors
 /// `Paused`, `Overloaded`
-pub async fn check(state: &AppState, models: &[Tier], jobs: usize) -> Result<(), Error> {
-    let pause = pause::current(state).await?;
+pub fn check(state: &AppState, pause: &Pause, models: &[Tier], jobs: usize) -> Result<(), Error> {
     models.iter().try_for_each(|tier| pause.admit(*tier))?;
     if (state.system.live_jobs() + jobs) as u64 > state.config.jobs.max_live {
         let detail =

@@ -32,6 +32,7 @@ pub async fn payer(state: &AppState, caller: &Caller, account: &Account) -> Resu
         key: Arc::new(key),
         shown: None,
         counted,
+        before_jobs: None,
         audit: Some(audit),
     })
 }

@@ -4,6 +4,7 @@ use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::Change;
 use super::error::Error;
+use super::payer::Payer;
 use super::state::AppState;
 use actix::Recipient;
 use actix_web::web::Data;
@@ -29,6 +30,17 @@ pub async fn current(state: &AppState) -> Result<Pause, StoreError> {
     match state.system.node() {
         None => Ok(state.pause.read().clone()),
         Some(_) => state.store.pause().await,
+    }
+}
+
+/// The same for a call that asks for jobs, which may have read them with its key.
+///
+/// # Errors
+/// The store fails.
+pub async fn for_call(state: &AppState, caller: &Payer) -> Result<Pause, StoreError> {
+    match &caller.before_jobs {
+        Some(read) => Ok(read.pause.clone()),
+        None => current(state).await,
     }
 }
 

@@ -8,6 +8,7 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::BeforeJobs;
 
 /// The key that is charged, and who uses it.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct Payer {
     pub shown: Option<ShownKey>,
     /// How the key and the account stand with their rate limits, this call counted.
     pub counted: Counted,
+    /// What was read with the key, if anything was, for the checks of a call that asks for jobs.
+    pub before_jobs: Option<Arc<BeforeJobs>>,
     /// For the audit log: the person or the operator.
     pub audit: Option<AuditContext>,
 }

@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use super::state::CompatState;
 use crate::application::payer::Payer;
 use crate::application::state::AppState;
-use crate::application::{availability, balance_check};
+use crate::application::{availability, balance_check, pause};
 use actix_web::web::Data;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -26,10 +26,11 @@ pub async fn check(
     if may_be_there(state, &caller.key, name).await? {
         return Ok(());
     }
+    let pause = pause::for_call(state, caller).await?;
     let mut shut = None;
     let mut open = Vec::new();
     for tier in tiers {
-        match availability::check(state, &[*tier], 1).await {
+        match availability::check(state, &pause, &[*tier], 1) {
             Ok(()) => open.push(*tier),
             Err(error) => {
                 shut.get_or_insert(error);

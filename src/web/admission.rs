@@ -6,6 +6,7 @@ use crate::application::payer::Payer;
 use crate::application::state::AppState;
 use crate::observability::request_log;
 use actix_web::HttpRequest;
+use actix_web::http::Method;
 use std::net::IpAddr;
 use tintype_storage::domain::api_key::KeyRefusal;
 use tintype_storage::domain::caller::ShownKey;
@@ -35,7 +36,9 @@ pub async fn admit(
     text: &str,
 ) -> Result<Payer, NotAdmitted> {
     let now = state.now();
-    let found = state.auth.api_keys.find(&state.store, text, now).await?;
+    let asks_for_jobs = request.method() == Method::POST;
+    let keys = &state.auth.api_keys;
+    let found = keys.find(&state.store, text, now, asks_for_jobs).await?;
     let found = found.ok_or(NotAdmitted::Unknown)?;
     found.admit(now)?;
     let address = client_address(request, state);
@@ -56,6 +59,7 @@ pub async fn admit(
         key: found.key,
         shown: Some(shown),
         counted,
+        before_jobs: found.before_jobs,
         audit: None,
     })
 }

@@ -30,7 +30,7 @@ fn commit(store: &Store, writes: Writes) {
 }
 
 async fn admitted(cache: &ApiKeyCache, store: &Store, text: &str) -> Option<bool> {
-    let found = cache.find(store, text, NOW).await.expect("readable");
+    let found = cache.find(store, text, NOW, false).await.expect("readable");
     found.map(|it| it.admit(NOW).is_ok())
 }
 

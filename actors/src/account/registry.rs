@@ -17,7 +17,8 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, AccountState, EventError, NewBatch, NewJob, StoreError,
+    AcceptError, Accepted, AcceptedBatch, AccountState, BeforeJobs, EventError, NewBatch, NewJob,
+    StoreError,
 };
 use tokio::sync::oneshot;
 
@@ -108,11 +109,17 @@ impl AccountHandle {
         }
     }
 
-    /// Refuses so many jobs where the account or the key would have more live ones than it may have. A hint: the actor decides.
+    /// Refuses so many jobs where the account or the key would have more live ones than it may have. A hint: the actor decides. `read` is
+    /// what the call has read before.
     ///
     /// # Errors
     /// [`AcceptError::TooManyLive`], [`AcceptError::TooManyLiveOfKey`]; the store cannot be read
-    pub async fn check_live_jobs(&self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
+    pub async fn check_live_jobs(
+        &self,
+        key: &ApiKey,
+        jobs: usize,
+        read: Option<&BeforeJobs>,
+    ) -> Result<(), AcceptError> {
         let AccountShared { id, context, .. } = &*self.shared;
         let (live, most, of_key) = match &context.node {
             None => {
@@ -122,13 +129,18 @@ impl AccountHandle {
                 (live, most, of_key.unwrap_or_default())
             }
             // What one of several nodes remembers is too old to refuse anything by.
-            Some(_) => match context.store.account_load(*id).await? {
-                None => return Ok(()),
-                Some((account, load)) => {
-                    let most = context.limits.max_live(&account.limits);
-                    (load.live_jobs as usize, most, load.live_jobs_of(key.id))
-                }
-            },
+            Some(_) => {
+                let now = match read {
+                    Some(_) => None,
+                    None => context.store.account_load(*id).await?,
+                };
+                let Some((account, load)) = now.as_ref().or(read.and_then(|it| it.load.as_ref()))
+                else {
+                    return Ok(());
+                };
+                let most = context.limits.max_live(&account.limits);
+                (load.live_jobs as usize, most, load.live_jobs_of(key.id))
+            }
         };
         if live + jobs > most {
             return Err(AcceptError::TooManyLive { live, most });

@@ -62,7 +62,7 @@ impl Site<'_> {
         receiver: Option<SocketAddr>,
     ) -> anyhow::Result<Node> {
         let directory = tempfile::tempdir()?;
-        let url = self.database.url();
+        let url = self.database.socket_url();
         let settings = [
             ("TINTYPE__STORAGE__URL", url.as_str()),
             ("TINTYPE__STORAGE__OBJECTS", "s3://pictures/bench"),

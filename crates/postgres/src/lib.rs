@@ -2,7 +2,7 @@
 //!
 //! One thread with a runtime of its own drives all connections. Writers take the rounds and commits that wait as one transaction of
 //! two round trips: the first one holds the keys and reads, the second one writes and commits. Readers take the reads that wait as one
-//! round trip. So the cost of a round trip and of a sync is shared by all who wait.
+//! round trip. So the cost of a round trip and of a sync is shared by all who wait. `pacing` keeps transactions from being many and small.
 //!
 //! - `url`, `tls`, `session`, `statements`, `schema`: what a connection is, and what it finds.
 //! - `start_checks`, `claim`, `nodes`: what is demanded of a database, and that one process alone writes to it, or nodes that share it.
@@ -18,6 +18,7 @@ mod nodes;
 mod options;
 mod outage;
 mod outages;
+mod pacing;
 mod read_queue;
 mod reader;
 mod schema;

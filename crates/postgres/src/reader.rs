@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::time::timeout;
-use tokio_postgres::{Client, Error};
+use tokio_postgres::{Client, Error, Row};
 
 /// Answers reads until the engine ends.
 pub async fn run(shared: Arc<Shared>) {
@@ -74,6 +74,15 @@ pub struct Questions<'a> {
     pub scans: Vec<(&'a KeyRange, Direction, usize)>,
     pub counts: Vec<&'a KeyRange>,
     pub time: bool,
+}
+
+impl<'a> Questions<'a> {
+    pub fn of_keys(keys: impl Iterator<Item = &'a Key>) -> Self {
+        Self {
+            keys: keys.collect(),
+            ..Self::default()
+        }
+    }
 }
 
 /// What was read. The scans and the counts are in the order of the questions.
@@ -191,7 +200,13 @@ async fn get(
     keys: Vec<&[u8]>,
 ) -> Result<Vec<(Key, Value)>, Error> {
     let rows = client.query(statements.get(relation), &[&keys]).await?;
-    rows.iter()
+    pairs(&rows)
+}
+
+/// The pairs of a statement whose columns are `key` and `value`.
+pub fn pairs(rows: &[Row]) -> Result<Vec<(Key, Value)>, Error> {
+    let pairs = rows.iter();
+    pairs
         .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
         .collect()
 }
@@ -299,7 +314,5 @@ pub async fn scan_part(
     let rows = client
         .query(statement, &[&part.from, &part.to, &limit])
         .await?;
-    rows.iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
-        .collect()
+    pairs(&rows)
 }

@@ -86,7 +86,7 @@ impl Statements {
         &self.of(relation).count
     }
 
-    /// Locks the rows of the keys `$1`; `waits` for those that another session has locked, or leaves them out.
+    /// Locks the rows of the keys `$1` and gives their pairs; `waits` for those that another session has locked, or leaves them out.
     pub fn lock(&self, relation: Relation, waits: bool) -> &Statement {
         match waits {
             true => &self.of(relation).lock,
@@ -134,7 +134,8 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
              ORDER BY part.number, found.key {order}"
         )
     };
-    let lock = format!("SELECT key FROM {table} WHERE key = ANY($1) ORDER BY key FOR UPDATE");
+    let lock =
+        format!("SELECT key, value FROM {table} WHERE key = ANY($1) ORDER BY key FOR UPDATE");
     let lock_free = format!("{lock} SKIP LOCKED");
     let count = format!("SELECT count(*) FROM {table} WHERE key >= $1 AND key < $2");
     let reserve = format!(

@@ -112,6 +112,12 @@ impl Server {
         format!("postgres://{role}@127.0.0.1:{}/{database}", self.port)
     }
 
+    /// The same over the server's socket.
+    fn socket_url(&self, role: &str, database: &str) -> String {
+        let directory = self.socket().display().to_string().replace('/', "%2F");
+        format!("postgres://{role}@{directory}:{}/{database}", self.port)
+    }
+
     /// The directory of the server's socket.
     pub fn socket(&self) -> &Path {
         self.home.path()
@@ -256,6 +262,11 @@ impl Database<'_> {
     /// Its URL, as the superuser.
     pub fn url(&self) -> String {
         self.server.url("postgres", &self.name)
+    }
+
+    /// The same over the server's socket.
+    pub fn socket_url(&self) -> String {
+        self.server.socket_url("postgres", &self.name)
     }
 }
 

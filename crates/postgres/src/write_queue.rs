@@ -3,10 +3,12 @@
 //! Rows that are absent cannot be locked, and a lock of the database costs a round trip to be refused; so rounds of this process
 //! that share a key follow each other here, and the locks of the database are for other processes alone.
 
+use crate::pacing::{GroupNumber, Pacing};
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tintype_storage::engine::{Commit, EngineError, Key, Round, Value};
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
 /// Rounds in one transaction at the most.
 const MOST_ROUNDS: usize = 128;
@@ -16,6 +18,10 @@ const MOST_WAITING_ROUNDS: usize = 16;
 const MOST_COMMITS: usize = 1_024;
 /// Bytes of commits from which on a transaction takes no further one.
 const MOST_BYTES: usize = 1 << 20;
+
+/// So many rounds and commits are worth a transaction beside one under way. Fewer wait for its end and share the next one, because a
+/// transaction costs the database more than its rows do.
+const WORTH_ANOTHER: usize = 32;
 
 /// A round with the keys that it holds.
 pub struct HeldRound {
@@ -31,6 +37,7 @@ pub struct Group {
     pub rounds: Vec<HeldRound>,
     /// In the order of their submission.
     pub commits: Vec<Commit>,
+    number: GroupNumber,
 }
 
 impl Group {
@@ -42,6 +49,22 @@ impl Group {
     pub fn waits(&self) -> bool {
         self.rounds.iter().any(|it| it.waits)
     }
+
+    /// What is to be let go of at its end.
+    pub fn to_end(&self) -> Ended {
+        Ended {
+            number: self.number,
+            held: self.rounds.iter().flat_map(|it| it.keys.clone()).collect(),
+            had_commits: !self.commits.is_empty(),
+        }
+    }
+}
+
+/// What a group held.
+pub struct Ended {
+    number: GroupNumber,
+    held: Vec<Key>,
+    had_commits: bool,
 }
 
 #[derive(Default)]
@@ -57,6 +80,8 @@ struct State {
     held: HashSet<Key>,
     /// One group at a time has commits, so that they appear in the order of their submission.
     is_committing: bool,
+    /// Without the groups that wait for locks of other processes.
+    pacing: Pacing,
     closing: Option<EngineError>,
 }
 
@@ -73,8 +98,7 @@ impl WriteQueue {
             round,
             waits: false,
         });
-        drop(state);
-        self.changed.notify_one();
+        self.notify(state);
     }
 
     pub fn add_commit(&self, commit: Commit) {
@@ -84,8 +108,15 @@ impl WriteQueue {
             return (commit.done)(Err(error));
         }
         state.commits.push_back(commit);
-        drop(state);
-        self.changed.notify_one();
+        self.notify(state);
+    }
+
+    /// Wakes a writer where there is a group for it, and where one is to look at the clock.
+    fn notify(&self, state: MutexGuard<'_, State>) {
+        if state.waiting() == 1 || state.rests_until(Instant::now()).is_none() {
+            drop(state);
+            self.changed.notify_one();
+        }
     }
 
     /// The next group, once there is one; `None` once the queue is closed and nothing is left for this writer.
@@ -93,30 +124,39 @@ impl WriteQueue {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            {
+            let rests_until = {
                 let mut state = self.state();
-                let group = state.take();
-                if !group.is_empty() {
-                    if !(state.rounds.is_empty() && state.commits.is_empty()) {
-                        self.changed.notify_one();
+                let now = Instant::now();
+                let rests_until = state.rests_until(now);
+                if rests_until.is_none() {
+                    let group = state.begin(now);
+                    if !group.is_empty() {
+                        if state.waiting() > 0 {
+                            self.changed.notify_one();
+                        }
+                        return Some(group);
                     }
-                    return Some(group);
                 }
-                if state.closing.is_some() && state.rounds.is_empty() && state.commits.is_empty() {
+                if state.closing.is_some() && state.waiting() == 0 {
                     return None;
                 }
+                rests_until.filter(|_| state.waiting() > 0)
+            };
+            match rests_until {
+                Some(moment) => drop(timeout_at(moment, changed).await),
+                None => changed.await,
             }
-            changed.await;
         }
     }
 
     /// Lets go of what a group held. The rounds of `again` come first in the next groups.
-    pub fn finish(&self, held: &[Key], had_commits: bool, again: Vec<HeldRound>) {
+    pub fn finish(&self, ended: &Ended, again: Vec<HeldRound>) {
         let mut state = self.state();
-        for key in held {
+        for key in &ended.held {
             state.held.remove(key);
         }
-        state.is_committing &= !had_commits;
+        state.is_committing &= !ended.had_commits;
+        state.pacing.end(ended.number);
         for round in again.into_iter().rev() {
             state.rounds.push_front(round);
         }
@@ -157,10 +197,31 @@ impl WriteQueue {
 }
 
 impl State {
+    fn waiting(&self) -> usize {
+        self.rounds.len() + self.commits.len()
+    }
+
+    /// Until when what waits is to wait for the end of a transaction under way; `None` where it may go at once.
+    fn rests_until(&self, now: Instant) -> Option<Instant> {
+        let is_worth_another = self.waiting() >= WORTH_ANOTHER;
+        if is_worth_another || self.rounds.front().is_some_and(|it| it.waits) {
+            return None;
+        }
+        self.pacing.rests_until(now)
+    }
+
+    fn begin(&mut self, now: Instant) -> Group {
+        let mut group = self.take();
+        if !group.is_empty() && !group.waits() {
+            group.number = self.pacing.begin(now);
+        }
+        group
+    }
+
     fn take(&mut self) -> Group {
         let mut group = Group {
             rounds: self.take_rounds(),
-            commits: Vec::new(),
+            ..Group::default()
         };
         // Commits never wait for the locks of other processes.
         if !self.is_committing && !group.waits() {
@@ -221,7 +282,9 @@ pub fn size(key: &[u8], value: Option<&Value>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
     use tintype_storage::engine::{Ask, Seen, Verdict};
+    use tokio::time::timeout;
 
     struct Named(&'static [&'static str]);
 
@@ -254,29 +317,36 @@ mod tests {
         queue
     }
 
+    fn begin(queue: &WriteQueue) -> Group {
+        queue.state().begin(Instant::now())
+    }
+
     #[test]
     fn rounds_that_share_a_key_follow_each_other() {
         let queue = queue(&[&["a"], &["a", "b"], &["b"], &["c"]]);
-        assert_eq!(names(&queue.state().take()), ["a", "c"]);
-        assert!(queue.state().take().is_empty(), "b is behind a");
-        queue.finish(&[b"a".to_vec()], false, Vec::new());
-        assert_eq!(names(&queue.state().take()), ["ab"]);
-        queue.finish(&[b"a".to_vec(), b"b".to_vec()], false, Vec::new());
-        assert_eq!(names(&queue.state().take()), ["b"]);
+        let first = begin(&queue);
+        assert_eq!(names(&first), ["a", "c"]);
+        assert!(begin(&queue).is_empty(), "b is behind a");
+        queue.finish(&first.to_end(), Vec::new());
+        let second = begin(&queue);
+        assert_eq!(names(&second), ["ab"]);
+        queue.finish(&second.to_end(), Vec::new());
+        assert_eq!(names(&begin(&queue)), ["b"]);
     }
 
     #[test]
     fn a_round_that_found_a_lock_comes_first_and_waits_apart() {
         let queue = queue(&[&["a"], &["b"]]);
-        let mut group = queue.state().take();
+        let mut group = begin(&queue);
+        let ended = group.to_end();
         let mut locked = group.rounds.remove(0);
         locked.waits = true;
         queue.add_round(Box::new(Named(&["c"])));
-        queue.finish(&[b"a".to_vec(), b"b".to_vec()], false, vec![locked]);
-        let next = queue.state().take();
+        queue.finish(&ended, vec![locked]);
+        let next = begin(&queue);
         assert!(next.waits());
         assert_eq!(names(&next), ["a"]);
-        assert_eq!(names(&queue.state().take()), ["c"]);
+        assert_eq!(names(&begin(&queue)), ["c"]);
     }
 
     #[test]
@@ -287,10 +357,47 @@ mod tests {
             done: Box::new(|_| ()),
         };
         queue.add_commit(commit());
-        assert_eq!(queue.state().take().commits.len(), 1);
+        let first = begin(&queue);
+        assert_eq!(first.commits.len(), 1);
         queue.add_commit(commit());
-        assert!(queue.state().take().is_empty());
-        queue.finish(&[], true, Vec::new());
-        assert_eq!(queue.state().take().commits.len(), 1);
+        assert!(begin(&queue).is_empty());
+        queue.finish(&first.to_end(), Vec::new());
+        assert_eq!(begin(&queue).commits.len(), 1);
+    }
+
+    /// Does a writer take something at once?
+    async fn takes_at_once(queue: &WriteQueue) -> Option<Group> {
+        let at_once = timeout(Duration::ZERO, queue.take());
+        at_once.await.ok().flatten()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn few_rounds_wait_for_a_transaction_under_way_unless_it_takes_long() {
+        let queue = queue(&[&["a"]]);
+        let first = takes_at_once(&queue).await.expect("nothing is under way");
+        queue.add_round(Box::new(Named(&["b"])));
+        queue.add_round(Box::new(Named(&["c"])));
+        assert!(takes_at_once(&queue).await.is_none());
+        queue.finish(&first.to_end(), Vec::new());
+        let second = takes_at_once(&queue)
+            .await
+            .expect("the first one has ended");
+        assert_eq!(names(&second), ["b", "c"]);
+        queue.add_round(Box::new(Named(&["d"])));
+        // The writer that waits looks at the clock again, without being woken.
+        let third = queue.take().await.expect("the second one takes long");
+        assert_eq!(names(&third), ["d"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_rounds_begin_beside_a_transaction_under_way() {
+        let queue = queue(&[&["a"]]);
+        drop(takes_at_once(&queue).await.expect("nothing is under way"));
+        // These hold nothing, so no one keeps another from going.
+        (1..WORTH_ANOTHER).for_each(|_| queue.add_round(Box::new(Named(&[]))));
+        assert!(takes_at_once(&queue).await.is_none());
+        queue.add_round(Box::new(Named(&[])));
+        let second = takes_at_once(&queue).await.expect("so many are worth it");
+        assert_eq!(second.rounds.len(), WORTH_ANOTHER);
     }
 }

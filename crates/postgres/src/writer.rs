@@ -5,7 +5,7 @@
 
 use crate::mark::{self, Mark, Outcome};
 use crate::outage::{Fault, Outage};
-use crate::reader::{Answers, Questions, by_relation, read};
+use crate::reader::{Answers, Questions, by_relation, pairs, read};
 use crate::session::{ANSWER_WITHIN, Prepared};
 use crate::shared::Shared;
 use crate::write_queue::{Group, HeldRound, size};
@@ -53,8 +53,7 @@ impl Writer {
     /// Writes until the queue is closed and empty, or the engine has failed.
     pub async fn run(mut self) {
         while let Some(mut group) = self.shared.writes.take().await {
-            let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
-            let had_commits = !group.commits.is_empty();
+            let ended = group.to_end();
             let mut again = Vec::new();
             let outcome = self.write(&mut group, &mut again).await;
             let answered = match outcome {
@@ -67,7 +66,7 @@ impl Writer {
                     answer(group, decisions, &Err(error.clone())).and(Err(error))
                 }
             };
-            self.shared.writes.finish(&held, had_commits, again);
+            self.shared.writes.finish(&ended, again);
             if let Err(error) = answered {
                 return self.shared.fail(&error);
             }
@@ -189,11 +188,16 @@ async fn decide_all(
 ) -> Result<(Vec<Decision>, HashSet<Key>), Fault> {
     let mut asks: Vec<Vec<Ask>> = group.rounds.iter().map(|it| it.round.needs()).collect();
     let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
-    let (locked, mut answers) = timeout(
-        ANSWER_WITHIN,
-        hold_and_read(session, &held, group.waits(), &asks),
-    )
-    .await??;
+    let begin = hold_and_read(session, &held, group.waits(), &asks);
+    let (locked, mut answers) = timeout(ANSWER_WITHIN, begin).await??;
+    let unlocked = held.iter().filter(|key| !locked.contains(*key));
+    let unlocked: Questions<'_> = Questions::of_keys(unlocked);
+    if !unlocked.keys.is_empty() {
+        // A key that is there and was not locked is another process's.
+        let found = read(&session.session, &session.statements, &unlocked);
+        let found = timeout(ANSWER_WITHIN, found).await??;
+        answers.values.extend(found.values);
+    }
     let absent = held.iter().filter(|key| !answers.values.contains_key(*key));
     let absent: Vec<&[u8]> = absent.map(Vec::as_slice).collect();
     let reserved = match absent.is_empty() {
@@ -227,7 +231,7 @@ async fn decide_all(
         if !(0..group.rounds.len()).any(is_open) {
             break;
         }
-        let questions = questions(&[], &asks);
+        let questions = questions(&HashSet::new(), &asks);
         let further = read(&session.session, &session.statements, &questions);
         answers = timeout(ANSWER_WITHIN, further).await??;
         answers.leave_out(&reserved);
@@ -270,13 +274,13 @@ async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<K
     Ok(reserved)
 }
 
-/// What rounds ask for. The keys that they hold are read as well: one that is there and was not locked is another process's.
-fn questions<'a>(held: &'a [Key], asks: &'a [Vec<Ask>]) -> Questions<'a> {
+/// What rounds ask for, without the keys that they hold.
+fn questions<'a>(held: &HashSet<&Key>, asks: &'a [Vec<Ask>]) -> Questions<'a> {
     let mut questions = Questions::default();
-    questions.keys.extend(held);
     let mut known = HashSet::new();
     for ask in asks.iter().flatten() {
         match ask {
+            Ask::Get(key) if held.contains(key) => {}
             Ask::Get(key) => drop(questions.keys.insert(key)),
             Ask::Scan(range, direction, limit) => {
                 if known.insert(ask) {
@@ -288,7 +292,8 @@ fn questions<'a>(held: &'a [Key], asks: &'a [Vec<Ask>]) -> Questions<'a> {
     questions
 }
 
-/// Begins a transaction, locks rows and reads, in one round trip. Gives the keys that are locked, and the answers.
+/// Begins a transaction, locks rows and reads, in one round trip. Gives the keys that are locked, and the answers, which have the values
+/// of the locked rows.
 async fn hold_and_read(
     session: &Prepared,
     held: &[Key],
@@ -307,18 +312,20 @@ async fn hold_and_read(
         let rows = session
             .query(statements.lock(*relation, waits), &[keys])
             .await?;
-        let keys = rows.iter().map(|row| row.try_get::<_, Key>(0));
-        keys.collect::<Result<Vec<Key>, Error>>()
+        pairs(&rows)
     });
-    let questions = questions(held, asks);
+    let questions = questions(&held.iter().collect(), asks);
     // Sent in this order, and each statement sees what was committed before it began.
-    let ((), locked, answers) = tokio::try_join!(
+    let ((), locked, mut answers) = tokio::try_join!(
         biased;
         begin,
         try_join_all(locks),
         read(session, statements, &questions)
     )?;
-    Ok((locked.into_iter().flatten().collect(), answers))
+    let locked: Vec<(Key, Value)> = locked.into_iter().flatten().collect();
+    let keys = locked.iter().map(|(key, _)| key.clone()).collect();
+    answers.values.extend(locked);
+    Ok((keys, answers))
 }
 
 /// Gives each round the answers to what it asked for.

@@ -1,16 +1,33 @@
 //! API keys: found by hash at each call, by id for the operator, by account for lists.
 
 use super::tables::{
-    ACCOUNTS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT,
-    FIRST_KEY, PANEL_KEYS, RETIRED_API_KEYS,
+    ACCOUNT_LOADS, ACCOUNTS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID,
+    API_KEYS_OF_ACCOUNT, FIRST_KEY, PANEL_KEYS, PAUSE, RETIRED_API_KEYS,
 };
 use super::{AccountText, Mark, Page, Store, StoreError, Writes};
 use crate::domain::account::Account;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
+use crate::domain::node::AccountLoad;
+use crate::domain::pause::Pause;
 use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
+
+/// A key as it was read, with its account.
+pub struct KeyWithAccount {
+    pub key: Option<ApiKey>,
+    pub account: Option<Account>,
+    pub before_jobs: Option<BeforeJobs>,
+}
+
+/// What is read with the key of a call that asks for jobs, where several nodes share the store. The decision reads it anew.
+#[derive(Debug)]
+pub struct BeforeJobs {
+    /// The account with the sums over its live jobs; `None` where no node has decided about it.
+    pub load: Option<(Account, AccountLoad)>,
+    pub pause: Pause,
+}
 
 impl Store {
     /// The key with this hash: the look-up of authentication.
@@ -18,18 +35,32 @@ impl Store {
         API_KEYS.get(self, hash).await
     }
 
-    /// The same, and the account that the key is thought to be of, in one read.
+    /// The same, and what stands of the account that the key is thought to be of, in one read.
     pub async fn key_with_account(
         &self,
         hash: &KeyHash,
         account: AccountId,
-    ) -> Result<(Option<ApiKey>, Option<Account>), StoreError> {
-        let keys = [API_KEYS.key(hash), ACCOUNTS.key(&account)];
+        asks_for_jobs: bool,
+    ) -> Result<KeyWithAccount, StoreError> {
+        let mut keys = vec![API_KEYS.key(hash), ACCOUNTS.key(&account)];
+        if asks_for_jobs {
+            keys.extend([ACCOUNT_LOADS.key(&account), PAUSE.key(&())]);
+        }
         let mut found = self.engine().get_many(&keys).await?.into_iter();
         let mut next = || found.next().flatten();
         let key = next().map(|it| API_KEYS.decode(&it)).transpose()?;
         let account = next().map(|it| ACCOUNTS.decode(&it)).transpose()?;
-        Ok((key, account))
+        let load = next().map(|it| ACCOUNT_LOADS.decode(&it)).transpose()?;
+        let pause = next().map(|it| PAUSE.decode(&it)).transpose()?;
+        let before_jobs = asks_for_jobs.then(|| BeforeJobs {
+            load: account.clone().zip(load),
+            pause: pause.unwrap_or_default(),
+        });
+        Ok(KeyWithAccount {
+            key,
+            account,
+            before_jobs,
+        })
     }
 
     /// The key whose text has this hash, and until when that text is valid where a rotation has replaced it.

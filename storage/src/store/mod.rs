@@ -30,6 +30,7 @@ mod webhooks;
 pub use account_decisions::{
     AccountState, Decided, Decisions, Known, Pairs, SharedState, StateChange,
 };
+pub use api_keys::{BeforeJobs, KeyWithAccount};
 pub use commands::{
     AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, BatchRequest, CommandError,
     Deposit, DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob,

@@ -2,26 +2,27 @@
 //! beside.
 
 use super::AccountState;
+use crate::domain::caller::ShownKey;
 use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::JobEvent;
 use crate::engine::Ask;
 use crate::store::IdempotentCall;
 use crate::store::commands::{Deposit, IdempotencyUse, NewBatch, NewJob};
 use crate::store::idempotency::last_use_of;
-use crate::store::tables::{API_KEYS_BY_ID, BATCH_PROGRESS, LIVE_JOBS};
+use crate::store::tables::{API_KEYS, API_KEYS_BY_ID, BATCH_PROGRESS, LIVE_JOBS};
 use crate::store::webhooks::webhooks_of;
 
 impl AccountState {
     /// For [`Decisions::accept`](super::Decisions::accept).
     pub fn needs_to_accept(&self, new: &NewJob, needs: &mut Vec<Ask>) {
-        self.needs_of_key(new.key, needs);
+        self.needs_of_key(new.key, new.shown.as_ref(), needs);
         self.needs_of_turn(new.tier, needs);
         self.needs_of_use(IdempotentCall::Generation, new.idempotency.as_ref(), needs);
     }
 
     /// For [`Decisions::accept_batch`](super::Decisions::accept_batch).
     pub fn needs_to_accept_batch(&self, new: &NewBatch, needs: &mut Vec<Ask>) {
-        self.needs_of_key(new.key, needs);
+        self.needs_of_key(new.key, new.shown.as_ref(), needs);
         self.needs_of_use(IdempotentCall::Batch, new.idempotency.as_ref(), needs);
     }
 
@@ -49,9 +50,14 @@ impl AccountState {
         self.needs_of_use(IdempotentCall::Deposit, deposit.idempotency.as_ref(), needs);
     }
 
-    fn needs_of_key(&self, key: KeyId, needs: &mut Vec<Ask>) {
-        if self.keys.get(&key).is_none_or(|it| it.terms.is_none()) {
+    fn needs_of_key(&self, key: KeyId, shown: Option<&ShownKey>, needs: &mut Vec<Ask>) {
+        let known = self.keys.get(&key).and_then(|it| it.terms.as_ref());
+        // What one of several nodes remembers says only under which hash the key is likely to be.
+        if known.is_none() || self.sharing.is_some() {
             needs.push(Ask::Get(API_KEYS_BY_ID.key(&key)));
+            let of_memory = || known.and_then(|it| Some(&it.as_ref()?.0));
+            let hash = shown.map(|it| &it.hash).or_else(of_memory);
+            needs.extend(hash.map(|hash| Ask::Get(API_KEYS.key(hash))));
         }
     }
 
