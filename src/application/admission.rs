@@ -35,14 +35,20 @@ impl Admitted {
     /// `Paused`, `Overloaded`, `RateLimited`, `Invalid`
     pub async fn of(state: &AppState, caller: &Payer, asked: &Asked<'_>) -> Result<Self, Error> {
         let read = caller.before_jobs.as_deref();
-        let pause = pause::for_call(state, caller).await?;
-        availability::check(state, &pause, &asked.models, asked.jobs)?;
+        // The decision reads both for itself, and only the check of a callback has to come after them.
+        let leaves_to_decision = caller.is_remembered && asked.callback_url.is_none();
+        if !leaves_to_decision {
+            let pause = pause::for_call(state, caller).await?;
+            availability::check_pause(&pause, &asked.models)?;
+        }
+        availability::check_queue(state, asked.jobs)?;
         caller.check_rate()?;
         let account = state.system.accounts().get(caller.account())?;
         let account = account.ok_or_else(error::account_is_gone)?;
-        account
-            .check_live_jobs(&caller.key, asked.jobs, read)
-            .await?;
+        if !leaves_to_decision {
+            let key = &caller.key;
+            account.check_live_jobs(key, asked.jobs, read).await?;
+        }
         let callback = callback_of(state, caller, asked.callback_url).await?;
         Ok(Self { account, callback })
     }

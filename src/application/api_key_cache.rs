@@ -24,6 +24,17 @@ pub struct ApiKeyCache {
     is_shared: bool,
 }
 
+/// What a call needs of its key, where several nodes share the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// The key as it is now.
+    Key,
+    /// The same with what a call that asks for jobs is checked against.
+    BeforeJobs,
+    /// What is remembered of the key: a decision that reads it anew has the last word.
+    Nothing,
+}
+
 #[derive(Default)]
 struct State {
     keys: HashMap<KeyHash, Found>,
@@ -48,6 +59,8 @@ pub struct Found {
     last_use: Arc<LastUse>,
     /// What was read with the key.
     pub before_jobs: Option<Arc<BeforeJobs>>,
+    /// Another node may have changed the key since it was read.
+    pub is_remembered: bool,
 }
 
 /// When a key was last used, in milliseconds: as it happened, and as far as it has been written down.
@@ -70,6 +83,11 @@ impl Found {
             .fetch_max(now.millis(), Ordering::Relaxed);
     }
 
+    fn is_like(&self, other: &Self) -> bool {
+        let what = |it: &Self| (it.account_is_active, it.account_rate_limit, it.until);
+        self.key == other.key && what(self) == what(other)
+    }
+
     fn if_open(self, now: Timestamp) -> Option<Self> {
         let is_open = self.until.is_none_or(|until| now < until);
         is_open.then_some(self)
@@ -85,14 +103,13 @@ impl ApiKeyCache {
         }
     }
 
-    /// The key that this text opens; `None` when it is malformed, not known, or was replaced and has ended. Where the key is read for a
-    /// call that asks for jobs, what that call is checked against is read with it.
+    /// The key that this text opens; `None` when it is malformed, not known, or was replaced and has ended.
     pub async fn find(
         &self,
         store: &Store,
         text: &str,
         now: Timestamp,
-        asks_for_jobs: bool,
+        reading: Reading,
     ) -> Result<Option<Found>, StoreError> {
         let hash = api_key::hash(text);
         let (known, forgotten) = {
@@ -100,18 +117,24 @@ impl ApiKeyCache {
             (state.keys.get(&hash).cloned(), state.forgotten)
         };
         match known {
+            Some(found) if self.is_shared && reading == Reading::Nothing => {
+                return Ok(found.if_open(now).map(|found| Found {
+                    is_remembered: true,
+                    ..found
+                }));
+            }
             Some(found) if self.is_shared => {
                 let account = found.key.account;
-                let read = store.key_with_account(&hash, account, asks_for_jobs);
+                let read = store.key_with_account(&hash, account, reading == Reading::BeforeJobs);
                 let read = read.await?;
                 // Otherwise the text is an earlier one of the key by now, or the key is gone.
                 if let Some(key) = read.key {
-                    let found = self.found(key, hash, None, read.account);
+                    let now = self.found(key, hash, None, read.account);
+                    if !now.is_like(&found) {
+                        self.remember(now.clone(), forgotten);
+                    }
                     let before_jobs = read.before_jobs.map(Arc::new);
-                    return Ok(Some(Found {
-                        before_jobs,
-                        ..found
-                    }));
+                    return Ok(Some(Found { before_jobs, ..now }));
                 }
             }
             Some(found) => return Ok(found.if_open(now)),
@@ -123,14 +146,19 @@ impl ApiKeyCache {
         };
         let account = store.account(key.account).await?;
         let found = self.found(key, hash, until, account);
+        self.remember(found.clone(), forgotten);
+        Ok(Some(found))
+    }
+
+    /// Remembers what was read when this many keys had been forgotten.
+    fn remember(&self, found: Found, forgotten: u64) {
         let mut state = self.state.write();
         if state.forgotten == forgotten {
             if state.keys.len() >= CAPACITY {
                 state.keys.clear();
             }
-            state.keys.insert(hash, found.clone());
+            state.keys.insert(found.hash, found);
         }
-        Ok(Some(found))
     }
 
     fn found(
@@ -152,6 +180,7 @@ impl ApiKeyCache {
             hash,
             until,
             before_jobs: None,
+            is_remembered: false,
         }
     }
 

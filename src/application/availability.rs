@@ -5,12 +5,20 @@ use super::state::AppState;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 
-/// Refuses while the service or one of the models is paused, and while the queue has no room for so many jobs.
+/// Refuses while the service or one of the models is paused.
 ///
 /// # Errors
-/// `Paused`, `Overloaded`
-pub fn check(state: &AppState, pause: &Pause, models: &[Tier], jobs: usize) -> Result<(), Error> {
+/// `Paused`
+pub fn check_pause(pause: &Pause, models: &[Tier]) -> Result<(), Error> {
     models.iter().try_for_each(|tier| pause.admit(*tier))?;
+    Ok(())
+}
+
+/// Refuses while the queue has no room for so many jobs.
+///
+/// # Errors
+/// `Overloaded`
+pub fn check_queue(state: &AppState, jobs: usize) -> Result<(), Error> {
     if (state.system.live_jobs() + jobs) as u64 > state.config.jobs.max_live {
         let detail =
             "the queue of the service is full; try again later with the same Idempotency-Key";

@@ -33,6 +33,7 @@ pub async fn payer(state: &AppState, caller: &Caller, account: &Account) -> Resu
         shown: None,
         counted,
         before_jobs: None,
+        is_remembered: false,
         audit: Some(audit),
     })
 }

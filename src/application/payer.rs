@@ -20,6 +20,8 @@ pub struct Payer {
     pub counted: Counted,
     /// What was read with the key, if anything was, for the checks of a call that asks for jobs.
     pub before_jobs: Option<Arc<BeforeJobs>>,
+    /// Another node may have changed the key since it was read. Only a decision that reads it anew may accept anything.
+    pub is_remembered: bool,
     /// For the audit log: the person or the operator.
     pub audit: Option<AuditContext>,
 }

@@ -30,7 +30,8 @@ pub async fn check(
     let mut shut = None;
     let mut open = Vec::new();
     for tier in tiers {
-        match availability::check(state, &pause, &[*tier], 1) {
+        let is_open = availability::check_pause(&pause, &[*tier]);
+        match is_open.and_then(|()| availability::check_queue(state, 1)) {
             Ok(()) => open.push(*tier),
             Err(error) => {
                 shut.get_or_insert(error);

@@ -1,38 +1,69 @@
 //! The six generation calls of the native interface.
 
 use crate::api::generation::Endpoint;
+use crate::application::payer::Payer;
 use crate::application::state::AppState;
 use crate::application::submit_generation::{begin, estimate_generation, submit_generation};
-use crate::web::auth::Principal;
+use crate::web::auth::RecognizedPrincipal;
 use crate::web::body;
 use crate::web::dry_run;
 use crate::web::generation_call::{accepted, read};
+use crate::web::idempotency_key;
 use crate::web::problem::Problem;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _, web};
+use tintype_storage::domain::tier::Mode;
 
 /// Handles one generation call.
 pub async fn create(
     endpoint: Endpoint,
-    principal: Principal,
+    principal: RecognizedPrincipal,
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let caller = &principal.caller;
+    let recognized = &principal.caller;
+    // The decision refuses what a key may do no more. Nothing else may be done for it before, and no check may refuse what it may do now.
+    let needs_key = endpoint.mode == Mode::ImageToImage
+        || request.headers().contains_key(idempotency_key::HEADER)
+        || !matches!(dry_run::is_asked(request.query_string()), Ok(false))
+        || recognized.check_scope(endpoint.tier).is_err()
+        || recognized.check_rate().is_err();
+    if needs_key {
+        let caller = principal.read_anew(&request).await?;
+        return submit(endpoint, &caller, &request, payload, &state).await;
+    }
+    let answer = submit(endpoint, recognized, &request, payload, &state).await;
+    if answer
+        .as_ref()
+        .is_err_and(|it| it.status_code().is_client_error())
+    {
+        // A key that is good no more is told first.
+        principal.read_anew(&request).await?;
+    }
+    answer
+}
+
+async fn submit(
+    endpoint: Endpoint,
+    caller: &Payer,
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
     caller.check_scope(endpoint.tier)?;
-    let body = body::read_json(&request, payload, &state).await?;
-    begin(&state, caller, endpoint.tier).await?;
+    let body = body::read_json(request, payload, state).await?;
+    begin(state, caller, endpoint.tier).await?;
     let is_dry_run = dry_run::is_asked(request.query_string());
     let (is_dry_run, faults) = match is_dry_run {
         Ok(is_dry_run) => (is_dry_run, Vec::new()),
         Err(faults) => (false, faults),
     };
     let headers = request.headers();
-    let request = read(headers, &body, endpoint, Vec::new(), faults, &state)?;
+    let request = read(headers, &body, endpoint, Vec::new(), faults, state)?;
     if is_dry_run {
-        let estimate = estimate_generation(&state, caller, request).await?;
+        let estimate = estimate_generation(state, caller, request).await?;
         return Ok(dry_run::answer(&estimate));
     }
-    let job = submit_generation(&state, caller, request).await?;
-    Ok(accepted(&state, job))
+    let job = submit_generation(state, caller, request).await?;
+    Ok(accepted(state, job))
 }

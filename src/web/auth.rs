@@ -26,6 +26,28 @@ impl Principal {
     }
 }
 
+/// A client by what is remembered of its key. Where several nodes share the store, another node may have changed the key since, so only a
+/// decision that reads the key anew may accept what this client asks for. It saves such a call a read.
+pub struct RecognizedPrincipal {
+    pub caller: Payer,
+}
+
+impl RecognizedPrincipal {
+    /// Reads the key now, unless that has been done for this call.
+    ///
+    /// # Errors
+    /// The key is good no more.
+    pub async fn read_anew(&self, request: &HttpRequest) -> Result<Payer, Problem> {
+        if !self.caller.is_remembered {
+            return Ok(self.caller.clone());
+        }
+        let state = state_of(request)?;
+        let token = bearer(request, "<API_KEY>")?;
+        let read = admission::read_anew(request, state, token, &self.caller).await;
+        read.map_err(refused)
+    }
+}
+
 /// Whoever has shown the operator's token.
 pub struct Operator {
     /// As the audit log is to name them.
@@ -38,6 +60,15 @@ impl FromRequest for Principal {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         Box::pin(authenticate(request.clone()))
+    }
+}
+
+impl FromRequest for RecognizedPrincipal {
+    type Error = Problem;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        Box::pin(recognize(request.clone()))
     }
 }
 
@@ -58,13 +89,25 @@ async fn authenticate(request: HttpRequest) -> Result<Principal, Problem> {
     let state = state_of(&request)?;
     let token = bearer(&request, "<API_KEY>")?;
     let admitted = admission::admit(&request, state, token).await;
-    let caller = admitted.map_err(|refused| match refused {
+    let caller = admitted.map_err(refused)?;
+    Ok(Principal { caller })
+}
+
+async fn recognize(request: HttpRequest) -> Result<RecognizedPrincipal, Problem> {
+    let state = state_of(&request)?;
+    let token = bearer(&request, "<API_KEY>")?;
+    let recognized = admission::recognize(&request, state, token).await;
+    let caller = recognized.map_err(refused)?;
+    Ok(RecognizedPrincipal { caller })
+}
+
+fn refused(refused: NotAdmitted) -> Problem {
+    match refused {
         NotAdmitted::Unknown | NotAdmitted::Key(_) => unauthorized(refused.to_string()),
         // Not 401: the key is a good one, and another would be refused there as well.
         NotAdmitted::Address(_) => Problem::new(Code::AddressNotAllowed, refused.to_string()),
         NotAdmitted::Store(error) => error.into(),
-    })?;
-    Ok(Principal { caller })
+    }
 }
 
 async fn authenticate_operator(request: HttpRequest) -> Result<Operator, Problem> {

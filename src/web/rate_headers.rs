@@ -23,6 +23,11 @@ pub fn count(
     counted
 }
 
+/// The answer is to tell nothing of the rates.
+pub fn forget(request: &HttpRequest) {
+    request.extensions_mut().remove::<Counted>();
+}
+
 /// How the key and the account of a call stand, once the call has been counted.
 pub fn counted(request: &HttpRequest) -> Counted {
     request.extensions().get().copied().unwrap_or_default()

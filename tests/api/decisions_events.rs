@@ -151,6 +151,8 @@ fn how_far_a_job_is_is_told_where_the_back_end_tells() {
     server.job_once(&customer, &job, "processing");
     let mut wire = listening(&server, &events(&server, &customer, &job));
     hears(&mut wire, "\"processing\"");
+    // The state is told before the run begins.
+    until("the run begins", || server.generator.runs() == 1);
     let [order] = &server.generator.orders()[..] else {
         panic!("one run");
     };

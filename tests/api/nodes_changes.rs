@@ -35,6 +35,38 @@ fn a_key_that_is_switched_off_at_one_node_is_refused_at_the_other() {
 }
 
 #[test]
+fn what_a_key_may_do_holds_for_creations_at_the_other_node_at_once() {
+    let [one, other] = start();
+    let customer = one.customer("9.00");
+    let path = format!("/keys/{}", customer.key_id);
+    let change = |change: Value| drop(one.admin("PATCH", &path).json(&change).expect(200));
+    let create = || other.generation(&customer, FAST, &fox());
+    let malformed = || other.generation(&customer, FAST, &json!({}));
+    // The other node knows the key now.
+    create().expect(202);
+    change(json!({"active": false}));
+    create().refused(401, "unauthorized");
+    malformed().refused(401, "unauthorized");
+    change(json!({"active": true}));
+    create().expect(202);
+    malformed().refused(422, "validation_failed");
+    change(json!({"models": ["pro"]}));
+    create().refused(403, "model_not_allowed");
+    change(json!({"models": ["fast", "quality", "pro"]}));
+    create().expect(202);
+    change(json!({"rate_limit": {"per_second": 1, "burst": 1}}));
+    create().refused(429, "rate_limited");
+    change(json!({"rate_limit": {"per_second": 1000, "burst": 1000}}));
+    create().expect(202);
+    let account = format!("/accounts/{}", customer.account);
+    let limit = |limit: Value| drop(one.admin("PATCH", &account).json(&limit).expect(200));
+    limit(json!({"active": false}));
+    create().refused(401, "unauthorized");
+    limit(json!({"active": true}));
+    create().expect(202);
+}
+
+#[test]
 fn decisions_13_nodes_that_start_at_one_moment_on_an_empty_store_make_one_account_and_one_key() {
     for _ in 0..3 {
         let options = Options::new().shared();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use tintype::application::api_key_cache::ApiKeyCache;
+use tintype::application::api_key_cache::{ApiKeyCache, Reading};
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::api_key::{self, ApiKey};
 use tintype_storage::domain::ids::{AccountId, KeyId};
@@ -30,7 +30,10 @@ fn commit(store: &Store, writes: Writes) {
 }
 
 async fn admitted(cache: &ApiKeyCache, store: &Store, text: &str) -> Option<bool> {
-    let found = cache.find(store, text, NOW, false).await.expect("readable");
+    let found = cache
+        .find(store, text, NOW, Reading::Key)
+        .await
+        .expect("readable");
     found.map(|it| it.admit(NOW).is_ok())
 }
 
