@@ -1,5 +1,5 @@
 //! What the database does when it is asked directly: the transaction that takes a job, an account updated and a job inserted, by
-//! pgbench with prepared statements over the server's socket. Tables are those of the rival.
+//! pgbench with prepared statements over the server's socket, which the nodes use as well. Tables are those of the rival.
 
 use super::site::Machines;
 use anyhow::{Context as _, ensure};
