@@ -1,19 +1,16 @@
 //! How much callers may do: how often, and how much memory their calls may hold.
 
 use super::batch_turns::BatchTurns;
-use super::cooldown::Cooldown;
 use super::damaged_inputs::DamagedInputs;
 use super::error::Error;
 use super::rate_limit::{self, Elapsed, Limiters, Rates};
 use crate::config::Limits;
 use crate::inputs::MemoryBudget;
 use std::sync::Arc;
-use std::time::Duration;
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::PersonId;
 use tintype_storage::domain::rate_count::{Limited, RateCount};
-use tintype_storage::domain::webhook::WebhookId;
 use tokio::sync::Semaphore;
 
 /// How often one person may change something.
@@ -21,8 +18,6 @@ const CHANGES: RateLimit = RateLimit {
     per_second: 10,
     burst: 50,
 };
-/// How often one webhook gets a test delivery.
-const TEST_EVERY: Duration = Duration::from_secs(60);
 /// Refusals that are held back at most, each with its connection and request.
 pub(super) const MOST_HELD_REFUSALS: usize = 8_192;
 
@@ -37,8 +32,6 @@ pub struct CallLimits {
     damaged_inputs: Arc<DamagedInputs>,
     /// How often people of accounts may change something.
     changes: Limiters<PersonId>,
-    /// Test deliveries of each webhook.
-    pub test_deliveries: Cooldown<WebhookId>,
     /// Places for refused creations whose callers are told after a pause.
     pub held_refusals: Semaphore,
     /// How many batches are worked on at a time.
@@ -61,7 +54,6 @@ impl CallLimits {
             fetches: Rates::new(limits.of_fetches(), elapsed()),
             damaged_inputs,
             changes: Limiters::new(elapsed()),
-            test_deliveries: Cooldown::new(TEST_EVERY, elapsed()),
             held_refusals: Semaphore::new(MOST_HELD_REFUSALS),
             batches: BatchTurns::default(),
             memory,

@@ -1,29 +1,71 @@
 //! The API keys whose input images turned out damaged recently.
 
-use super::cooldown::Cooldown;
 use super::rate_limit::Elapsed;
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::KeyId;
 
 const RECENT: Duration = Duration::from_secs(60);
+/// Up to this many keys, old ones are not removed.
+const FEW: usize = 1_024;
 
 /// The process's own; forgotten when it ends.
-pub struct DamagedInputs(Cooldown<KeyId>);
+pub struct DamagedInputs {
+    elapsed: Elapsed,
+    /// When the input image of a key was last noted.
+    noted: Mutex<HashMap<KeyId, Duration>>,
+}
 
 impl DamagedInputs {
     pub fn new(elapsed: &Elapsed) -> Self {
-        Self(Cooldown::new(RECENT, Arc::clone(elapsed)))
+        Self {
+            elapsed: Arc::clone(elapsed),
+            noted: Mutex::default(),
+        }
     }
 
     /// A job of this key failed because an input image is damaged.
     pub fn add(&self, key: KeyId) {
-        // A key that is known already is remembered from its first damaged image on, and again from the next one after that.
-        let _ = self.0.begin(key);
+        let now = (self.elapsed)();
+        let mut noted = self.noted.lock();
+        if noted.len() >= FEW {
+            noted.retain(|_, at| *at + RECENT > now);
+        }
+        noted.insert(key, now);
     }
 
     /// Has an input image of this key turned out damaged within the last minute?
     pub fn are_recent(&self, key: KeyId) -> bool {
-        self.0.is_running(&key)
+        let now = (self.elapsed)();
+        let noted = self.noted.lock();
+        noted.get(&key).is_some_and(|at| *at + RECENT > now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use uuid::Uuid;
+
+    #[test]
+    fn each_key_has_its_own_minute_and_old_ones_are_forgotten() {
+        let seconds = Arc::new(AtomicU64::new(0));
+        let read = Arc::clone(&seconds);
+        let elapsed: Elapsed = Arc::new(move || Duration::from_secs(read.load(Ordering::Relaxed)));
+        let inputs = DamagedInputs::new(&elapsed);
+        let key = |number| KeyId(Uuid::from_u128(number));
+        inputs.add(key(1));
+        assert!(inputs.are_recent(key(1)) && !inputs.are_recent(key(2)));
+        seconds.store(30, Ordering::Relaxed);
+        inputs.add(key(2));
+        seconds.store(60, Ordering::Relaxed);
+        assert!(!inputs.are_recent(key(1)) && inputs.are_recent(key(2)));
+        (3..2_000).for_each(|number| inputs.add(key(number)));
+        seconds.store(120, Ordering::Relaxed);
+        inputs.add(key(1));
+        assert_eq!(inputs.noted.lock().len(), 1);
     }
 }

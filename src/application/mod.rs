@@ -18,7 +18,6 @@ pub mod call_limits;
 pub mod call_origin;
 pub mod caller;
 pub mod commit;
-pub(crate) mod cooldown;
 pub mod damaged_inputs;
 pub(crate) mod deliveries;
 pub(crate) mod deposits;

@@ -103,7 +103,7 @@ pub async fn test(state: &AppState, caller: &Caller) -> Result<Delivery, Error> 
         Error::conflict("the configuration names no [operator] webhook_url; set it and restart")
     })?;
     let context = caller.operate()?;
-    webhooks::begin_test(state, OPERATOR_WEBHOOK)?;
+    let (turn, noted) = webhooks::begin_test(state, OPERATOR_WEBHOOK).await?;
     let delivery = delivery(state, operator);
     let subject = Subject {
         account: None,
@@ -111,8 +111,10 @@ pub async fn test(state: &AppState, caller: &Caller) -> Result<Delivery, Error> 
     };
     let line = context.line(state, Action::WebhookTest, subject);
     let line = to_audit_entry(line, None, Some(deliveries::facts(&delivery)));
-    let writes = vec![state.store.add_audit(&line)];
-    send(state, delivery, EventSubject::Test, writes).await
+    let writes = vec![state.store.add_audit(&line), noted];
+    let sent = send(state, delivery, EventSubject::Test, writes).await;
+    drop(turn);
+    sent
 }
 
 /// The webhook of the configuration, if it names one.

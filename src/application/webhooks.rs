@@ -2,12 +2,13 @@
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
-use super::commit::Change;
+use super::commit::{Change, Turn};
 use super::deliveries;
 use super::error::{Error, ErrorKind, FieldFault};
 use super::state::AppState;
 use crate::webhooks::{DeliveryFile, SignatureReport, VaultError};
 use serde_json::{Value, json};
+use std::time::Duration;
 use tintype_egress::parse_url;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::canonical::Encoding;
@@ -15,7 +16,7 @@ use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
-use tintype_storage::store::{MAX_WEBHOOKS, Writes};
+use tintype_storage::store::{MAX_WEBHOOKS, Write, Writes};
 use url::Url;
 
 pub use super::error::no_webhook;
@@ -23,6 +24,9 @@ pub use super::error::no_webhook;
 /// One text for every host that is not taken: it does not tell callers which names exist inside the operator's network.
 const NOT_PUBLIC: &str =
     "must be at a host that resolves to a public address; [egress] allow opens ranges of your own";
+
+/// How often a webhook gets a test delivery.
+const TEST_EVERY: Duration = Duration::from_secs(60);
 
 /// A URL that deliveries may be sent to, as far as can be said without a look-up.
 pub struct Target {
@@ -228,26 +232,40 @@ pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<De
             "the webhook is inactive; activate it first",
         ));
     }
-    begin_test(state, id)?;
+    let (turn, noted) = begin_test(state, id).await?;
     let now = state.now();
     let id = state.system.accounts().context().ids.next(now);
     // One id for both, as for a job's event: so a delivery is found by the job that it names.
     let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
     let entry = entry(state, context, Action::WebhookTest, &webhook);
     let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
-    let writes = with(state, state.store.add_delivery(&delivery), &entry);
-    deliveries::add(state, delivery, writes).await
+    let mut writes = with(state, state.store.add_delivery(&delivery), &entry);
+    writes.push(noted);
+    let added = deliveries::add(state, delivery, writes).await;
+    drop(turn);
+    added
 }
 
-/// Counts a test delivery of a webhook.
+/// Begins a test delivery of a webhook: it is in the turn, and the write goes with it.
 ///
 /// # Errors
 /// `RateLimited` within a minute of the last one
-pub(super) fn begin_test(state: &AppState, id: WebhookId) -> Result<(), Error> {
-    state.limits.test_deliveries.begin(id).map_err(|seconds| {
+pub(super) async fn begin_test(state: &AppState, id: WebhookId) -> Result<(Turn, Write), Error> {
+    let turn = state.operator.take().await?;
+    let now = state.now();
+    let last = state.store.last_test_delivery(id).await?;
+    // A clock that was set back keeps no one waiting.
+    let last = last.filter(|last| *last <= now);
+    let next = last.map(|it| it.plus(TEST_EVERY)).filter(|it| *it > now);
+    if let Some(next) = next {
+        let left = (next.millis() - now.millis())
+            .unsigned_abs()
+            .div_ceil(1_000);
         let detail = "a webhook gets one test delivery a minute; repeat it later";
-        Error::new(ErrorKind::RateLimited, detail).retry_after(seconds)
-    })
+        let refusal = Error::new(ErrorKind::RateLimited, detail);
+        return Err(refusal.retry_after(u32::try_from(left).unwrap_or(u32::MAX)));
+    }
+    Ok((turn, state.store.note_test_delivery(id, now)))
 }
 
 /// Refuses a URL that another webhook of the account has, and more webhooks than an account may have.

@@ -67,6 +67,31 @@ fn what_a_key_may_do_holds_for_creations_at_the_other_node_at_once() {
 }
 
 #[test]
+fn decisions_11_all_nodes_together_send_a_webhook_one_test_delivery_a_minute() {
+    let [one, other] = two_nodes(Options::new().allow_loopback());
+    let customer = one.customer("1.00");
+    let path = format!("/accounts/{}/webhooks", customer.account);
+    let body = json!({"url": "http://127.0.0.1:9/hook"});
+    let made = one.admin("POST", &path).json(&body).expect(201).json();
+    let path = format!("/webhooks/{}/test", made["webhook_id"].as_str().unwrap());
+    one.admin("POST", &path).expect(202);
+    let refused = other.admin("POST", &path);
+    let refused = refused.refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("60"));
+    one.admin("POST", &path).expect(429);
+    one.clock.advance(Duration::from_secs(60));
+    let ask = |node: &Server| node.admin("POST", &path).send().status;
+    let at_once = thread::scope(|scope| {
+        let (a, b) = (scope.spawn(|| ask(&one)), scope.spawn(|| ask(&other)));
+        [a.join().unwrap(), b.join().unwrap()]
+    });
+    assert!(
+        at_once == [202, 429] || at_once == [429, 202],
+        "{at_once:?}"
+    );
+}
+
+#[test]
 fn decisions_13_nodes_that_start_at_one_moment_on_an_empty_store_make_one_account_and_one_key() {
     for _ in 0..3 {
         let options = Options::new().shared();

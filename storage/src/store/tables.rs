@@ -119,6 +119,8 @@ tables! {
     UNFINISHED: () => Mark = b"sunfinished" "unfinished" .exported(false);
     /// The moment of the last export. A copy of the records has not been exported itself.
     LAST_EXPORT: () => Timestamp = b"slast export" "last_export" .exported(false);
+    /// When a webhook was last sent a test delivery.
+    TEST_DELIVERIES: WebhookId => Timestamp = b"S" "test_delivery" .exported(false);
     ALARMS: () => Alarms = b"salarms" "alarms";
     /// The key that pictures of the panel are charged under.
     PANEL_KEYS: AccountText => KeyId = b"spanel key of " "panel_key";

@@ -1,8 +1,9 @@
 //! Registered webhooks.
 
-use super::tables::{VAULT_KEY, WEBHOOK_ACCOUNTS, WEBHOOKS};
-use super::{All, Page, Store, StoreError, Writes};
+use super::tables::{TEST_DELIVERIES, VAULT_KEY, WEBHOOK_ACCOUNTS, WEBHOOKS};
+use super::{All, Page, Store, StoreError, Write, Writes};
 use crate::domain::ids::AccountId;
+use crate::domain::time::Timestamp;
 use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use crate::engine::{Ask, Direction};
 
@@ -79,7 +80,18 @@ impl Store {
         vec![
             WEBHOOKS.delete(&(webhook.account, webhook.id)),
             WEBHOOK_ACCOUNTS.delete(&webhook.id),
+            TEST_DELIVERIES.delete(&webhook.id),
         ]
+    }
+
+    /// When a webhook was last sent a test delivery.
+    pub async fn last_test_delivery(&self, id: WebhookId) -> Result<Option<Timestamp>, StoreError> {
+        TEST_DELIVERIES.get(self, &id).await
+    }
+
+    /// The write that notes a test delivery.
+    pub fn note_test_delivery(&self, id: WebhookId, at: Timestamp) -> Write {
+        TEST_DELIVERIES.put(&id, &at)
     }
 }
 

@@ -55,6 +55,7 @@ pub fn run(input: &[u8]) {
             ADOPTION,
             WAITING_CALLERS,
             LAST_EXPORT,
+            TEST_DELIVERIES,
         );
     }
 }
