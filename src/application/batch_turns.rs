@@ -1,8 +1,19 @@
 //! Turns of batches: few are parsed, and few are decided and written, at a time, so that a single call is not behind all of them.
+//! A batch that is to be written waits besides until the store has caught up with the earlier ones.
 
 use std::thread::available_parallelism;
+use std::time::Duration;
 use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::store::Store;
+use tokio::time::sleep;
+
+/// Bytes that the store may have to catch up with when a batch is written: half of those at which it lets every commit wait.
+const MOST_BACKLOG_BYTES: u64 = 32 << 20;
+/// Between two looks at them.
+const LOOK: Duration = Duration::from_millis(5);
+/// After so many looks a batch is written all the same: a store that has failed catches up no more, and its commit says so.
+const MOST_LOOKS: usize = 1_000;
 
 /// The turns of all batches. Accounts take turns, and one account has at most half of them.
 pub struct BatchTurns(FairSemaphore<AccountId>);
@@ -25,6 +36,18 @@ impl BatchTurns {
     /// Waits for a turn.
     pub async fn take(&self, account: AccountId) -> BatchTurn {
         self.0.acquire(account, 1).await
+    }
+
+    /// Waits for a turn at being written, and until the store has room for a batch beside the single jobs of others.
+    pub async fn take_to_write(&self, account: AccountId, store: &Store) -> BatchTurn {
+        let turn = self.take(account).await;
+        for _ in 0..MOST_LOOKS {
+            if store.engine().stats().backlog_bytes <= MOST_BACKLOG_BYTES {
+                break;
+            }
+            sleep(LOOK).await;
+        }
+        turn
     }
 }
 

@@ -191,7 +191,8 @@ impl Submission {
         let note = self.caller.audit.as_ref();
         let note = note.map(|audit| self.note(audit, &batch));
         let account = self.caller.account();
-        let _turn = self.state.limits.batches.take(account).await;
+        let turns = &self.state.limits.batches;
+        let _turn = turns.take_to_write(account, &self.state.store).await;
         let (reply, answer) = oneshot::channel();
         let _counted = self
             .account
