@@ -2,6 +2,7 @@
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
+use super::commit::{Turn, detached};
 use super::error::{self, Error, no_webhook};
 use super::state::AppState;
 use futures_util::future::join_all;
@@ -187,13 +188,16 @@ async fn send_again(
     answer.await.map_err(|_| error::stopping())
 }
 
-/// Adds a delivery that no job owes, with the writes that are to be true with it.
+/// Adds a delivery that no job owes, with the writes that are to be true with it. Its commit ends the turn in which they were decided,
+/// also when the caller leaves meanwhile.
 pub(super) async fn add(
     state: &AppState,
+    turn: Turn,
     delivery: Delivery,
-    writes: Writes,
+    mut writes: Writes,
 ) -> Result<Delivery, Error> {
     let (reply, answer) = oneshot::channel();
+    turn.end_with(&mut writes);
     let command = DeliveryCommand::Add {
         delivery,
         writes,
@@ -201,7 +205,12 @@ pub(super) async fn add(
     };
     let sent = state.system.deliveries().try_send(command);
     sent.map_err(|_| error::busy_delivering())?;
-    Ok(answer.await.map_err(|_| error::stopping())??)
+    detached(async move {
+        let added = answer.await.map_err(|_| error::stopping())??;
+        turn.ended();
+        Ok(added)
+    })
+    .await
 }
 
 /// What the audit log says of a delivery.

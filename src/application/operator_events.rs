@@ -103,7 +103,8 @@ pub async fn test(state: &AppState, caller: &Caller) -> Result<Delivery, Error> 
         Error::conflict("the configuration names no [operator] webhook_url; set it and restart")
     })?;
     let context = caller.operate()?;
-    let (turn, noted) = webhooks::begin_test(state, OPERATOR_WEBHOOK).await?;
+    let turn = state.operator.take().await?;
+    let noted = webhooks::note_test(state, OPERATOR_WEBHOOK).await?;
     let delivery = delivery(state, operator);
     let subject = Subject {
         account: None,
@@ -112,9 +113,7 @@ pub async fn test(state: &AppState, caller: &Caller) -> Result<Delivery, Error> 
     let line = context.line(state, Action::WebhookTest, subject);
     let line = to_audit_entry(line, None, Some(deliveries::facts(&delivery)));
     let writes = vec![state.store.add_audit(&line), noted];
-    let sent = send(state, delivery, EventSubject::Test, writes).await;
-    drop(turn);
-    sent
+    send(state, turn, delivery, EventSubject::Test, writes).await
 }
 
 /// The webhook of the configuration, if it names one.
@@ -151,10 +150,8 @@ async fn raise(
         event = subject.word(),
         "reporting an event to the operator's webhook"
     );
-    let mut writes = state.store.set_alarms(alarms);
-    turn.end_with(&mut writes);
-    send(state, delivery(state, operator), subject, writes).await?;
-    turn.ended();
+    let writes = state.store.set_alarms(alarms);
+    send(state, turn, delivery(state, operator), subject, writes).await?;
     Ok(())
 }
 
@@ -175,10 +172,11 @@ fn delivery(state: &AppState, operator: &Webhook) -> Delivery {
 
 async fn send(
     state: &AppState,
+    turn: Turn,
     delivery: Delivery,
     subject: EventSubject,
     mut writes: Writes,
 ) -> Result<Delivery, Error> {
     writes.extend(state.store.add_operator_event(&delivery, subject));
-    deliveries::add(state, delivery, writes).await
+    deliveries::add(state, turn, delivery, writes).await
 }

@@ -2,7 +2,7 @@
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
-use super::commit::{Change, Turn};
+use super::commit::Change;
 use super::deliveries;
 use super::error::{Error, ErrorKind, FieldFault};
 use super::state::AppState;
@@ -225,6 +225,7 @@ pub async fn rotate_secret(
 /// # Errors
 /// `Conflict` where the webhook is inactive, `RateLimited` within a minute of the last test
 pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
+    let turn = state.operator.take().await?;
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
     if !webhook.active {
@@ -232,7 +233,7 @@ pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<De
             "the webhook is inactive; activate it first",
         ));
     }
-    let (turn, noted) = begin_test(state, id).await?;
+    let noted = note_test(state, id).await?;
     let now = state.now();
     let id = state.system.accounts().context().ids.next(now);
     // One id for both, as for a job's event: so a delivery is found by the job that it names.
@@ -241,31 +242,25 @@ pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<De
     let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
     let mut writes = with(state, state.store.add_delivery(&delivery), &entry);
     writes.push(noted);
-    let added = deliveries::add(state, delivery, writes).await;
-    drop(turn);
-    added
+    deliveries::add(state, turn, delivery, writes).await
 }
 
-/// Begins a test delivery of a webhook: it is in the turn, and the write goes with it.
+/// The write that notes a test delivery of a webhook, for a caller who has the operator's turn.
 ///
 /// # Errors
 /// `RateLimited` within a minute of the last one
-pub(super) async fn begin_test(state: &AppState, id: WebhookId) -> Result<(Turn, Write), Error> {
-    let turn = state.operator.take().await?;
+pub(super) async fn note_test(state: &AppState, id: WebhookId) -> Result<Write, Error> {
     let now = state.now();
     let last = state.store.last_test_delivery(id).await?;
     // A clock that was set back keeps no one waiting.
     let last = last.filter(|last| *last <= now);
-    let next = last.map(|it| it.plus(TEST_EVERY)).filter(|it| *it > now);
-    if let Some(next) = next {
-        let left = (next.millis() - now.millis())
-            .unsigned_abs()
-            .div_ceil(1_000);
+    let left = last.map_or(0, |last| last.plus(TEST_EVERY).millis() - now.millis());
+    if left > 0 {
+        let seconds = u32::try_from(left.unsigned_abs().div_ceil(1_000)).unwrap_or(u32::MAX);
         let detail = "a webhook gets one test delivery a minute; repeat it later";
-        let refusal = Error::new(ErrorKind::RateLimited, detail);
-        return Err(refusal.retry_after(u32::try_from(left).unwrap_or(u32::MAX)));
+        return Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds));
     }
-    Ok((turn, state.store.note_test_delivery(id, now)))
+    Ok(state.store.note_test_delivery(id, now))
 }
 
 /// Refuses a URL that another webhook of the account has, and more webhooks than an account may have.
