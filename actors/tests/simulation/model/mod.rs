@@ -273,7 +273,7 @@ impl Model {
     fn sort(&mut self, writes: &[(Key, Option<Value>)]) -> Changed {
         let mut changed = Changed::default();
         let (mut seen, uptime) = (BTreeSet::new(), self.uptime);
-        let mut hook_accounts = BTreeMap::new();
+        let (mut hook_accounts, mut untested) = (BTreeMap::new(), Vec::new());
         for (key, value) in writes {
             if !seen.insert(key) {
                 self.fault(format!("a commit writes a key twice: {key:?}"));
@@ -304,6 +304,7 @@ impl Model {
                 Change::Attempt(id, number, it) => drop(changed.attempts.insert((id, number), it)),
                 Change::Webhook(id, it) => self.hook_changed(id, it.as_ref()),
                 Change::WebhookAccount(id, it) => drop(hook_accounts.insert(id, it)),
+                Change::NoTestDelivery(id) => untested.push(id),
                 Change::Key(text, it) => drop(changed.keys.by_text.insert(text, it)),
                 Change::KeyById(id, it) => drop(changed.keys.by_id.insert(id, it)),
                 Change::KeyOfAccount(account, id, it) => {
@@ -317,6 +318,13 @@ impl Model {
                         it.map_or([false; 3], |it| it.tiers.map(|tier| tier || it.project));
                     self.paused_since = uptime;
                 }
+            }
+        }
+        for id in untested {
+            if !matches!(hook_accounts.get(&id), Some(None)) {
+                self.fault(format!(
+                    "webhook {id} stays, and its test delivery is forgotten"
+                ));
             }
         }
         for (id, account) in hook_accounts {

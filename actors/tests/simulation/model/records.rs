@@ -38,6 +38,8 @@ pub enum Change {
     Name(Used, Option<IdempotencyRecord>),
     Webhook(WebhookId, Option<Webhook>),
     WebhookAccount(WebhookId, Option<AccountId>),
+    /// That a webhook was sent a test delivery is forgotten. No story sends one.
+    NoTestDelivery(WebhookId),
     Delivery(DeliveryId, Option<Delivery>),
     DeliveryAccount(DeliveryId, Option<AccountId>),
     Due(i64, DeliveryId, Option<DueDelivery>),
@@ -171,6 +173,7 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
             let of = |it: &Webhook| (it.account.0, it.id) == (account, webhook);
             Change::Webhook(webhook, at_its_place(&WEBHOOKS, value, of)?)
         }
+        b'S' if value.is_none() => Change::NoTestDelivery(WebhookId(id(rest)?)),
         b'W' => Change::WebhookAccount(WebhookId(id(rest)?), record(&WEBHOOK_ACCOUNTS, value)?),
         b'v' => {
             let (account, delivery) = (id(rest.get(..16)?)?, DeliveryId(id(rest.get(16..)?)?));
