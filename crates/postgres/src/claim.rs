@@ -6,7 +6,7 @@
 
 use crate::mark::{self, ABOVE_MARKS, MARKS};
 use crate::outage::{Fault, Outage};
-use crate::session::{ANSWER_WITHIN, Connector, Prepared, Session, explain};
+use crate::session::{ANSWER_WITHIN, Connector, READ_WRITE, Session, bytes, explain};
 use crate::shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,9 +131,8 @@ pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
 }
 
 pub async fn find(session: &Session) -> Result<Option<Vec<u8>>, Error> {
-    let row = session
-        .query_opt("SELECT value FROM account WHERE key = $1", &[&CLAIM])
-        .await?;
+    let select = "SELECT value FROM tintype.account WHERE key = $1";
+    let row = session.row(select, &[bytes(&CLAIM)]).await?;
     row.map(|row| row.try_get(0)).transpose()
 }
 
@@ -145,32 +144,37 @@ async fn take(
     writers: u8,
 ) -> Result<bool, Error> {
     let claim = claim_value(process, 0);
-    session.batch_execute("BEGIN").await?;
+    session.begin(READ_WRITE).await?;
     let taken = match before {
         Some(before) => {
-            let update = "UPDATE account SET value = $3 WHERE key = $1 AND value = $2";
-            session.execute(update, &[&CLAIM, &before, &claim]).await?
+            let update = "UPDATE tintype.account SET value = $3 WHERE key = $1 AND value = $2";
+            let changed = [bytes(&CLAIM), bytes(&before), bytes(&claim)];
+            session.change(update, &changed).await?
         }
         None => {
-            let insert = "INSERT INTO account (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-            session.execute(insert, &[&CLAIM, &claim]).await?
+            let insert =
+                "INSERT INTO tintype.account (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            session
+                .change(insert, &[bytes(&CLAIM), bytes(&claim)])
+                .await?
         }
     };
     if taken == 0 {
-        session.batch_execute("ROLLBACK").await?;
+        session.run("ROLLBACK").await?;
         return Ok(false);
     }
     // Waits for transactions that have moved their mark and not ended.
-    let remove = "DELETE FROM account WHERE key >= $1 AND key < $2";
-    session.execute(remove, &[&MARKS, &ABOVE_MARKS]).await?;
+    let remove = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
+    let marks = [bytes(&MARKS), bytes(&ABOVE_MARKS)];
+    session.change(remove, &marks).await?;
     mark::add(session, process, writers).await?;
-    session.batch_execute("COMMIT").await?;
+    session.commit().await?;
     Ok(true)
 }
 
 /// Shows that the process is alive, until the task is aborted. Fails the engine where the claim is another process's.
 pub async fn beat(shared: Arc<Shared>, process: Process) {
-    let mut session: Option<Prepared> = None;
+    let mut session: Option<Session> = None;
     let mut outage = Outage::new(shared.options.outage, &shared.outages);
     for number in 1.. {
         sleep(BEAT).await;
@@ -197,39 +201,43 @@ pub async fn beat(shared: Arc<Shared>, process: Process) {
 /// Is the claim still ours?
 async fn raise(
     shared: &Shared,
-    session: &mut Option<Prepared>,
+    session: &mut Option<Session>,
     process: &Process,
     claim: &[u8],
 ) -> Result<bool, Fault> {
     let session = match session {
         Some(session) => session,
-        None => {
-            let prepared = timeout(ANSWER_WITHIN, shared.connector.prepared()).await??;
-            // A beat that a crash loses is followed by the next one.
-            let setting = "SET synchronous_commit = off";
-            prepared.session.batch_execute(setting).await?;
-            session.insert(prepared)
-        }
+        None => session.insert(timeout(ANSWER_WITHIN, shared.connector.connect()).await??),
     };
-    let update =
-        "UPDATE account SET value = $2 WHERE key = $1 AND substring(value FROM 1 FOR 16) = $3";
-    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-        [&CLAIM, &claim, &process.as_slice()];
-    let updated = timeout(ANSWER_WITHIN, session.session.execute(update, &params)).await??;
+    let update = "UPDATE tintype.account SET value = $2 WHERE key = $1 AND substring(value FROM 1 FOR 16) = $3";
+    let process = process.as_slice();
+    let parameters = [bytes(&CLAIM), bytes(&claim), bytes(&process)];
+    let beat = async {
+        tokio::try_join!(
+            biased;
+            session.begin(READ_WRITE),
+            // A beat that a crash loses is followed by the next one.
+            session.run("SET LOCAL synchronous_commit = off"),
+            session.change(update, &parameters),
+            session.commit()
+        )
+    };
+    let ((), (), updated, ()) = timeout(ANSWER_WITHIN, beat).await??;
     Ok(updated > 0)
 }
 
 /// Gives the claim back, so that the next process need not wait. Where this fails, that one waits.
 pub async fn release(connector: &Connector, process: &Process) {
     let released = timeout(RELEASE_WITHIN, async {
-        let session = connector.prepared().await?.session;
-        let claim = "DELETE FROM account WHERE key = $1 AND substring(value FROM 1 FOR 16) = $2";
+        let session = connector.connect().await?;
+        let claim =
+            "DELETE FROM tintype.account WHERE key = $1 AND substring(value FROM 1 FOR 16) = $2";
         session
-            .execute(claim, &[&CLAIM, &process.as_slice()])
+            .change(claim, &[bytes(&CLAIM), bytes(&process.as_slice())])
             .await?;
         let [from, to] = mark::keys_of(process);
-        let marks = "DELETE FROM account WHERE key >= $1 AND key < $2";
-        session.execute(marks, &[&from, &to]).await
+        let marks = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
+        session.change(marks, &[bytes(&from), bytes(&to)]).await
     });
     match released.await {
         Ok(Ok(_)) => {}

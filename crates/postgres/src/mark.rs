@@ -2,7 +2,7 @@
 //! lost has been committed, and the process that removes it keeps the writer from every further commit.
 
 use crate::outage::Fault;
-use crate::session::{ANSWER_WITHIN, Connector, Session};
+use crate::session::{ANSWER_WITHIN, Connector, READ_WRITE, Session, bytes};
 use tintype_storage::engine::Key;
 use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
@@ -27,17 +27,20 @@ pub fn keys_of(process: &[u8]) -> [Key; 2] {
 /// Adds the marks of a process's writers.
 pub async fn add(session: &Session, process: &[u8], writers: u8) -> Result<(), Error> {
     for writer in 0..writers {
-        let insert = "INSERT INTO account (key, value) VALUES ($1, $2)";
+        let insert = "INSERT INTO tintype.account (key, value) VALUES ($1, $2)";
         let (key, value) = (key(process, writer), value(0));
-        session.execute(insert, &[&key, &value.as_slice()]).await?;
+        session
+            .change(insert, &[bytes(&key), bytes(&value.as_slice())])
+            .await?;
     }
     Ok(())
 }
 
 /// The marks of all processes, with their values.
 pub async fn all(session: &Session) -> Result<Vec<(Key, Vec<u8>)>, Error> {
-    let select = "SELECT key, value FROM account WHERE key >= $1 AND key < $2 ORDER BY key";
-    let rows = session.query(select, &[&MARKS, &ABOVE_MARKS]).await?;
+    let select = "SELECT key, value FROM tintype.account WHERE key >= $1 AND key < $2 ORDER BY key";
+    let range = [bytes(&MARKS), bytes(&ABOVE_MARKS)];
+    let rows = session.rows(select, &range).await?;
     let mark = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
     rows.iter().map(mark).collect()
 }
@@ -79,14 +82,10 @@ impl Mark {
 
     async fn find_outcome(&mut self, connector: &Connector) -> Result<Outcome, Fault> {
         let session = connector.prepared().await?.session;
-        session.batch_execute("BEGIN").await?;
+        session.begin(READ_WRITE).await?;
         // Waits for the end of the lost transaction, where the database is still at it.
-        let row = session
-            .query_opt(
-                "SELECT value FROM account WHERE key = $1 FOR UPDATE",
-                &[&self.key],
-            )
-            .await?;
+        let select = "SELECT value FROM tintype.account WHERE key = $1 FOR UPDATE";
+        let row = session.row(select, &[bytes(&self.key)]).await?;
         let Some(row) = row else {
             return Ok(Outcome::Fenced);
         };
@@ -104,19 +103,14 @@ impl Mark {
 
     /// Moves the mark past the number that the lost transaction would give it. If this is lost as well, the next attempt finds either
     /// number, and both say that the transaction was not committed.
-    async fn skip_next(
-        &mut self,
-        client: &tokio_postgres::Client,
-        found: u64,
-    ) -> Result<(), Error> {
+    async fn skip_next(&mut self, session: &Session, found: u64) -> Result<(), Error> {
         let next = found.max(self.number + 1) + 1;
-        client
-            .execute(
-                "UPDATE account SET value = $2 WHERE key = $1",
-                &[&self.key, &value(next).as_slice()],
-            )
+        let update = "UPDATE tintype.account SET value = $2 WHERE key = $1";
+        let next_value = value(next);
+        session
+            .change(update, &[bytes(&self.key), bytes(&next_value.as_slice())])
             .await?;
-        client.batch_execute("COMMIT").await?;
+        session.commit().await?;
         self.number = next;
         Ok(())
     }

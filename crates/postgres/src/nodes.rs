@@ -5,7 +5,7 @@
 
 use crate::claim::{self, CLAIM, Process, SHARED};
 use crate::mark;
-use crate::session::{Connector, Session};
+use crate::session::{Connector, READ_WRITE, Session, bytes};
 use tintype_storage::engine::EngineError;
 use tokio_postgres::Error;
 
@@ -29,18 +29,20 @@ pub async fn join(
 
 /// Adds the marks of a node. Returns the claim of the process that uses the database alone, if one does.
 async fn add(session: &Session, process: &Process, writers: u8) -> Result<Option<Vec<u8>>, Error> {
-    session.batch_execute("BEGIN").await?;
-    let insert = "INSERT INTO account (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    session.execute(insert, &[&CLAIM, &SHARED]).await?;
+    session.begin(READ_WRITE).await?;
+    let insert = "INSERT INTO tintype.account (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    session
+        .change(insert, &[bytes(&CLAIM), bytes(&SHARED)])
+        .await?;
     // Locked, so that no process claims the database before the marks are there.
-    let select = "SELECT value FROM account WHERE key = $1 FOR SHARE";
-    let row = session.query_opt(select, &[&CLAIM]).await?;
+    let select = "SELECT value FROM tintype.account WHERE key = $1 FOR SHARE";
+    let row = session.row(select, &[bytes(&CLAIM)]).await?;
     let claim: Option<Vec<u8>> = row.map(|row| row.try_get(0)).transpose()?;
     if let Some(claim) = claim.filter(|it| it != SHARED) {
-        session.batch_execute("ROLLBACK").await?;
+        session.run("ROLLBACK").await?;
         return Ok(Some(claim));
     }
     mark::add(session, process, writers).await?;
-    session.batch_execute("COMMIT").await?;
+    session.commit().await?;
     Ok(None)
 }

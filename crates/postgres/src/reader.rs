@@ -3,7 +3,7 @@
 use crate::outage::{Fault, Outage};
 use crate::read_queue::Wanted;
 use crate::schema::{Part, Relation, parts};
-use crate::session::{ANSWER_WITHIN, Prepared, explain};
+use crate::session::{ANSWER_WITHIN, Prepared, READ_ONLY, Session, explain};
 use crate::shared::Shared;
 use crate::statements::Statements;
 use futures_util::future::try_join_all;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::time::timeout;
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 
 /// Answers reads until the engine ends.
 pub async fn run(shared: Arc<Shared>) {
@@ -57,14 +57,27 @@ async fn answers(
     session: &mut Option<Prepared>,
     wanted: &[Wanted],
 ) -> Result<Answers, Fault> {
-    let Prepared {
-        session,
-        statements,
-    } = match session {
+    let prepared = match session {
         Some(session) => session,
         None => session.insert(timeout(ANSWER_WITHIN, shared.connector.prepared()).await??),
     };
-    Ok(timeout(ANSWER_WITHIN, read(session, statements, &questions(wanted))).await??)
+    Ok(timeout(ANSWER_WITHIN, read_alone(prepared, &questions(wanted))).await??)
+}
+
+/// Reads outside of any transaction. A pooler is told to keep what is read in one round trip on one connection, with its settings.
+async fn read_alone(prepared: &Prepared, questions: &Questions<'_>) -> Result<Answers, Error> {
+    let Prepared {
+        session,
+        statements,
+    } = prepared;
+    let answers = read(session, statements, questions);
+    if !session.is_pooled {
+        return answers.await;
+    }
+    // Sent in this order.
+    let ((), answers, ()) =
+        tokio::try_join!(biased; session.begin(READ_ONLY), answers, session.commit())?;
+    Ok(answers)
 }
 
 /// What is to be read, each thing once.
@@ -146,21 +159,21 @@ fn reply(wanted: Vec<Wanted>, answers: &Answers) {
 
 /// Reads in one round trip; a scan over several tables may take one for each of them.
 pub async fn read(
-    client: &Client,
+    session: &Session,
     statements: &Statements,
     questions: &Questions<'_>,
 ) -> Result<Answers, Error> {
     let gets = by_relation(questions.keys.iter().map(|key| key.as_slice()))
         .into_iter()
-        .map(|(relation, keys)| get(client, statements, relation, keys));
-    let scans = scan_all(client, statements, &questions.scans);
+        .map(|(relation, keys)| get(session, statements, relation, keys));
+    let scans = scan_all(session, statements, &questions.scans);
     let counts = questions.counts.iter();
-    let counts = counts.map(|range| count(client, statements, range));
+    let counts = counts.map(|range| count(session, statements, range));
     let (values, scans, counts, time) = tokio::try_join!(
         try_join_all(gets),
         scans,
         try_join_all(counts),
-        time(client, statements, questions.time)
+        time(session, statements, questions.time)
     )?;
     Ok(Answers {
         values: values.into_iter().flatten().collect(),
@@ -171,15 +184,16 @@ pub async fn read(
 }
 
 async fn time(
-    client: &Client,
+    session: &Session,
     statements: &Statements,
     is_wanted: bool,
 ) -> Result<Option<Timestamp>, Error> {
     if !is_wanted {
         return Ok(None);
     }
-    let row = client.query_one(&statements.time, &[]).await?;
-    Ok(Some(Timestamp::from_millis(row.try_get(0)?)))
+    let rows = statements.time.rows(session, &[]).await?;
+    let millis = rows.first().map(|it| it.try_get(0)).transpose()?;
+    Ok(millis.map(Timestamp::from_millis))
 }
 
 /// Keys by their tables, in the order in which the tables are visited; those of each table keep their order.
@@ -194,12 +208,12 @@ pub fn by_relation<'a>(
 }
 
 async fn get(
-    client: &Client,
+    session: &Session,
     statements: &Statements,
     relation: Relation,
     keys: Vec<&[u8]>,
 ) -> Result<Vec<(Key, Value)>, Error> {
-    let rows = client.query(statements.get(relation), &[&keys]).await?;
+    let rows = statements.get(relation).rows(session, &[&keys]).await?;
     pairs(&rows)
 }
 
@@ -212,13 +226,18 @@ pub fn pairs(rows: &[Row]) -> Result<Vec<(Key, Value)>, Error> {
 }
 
 /// How many keys a range has.
-async fn count(client: &Client, statements: &Statements, range: &KeyRange) -> Result<usize, Error> {
+async fn count(
+    session: &Session,
+    statements: &Statements,
+    range: &KeyRange,
+) -> Result<usize, Error> {
     let mut total = 0;
     for part in parts(range) {
         let statement = statements.count(part.relation);
-        let row = client.query_one(statement, &[&part.from, &part.to]).await?;
-        let count: i64 = row.try_get(0)?;
-        total += usize::try_from(count).unwrap_or(0);
+        for row in statement.rows(session, &[&part.from, &part.to]).await? {
+            let count: i64 = row.try_get(0)?;
+            total += usize::try_from(count).unwrap_or(0);
+        }
     }
     Ok(total)
 }
@@ -226,7 +245,7 @@ async fn count(client: &Client, statements: &Statements, range: &KeyRange) -> Re
 /// Up to so many pairs of each range. Those of one table and direction share a statement, which costs the database far less than a
 /// statement for each.
 async fn scan_all(
-    client: &Client,
+    session: &Session,
     statements: &Statements,
     scans: &[(&KeyRange, Direction, usize)],
 ) -> Result<Vec<Vec<(Key, Value)>>, Error> {
@@ -247,14 +266,14 @@ async fn scan_all(
         .map(|((relation, direction), parts)| async move {
             if let [(place, part)] = parts.as_slice() {
                 let (_, _, limit) = scans[*place];
-                let pairs = scan_part(client, statements, part, direction, limit).await?;
+                let pairs = scan_part(session, statements, part, direction, limit).await?;
                 return Ok(vec![(*place, pairs)]);
             }
             let from: Vec<&[u8]> = parts.iter().map(|(_, it)| it.from.as_slice()).collect();
             let to: Vec<&[u8]> = parts.iter().map(|(_, it)| it.to.as_slice()).collect();
             let limits: Vec<i64> = parts.iter().map(|(place, _)| limit(*place)).collect();
             let statement = statements.scan_many(relation, direction);
-            let rows = client.query(statement, &[&from, &to, &limits]).await?;
+            let rows = statement.rows(session, &[&from, &to, &limits]).await?;
             let mut pairs = vec![Vec::new(); parts.len()];
             for row in rows {
                 let number: i64 = row.try_get(0)?;
@@ -268,7 +287,7 @@ async fn scan_all(
         });
     let others = others.into_iter().map(|place| async move {
         let (range, direction, limit) = scans[place];
-        let pairs = scan(client, statements, range, direction, limit).await?;
+        let pairs = scan(session, statements, range, direction, limit).await?;
         Ok((place, pairs))
     });
     let (alike, others) = tokio::try_join!(try_join_all(alike), try_join_all(others))?;
@@ -281,7 +300,7 @@ async fn scan_all(
 
 /// Up to `limit` pairs of a range, in order.
 pub async fn scan(
-    client: &Client,
+    session: &Session,
     statements: &Statements,
     range: &KeyRange,
     direction: Direction,
@@ -296,14 +315,14 @@ pub async fn scan(
         if pairs.len() >= limit {
             break;
         }
-        pairs.extend(scan_part(client, statements, &part, direction, limit - pairs.len()).await?);
+        pairs.extend(scan_part(session, statements, &part, direction, limit - pairs.len()).await?);
     }
     Ok(pairs)
 }
 
 /// Up to `limit` pairs of a range that one table holds.
 pub async fn scan_part(
-    client: &Client,
+    session: &Session,
     statements: &Statements,
     part: &Part,
     direction: Direction,
@@ -311,8 +330,8 @@ pub async fn scan_part(
 ) -> Result<Vec<(Key, Value)>, Error> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let statement = statements.scan(part.relation, direction);
-    let rows = client
-        .query(statement, &[&part.from, &part.to, &limit])
+    let rows = statement
+        .rows(session, &[&part.from, &part.to, &limit])
         .await?;
     pairs(&rows)
 }

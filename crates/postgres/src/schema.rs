@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use tintype_storage::engine::{Key, KeyRange};
 
-/// The schema that holds the tables.
+/// The schema that holds the tables. Statements name it, because a pooler's connections have search paths of their own.
 pub const SCHEMA: &str = "tintype";
 /// What this version writes into, and expects in, [`FORMAT_KEY`].
 pub const FORMAT: &[u8] = b"1";
@@ -38,14 +38,14 @@ impl Relation {
         Self::Rest,
     ];
 
-    /// The table's name.
+    /// The table's name, with its schema.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Account => "account",
-            Self::Live => "live",
-            Self::Recent => "recent",
-            Self::Past => "past",
-            Self::Rest => "rest",
+            Self::Account => "tintype.account",
+            Self::Live => "tintype.live",
+            Self::Recent => "tintype.recent",
+            Self::Past => "tintype.past",
+            Self::Rest => "tintype.rest",
         }
     }
 
@@ -84,7 +84,7 @@ impl Relation {
 pub fn ddl() -> String {
     let tables = Relation::ALL.map(|relation| {
         format!(
-            "CREATE TABLE IF NOT EXISTS {SCHEMA}.{} (key bytea PRIMARY KEY, value bytea NOT NULL){};\n",
+            "CREATE TABLE IF NOT EXISTS {} (key bytea PRIMARY KEY, value bytea NOT NULL){};\n",
             relation.name(),
             relation.storage_parameters()
         )
@@ -95,7 +95,7 @@ pub fn ddl() -> String {
         literal(FORMAT),
     );
     format!(
-        "CREATE SCHEMA IF NOT EXISTS {SCHEMA};\n{}INSERT INTO {SCHEMA}.{table} (key, value) VALUES ({key}, {format}) ON CONFLICT DO NOTHING;\n",
+        "CREATE SCHEMA IF NOT EXISTS {SCHEMA};\n{}INSERT INTO {table} (key, value) VALUES ({key}, {format}) ON CONFLICT DO NOTHING;\n",
         tables.concat()
     )
 }

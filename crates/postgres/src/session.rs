@@ -1,28 +1,39 @@
 //! One connection to the database, set up for this engine.
 
-use crate::schema::SCHEMA;
 use crate::statements::Statements;
 use crate::tls;
 use crate::url::DatabaseUrl;
 use std::error::Error as _;
-use std::ops::Deref;
 use std::time::Duration;
 use tintype_storage::engine::EngineError;
 use tokio::task::JoinHandle;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Error};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Error, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long an answer may take before the connection counts as broken. Longer than a lock is waited for.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// Plans are made once for each statement, on tables that may be empty then: a plan that fits them would be a wrong one for ever.
-const PLANS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \
-     SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;";
-
 /// A holder that stops must not keep its rows, and a lock is not waited for without end.
-const LIMITS: &str = "SET idle_in_transaction_session_timeout = '2s'; SET lock_timeout = '4s'; SET statement_timeout = 0; \
-     SET client_min_messages = warning;";
+const SETTINGS: [&str; 10] = [
+    "plan_cache_mode = force_generic_plan",
+    "enable_seqscan = off",
+    "enable_bitmapscan = off",
+    "enable_hashjoin = off",
+    "enable_mergejoin = off",
+    "jit = off",
+    "idle_in_transaction_session_timeout = '2s'",
+    "lock_timeout = '4s'",
+    "statement_timeout = 0",
+    "client_min_messages = warning",
+];
+
+/// How a transaction that writes begins.
+pub const READ_WRITE: &str = "READ COMMITTED READ WRITE";
+/// How one begins that reads what was committed before each of its statements.
+pub const READ_ONLY: &str = "READ COMMITTED READ ONLY";
 
 /// Makes connections.
 #[derive(Clone)]
@@ -49,15 +60,21 @@ impl Connector {
             // The calls that wait for an answer hear of the fault.
             drop(connection.await);
         });
-        Ok(Session { client, driver })
+        let is_pooled = self.url.is_pooled;
+        Ok(Session {
+            client,
+            driver,
+            is_pooled,
+        })
     }
 
-    /// Connects, and prepares the statements.
+    /// Connects, and prepares the statements. Nothing is left on a connection of a pooler: other clients get it next.
     pub async fn prepared(&self) -> Result<Prepared, Error> {
         let session = self.connect().await?;
-        let settings = format!("SET search_path = {SCHEMA}; {PLANS} {LIMITS}");
-        session.batch_execute(&settings).await?;
-        let statements = Statements::prepare(&session).await?;
+        if !session.is_pooled {
+            session.run(&set("SET")).await?;
+        }
+        let statements = Statements::new(&session).await?;
         Ok(Prepared {
             session,
             statements,
@@ -79,16 +96,71 @@ impl Connector {
 
 /// A connection. Dropping it closes the socket, and the database rolls back what was not committed.
 pub struct Session {
-    client: Client,
+    pub(crate) client: Client,
     driver: JoinHandle<()>,
+    /// Each transaction may have another connection to the database.
+    pub is_pooled: bool,
 }
 
-impl Deref for Session {
-    type Target = Client;
+/// A parameter of a statement, with its type.
+pub type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
-    fn deref(&self) -> &Client {
-        &self.client
+impl Session {
+    /// Begins a transaction of this mode. A pooler's connection gets its settings for the transaction alone.
+    pub async fn begin(&self, mode: &str) -> Result<(), Error> {
+        let settings = match self.is_pooled {
+            true => set("SET LOCAL"),
+            false => String::new(),
+        };
+        self.run(&format!("BEGIN ISOLATION LEVEL {mode};{settings}"))
+            .await
     }
+
+    pub async fn commit(&self) -> Result<(), Error> {
+        self.run("COMMIT").await
+    }
+
+    /// Runs statements without parameters.
+    pub async fn run(&self, statements: &str) -> Result<(), Error> {
+        self.client.batch_execute(statements).await
+    }
+
+    /// The rows of a statement that is sent once. It has no name: a pooler may give what follows it another connection.
+    pub async fn rows(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, Error> {
+        self.client.query_typed(statement, parameters).await
+    }
+
+    /// The row of such a statement, where it has one.
+    pub async fn row(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<Row>, Error> {
+        Ok(self.rows(statement, parameters).await?.pop())
+    }
+
+    /// How many rows such a statement has changed.
+    pub async fn change(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<u64, Error> {
+        self.client.execute_typed(statement, parameters).await
+    }
+}
+
+/// A parameter that is a key or a value.
+pub fn bytes<T: ToSql + Sync>(value: &T) -> Parameter<'_> {
+    (value, Type::BYTEA)
+}
+
+/// The statements that make the settings.
+fn set(how: &str) -> String {
+    SETTINGS.map(|it| format!(" {how} {it};")).concat()
 }
 
 impl Drop for Session {

@@ -53,11 +53,11 @@ impl Drop for PostgresSnapshot {
 /// A connection on which every read sees the same moment.
 pub async fn begin(shared: &Shared) -> Result<Prepared, Error> {
     let prepared = shared.connector.prepared().await?;
-    prepared
-        .session
-        .batch_execute(
-            "SET idle_in_transaction_session_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1",
-        )
+    let session = &prepared.session;
+    session.begin("REPEATABLE READ READ ONLY").await?;
+    // The moment is that of the first read.
+    session
+        .run("SET LOCAL idle_in_transaction_session_timeout = 0; SELECT 1")
         .await?;
     Ok(prepared)
 }

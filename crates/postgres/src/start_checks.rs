@@ -1,10 +1,11 @@
 //! What is demanded of a database at the start. Its encoding does not matter: the tables hold bytes alone.
 
 use crate::schema::{FORMAT, FORMAT_KEY, Relation, SCHEMA, ddl};
-use crate::session::{Connector, Session};
+use crate::session::{Connector, Session, bytes};
 use tintype_storage::engine::EngineError;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
 
 /// The oldest version that is taken, as `server_version_num` writes it.
 const OLDEST_VERSION: i32 = 130_000;
@@ -40,7 +41,7 @@ pub async fn check(
 async fn create_tables(session: &Session) -> Result<(), Error> {
     let mut attempts = 1;
     loop {
-        match session.batch_execute(&ddl()).await {
+        match session.run(&ddl()).await {
             Err(error) if is_there_already(&error) && attempts < ATTEMPTS => attempts += 1,
             outcome => return outcome,
         }
@@ -65,7 +66,7 @@ async fn server(
     let settings = "SELECT current_setting('server_version_num')::int4, current_setting('server_version'), \
          pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync')";
     let read = async {
-        let row = session.query_one(settings, &[]).await?;
+        let row = session.client.query_typed_one(settings, &[]).await?;
         Ok::<_, Error>((
             row.try_get::<_, i32>(0)?,
             row.try_get::<_, String>(1)?,
@@ -96,20 +97,19 @@ async fn server(
 }
 
 async fn missing_tables(session: &Session) -> Result<bool, Error> {
-    let tables: Vec<String> = Relation::ALL
-        .map(|relation| format!("{SCHEMA}.{}", relation.name()))
-        .to_vec();
+    let tables: Vec<&str> = Relation::ALL.map(|relation| relation.name()).to_vec();
     let count = "SELECT count(*) FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL";
-    let row = session.query_one(count, &[&tables]).await?;
-    Ok(row.try_get::<_, i64>(0)? > 0)
+    let row = session.row(count, &[(&tables, Type::TEXT_ARRAY)]).await?;
+    let missing = row.map(|it| it.try_get::<_, i64>(0)).transpose()?;
+    Ok(missing != Some(0))
 }
 
 async fn format(connector: &Connector, session: &Session) -> Result<(), EngineError> {
     let select = format!(
-        "SELECT value FROM {SCHEMA}.{} WHERE key = $1",
+        "SELECT value FROM {} WHERE key = $1",
         Relation::of(FORMAT_KEY).name()
     );
-    let row = session.query_opt(&select, &[&FORMAT_KEY]).await;
+    let row = session.row(&select, &[bytes(&FORMAT_KEY)]).await;
     let row = row.map_err(|error| connector.refused(&error))?;
     let found: Option<Vec<u8>> = row.and_then(|row| row.try_get(0).ok());
     match found {
@@ -131,16 +131,18 @@ async fn rights(
     session: &Session,
     is_written: bool,
 ) -> Result<(), EngineError> {
-    let tables: Vec<String> = Relation::ALL
-        .map(|relation| format!("{SCHEMA}.{}", relation.name()))
-        .to_vec();
+    let tables: Vec<&str> = Relation::ALL.map(|relation| relation.name()).to_vec();
     let rights: &[&str] = match is_written {
         true => &["SELECT", "INSERT", "UPDATE", "DELETE"],
         false => &["SELECT"],
     };
     let missing = "SELECT concat_ws(' on ', p, t) FROM unnest($1::text[]) AS t, unnest($2::text[]) AS p \
          WHERE NOT has_table_privilege(t, p) LIMIT 1";
-    let row = session.query_opt(missing, &[&tables, &rights]).await;
+    let parameters = [
+        (&tables as _, Type::TEXT_ARRAY),
+        (&rights as _, Type::TEXT_ARRAY),
+    ];
+    let row = session.row(missing, &parameters).await;
     let row = row.map_err(|error| connector.refused(&error))?;
     let missing: Option<String> = row.and_then(|row| row.try_get(0).ok());
     match missing {

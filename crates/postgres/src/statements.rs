@@ -1,52 +1,91 @@
-//! The statements of a connection, prepared once.
+//! The statements of a connection: prepared once, or sent whole each time where a pooler stands between.
 
 use crate::schema::Relation;
+use crate::session::{Parameter, Session};
 use futures_util::future::try_join_all;
 use tintype_storage::engine::Direction;
-use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error, Statement};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error, Row, Statement};
+
+/// A statement with the types of its parameters.
+pub struct Query {
+    text: String,
+    types: Vec<Type>,
+    /// On the connection; `None` where the next transaction may have another one.
+    prepared: Option<Statement>,
+}
+
+impl Query {
+    async fn new(session: &Session, text: &str, types: &[Type]) -> Result<Self, Error> {
+        let prepared = match session.is_pooled {
+            true => None,
+            false => Some(session.client.prepare_typed(text, types).await?),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            types: types.to_vec(),
+            prepared,
+        })
+    }
+
+    /// What the statement answers on the connection that it was made for.
+    pub async fn rows(
+        &self,
+        session: &Session,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Error> {
+        match &self.prepared {
+            Some(statement) => session.client.query(statement, parameters).await,
+            None => {
+                let types = self.types.iter().cloned();
+                let typed: Vec<Parameter<'_>> = parameters.iter().copied().zip(types).collect();
+                session.rows(&self.text, &typed).await
+            }
+        }
+    }
+}
 
 /// The statements on one table.
 struct OfRelation {
-    get: Statement,
-    rising: Statement,
-    falling: Statement,
-    many_rising: Statement,
-    many_falling: Statement,
-    count: Statement,
-    lock: Statement,
-    lock_free: Statement,
-    reserve: Statement,
-    upsert: Statement,
-    delete: Statement,
+    get: Query,
+    rising: Query,
+    falling: Query,
+    many_rising: Query,
+    many_falling: Query,
+    count: Query,
+    lock: Query,
+    lock_free: Query,
+    reserve: Query,
+    upsert: Query,
+    delete: Query,
 }
 
 /// The statements on all tables, and on a writer's mark.
 pub struct Statements {
     relations: Vec<OfRelation>,
-    pub move_mark: Statement,
-    pub demand_mark: Statement,
+    pub move_mark: Query,
+    pub demand_mark: Query,
     /// Milliseconds since the Unix epoch, by the database's clock.
-    pub time: Statement,
+    pub time: Query,
 }
 
 /// Moves the writer's mark `$1` from `$2` to `$3`.
-const MOVE_MARK: &str = "UPDATE account SET value = $3 WHERE key = $1 AND value = $2";
+const MOVE_MARK: &str = "UPDATE tintype.account SET value = $3 WHERE key = $1 AND value = $2";
 /// Fails, and so rolls the transaction back, unless the mark `$1` is at `$2`: a mark is never null.
-const DEMAND_MARK: &str = "INSERT INTO account (key, value) SELECT $1, NULL WHERE NOT EXISTS (SELECT 1 FROM account WHERE key = $1 AND value = $2)";
+const DEMAND_MARK: &str = "INSERT INTO tintype.account (key, value) SELECT $1, NULL WHERE NOT EXISTS (SELECT 1 FROM tintype.account WHERE key = $1 AND value = $2)";
 
 const TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 impl Statements {
     /// Prepares all in one round trip.
-    pub async fn prepare(client: &Client) -> Result<Self, Error> {
+    pub async fn new(session: &Session) -> Result<Self, Error> {
         let bytes = [Type::BYTEA, Type::BYTEA, Type::BYTEA];
-        let relations = Relation::ALL.map(|relation| of_relation(client, relation));
+        let relations = Relation::ALL.map(|relation| of_relation(session, relation));
         let mark = async {
             tokio::try_join!(
-                client.prepare_typed(MOVE_MARK, &bytes),
-                client.prepare_typed(DEMAND_MARK, &bytes[..2]),
-                client.prepare_typed(TIME, &[])
+                Query::new(session, MOVE_MARK, &bytes),
+                Query::new(session, DEMAND_MARK, &bytes[..2]),
+                Query::new(session, TIME, &[])
             )
         };
         let (relations, (move_mark, demand_mark, time)) =
@@ -60,12 +99,12 @@ impl Statements {
     }
 
     /// The pairs of the keys `$1`.
-    pub fn get(&self, relation: Relation) -> &Statement {
+    pub fn get(&self, relation: Relation) -> &Query {
         &self.of(relation).get
     }
 
     /// The first `$3` pairs from `$1` on and below `$2`, or the last ones.
-    pub fn scan(&self, relation: Relation, direction: Direction) -> &Statement {
+    pub fn scan(&self, relation: Relation, direction: Direction) -> &Query {
         match direction {
             Direction::Rising => &self.of(relation).rising,
             Direction::Falling => &self.of(relation).falling,
@@ -74,7 +113,7 @@ impl Statements {
 
     /// The same for many ranges at once: `$1` has where they begin, `$2` where they end, `$3` how many pairs are wanted of each. Each
     /// pair comes with the number of its range, counted from one.
-    pub fn scan_many(&self, relation: Relation, direction: Direction) -> &Statement {
+    pub fn scan_many(&self, relation: Relation, direction: Direction) -> &Query {
         match direction {
             Direction::Rising => &self.of(relation).many_rising,
             Direction::Falling => &self.of(relation).many_falling,
@@ -82,12 +121,12 @@ impl Statements {
     }
 
     /// How many keys there are from `$1` on and below `$2`.
-    pub fn count(&self, relation: Relation) -> &Statement {
+    pub fn count(&self, relation: Relation) -> &Query {
         &self.of(relation).count
     }
 
     /// Locks the rows of the keys `$1` and gives their pairs; `waits` for those that another session has locked, or leaves them out.
-    pub fn lock(&self, relation: Relation, waits: bool) -> &Statement {
+    pub fn lock(&self, relation: Relation, waits: bool) -> &Query {
         match waits {
             true => &self.of(relation).lock,
             false => &self.of(relation).lock_free,
@@ -96,17 +135,17 @@ impl Statements {
 
     /// Adds rows for those of the keys `$1` that have none, so that they can be locked, and gives these keys. Waits for a session that
     /// is adding one of them.
-    pub fn reserve(&self, relation: Relation) -> &Statement {
+    pub fn reserve(&self, relation: Relation) -> &Query {
         &self.of(relation).reserve
     }
 
     /// Gives the keys `$1` the values `$2`.
-    pub fn upsert(&self, relation: Relation) -> &Statement {
+    pub fn upsert(&self, relation: Relation) -> &Query {
         &self.of(relation).upsert
     }
 
     /// Removes the keys `$1`.
-    pub fn delete(&self, relation: Relation) -> &Statement {
+    pub fn delete(&self, relation: Relation) -> &Query {
         &self.of(relation).delete
     }
 
@@ -115,7 +154,7 @@ impl Statements {
     }
 }
 
-async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, Error> {
+async fn of_relation(session: &Session, relation: Relation) -> Result<OfRelation, Error> {
     let table = relation.name();
     let many = [Type::BYTEA_ARRAY];
     let pairs = [Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
@@ -163,17 +202,17 @@ async fn of_relation(client: &Client, relation: Relation) -> Result<OfRelation, 
         upsert,
         delete,
     ) = tokio::try_join!(
-        client.prepare_typed(&get, &many),
-        client.prepare_typed(&rising, &range),
-        client.prepare_typed(&falling, &range),
-        client.prepare_typed(&many_rising, &ranges),
-        client.prepare_typed(&many_falling, &ranges),
-        client.prepare_typed(&count, &range[..2]),
-        client.prepare_typed(&lock, &many),
-        client.prepare_typed(&lock_free, &many),
-        client.prepare_typed(&reserve, &many),
-        client.prepare_typed(&upsert, &pairs),
-        client.prepare_typed(&delete, &many),
+        Query::new(session, &get, &many),
+        Query::new(session, &rising, &range),
+        Query::new(session, &falling, &range),
+        Query::new(session, &many_rising, &ranges),
+        Query::new(session, &many_falling, &ranges),
+        Query::new(session, &count, &range[..2]),
+        Query::new(session, &lock, &many),
+        Query::new(session, &lock_free, &many),
+        Query::new(session, &reserve, &many),
+        Query::new(session, &upsert, &pairs),
+        Query::new(session, &delete, &many),
     )?;
     Ok(OfRelation {
         get,

@@ -1,5 +1,6 @@
 //! A private server for tests: PostgreSQL's own programs on a temporary directory, and a database for each test.
 
+mod pooler;
 pub mod proxy;
 mod standby;
 
@@ -33,6 +34,8 @@ pub struct Server {
     port: u16,
     /// Lives as long as its input is open, and takes the server with it.
     keeper: Child,
+    /// In front of it, once a test has asked for one.
+    pooler: OnceLock<pooler::Pooler>,
 }
 
 /// The server that the tests of one process share; `None` where PostgreSQL is not installed.
@@ -104,6 +107,7 @@ impl Server {
             home,
             port,
             keeper,
+            pooler: OnceLock::new(),
         }
     }
 
@@ -176,27 +180,7 @@ impl Server {
     /// # Panics
     /// One of them fails.
     pub fn query(&self, database: &str, statements: &str) -> Vec<String> {
-        let (url, statements) = (self.url("postgres", database), statements.to_owned());
-        // Apart: the caller may be within a runtime.
-        let work = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .expect("a runtime");
-            runtime.block_on(async {
-                let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
-                tokio::spawn(connection);
-                client.simple_query(&statements).await
-            })
-        });
-        let messages = work.join().expect("no panic").expect("the statements");
-        let mut found = Vec::new();
-        for message in messages {
-            if let tokio_postgres::SimpleQueryMessage::Row(row) = message {
-                found.push(row.get(0).unwrap_or_default().to_owned());
-            }
-        }
-        found
+        query(self.url("postgres", database), statements)
     }
 
     /// Ends the server as a crash would, and starts it again.
@@ -261,10 +245,18 @@ pub struct Database<'a> {
 impl Database<'_> {
     /// Its URL, as the superuser.
     pub fn url(&self) -> String {
-        self.server.url("postgres", &self.name)
+        match pooler::is_wanted() {
+            true => self.pooled_url(),
+            false => self.server.url("postgres", &self.name),
+        }
     }
 
-    /// The same over the server's socket.
+    /// Its URL through a pooler.
+    pub fn pooled_url(&self) -> String {
+        self.server.pooled_url(&self.name)
+    }
+
+    /// Its URL over the server's socket.
     pub fn socket_url(&self) -> String {
         self.server.socket_url("postgres", &self.name)
     }
@@ -277,6 +269,31 @@ impl Drop for Database<'_> {
             self.server.execute("postgres", &drop);
         }
     }
+}
+
+/// The first column of the last statement's answer.
+fn query(url: String, statements: &str) -> Vec<String> {
+    let statements = statements.to_owned();
+    // Apart: the caller may be within a runtime.
+    let work = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
+            tokio::spawn(connection);
+            client.simple_query(&statements).await
+        })
+    });
+    let messages = work.join().expect("no panic").expect("the statements");
+    let mut found = Vec::new();
+    for message in messages {
+        if let tokio_postgres::SimpleQueryMessage::Row(row) = message {
+            found.push(row.get(0).unwrap_or_default().to_owned());
+        }
+    }
+    found
 }
 
 /// Where PostgreSQL's programs are.

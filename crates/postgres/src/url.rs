@@ -24,6 +24,8 @@ pub enum TlsMode {
 pub struct DatabaseUrl {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) tls: TlsMode,
+    /// A pooler stands between, which gives each transaction any of its connections.
+    pub(crate) is_pooled: bool,
     shown: String,
 }
 
@@ -54,8 +56,10 @@ pub enum UrlError {
         "sslrootcert beside sslmode=verify-full alone, because no other mode verifies the certificate"
     )]
     RootsUnused,
+    #[error("pooler=1 or pooler=0")]
+    Pooler,
     #[error(
-        "no other parameters than sslmode, sslrootcert, host, port, user, connect_timeout, application_name, channel_binding and target_session_attrs"
+        "no other parameters than sslmode, sslrootcert, pooler, host, port, user, connect_timeout, application_name, channel_binding and target_session_attrs"
     )]
     Parameter,
 }
@@ -86,11 +90,18 @@ impl DatabaseUrl {
         }
         let (address, query) = text.split_once('?').unwrap_or((text, ""));
         let mut parameters = Vec::new();
-        let (mut mode, mut roots) = (None, None);
+        let (mut mode, mut roots, mut is_pooled) = (None, None, false);
         for parameter in query.split('&').filter(|it| !it.is_empty()) {
             let (name, value) = parameter.split_once('=').ok_or(UrlError::Form)?;
             match name {
                 "sslmode" => mode = Some(value),
+                "pooler" => {
+                    is_pooled = match value {
+                        "1" => true,
+                        "0" => false,
+                        _ => return Err(UrlError::Pooler),
+                    }
+                }
                 "sslrootcert" => {
                     let path = percent_decode_str(value).decode_utf8();
                     roots = Some(PathBuf::from(path.map_err(|_| UrlError::Form)?.as_ref()));
@@ -112,6 +123,7 @@ impl DatabaseUrl {
         Ok(Self {
             config,
             tls,
+            is_pooled,
             shown: masked(text),
         })
     }
@@ -261,7 +273,16 @@ mod tests {
             fault("postgres://db/x?sslrootcert=/a"),
             UrlError::RootsUnused
         );
-        assert_eq!(fault("postgres://db/x?pooler=1"), UrlError::Parameter);
+        assert_eq!(fault("postgres://db/x?pooler=yes"), UrlError::Pooler);
+        assert_eq!(fault("postgres://db/x?options=-c"), UrlError::Parameter);
+    }
+
+    #[test]
+    fn a_pooler_is_named() {
+        let is_pooled = |text| DatabaseUrl::parse(text).expect("a URL").is_pooled;
+        assert!(is_pooled("postgres://db/x?sslmode=disable&pooler=1"));
+        assert!(!is_pooled("postgres://db/x?pooler=0"));
+        assert!(!is_pooled("postgres://db/x"));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use crate::mark::{self, Mark, Outcome};
 use crate::outage::{Fault, Outage};
 use crate::reader::{Answers, Questions, by_relation, pairs, read};
-use crate::session::{ANSWER_WITHIN, Prepared};
+use crate::session::{ANSWER_WITHIN, Prepared, READ_WRITE, bytes};
 use crate::shared::Shared;
 use crate::write_queue::{Group, HeldRound, size};
 use futures_util::future::try_join_all;
@@ -20,6 +20,7 @@ use tintype_storage::engine::{
 };
 use tokio::time::timeout;
 use tokio_postgres::Error;
+use tokio_postgres::types::ToSql;
 
 type Writes = Vec<(Key, Option<Value>)>;
 type Merged<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
@@ -264,9 +265,7 @@ async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<K
     absent.sort_unstable();
     let mut reserved = HashSet::new();
     for (relation, keys) in by_relation(absent) {
-        let rows = session
-            .query(statements.reserve(relation), &[&keys])
-            .await?;
+        let rows = statements.reserve(relation).rows(session, &[&keys]).await?;
         for row in rows {
             reserved.insert(row.try_get(0)?);
         }
@@ -304,14 +303,13 @@ async fn hold_and_read(
         session,
         statements,
     } = session;
-    let begin = session.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+    let begin = session.begin(READ_WRITE);
     let mut sorted: Vec<&[u8]> = held.iter().map(Vec::as_slice).collect();
     sorted.sort_unstable();
     let locks = by_relation(sorted);
     let locks = locks.iter().map(|(relation, keys)| async move {
-        let rows = session
-            .query(statements.lock(*relation, waits), &[keys])
-            .await?;
+        let lock = statements.lock(*relation, waits);
+        let rows = lock.rows(session, &[keys]).await?;
         pairs(&rows)
     });
     let questions = questions(&held.iter().collect(), asks);
@@ -367,7 +365,7 @@ async fn send(
         session,
         statements,
     } = session;
-    let commit = session.batch_execute("COMMIT");
+    let commit = session.commit();
     if writes.is_empty() {
         return match is_begun {
             true => commit.await,
@@ -377,35 +375,32 @@ async fn send(
     let begin = async {
         match is_begun {
             true => Ok(()),
-            false => {
-                session
-                    .batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-                    .await
-            }
+            false => session.begin(READ_WRITE).await,
         }
     };
     let (old, new) = (mark::value(mark.number), mark::value(mark.number + 1));
     let (key, old, new) = (&mark.key, old.as_slice(), new.as_slice());
-    let move_mark = session.execute_raw(&statements.move_mark, [key.as_slice(), old, new]);
-    let demand_mark = session.execute_raw(&statements.demand_mark, [key.as_slice(), new]);
+    let moved: [&(dyn ToSql + Sync); 3] = [key, &old, &new];
+    let move_mark = statements.move_mark.rows(session, &moved);
+    let demanded: [&(dyn ToSql + Sync); 2] = [key, &new];
+    let demand_mark = statements.demand_mark.rows(session, &demanded);
     // Waits for a transaction of that node that has moved its mark and not ended.
     let fences = fenced.iter().map(|node| async move {
         let [from, to] = mark::keys_of(node.as_bytes());
-        let remove = "DELETE FROM account WHERE key >= $1 AND key < $2";
-        session.execute(remove, &[&from, &to]).await
+        let remove = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
+        session.change(remove, &[bytes(&from), bytes(&to)]).await
     });
     let kept = writes.iter().filter(|(_, value)| value.is_some());
     let upserts = by_relation(kept.map(|(key, _)| *key));
     let upserts = upserts.iter().map(|(relation, keys)| async move {
         let values: Vec<Option<&Value>> = keys.iter().map(|key| writes[*key]).collect();
-        session
-            .execute(statements.upsert(*relation), &[keys, &values])
-            .await
+        let upsert = statements.upsert(*relation);
+        upsert.rows(session, &[keys, &values]).await
     });
     let removed = writes.iter().filter(|(_, value)| value.is_none());
     let deletes = by_relation(removed.map(|(key, _)| *key));
     let deletes = deletes.iter().map(|(relation, keys)| async move {
-        session.execute(statements.delete(*relation), &[keys]).await
+        statements.delete(*relation).rows(session, &[keys]).await
     });
     // Sent in this order. The first statement that fails makes all that follow fail, the commit included.
     tokio::try_join!(

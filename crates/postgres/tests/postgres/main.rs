@@ -4,6 +4,7 @@ mod claims;
 mod conformance;
 mod nodes;
 mod outages;
+mod pooler;
 mod refusals;
 mod scans;
 mod snapshots;

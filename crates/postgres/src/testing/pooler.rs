@@ -1,0 +1,96 @@
+//! PgBouncer in front of a server, with fewer connections to it than the engines have to the pooler.
+
+use super::{Server, free_port, own, query, unprivileged};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+use tempfile::TempDir;
+
+/// Where it is set, the databases of the tests are reached through a pooler.
+const POOLED: &str = "TINTYPE_TEST_POOLER";
+
+/// Connections to each database, so few that transactions of all clients share them.
+const CONNECTIONS: u32 = 5;
+
+/// A running pooler, which ends when this is dropped or the process ends in any way.
+pub struct Pooler {
+    port: u16,
+    /// Lives as long as its input is open, and takes the pooler with it.
+    keeper: Child,
+    _home: TempDir,
+}
+
+/// Are the databases of the tests to be reached through a pooler?
+pub fn is_wanted() -> bool {
+    env::var_os(POOLED).is_some_and(|it| !it.is_empty())
+}
+
+impl Server {
+    /// The URL of a database through a pooler that gives each transaction any of its connections.
+    ///
+    /// # Panics
+    /// PgBouncer does not start.
+    pub fn pooled_url(&self, database: &str) -> String {
+        format!("{}&pooler=1", self.pool(database))
+    }
+
+    /// What a client of the pooler gets: the first column of the last statement's answer.
+    ///
+    /// # Panics
+    /// PgBouncer does not start, or one of the statements fails.
+    pub fn query_pooled(&self, database: &str, statements: &str) -> Vec<String> {
+        query(self.pool(database), statements)
+    }
+
+    fn pool(&self, database: &str) -> String {
+        let port = self.pooler.get_or_init(|| Pooler::start(self.port)).port;
+        format!("postgres://postgres@127.0.0.1:{port}/{database}?sslmode=disable")
+    }
+}
+
+impl Pooler {
+    fn start(server: u16) -> Self {
+        let home = tempfile::Builder::new()
+            .prefix("tintype-pgbouncer-")
+            .tempdir()
+            .expect("a directory");
+        let port = free_port();
+        let settings = format!(
+            "[databases]\n* = host=127.0.0.1 port={server} user=postgres\n\
+             [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
+             pool_mode = transaction\ndefault_pool_size = {CONNECTIONS}\nmax_client_conn = 1000\n\
+             server_login_retry = 1\nlogfile = log\n"
+        );
+        fs::write(home.path().join("pgbouncer.ini"), settings).expect("written");
+        own(&home);
+        let script = "PATH=\"$PATH:/usr/sbin\"; pgbouncer -q pgbouncer.ini & pooler=$!; cat >/dev/null; kill $pooler";
+        let keeper = unprivileged(&home, "sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("sh");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let log = fs::read_to_string(home.path().join("log")).unwrap_or_default();
+            assert!(
+                Instant::now() < deadline,
+                "PgBouncer does not start: is the package `pgbouncer` installed? {log}"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self {
+            port,
+            keeper,
+            _home: home,
+        }
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // It ends now.
+        drop(self.keeper.wait());
+    }
+}

@@ -1,0 +1,57 @@
+//! A pooler that gives each transaction any of its connections.
+
+use crate::support::{get, options, put};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tintype_postgres::PostgresEngine;
+use tintype_postgres::testing::{Database, server};
+use tintype_storage::engine::{Direction, Engine, KeyRange, commit_and_wait};
+
+fn open(database: &Database<'_>) -> Arc<PostgresEngine> {
+    Arc::new(PostgresEngine::open(options(&database.pooled_url())).expect("an engine"))
+}
+
+/// What other clients of the pool find on its connections.
+fn found(database: &Database<'_>, query: &str) -> BTreeSet<String> {
+    let all = (0..40).flat_map(|_| database.server.query_pooled(&database.name, query));
+    all.collect()
+}
+
+#[test]
+fn nothing_is_left_on_the_connections_that_other_clients_get_next() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let engine = open(&database);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let engine = &engine;
+            scope.spawn(move || {
+                for number in 0..20 {
+                    let key = format!("a{thread}-{number}");
+                    commit_and_wait(&**engine, vec![put(&key, "1")]).expect("a commit");
+                    assert_eq!(get(&**engine, &key).as_deref(), Some("1"));
+                }
+            });
+        }
+    });
+    let all = KeyRange::prefix(b"a");
+    let pairs = engine.scan(&all, Direction::Rising, 1_000).wait();
+    assert_eq!(pairs.expect("a read").len(), 160);
+    for (setting, value) in [
+        ("enable_seqscan", "on"),
+        ("lock_timeout", "0"),
+        ("synchronous_commit", "on"),
+        ("search_path", "\"$user\", public"),
+        ("idle_in_transaction_session_timeout", "0"),
+    ] {
+        let left = found(&database, &format!("SELECT current_setting('{setting}')"));
+        assert_eq!(left, BTreeSet::from([value.to_owned()]), "{setting}");
+    }
+    let prepared = found(&database, "SELECT count(*) FROM pg_prepared_statements");
+    assert_eq!(prepared, BTreeSet::from(["0".to_owned()]));
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let connections: u32 = server.query(&database.name, others)[0]
+        .parse()
+        .expect("a number");
+    assert!(connections <= 5, "the engine's 8 share {connections}");
+}
