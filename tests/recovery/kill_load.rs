@@ -110,23 +110,38 @@ pub fn create_until_cut(client: &Client, peer: &Peer, memory: &Mutex<Memory>) {
         return;
     };
     for _ in 0..MAX_CALLS {
-        if catch_up(client, peer, &mut connection, memory).is_err() {
-            return;
+        if create_next(client, peer, &mut connection, memory).is_ok() {
+            continue;
         }
-        let name = memory.lock().expect("memory").take();
-        match create(client, peer, &mut connection, &name) {
-            // The database is away, or the service is about to end.
-            Ok(answer) if answer.status == 503 => {
-                memory.lock().expect("memory").in_doubt.insert(name);
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            Ok(answer) => memory.lock().expect("memory").note(name, answer.accepted()),
-            Err(Cut::Unanswered | Cut::Midway(_)) => {
-                memory.lock().expect("memory").in_doubt.insert(name);
-                return;
-            }
+        // A refusal may have ended the connection. Once the service has ended, there is no other one.
+        match Connection::open(&client.address) {
+            Ok(another) => connection = another,
+            Err(_) => return,
         }
     }
+}
+
+fn create_next(
+    client: &Client,
+    peer: &Peer,
+    connection: &mut Connection,
+    memory: &Mutex<Memory>,
+) -> Result<(), Cut> {
+    catch_up(client, peer, connection, memory)?;
+    let name = memory.lock().expect("memory").take();
+    match create(client, peer, connection, &name) {
+        // The database is away, or the service is about to end.
+        Ok(answer) if answer.status == 503 => {
+            memory.lock().expect("memory").in_doubt.insert(name);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(answer) => memory.lock().expect("memory").note(name, answer.accepted()),
+        Err(cut) => {
+            memory.lock().expect("memory").in_doubt.insert(name);
+            return Err(cut);
+        }
+    }
+    Ok(())
 }
 
 /// Waits while the service is behind, for as long as it is there.

@@ -200,7 +200,7 @@ fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
     let blows = number("TINTYPE_BLOWS").map_or(BLOWS, |it| it as usize);
     let memory = Mutex::new(Memory::default());
-    let proxies = [(); NODES].map(|()| Proxy::start(server.port()));
+    let proxies = [(); NODES].map(|()| Proxy::start(database.port()));
     let url = database.url();
     let places = proxies
         .each_ref()

@@ -4,6 +4,8 @@ mod pooler;
 pub mod proxy;
 mod standby;
 
+pub use pooler::has_pooler;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -248,6 +250,14 @@ impl Database<'_> {
         match pooler::is_wanted() {
             true => self.pooled_url(),
             false => self.server.url("postgres", &self.name),
+        }
+    }
+
+    /// The port of that URL.
+    pub fn port(&self) -> u16 {
+        match pooler::is_wanted() {
+            true => self.server.pooler_port(),
+            false => self.server.port,
         }
     }
 

@@ -10,6 +10,9 @@ use tempfile::TempDir;
 /// Where it is set, the databases of the tests are reached through a pooler.
 const POOLED: &str = "TINTYPE_TEST_POOLER";
 
+/// Where Debian keeps it, out of the path of most users.
+const DEBIAN: &str = "/usr/sbin";
+
 /// Connections to each database, so few that transactions of all clients share them.
 const CONNECTIONS: u32 = 5;
 
@@ -24,6 +27,22 @@ pub struct Pooler {
 /// Are the databases of the tests to be reached through a pooler?
 pub fn is_wanted() -> bool {
     env::var_os(POOLED).is_some_and(|it| !it.is_empty())
+}
+
+/// Can a pooler be started?
+///
+/// # Panics
+/// It is not installed, and the environment demands it.
+pub fn has_pooler() -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let is_there = env::split_paths(&path)
+        .chain([DEBIAN.into()])
+        .any(|folder| folder.join("pgbouncer").exists());
+    assert!(
+        is_there || env::var_os(super::DEMAND).is_none(),
+        "PgBouncer is not there: install the package `pgbouncer`"
+    );
+    is_there
 }
 
 impl Server {
@@ -43,8 +62,12 @@ impl Server {
         query(self.pool(database), statements)
     }
 
+    pub(super) fn pooler_port(&self) -> u16 {
+        self.pooler.get_or_init(|| Pooler::start(self.port)).port
+    }
+
     fn pool(&self, database: &str) -> String {
-        let port = self.pooler.get_or_init(|| Pooler::start(self.port)).port;
+        let port = self.pooler_port();
         format!("postgres://postgres@127.0.0.1:{port}/{database}?sslmode=disable")
     }
 }
@@ -64,19 +87,18 @@ impl Pooler {
         );
         fs::write(home.path().join("pgbouncer.ini"), settings).expect("written");
         own(&home);
-        let script = "PATH=\"$PATH:/usr/sbin\"; pgbouncer -q pgbouncer.ini & pooler=$!; cat >/dev/null; kill $pooler";
+        let script = format!(
+            "PATH=\"$PATH:{DEBIAN}\"; pgbouncer -q pgbouncer.ini & pooler=$!; cat >/dev/null; kill $pooler"
+        );
         let keeper = unprivileged(&home, "sh")
-            .args(["-c", script])
+            .args(["-c", &script])
             .stdin(Stdio::piped())
             .spawn()
             .expect("sh");
         let deadline = Instant::now() + Duration::from_secs(30);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let log = fs::read_to_string(home.path().join("log")).unwrap_or_default();
-            assert!(
-                Instant::now() < deadline,
-                "PgBouncer does not start: is the package `pgbouncer` installed? {log}"
-            );
+            assert!(Instant::now() < deadline, "PgBouncer does not start: {log}");
             std::thread::sleep(Duration::from_millis(20));
         }
         Self {

@@ -72,7 +72,10 @@ impl Proxy {
     pub fn url(&self, direct: &str) -> String {
         let server = format!(":{}/", self.server);
         let url = direct.replace(&server, &format!(":{}/", self.port));
-        format!("{url}?sslmode=disable")
+        match url.contains('?') {
+            true => url,
+            false => format!("{url}?sslmode=disable"),
+        }
     }
 
     /// Does this to the next commits, one after another.

@@ -100,7 +100,7 @@ fn a_commit_whose_answer_is_lost_is_neither_lost_nor_doubled() {
         return;
     };
     let database = server.database();
-    let proxy = Proxy::start(server.port());
+    let proxy = Proxy::start(database.port());
     let engine = open(options(&proxy.url(&database.url())));
     let mut expected = 0;
     let faults = [CommitFault::CutBefore, CommitFault::CutAfter];

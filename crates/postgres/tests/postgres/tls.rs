@@ -25,7 +25,7 @@ fn connections(database: &Database<'_>, url: &str) -> (usize, usize) {
 fn each_mode_encrypts_as_it_says() {
     let Some(server) = server() else { return };
     let database = server.database();
-    let url = database.url();
+    let url = server.url("postgres", &database.name);
     for (mode, is_encrypted) in [("disable", false), ("prefer", true), ("require", true)] {
         let (encrypted, plain) = connections(&database, &format!("{url}?sslmode={mode}"));
         assert_eq!(
@@ -40,14 +40,15 @@ fn each_mode_encrypts_as_it_says() {
 fn verify_full_wants_a_trusted_certificate_that_names_the_host() {
     let Some(server) = server() else { return };
     let database = server.database();
-    let by_name = database.url().replace("127.0.0.1", "localhost");
+    let by_address = server.url("postgres", &database.name);
+    let by_name = by_address.replace("127.0.0.1", "localhost");
     let roots = format!("sslrootcert={}", server.certificate().display());
     let trusted = format!("{by_name}?sslmode=verify-full&{roots}");
     let (encrypted, plain) = connections(&database, &trusted);
     assert!(encrypted > 0 && plain == 0);
     let unknown = refusal(&format!("{by_name}?sslmode=verify-full"));
     assert!(unknown.contains("certificate"), "{unknown}");
-    let misnamed = refusal(&format!("{}?sslmode=verify-full&{roots}", database.url()));
+    let misnamed = refusal(&format!("{by_address}?sslmode=verify-full&{roots}"));
     assert!(misnamed.contains("certificate"), "{misnamed}");
     let no_file = refusal(&format!(
         "{by_name}?sslmode=verify-full&sslrootcert=/missing.pem"
