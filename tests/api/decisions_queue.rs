@@ -1,6 +1,8 @@
 //! Decisions 2: the order of the queue, pauses, stops and restarts.
 
-use crate::support::{Behaviour, Customer, Server, clock, fox, fox_with, options::Options, until};
+use crate::support::{
+    Behaviour, Customer, OneNode, Server, clock, fox, fox_with, options::Options, until,
+};
 use serde_json::json;
 
 const FAST: &str = "/nb/text-generations";
@@ -89,7 +91,7 @@ fn a_restart_keeps_every_job_in_its_place() {
 
 #[test]
 fn a_run_that_an_orderly_stop_cut_off_does_not_count() {
-    let mut server = Server::with(one_at_a_time().on_disk());
+    let mut server = Server::with(one_at_a_time().on_disk().one_node(OneNode::Stop));
     let customer = server.customer("10.00");
     server.generator.hold();
     let job = job(&server, &customer, "again");
@@ -107,6 +109,7 @@ fn an_orderly_stop_lets_running_jobs_finish_within_the_grace_period() {
     let server = Server::with(
         one_at_a_time()
             .on_disk()
+            .one_node(OneNode::Stop)
             .set("server.shutdown_grace_seconds", 20),
     );
     let customer = server.customer("10.00");

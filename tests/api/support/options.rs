@@ -46,6 +46,8 @@ pub enum OneNode {
     Estimates,
     /// The node that runs a job alone tells how far it is.
     Progress,
+    /// Nodes are stopped one after another: a job may begin at one that still runs, and be cut off there.
+    Stop,
 }
 
 /// What a server is started with. A clone describes the same data directory, clock and generator: start it again for a
