@@ -175,9 +175,17 @@ pub struct Prepared {
     pub statements: Statements,
 }
 
+/// What to do where a pooler stands between and the URL does not say so. Its clients then share prepared statements by names that
+/// are the same in every process: one could run the statement of another.
+pub const NAME_THE_POOLER: &str =
+    "a pooler stands between; add `pooler=1` to the URL, or connect to PostgreSQL itself";
+
 /// An error with its causes, and with what to do about those that an operator can mend.
 fn advice(error: &Error, url: &DatabaseUrl) -> String {
     let text = explain(error);
+    if text.contains("unsupported startup parameter") {
+        return format!("{text}; {NAME_THE_POOLER}");
+    }
     let Some(code) = error.code() else {
         return match text.contains("password missing") {
             true => "it asks for a password; set PGPASSWORD, or write it into the URL".into(),

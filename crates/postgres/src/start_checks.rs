@@ -1,7 +1,8 @@
 //! What is demanded of a database at the start. Its encoding does not matter: the tables hold bytes alone.
 
 use crate::schema::{FORMAT, FORMAT_KEY, Relation, SCHEMA, ddl};
-use crate::session::{Connector, Session, bytes};
+use crate::session::{Connector, NAME_THE_POOLER, Session, bytes};
+use crate::url::DIRECT;
 use tintype_storage::engine::EngineError;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
@@ -63,23 +64,30 @@ async fn server(
     session: &Session,
     is_written: bool,
 ) -> Result<(), EngineError> {
-    let settings = "SELECT current_setting('server_version_num')::int4, current_setting('server_version'), \
-         pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync')";
+    let settings = format!(
+        "SELECT current_setting('server_version_num')::int4, current_setting('server_version'), \
+         pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync'), \
+         current_setting('{DIRECT}', true) IS NULL"
+    );
     let read = async {
-        let row = session.client.query_typed_one(settings, &[]).await?;
+        let row = session.client.query_typed_one(&settings, &[]).await?;
         Ok::<_, Error>((
             row.try_get::<_, i32>(0)?,
             row.try_get::<_, String>(1)?,
             row.try_get::<_, bool>(2)?,
             [row.try_get::<_, String>(3)?, row.try_get::<_, String>(4)?],
+            row.try_get::<_, bool>(5)?,
         ))
     };
-    let (number, version, is_standby, durability) =
+    let (number, version, is_standby, durability, is_shared) =
         read.await.map_err(|error| connector.refused(&error))?;
     if number < OLDEST_VERSION {
         return Err(connector.unusable(format!(
             "PostgreSQL {version} is too old; version 13 is the oldest one that works"
         )));
+    }
+    if is_shared && !session.is_pooled {
+        return Err(connector.unusable(NAME_THE_POOLER));
     }
     if is_standby && is_written {
         return Err(connector.unusable(

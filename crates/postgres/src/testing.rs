@@ -4,7 +4,7 @@ mod pooler;
 pub mod proxy;
 mod standby;
 
-pub use pooler::has_pooler;
+pub use pooler::{Pooler, has_pooler};
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub struct Server {
     /// Lives as long as its input is open, and takes the server with it.
     keeper: Child,
     /// In front of it, once a test has asked for one.
-    pooler: OnceLock<pooler::Pooler>,
+    pooler: OnceLock<Pooler>,
 }
 
 /// The server that the tests of one process share; `None` where PostgreSQL is not installed.
@@ -256,14 +256,14 @@ impl Database<'_> {
     /// The port of that URL.
     pub fn port(&self) -> u16 {
         match pooler::is_wanted() {
-            true => self.server.pooler_port(),
+            true => self.server.pooler().port(),
             false => self.server.port,
         }
     }
 
     /// Its URL through a pooler.
     pub fn pooled_url(&self) -> String {
-        self.server.pooled_url(&self.name)
+        format!("{}&pooler=1", self.server.pooler().url(&self.name))
     }
 
     /// Its URL over the server's socket.

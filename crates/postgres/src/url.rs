@@ -64,6 +64,9 @@ pub enum UrlError {
     Parameter,
 }
 
+/// A setting of each connection that no pooler may share. Poolers refuse it, or leave it out.
+pub(crate) const DIRECT: &str = "tintype.direct";
+
 /// Parameters that the driver takes as they are.
 const PASSED_ON: [&str; 8] = [
     "host",
@@ -120,6 +123,9 @@ impl DatabaseUrl {
             return Err(UrlError::Form);
         }
         complete(&mut config, &tls);
+        if !is_pooled {
+            config.options(format!("-c {DIRECT}=on"));
+        }
         Ok(Self {
             config,
             tls,

@@ -46,12 +46,20 @@ pub fn has_pooler() -> bool {
 }
 
 impl Server {
-    /// The URL of a database through a pooler that gives each transaction any of its connections.
+    /// The pooler in front of the server, which gives each transaction any of its connections.
     ///
     /// # Panics
     /// PgBouncer does not start.
-    pub fn pooled_url(&self, database: &str) -> String {
-        format!("{}&pooler=1", self.pool(database))
+    pub fn pooler(&self) -> &Pooler {
+        self.pooler.get_or_init(|| Pooler::start(self.port, ""))
+    }
+
+    /// A further one, which leaves out what it does not know of a client's settings.
+    ///
+    /// # Panics
+    /// PgBouncer does not start.
+    pub fn lax_pooler(&self) -> Pooler {
+        Pooler::start(self.port, "ignore_startup_parameters = options\n")
     }
 
     /// What a client of the pooler gets: the first column of the last statement's answer.
@@ -59,21 +67,23 @@ impl Server {
     /// # Panics
     /// PgBouncer does not start, or one of the statements fails.
     pub fn query_pooled(&self, database: &str, statements: &str) -> Vec<String> {
-        query(self.pool(database), statements)
-    }
-
-    pub(super) fn pooler_port(&self) -> u16 {
-        self.pooler.get_or_init(|| Pooler::start(self.port)).port
-    }
-
-    fn pool(&self, database: &str) -> String {
-        let port = self.pooler_port();
-        format!("postgres://postgres@127.0.0.1:{port}/{database}?sslmode=disable")
+        query(self.pooler().url(database), statements)
     }
 }
 
 impl Pooler {
-    fn start(server: u16) -> Self {
+    /// The URL of a database, which does not say that there is a pooler.
+    pub fn url(&self, database: &str) -> String {
+        let port = self.port;
+        format!("postgres://postgres@127.0.0.1:{port}/{database}?sslmode=disable")
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn start(server: u16, further: &str) -> Self {
         let home = tempfile::Builder::new()
             .prefix("tintype-pgbouncer-")
             .tempdir()
@@ -83,7 +93,7 @@ impl Pooler {
             "[databases]\n* = host=127.0.0.1 port={server} user=postgres\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
              pool_mode = transaction\ndefault_pool_size = {CONNECTIONS}\nmax_client_conn = 1000\n\
-             server_login_retry = 1\nlogfile = log\n"
+             server_login_retry = 1\nlogfile = log\n{further}"
         );
         fs::write(home.path().join("pgbouncer.ini"), settings).expect("written");
         own(&home);

@@ -1,6 +1,6 @@
 //! A pooler that gives each transaction any of its connections.
 
-use crate::support::{get, options, put};
+use crate::support::{get, options, put, refusal};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tintype_postgres::PostgresEngine;
@@ -15,6 +15,21 @@ fn open(database: &Database<'_>) -> Arc<PostgresEngine> {
 fn found(database: &Database<'_>, query: &str) -> BTreeSet<String> {
     let all = (0..40).flat_map(|_| database.server.query_pooled(&database.name, query));
     all.collect()
+}
+
+#[test]
+fn a_pooler_that_the_url_does_not_name_is_refused() {
+    let Some(server) = server().filter(|_| has_pooler()) else {
+        return;
+    };
+    let database = server.database();
+    let lax = server.lax_pooler();
+    for pooler in [server.pooler(), &lax] {
+        let url = pooler.url(&database.name);
+        let refused = refusal(&url);
+        assert!(refused.contains("add `pooler=1` to the URL"), "{refused}");
+        drop(PostgresEngine::open(options(&format!("{url}&pooler=1"))).expect("an engine"));
+    }
 }
 
 #[test]
