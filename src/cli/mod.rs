@@ -31,6 +31,7 @@ mod person;
 mod probe;
 mod progress;
 mod record_source;
+mod refusal;
 mod restore;
 mod schema;
 mod serve;

@@ -1,11 +1,12 @@
 //! A small client of the native interface, for commands that talk to a server.
 
 use super::http_client::{Body, HttpClient, Response, did_not_arrive};
+use super::refusal::refusal;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tintype_api::{Batch, BatchEstimate, CreatedJob, Job, Listing, Problem};
+use tintype_api::{Batch, BatchEstimate, CreatedJob, Job, Listing};
 use tintype_egress::{Method, StatusCode};
 use tintype_storage::domain::ids::BatchId;
 
@@ -199,22 +200,4 @@ fn read<T: DeserializeOwned>(answer: &Response, expected: StatusCode) -> anyhow:
         bail!(refusal(answer.status, &answer.body));
     }
     serde_json::from_slice(&answer.body).context(NOT_TINTYPE)
-}
-
-/// Formats an error answer.
-pub(super) fn refusal(status: StatusCode, body: &[u8]) -> String {
-    match serde_json::from_slice::<Problem<'_>>(body) {
-        Ok(problem) if problem.errors.is_empty() => {
-            format!("{}: {}", problem.title, problem.detail)
-        }
-        Ok(problem) => {
-            let faults: Vec<String> = problem
-                .errors
-                .iter()
-                .map(|it| format!("  {} {}", it.field, it.message))
-                .collect();
-            format!("{}\n{}", problem.title, faults.join("\n"))
-        }
-        Err(_) => format!("the server answered {status}"),
-    }
 }

@@ -1,7 +1,7 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
 use super::http_client::{Body, HttpClient, Response, did_not_arrive};
-use super::native_client::refusal;
+use super::refusal::refusal;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
 use clap::Args;
