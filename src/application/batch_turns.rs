@@ -6,14 +6,10 @@ use std::time::Duration;
 use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::Store;
-use tokio::time::sleep;
+use tokio::time::timeout;
 
-/// Bytes that the store may have to catch up with when a batch is written: half of those at which it lets every commit wait.
-const MOST_BACKLOG_BYTES: u64 = 32 << 20;
-/// Between two looks at them.
-const LOOK: Duration = Duration::from_millis(5);
-/// After so many looks a batch is written all the same: a store that has failed catches up no more, and its commit says so.
-const MOST_LOOKS: usize = 1_000;
+/// After so long a batch is written all the same.
+const MOST_WAIT: Duration = Duration::from_secs(5);
 
 /// The turns of all batches. Accounts take turns, and one account has at most half of them.
 pub struct BatchTurns(FairSemaphore<AccountId>);
@@ -41,12 +37,8 @@ impl BatchTurns {
     /// Waits for a turn at being written, and until the store has room for a batch beside the single jobs of others.
     pub async fn take_to_write(&self, account: AccountId, store: &Store) -> BatchTurn {
         let turn = self.take(account).await;
-        for _ in 0..MOST_LOOKS {
-            if store.engine().stats().backlog_bytes <= MOST_BACKLOG_BYTES {
-                break;
-            }
-            sleep(LOOK).await;
-        }
+        // A store that has failed says so at the commit.
+        drop(timeout(MOST_WAIT, store.engine().room_for_bulk()).await);
         turn
     }
 }

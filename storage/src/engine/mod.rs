@@ -235,6 +235,12 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// Waits until the engine has caught up so far that the commits of bulk work do not make those of others wait. An engine that has
+    /// failed lets it go on: its commit says so.
+    fn room_for_bulk(&self) -> Read<()> {
+        Ok(()).into()
+    }
+
     /// Writes what was submitted, then stops: later commits hear `Stopped`. Returns once all is on the disk.
     fn close(&self);
 }

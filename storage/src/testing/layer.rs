@@ -72,6 +72,10 @@ impl<L: Layer> Engine for L {
         self.inner().stats()
     }
 
+    fn room_for_bulk(&self) -> Read<()> {
+        self.inner().room_for_bulk()
+    }
+
     fn close(&self) {
         Layer::close(self);
     }

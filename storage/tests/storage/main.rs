@@ -19,6 +19,7 @@ mod model;
 mod money;
 mod nodes;
 mod people;
+mod sled_backlog;
 mod sled_checkpoint;
 mod sled_close;
 mod sled_damage;

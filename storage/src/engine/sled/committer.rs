@@ -3,8 +3,8 @@
 
 use super::super::wal::Wal;
 use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, deferred_wake};
+use super::backlog::Backlog;
 use super::failure::{Failure, Latch, OpensLatch};
-use super::flusher::Backlog;
 use super::io_advice::explain;
 use super::memtable::Memtable;
 use super::sled_tree::size;

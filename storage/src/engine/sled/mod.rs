@@ -8,6 +8,7 @@
 //! `flush_async` is never used (it can deadlock in this version), nor are sled's transactions (one process-wide lock, and
 //! closures that may run twice).
 
+mod backlog;
 mod committer;
 mod failure;
 mod flusher;
@@ -26,10 +27,11 @@ use super::{
     Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, OnFailure, Read,
     Round, Value, oversized,
 };
+use backlog::Backlog;
+pub use backlog::FlushPolicy;
 use committer::Committer;
 use failure::{Failure, Latch, OpensLatch};
-pub use flusher::FlushPolicy;
-use flusher::{Backlog, FlusherThread};
+use flusher::FlusherThread;
 use format::checkpoint::Checkpoints;
 use io_advice::explain;
 use memtable::{Memtable, merge};
@@ -271,6 +273,14 @@ impl Engine for SledEngine {
             backlog_bytes: self.backlog.bytes() as u64,
             ..self.committer.stats()
         }
+    }
+
+    fn room_for_bulk(&self) -> Read<()> {
+        let backlog = Arc::clone(&self.backlog);
+        Read::Pending(Box::pin(async move {
+            backlog.room_for_bulk().await;
+            Ok(())
+        }))
     }
 
     fn close(&self) {
