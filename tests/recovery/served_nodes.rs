@@ -268,6 +268,25 @@ fn a_node_with_another_secret_is_refused() {
 }
 
 #[test]
+fn a_database_that_can_lose_what_it_answered_is_told_of_at_the_start() {
+    let Some(server) = server() else { return };
+    let (database, bucket) = (server.database(), Bucket::start());
+    let name = &database.name;
+    let set = format!("ALTER DATABASE {name} SET synchronous_commit = off");
+    server.execute("postgres", &set);
+    let place = place(&database.url(), &bucket);
+    let mut service = place.serve();
+    service.terminate();
+    assert_eq!(service.code(), Some(0));
+    let said = service.end();
+    // The server of the tests does without `fsync`, too.
+    for setting in ["synchronous_commit", "fsync"] {
+        let warning = format!("the database has `{setting} = off`");
+        assert!(said.contains(&warning), "{said}");
+    }
+}
+
+#[test]
 fn calls_are_answered_while_the_database_is_away_and_the_service_goes_on_afterwards() {
     let Some(server) = Server::start() else {
         return;
