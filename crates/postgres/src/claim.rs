@@ -4,9 +4,10 @@
 //! removes the marks of that one's writers in the same transaction, so a process that was only asleep commits nothing afterwards.
 //! There is no advisory lock, because poolers and databases that speak PostgreSQL's protocol lack them.
 
+use crate::connector::Connector;
 use crate::mark::{self, ABOVE_MARKS, MARKS};
 use crate::outage::{Fault, Outage};
-use crate::session::{ANSWER_WITHIN, Connector, READ_WRITE, Session, bytes, explain};
+use crate::session::{ANSWER_WITHIN, READ_WRITE, Session, bytes, explain};
 use crate::shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;

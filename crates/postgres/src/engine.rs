@@ -1,10 +1,10 @@
 //! The engine: what its callers see. All work is done on one thread.
 
+use crate::connector::Connector;
 use crate::engine_thread::{Command, EngineThread};
 use crate::latch::Latch;
 use crate::options::{PostgresOptions, Purpose};
 use crate::read_queue::{Reply, Wanted};
-use crate::session::Connector;
 use crate::shared::Shared;
 use crate::snapshot::PostgresSnapshot;
 use std::sync::Arc;

@@ -4,12 +4,13 @@
 //! two round trips: the first one holds the keys and reads, the second one writes and commits. Readers take the reads that wait as one
 //! round trip. So the cost of a round trip and of a sync is shared by all who wait. `pacing` keeps transactions from being many and small.
 //!
-//! - `url`, `tls`, `session`, `statements`, `schema`: what a connection is, and what it finds.
+//! - `url`, `tls`, `session`, `statements`, `connector`, `schema`: what a connection is, and what it finds.
 //! - `start_checks`, `claim`, `nodes`: what is demanded of a database, and that one process alone writes to it, or nodes that share it.
 //! - `write_queue`, `writer`, `mark`: rounds and commits. `read_queue`, `reader`: reads. `snapshot`: all records of one moment.
 //! - `engine`, `engine_thread`: the parts together.
 
 mod claim;
+mod connector;
 mod engine;
 mod engine_thread;
 mod latch;

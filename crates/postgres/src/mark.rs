@@ -1,8 +1,9 @@
 //! The mark of a writer: a number in the database that each of its transactions moves. It says whether a transaction whose answer was
 //! lost has been committed, and the process that removes it keeps the writer from every further commit.
 
+use crate::connector::Connector;
 use crate::outage::Fault;
-use crate::session::{ANSWER_WITHIN, Connector, READ_WRITE, Session, bytes};
+use crate::session::{ANSWER_WITHIN, READ_WRITE, Session, bytes};
 use tintype_storage::engine::Key;
 use tokio::time::timeout;
 use tokio_postgres::{Error, Row};

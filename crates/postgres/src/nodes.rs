@@ -4,8 +4,9 @@
 //! removes that node's marks in the transaction of the round, so that nothing of the node is committed afterwards.
 
 use crate::claim::{self, CLAIM, Process, SHARED};
+use crate::connector::Connector;
 use crate::mark;
-use crate::session::{Connector, READ_WRITE, Session, bytes};
+use crate::session::{READ_WRITE, Session, bytes};
 use tintype_storage::engine::EngineError;
 use tokio_postgres::Error;
 

@@ -1,9 +1,10 @@
 //! A connection that reads: all reads that wait go in one round trip.
 
+use crate::connector::Prepared;
 use crate::outage::{Fault, Outage};
 use crate::read_queue::Wanted;
 use crate::schema::{Part, Relation, parts};
-use crate::session::{ANSWER_WITHIN, Prepared, READ_ONLY, Session, explain};
+use crate::session::{ANSWER_WITHIN, READ_ONLY, Session, explain};
 use crate::shared::Shared;
 use crate::statements::Statements;
 use futures_util::future::try_join_all;

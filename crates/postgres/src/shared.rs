@@ -1,9 +1,9 @@
 //! What the engine's thread and its callers share.
 
+use crate::connector::Connector;
 use crate::options::PostgresOptions;
 use crate::outages::Outages;
 use crate::read_queue::ReadQueue;
-use crate::session::Connector;
 use crate::write_queue::WriteQueue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

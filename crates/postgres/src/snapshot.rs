@@ -1,8 +1,9 @@
 //! All records of one moment: a transaction that reads while others go on writing.
 
+use crate::connector::Prepared;
 use crate::reader::scan_part;
 use crate::schema::{Part, parts};
-use crate::session::{Prepared, explain};
+use crate::session::explain;
 use crate::shared::Shared;
 use std::collections::VecDeque;
 use std::sync::Arc;

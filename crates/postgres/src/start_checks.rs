@@ -1,7 +1,8 @@
 //! What is demanded of a database at the start. Its encoding does not matter: the tables hold bytes alone.
 
+use crate::connector::{Connector, NAME_THE_POOLER};
 use crate::schema::{FORMAT, FORMAT_KEY, Relation, SCHEMA, ddl};
-use crate::session::{Connector, NAME_THE_POOLER, Session, bytes};
+use crate::session::{Session, bytes};
 use crate::url::DIRECT;
 use tintype_storage::engine::EngineError;
 use tokio_postgres::Error;

@@ -3,10 +3,11 @@
 //! The first round trip holds the keys and reads; the decisions are made in memory; the second one moves the writer's mark, writes and
 //! commits. Where the answer to it is lost, the mark says what became of it.
 
+use crate::connector::Prepared;
 use crate::mark::{self, Mark, Outcome};
 use crate::outage::{Fault, Outage};
 use crate::reader::{Answers, Questions, by_relation, pairs, read};
-use crate::session::{ANSWER_WITHIN, Prepared, READ_WRITE, bytes};
+use crate::session::{ANSWER_WITHIN, READ_WRITE, bytes};
 use crate::shared::Shared;
 use crate::write_queue::{Group, HeldRound, size};
 use futures_util::future::try_join_all;

@@ -1,0 +1,103 @@
+//! Makes connections, and says what to do where that fails.
+
+use crate::session::{Session, explain};
+use crate::statements::Statements;
+use crate::tls;
+use crate::url::DatabaseUrl;
+use tintype_storage::engine::EngineError;
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Makes connections.
+#[derive(Clone)]
+pub struct Connector {
+    pub url: DatabaseUrl,
+    tls: MakeRustlsConnect,
+}
+
+impl Connector {
+    /// # Errors
+    /// The roots of TLS cannot be read.
+    pub fn new(url: DatabaseUrl) -> Result<Self, EngineError> {
+        let tls = tls::connector(&url.tls).map_err(|reason| EngineError::Database {
+            url: url.to_string(),
+            reason,
+        })?;
+        Ok(Self { url, tls })
+    }
+
+    /// Connects, without more.
+    pub async fn connect(&self) -> Result<Session, Error> {
+        let (client, connection) = self.url.config.connect(self.tls.clone()).await?;
+        let driver = tokio::spawn(async move {
+            // The calls that wait for an answer hear of the fault.
+            drop(connection.await);
+        });
+        Ok(Session::new(client, driver, self.url.is_pooled))
+    }
+
+    /// Connects, and prepares the statements. Nothing is left on a connection of a pooler: other clients get it next.
+    pub async fn prepared(&self) -> Result<Prepared, Error> {
+        let session = self.connect().await?;
+        if !session.is_pooled {
+            session.make_settings().await?;
+        }
+        let statements = Statements::new(&session).await?;
+        Ok(Prepared {
+            session,
+            statements,
+        })
+    }
+
+    /// An error of the start, with what to do about it.
+    pub fn refused(&self, error: &Error) -> EngineError {
+        self.unusable(advice(error, &self.url))
+    }
+
+    pub fn unusable(&self, reason: impl Into<String>) -> EngineError {
+        EngineError::Database {
+            url: self.url.to_string(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// A connection with its statements.
+pub struct Prepared {
+    pub session: Session,
+    pub statements: Statements,
+}
+
+/// What to do where a pooler stands between and the URL does not say so. Its clients then share prepared statements by names that
+/// are the same in every process: one could run the statement of another.
+pub const NAME_THE_POOLER: &str =
+    "a pooler stands between; add `pooler=1` to the URL, or connect to PostgreSQL itself";
+
+/// An error with its causes, and with what to do about those that an operator can mend.
+fn advice(error: &Error, url: &DatabaseUrl) -> String {
+    let text = explain(error);
+    if text.contains("unsupported startup parameter") {
+        return format!("{text}; {NAME_THE_POOLER}");
+    }
+    let Some(code) = error.code() else {
+        return match text.contains("password missing") {
+            true => "it asks for a password; set PGPASSWORD, or write it into the URL".into(),
+            false => format!("{text}; is it running, and are host and port right?"),
+        };
+    };
+    let (role, database) = (url.role(), url.database());
+    match code.code() {
+        "3D000" => format!("{text}; create it with `createdb {database}`"),
+        "28P01" => format!("{text}; set the right one in PGPASSWORD or in the URL"),
+        "28000" => format!("{text}; does the role `{role}` exist, and does pg_hba.conf let it in?"),
+        "53300" => {
+            format!("{text}; raise its max_connections, or lower `[storage] connections`")
+        }
+        _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => format!(
+            "{text}; let an administrator grant it to the role `{role}`, or run `tintype schema` and give the role \
+             SELECT, INSERT, UPDATE and DELETE on the tables"
+        ),
+        _ => text,
+    }
+}
