@@ -98,10 +98,11 @@ impl Pooler {
         fs::write(home.path().join("pgbouncer.ini"), settings).expect("written");
         own(&home);
         let script = format!(
-            "PATH=\"$PATH:{DEBIAN}\"; pgbouncer -q pgbouncer.ini & pooler=$!; cat >/dev/null; kill $pooler"
+            "PATH=\"$PATH:{DEBIAN}\"; pgbouncer -q pgbouncer.ini & pooler=$!; cat >/dev/null; kill $pooler; wait $pooler; rm -rf \"$1\""
         );
         let keeper = unprivileged(&home, "sh")
-            .args(["-c", &script])
+            .args(["-c", &script, "sh"])
+            .arg(home.path())
             .stdin(Stdio::piped())
             .spawn()
             .expect("sh");
