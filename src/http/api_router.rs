@@ -184,11 +184,12 @@ impl ApiRouter {
         })
     }
 
-    /// What is registered, where there is a prefix.
-    pub fn scope(self) -> Scope {
+    /// The scope that serves the paths, where there is a prefix. Paths without parameters come first: the router compares them as text.
+    pub fn scope(mut self) -> Scope {
         let scope = web::scope(self.prefix);
+        self.paths.sort_by_key(|path| path.shown.contains('{'));
         let paths = self.paths.into_iter();
-        paths.fold(scope, |scope, place| scope.service(place.resource()))
+        paths.fold(scope, |scope, path| scope.service(path.resource()))
     }
 
     /// Registers the paths, where there is no prefix.

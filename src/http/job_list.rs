@@ -1,6 +1,7 @@
 //! `GET /jobs`: the account's jobs, newest first, filtered.
 
 use super::jobs;
+use crate::application::error;
 use crate::application::job_list;
 use crate::application::queue_estimate::QueueEstimates;
 use crate::application::state::AppState;
@@ -8,9 +9,12 @@ use crate::web::auth::Principal;
 use crate::web::job_query;
 use crate::web::paging::Listing;
 use crate::web::problem::Problem;
-use actix_web::http::header;
+use actix_web::http::header::{self, ContentType};
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_api::ListedJob;
+
+/// More than most entries take, so that the body is allocated once.
+const ENTRY_BYTES: usize = 1_024;
 
 /// Lists jobs.
 pub async fn list(
@@ -28,7 +32,11 @@ pub async fn list(
         let view = jobs::listed_view(&state, job, &estimates).await?;
         data.push(ListedJob::new(job, view));
     }
+    let mut body = Vec::with_capacity(ENTRY_BYTES * (data.len() + 1));
+    let listing = Listing::of(data, found.next.map(|id| *id.as_bytes()));
+    serde_json::to_writer(&mut body, &listing).map_err(|_| Problem::from(error::internal()))?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(Listing::of(data, found.next.map(|id| *id.as_bytes()))))
+    answer.insert_header(ContentType::json());
+    Ok(answer.body(body))
 }

@@ -63,6 +63,11 @@ pub fn native() -> ApiRouter {
         )
     });
     let others = [
+        ApiPath::new(Door::Client, "/jobs").get(job_list::list, of_jobs::list),
+        ApiPath::new(Door::Client, "/jobs/{job_id}")
+            .get(jobs::show, of_jobs::show)
+            .delete(jobs::cancel, of_jobs::cancel),
+        ApiPath::new(Door::Client, "/jobs/{job_id}/events").get(events::follow, of_jobs::follow),
         ApiPath::new(Door::Client, "/batches")
             .get(batches::list, of_batches::list)
             .post(batches::create, of_batches::create),
@@ -71,11 +76,6 @@ pub fn native() -> ApiRouter {
             .delete(batches::cancel, of_batches::cancel),
         ApiPath::new(Door::Client, "/batches/{batch_id}/results")
             .get(batches::results, of_batches::results),
-        ApiPath::new(Door::Client, "/jobs").get(job_list::list, of_jobs::list),
-        ApiPath::new(Door::Client, "/jobs/{job_id}")
-            .get(jobs::show, of_jobs::show)
-            .delete(jobs::cancel, of_jobs::cancel),
-        ApiPath::new(Door::Client, "/jobs/{job_id}/events").get(events::follow, of_jobs::follow),
         ApiPath::new(Door::Client, "/balance").get(balance::show, money::balance),
         ApiPath::new(Door::Client, "/transactions").get(transactions::list, money::transactions),
         ApiPath::new(Door::Client, "/models").get(models::list, catalogue::models),

@@ -146,6 +146,10 @@ fn merged(
     limit: usize,
 ) -> Vec<Job> {
     let job = |(_, job): ((AccountId, JobId), Job)| job;
+    // Most accounts have few jobs that live, and many pages none.
+    if live.is_empty() || ended.is_empty() {
+        return live.into_iter().chain(ended).map(job).collect();
+    }
     let mut live = live.into_iter().map(job).peekable();
     let mut ended = ended.into_iter().map(job).peekable();
     let next = || match (live.peek(), ended.peek()) {
