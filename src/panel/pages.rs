@@ -28,7 +28,7 @@ assets!(
     "app.js",
     "api.js",
     "dom.js",
-    "standing.js",
+    "focus.js",
     "recovery.js",
     "refresh.js",
     "live.js",

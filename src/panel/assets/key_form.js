@@ -1,5 +1,5 @@
 // The form for the restrictions of an API key.
-import { field, h, misfit } from "./dom.js";
+import { field, h, fieldError } from "./dom.js";
 import { call, post } from "./api.js";
 import { askedCounts, checkCounts, concurrentField, group, input, rateField, spendFields, text } from "./limits.js";
 import { code, dialog, reveal } from "./dialogs.js";
@@ -8,7 +8,7 @@ import { snippet } from "./snippets.js";
 export const TIERS = ["fast", "quality", "pro"];
 const LIMITS = [["spend_limit", "in total"], ["spend_limit_monthly", "per month"], ["spend_limit_daily", "per day"]];
 
-/** Converts a time for a local time field, and back. */
+/** Converts a time to and from a local time field. */
 function local(text) {
   if (!text) return "";
   const at = new Date(text);
@@ -29,8 +29,7 @@ function fields(key) {
   ];
 }
 
-/** The values of the form. */
-function asked(data) {
+function formValues(data) {
   const models = data.getAll("models");
   const lines = data.get("allowed_ips").split(/[\s,]+/).filter(Boolean);
   return {
@@ -43,10 +42,9 @@ function asked(data) {
   };
 }
 
-/** The checked values. */
-function checked(data) {
-  const wanted = asked(data);
-  if (wanted.models?.length === 0) throw misfit("models", "Choose at least one model.");
+function validated(data) {
+  const wanted = formValues(data);
+  if (wanted.models?.length === 0) throw fieldError("models", "Choose at least one model.");
   checkCounts(wanted);
   return wanted;
 }
@@ -54,7 +52,7 @@ function checked(data) {
 /** Creates a key and shows it once. */
 export async function createKey(path, context, done) {
   const key = await dialog({ title: "New API key", text: "You see the key once, right after it is created.", fields: fields(null), confirm: "Create key",
-    submit: (data) => post(path, checked(data)) });
+    submit: (data) => post(path, validated(data)) });
   if (key) {
     reveal({ title: "Your new key", text: "Copy it now. Tintype stores only a hash of it and cannot show it again.", value: key.api_key,
       more: code(snippet("curl", { tier: key.models[0], body: { prompt: "a red fox in the snow", aspect_ratio: "1:1" }, key: key.api_key }, context.session.public_url)) });
@@ -62,16 +60,16 @@ export async function createKey(path, context, done) {
   await done();
 }
 
-/** Sends only the values that the form has changed. */
+/** Sends only the changed values. */
 export async function changeKey(path, key, done) {
   let before = null;
   const shown = dialog({ title: "Change key", fields: fields(key),
     submit: async (data) => {
-      const wanted = checked(data);
+      const wanted = validated(data);
       const changed = Object.entries(wanted).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
       if (changed.length) await call("PATCH", `${path}/${key.key_id}`, Object.fromEntries(changed));
     } });
-  before = asked(new FormData([...document.querySelectorAll("dialog form")].pop()));
+  before = formValues(new FormData([...document.querySelectorAll("dialog form")].pop()));
   await shown;
   await done();
 }

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { isGrid, onRowsChange } from "./density.js";
 import { notice } from "./dialogs.js";
 
-/** Columns are {title, cell, kind}; the first one leads on a narrow screen. `key` tells rows apart. */
+/** Columns are {title, cell, kind}; the first is the heading of a row on a narrow screen. `key` returns the id of a row. */
 export function table(columns, rows, label, key, kind = "") {
   return h("table", { class: `folds ${kind}`, "aria-label": label },
     h("thead", {}, h("tr", {}, columns.map((it) => h("th", { scope: "col", class: it.kind ?? "" },
@@ -16,10 +16,9 @@ export function table(columns, rows, label, key, kind = "") {
 export const empty = (title, text, action) => h("div", { class: "empty" }, h("b", {}, title), text, action ? h("div", {}, action) : null);
 
 /**
- * A list behind a path. `begin` reads it for the first time, `load` looks again, as far as it has been read, and `restart` reads
- * it from the front when something else is asked for. One of them reads at a time, but nothing waits for answers to what is no
- * longer asked. `ready` is given the rows before they are shown.
- * `note` makes a remark on a page that was read, or nothing. `tile` shows a row in a grid of images, where the list has one.
+ * A paged list. `begin` loads the first page, `load` reloads the loaded pages, and `restart` starts again when the filters change.
+ * One of them runs at a time; `restart` aborts the requests of the old filters. `ready` gets the rows before they are shown.
+ * `note` returns a notice about a page, or nothing. `tile` shows a row in a grid of images, if the list supports one.
  */
 export function listing({ path, show, tile, none, context, ready, note, size = 50 }) {
   const node = h("div", { class: "sheet" }, h("div", { class: "empty" }, "Loading…"));
@@ -28,7 +27,7 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
   let shown = [];
   let next = null;
   let remark = null;
-  /** How many pages are shown: as many as before where the visitor comes back to the list. */
+  /** The number of loaded pages, restored when the user returns to the list. */
   const open = context.list ?? { pages: 1 };
   let reading = false;
 
@@ -56,8 +55,8 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
   }
 
   /**
-   * Reads as many pages as were shown, and more if these hold fewer rows: a page of a filtered list ends after a number of records,
-   * and new rows push old ones to the next page.
+   * Reads as many pages as were shown, and more if they hold fewer rows: the API ends a page of a filtered list after a number of
+   * records, and new rows push old ones to the next page.
    */
   async function read() {
     const asked = question;

@@ -1,4 +1,4 @@
-// The accounts, for the operator.
+// The accounts page of the operator.
 import { field, fill, h } from "./dom.js";
 import { call, post } from "./api.js";
 import { badge, money, time, unit } from "./format.js";

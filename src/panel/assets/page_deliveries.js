@@ -8,7 +8,6 @@ import { filterBar, filtersOf, keepFilters, options, select } from "./filters.js
 import { empty, listing } from "./lists.js";
 import { redeliver } from "./redeliver.js";
 
-/** The request of an attempt. */
 function request(found) {
   if (!found) return h("p", { class: "small muted" }, "No request was sent, or the attempt is from before requests were stored.");
   const lines = Object.entries(found.headers).map(([name, value]) => `${name}: ${value}`);
@@ -26,7 +25,7 @@ function outcome(it, at, sent) {
     sent ? [h("div", { class: "small muted" }, "Request"), request(sent[at])] : null);
 }
 
-/** What a delivery is about; `show` shows the id of a job or a batch, which has a page below `list`. */
+/** The subject of a delivery; `show` renders the id of a job or batch, given the name of its page. */
 function subject(it, show) {
   if (it.kind === "batch") return ["batch ", show(it.batch_id, "batches")];
   if (it.kind === "operator") return "event for the operator";
@@ -40,17 +39,16 @@ function last({ attempts }) {
 }
 
 /**
- * Deliveries of one page, which open to their attempts. `again` looks at the page again; `ready` is to be given the deliveries
- * before they are shown.
+ * A list of deliveries that unfold to their attempts. `again` reloads the page. Call `ready` with the deliveries before `show`.
  */
-export function unfolding(context, again, areOpen = false) {
-  /** Which deliveries the user opened or closed. */
+export function deliveryList(context, again, areOpen = false) {
+  /** Whether the user opened or closed a delivery. */
   const folds = new Map();
   /** The loaded requests, by delivery. */
   const sent = new Map();
   const read = async (id) => { sent.set(id, (await get(`${context.base}/deliveries/${id}/sent`, context.signal)).data); };
 
-  /** New attempts: load their requests too. */
+  /** Loads the requests of new attempts too. */
   async function ready(deliveries) {
     const stale = deliveries.filter((it) => sent.has(it.delivery_id) && sent.get(it.delivery_id).length < it.attempts.length);
     await Promise.all(stale.map((it) => read(it.delivery_id)));
@@ -81,11 +79,11 @@ export function unfolding(context, again, areOpen = false) {
   return { ready, show };
 }
 
-/** The delivery of a link, however old it is. */
+/** The delivery that the URL names. */
 function single(id, context) {
   const node = h("div", { class: "stack asked-for" });
   const again = context.fresh(() => draw());
-  const { ready, show } = unfolding(context, again, true);
+  const { ready, show } = deliveryList(context, again, true);
   async function draw() {
     let found;
     try {
@@ -106,7 +104,7 @@ export async function deliveries(main, context) {
   const asked = context.search.get("open");
   const one = asked ? single(asked, context) : null;
   const hooks = await options(`${context.base}/webhooks`, context.signal, (it) => [it.webhook_id, it.url.slice(0, 60)], wanted.webhook_id);
-  const { ready, show } = unfolding(context, () => list.load());
+  const { ready, show } = deliveryList(context, () => list.load());
   const list = listing({ path: () => `${context.base}/deliveries${query(wanted)}`, context, ready,
     show: (rows) => h("div", {}, rows.map(show)),
     none: empty("No deliveries here", "Each ended job with a webhook creates one.") });

@@ -1,4 +1,4 @@
-// The images of the account as a wall, large on demand, and two side by side.
+// The images of the account as a grid, with a lightbox and a comparison of two images.
 import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { head } from "./shell.js";
@@ -15,7 +15,7 @@ export async function gallery(main, context) {
   const wanted = filtersOf(context.search, ["favourite", "prompt", "tier", "key", "created_after", "created_before"]);
   const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], wanted.key);
   let shown = [];
-  /** The images to compare, two at most, by their jobs. */
+  /** At most two images to compare, by job id. */
   const chosen = new Map();
   const bar = h("div", { class: "compare", role: "status" });
 
@@ -33,7 +33,7 @@ export async function gallery(main, context) {
   function choose(job, box) {
     if (!box.checked) chosen.delete(job.job_id);
     else if (chosen.size < 2) chosen.set(job.job_id, job);
-    else { box.checked = false; toast("Two images can be compared. Clear one first.", true); }
+    else { box.checked = false; toast("You can compare two images. Clear one first.", true); }
     drawBar();
   }
 
@@ -53,7 +53,7 @@ export async function gallery(main, context) {
   });
   const set = (name, value) => { wanted[name] = value; keepFilters("gallery", wanted); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
-  fill(main, head("Gallery", "All images, newest first. Favourites are kept when the retention of images ends."),
+  fill(main, head("Gallery", "All images, newest first. Retention never deletes favourites."),
     filterBar(() => wanted, context.signal, search(wanted.prompt, (text) => set("prompt", text)),
       field("Show", select("favourite", [["", "All images"], ["true", "Favourites"]], wanted.favourite, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),

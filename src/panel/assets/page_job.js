@@ -8,8 +8,8 @@ import { star } from "./favourite.js";
 import { lightbox } from "./lightbox.js";
 import { pictureAt } from "./picture.js";
 import { preview } from "./preview.js";
-import { unfolding } from "./page_deliveries.js";
-import { develop } from "./progress.js";
+import { deliveryList } from "./page_deliveries.js";
+import { progressView } from "./progress.js";
 
 const step = (kind, title, at, note) => h("li", { class: kind }, h("b", {}, title),
   at ? h("div", {}, h("time", { datetime: at, title: at }, moment(at))) : null, note ? h("div", { class: "small muted" }, note) : null);
@@ -28,7 +28,6 @@ function timeline(job) {
 export const pairs = (...entries) => h("dl", { class: "pairs" },
   entries.filter((it) => it && it[1] !== null && it[1] !== undefined).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 
-/** How long the image stays. */
 const keeping = (job) => (job.favourite ? ", kept: a favourite" : job.kept_until ? [", kept until ", h("time", { datetime: job.kept_until, title: job.kept_until, class: "nowrap" }, moment(job.kept_until))] : "");
 
 function stage(job, context, again) {
@@ -42,14 +41,13 @@ function stage(job, context, again) {
   }
   if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", job.error), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
   return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"),
-    preview(job, context.base), "The image appears here as soon as it is ready.", develop(job)));
+    preview(job, context.base), "The image appears here as soon as it is ready.", progressView(job)));
 }
 
-/** The key of a job as people recognise it. */
 const keyOf = (job) => (job.key ? h("a", { href: `#/keys/${job.key_id}` }, job.key.name, job.key.prefix ? [" ", h("code", {}, `${job.key.prefix}…`)] : null)
   : ["deleted ", shortId(job.key_id)]);
 
-/** What went wrong at each back end, for the operator. */
+/** The error of each back end, for the operator. */
 const causes = (job) => (job.causes?.length ? h("section", { class: "card" }, h("h2", {}, "Cause"),
   h("ul", { class: "stack lines" }, job.causes.map((it) => h("li", {}, h("b", {}, it.backend), h("div", { class: "wrap" }, it.message),
     h("time", { class: "small muted", datetime: it.at, title: it.at }, moment(it.at)))))) : null);
@@ -59,7 +57,7 @@ export const metadataOf = (job) => JSON.stringify(job.metadata, null, 2);
 export async function job(main, context) {
   const id = encodeURIComponent(context.rest[0]);
   const again = context.fresh(() => draw());
-  const { ready, show } = unfolding(context, again, true);
+  const { ready, show } = deliveryList(context, again, true);
   const draw = async () => {
     const [found, sent] = await Promise.all([
       get(`${context.base}/jobs/${id}`, context.signal), get(`${context.base}/deliveries?job_id=${id}`, context.signal)]);

@@ -1,5 +1,5 @@
 // The jobs of the account.
-import { field, fill, h, misfit, showFaults } from "./dom.js";
+import { field, fill, h, fieldError, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
@@ -37,7 +37,7 @@ function metadata(members, changed) {
   const shown = h("span", { class: "row wraps" });
   const draw = () => fill(shown, members.map(([name, value], at) => h("span", { class: "badge plain" }, h("span", { class: "clip" }, `${name}=${value}`),
     h("button", { class: "away", type: "button", "aria-label": `Remove ${name}=${value}`, onclick: () => { members.splice(at, 1); draw(); changed(); } }, icon("close", 12)))));
-  const refuse = (message) => showFaults(typed, message ? misfit("metadata", message) : null);
+  const refuse = (message) => showFaults(typed, message ? fieldError("metadata", message) : null);
   const add = () => {
     const text = control.value.trim();
     const at = text.indexOf("=");

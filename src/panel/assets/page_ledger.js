@@ -8,8 +8,7 @@ import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
 
-/** What a charge paid for. */
-function paid(it) {
+function chargedJob(it) {
   const link = (words) => h("a", { class: "prompt clip", href: `#/jobs/${it.job_id}` }, words);
   if (!it.job) return link(shortId(it.job_id));
   return h("div", { class: "wrap" }, link(it.job.prompt ?? "A long prompt"),
@@ -18,7 +17,7 @@ function paid(it) {
 
 const columns = [
   { title: "What", cell: (it) => h("div", {}, h("b", {}, KINDS[it.kind] ?? it.kind), it.reference ? h("div", { class: "small muted wrap" }, it.reference) : null) },
-  { title: "Job", kind: "rest", cell: (it) => (it.job_id ? paid(it) : h("span", { class: "muted" }, "–")) },
+  { title: "Job", kind: "rest", cell: (it) => (it.job_id ? chargedJob(it) : h("span", { class: "muted" }, "–")) },
   { title: "When", kind: "fit", cell: (it) => h("time", { datetime: it.created_at, title: it.created_at }, moment(it.created_at)) },
   { title: "Amount", kind: "num fit", cell: (it) => h("span", { class: it.amount.startsWith("-") ? "" : "plus" }, it.amount.startsWith("-") ? it.amount.replace("-", "−") : `+${it.amount}`) },
   { title: "Balance after", kind: "num fit", cell: (it) => it.balance_after },

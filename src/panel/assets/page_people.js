@@ -21,7 +21,7 @@ export async function people(main, context) {
     fields: [field("Email", h("input", { name: "email", type: "email", required: true, autocomplete: "off" })), role("owner")],
     submit: (data) => post(path, Object.fromEntries(data)) }).then((person) => { if (person) link(person); return list.load(); });
   const again = (it) => attempt(async () => link(await post(`${path}/${it.person_id}/invitation`)), null, list.load);
-  const reset = (it) => dialog({ title: "Reset the password?", text: `Creates a link with which ${it.email} chooses a new password. It works once, for a week.`, confirm: "Create link",
+  const reset = (it) => dialog({ title: "Reset the password?", text: `Creates a link for ${it.email} to choose a new password. It works once and expires in a week.`, confirm: "Create link",
     fields: [h("label", { class: "check" }, h("input", { type: "checkbox", name: "revoke" }), "Revoke the old password and end all sessions now")],
     submit: (data) => post(`${path}/${it.person_id}/invitation`, { revoke: data.has("revoke") }) }).then((person) => { if (person) link(person); return list.load(); });
   const out = (it) => dialog({ title: "Sign this person out?", text: `Ends all sessions of ${it.email}, who can sign in again.`, confirm: "Sign out",

@@ -1,4 +1,4 @@
-// The service, for the operator: pauses, queues, back ends, settings.
+// The service page of the operator: pauses, queues, back ends, settings.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { head } from "./shell.js";
@@ -29,7 +29,7 @@ function allJobs(context) {
     tile: (job) => tile(job, base(job), open(job)), none: empty("No jobs yet", "The jobs of all accounts appear here.") });
 }
 
-/** Whether the service has run for less than the hour that is shown. */
+/** Whether the service has run for less than the displayed hour. */
 const isYoung = (since) => Date.now() - new Date(since) < 3_590_000;
 
 export async function service(main, context) {

@@ -80,7 +80,7 @@ export async function webhooks(main, context) {
     h("div", { class: "stack" }, context.canChange ? register : null, list, context.canChange ? checking : null,
       h("section", { class: "card stack" }, h("h2", {}, "Verify signatures"),
         h("p", { class: "muted small" }, "X-Signature is the HMAC-SHA256 of X-Timestamp, a full stop and the raw body, with the text of the secret as the key. Compare in constant time, and reject deliveries that are more than 300 seconds from your clock."), receivers.node,
-        h("h3", {}, "Test vector"), h("p", { class: "muted small" }, "Each program above ends with it. Yours must accept it too, at the time ", h("code", {}, String(vector.now)), " and with the secret ", h("code", { class: "wrap" }, vector.secret), ":"), code(recorded))));
+        h("h3", {}, "Test vector"), h("p", { class: "muted small" }, "Each program above ends with it. Your receiver must accept it too, at the time ", h("code", {}, String(vector.now)), " and with the secret ", h("code", { class: "wrap" }, vector.secret), ":"), code(recorded))));
   await load();
   return again;
 }

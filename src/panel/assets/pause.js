@@ -7,14 +7,14 @@ const TIERS = ["fast", "quality", "pro"];
 
 const isOn = (pause, name) => (name === "project" ? pause.project : pause.tiers[name]);
 
-/** Changes one switch only: others may have changed since the page was loaded. */
-function turned(name, on, reason) {
+/** Changes one switch only, because others may have changed since the page was loaded. */
+function pausePatch(name, on, reason) {
   const body = name === "project" ? { project: on } : { tiers: { [name]: on } };
   return on ? { ...body, reasons: { [name]: reason || null } } : body;
 }
 
 export function switches(pause, done) {
-  const send = (name, on, reason) => call("PATCH", "/pause", turned(name, on, reason));
+  const send = (name, on, reason) => call("PATCH", "/pause", pausePatch(name, on, reason));
   const ask = (name, label) => {
     const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", value: pause.reasons?.[name] ?? "", placeholder: "new weights until 14:00" }),
       "Shown to callers in the 503 answer and in the list of models.");

@@ -1,4 +1,4 @@
-// Reloads of a page: one at a time, the last request draws last, and errors are shown.
+// Reloads a page: one reload at a time, the last request draws last, and errors are shown.
 import { fill, h } from "./dom.js";
 import { notice } from "./dialogs.js";
 
@@ -22,7 +22,7 @@ export function refresher(signal) {
       fault ? h("button", { class: "button slim", type: "button", onclick: again }, "Try again") : null)) : null);
   }
 
-  /** Wraps `work`. The result never throws. A call during a reload waits for the next reload. */
+  /** Wraps `work`; the wrapper never throws. A call during a reload waits for the next reload. */
   function fresh(work) {
     let looking = null;
     let next = null;

@@ -1,4 +1,4 @@
-// Tabs, also usable with the arrow keys.
+// Tabs with arrow keys.
 import { fill, h } from "./dom.js";
 
 let made = 0;
