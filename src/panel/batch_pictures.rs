@@ -80,7 +80,7 @@ async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(
         }
     }
     if !missing.is_empty() {
-        let list = format!("These images were removed after their retention:\n{missing}");
+        let list = format!("Retention has deleted these images:\n{missing}");
         send(pieces, archive.begin(MISSING, created)).await?;
         archive.add(list.as_bytes());
         send(pieces, list).await?;

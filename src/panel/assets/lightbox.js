@@ -13,13 +13,13 @@ const named = (job) => `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200
 /** An image of at most 2048 pixels width; with `whole` the original. */
 function large(job, context, whole) {
   return h("img", { src: pictureAt(context.base, job.job_id, whole ? null : 2048), alt: named(job), width: job.picture.width, height: job.picture.height,
-    onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "It was removed after its retention.")) });
+    onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "Retention has deleted it.")) });
 }
 
 /** Adds the image to the input images of the playground, and opens the playground. */
 async function useAsInput(job, context) {
   const answer = await fetch(pictureAt(context.base, job.job_id), { credentials: "same-origin", signal: context.signal });
-  if (!answer.ok) throw new Error("The image is not available: it was removed after its retention.");
+  if (!answer.ok) throw new Error("The image is not available: retention has deleted it.");
   const blob = await answer.blob();
   const file = new File([blob], `${job.job_id.slice(-8)}.${blob.type.split("/")[1] ?? "png"}`, { type: blob.type });
   draftOf(context.account.id).images.push(inputFile(file));

@@ -35,7 +35,7 @@ function stage(job, context, again) {
   if (job.status === "done") {
     return h("div", { class: "stack" },
       h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context, again) }, h("img", { src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
-        onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "It was removed after its retention.")) })),
+        onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "Retention has deleted it.")) })),
       h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`, keeping(job)),
         h("a", { class: "button slim", href: address, download: true }, "Download")));
   }

@@ -10,10 +10,10 @@ import { empty, table } from "./lists.js";
 const EVERY = 2_000;
 
 const COLUMNS = [
-  { title: "Node", kind: "rest", cell: (it) => [h("b", { class: "wrap" }, it.host || "unnamed"), h("span", { class: "small muted" }, ` process ${it.pid}${it.answers ? ", this one" : ""}`)] },
+  { title: "Node", kind: "rest", cell: (it) => [h("b", { class: "wrap" }, it.host || "unnamed"), h("span", { class: "small muted" }, ` process ${it.pid}${it.answers ? ", this node" : ""}`)] },
   { title: "State", kind: "fit", cell: (it) => badge(it.state) },
   { title: "Running", kind: "num fit", cell: (it) => String(it.running) },
-  { title: "Last beat", kind: "num fit", cell: (it) => `${millis(it.beat_age_ms)} ago` },
+  { title: "Last heartbeat", kind: "num fit", cell: (it) => `${millis(it.beat_age_ms)} ago` },
   { title: "Version", kind: "fit", cell: (it) => it.version },
   { title: "Configuration", kind: "fit", cell: (it) => h("code", {}, it.configuration) },
   { title: "Started", kind: "fit", cell: (it) => time(it.started_at) },

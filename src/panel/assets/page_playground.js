@@ -136,7 +136,7 @@ export async function playground(main, context) {
       asked && asked.prompt === null ? notice("warn", "The prompt of the job was too long to store and is no longer available.") : null,
       asked && !models.data.some((it) => it.id === asked.tier) ? notice("warn", `The model ${asked.tier} of the job is not available.`) : null,
       state.needsImages ? notice("warn", h("div", { class: "row wraps spread" },
-        h("span", {}, count === 1 ? "The job had an input image, which was deleted when it ended. Add it again." : `The job had ${count} input images, which were deleted when it ended. Add them again.`),
+        h("span", {}, count === 1 ? "The input image was deleted when the job ended. Add it again." : `The ${count} input images were deleted when the job ended. Add them again.`),
         h("button", { class: "button slim", type: "button", onclick: () => { state.needsImages = false; draw(); } }, "Continue without"))) : null);
   }
 

@@ -46,6 +46,6 @@ console.log(job.result?.image_url ?? job.error);`,
 
 export const languages = Object.keys(WRITERS);
 
-/** A program that makes a call. */
+/** A program for a call. */
 export const snippet = (language, { tier, body, key = "$TINTYPE_KEY" }, base) =>
   WRITERS[language](`${base}${endpoint(tier, body)}`, language === "curl" ? key : key.replace("$TINTYPE_KEY", "YOUR_KEY"), body, base);
