@@ -88,15 +88,15 @@ async function show() {
   }
   const may = session.kind === "operator" || !OPERATORS.includes(name);
   const known = PAGES[name] && may ? name : account ? "overview" : "accounts";
-  const wanted = !account && !FREE.includes(known) ? "accounts" : known;
+  const pageName = !account && !FREE.includes(known) ? "accounts" : known;
   const returned = Boolean(history.state?.entry);
   const before = savedPosition();
   const { entry } = history.state;
   const stop = new AbortController();
-  const { node: stale, fresh, live } = refresher(stop.signal);
-  const main = frame(app, session, account, wanted, stale);
+  const { node: stale, reloader, live } = refresher(stop.signal);
+  const main = frame(app, session, account, pageName, stale);
   const context = {
-    session, account, rest, search, fresh, signal: stop.signal, returned, list: { pages: before.pages },
+    session, account, rest, search, reloader, signal: stop.signal, returned, list: { pages: before.pages },
     base: account ? `/accounts/${account.id}` : "",
     canChange: session.kind === "operator" || session.role === "owner",
     visit: (id, hash) => attempt(async () => {
@@ -118,15 +118,15 @@ async function show() {
     stop.abort();
     leave = () => {};
   };
-  document.title = `${TITLES[wanted] ?? wanted[0].toUpperCase() + wanted.slice(1)} · Tintype`;
+  document.title = `${TITLES[pageName] ?? pageName[0].toUpperCase() + pageName.slice(1)} · Tintype`;
   scrollTo(0, 0);
-  const page = (rest[0] && SINGLE[wanted]) || PAGES[wanted];
+  const page = (rest[0] && SINGLE[pageName]) || PAGES[pageName];
   let refresh = null;
   try {
     refresh = await page(main, context);
   } catch (error) {
     if (error.name === "AbortError" || stop.signal.aborted) return;
-    if (error.status === 404 && session.kind === "operator" && !FREE.includes(wanted) && !rest.length) setAccount(null);
+    if (error.status === 404 && session.kind === "operator" && !FREE.includes(pageName) && !rest.length) setAccount(null);
     fill(main, h("div", { class: "stack" }, h("h1", {}, "Couldn't load this page"), notice("bad", error.message),
       isAway(error) ? h("p", { class: "muted" }, "The panel retries, and shows the page when the service is back.") : null,
       h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
@@ -136,11 +136,11 @@ async function show() {
   recovered();
   if (stop.signal.aborted) return;
   scrollTo(0, before.scroll);
-  const look = refresh ?? (() => {});
+  const reload = refresh ?? (() => {});
   // Operator pages show all accounts, whichever one is open.
-  listen(account && !OPERATORS.includes(wanted) ? `${context.base}/events` : "/events", look, live, stop.signal);
+  listen(account && !OPERATORS.includes(pageName) ? `${context.base}/events` : "/events", reload, live, stop.signal);
   // Charts depend on the width of the screen.
-  for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", look, { signal: stop.signal });
+  for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", reload, { signal: stop.signal });
 }
 
 async function enter(found) {

@@ -29,10 +29,10 @@ function lines(it) {
 }
 
 /** Attempts of the last hour: count, failures and duration. */
-function lastHour({ tries, failed, p50_ms: half, p95_ms: most }) {
+function lastHour({ tries, failed, p50_ms: median, p95_ms: p95 }) {
   if (!tries) return null;
   const share = failed ? `${failed} failed (${Math.ceil((100 * failed) / tries)} %)` : "none failed";
-  const times = half === null ? "" : `, half within ${millis(half)}, 95 % within ${millis(most)}`;
+  const times = median === null ? "" : `, half within ${millis(median)}, 95 % within ${millis(p95)}`;
   return h("div", {}, `Last hour: ${tries} ${tries === 1 ? "try" : "tries"}, ${share}${times}`);
 }
 
@@ -42,12 +42,12 @@ const testResult = (test) => h("ul", { class: "small plain wrap", "aria-label": 
   test.works.map((it) => finding("", "Works:", it)), test.fails.map((it) => finding("bad-text", "Fails:", it)));
 
 /** `tests` holds test results while the page is open; without it there is no test button. */
-export function backends(list, tests, again) {
+export function backends(list, tests, reload) {
   const test = async (name) => {
     const result = await attempt(() => post(`/backends/${encodeURIComponent(name)}/test`));
     if (!result) return;
     tests.set(name, result);
-    again();
+    reload();
   };
   return h("ul", { class: "stack lines" }, list.map((it) => h("li", {},
     h("div", { class: "row wraps spread" }, h("b", { class: "wrap" }, it.name),

@@ -20,11 +20,11 @@ export function undoable(text, undo) {
 }
 
 /** Runs `work`, shows `success` or the error, then calls `again` to reload. */
-export async function attempt(work, success, again) {
+export async function attempt(work, success, reload) {
   try {
     const result = await work();
     if (success) toast(success);
-    await again?.();
+    await reload?.();
     return result;
   } catch (error) {
     // The page was left.

@@ -1,7 +1,7 @@
 // The form for the restrictions of an API key.
 import { field, h, fieldError } from "./dom.js";
 import { call, post } from "./api.js";
-import { askedCounts, checkCounts, concurrentField, group, input, rateField, spendFields, text } from "./limits.js";
+import { readCounts, checkCounts, concurrentField, group, input, rateField, spendFields, text } from "./limits.js";
 import { code, dialog, reveal } from "./dialogs.js";
 import { snippet } from "./snippets.js";
 
@@ -36,17 +36,17 @@ function formValues(data) {
     name: data.get("name"),
     models: models.length === TIERS.length ? null : models,
     spend_limit: text(data, "spend_limit"), spend_limit_monthly: text(data, "spend_limit_monthly"), spend_limit_daily: text(data, "spend_limit_daily"),
-    ...askedCounts(data),
+    ...readCounts(data),
     allowed_ips: lines.length ? lines : null,
     expires_at: moment(data.get("expires_at")),
   };
 }
 
 function validated(data) {
-  const wanted = formValues(data);
-  if (wanted.models?.length === 0) throw fieldError("models", "Choose at least one model.");
-  checkCounts(wanted);
-  return wanted;
+  const values = formValues(data);
+  if (values.models?.length === 0) throw fieldError("models", "Choose at least one model.");
+  checkCounts(values);
+  return values;
 }
 
 /** Creates a key and shows it once. */
@@ -65,8 +65,8 @@ export async function changeKey(path, key, done) {
   let before = null;
   const shown = dialog({ title: "Change key", fields: fields(key),
     submit: async (data) => {
-      const wanted = validated(data);
-      const changed = Object.entries(wanted).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
+      const values = validated(data);
+      const changed = Object.entries(values).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
       if (changed.length) await call("PATCH", `${path}/${key.key_id}`, Object.fromEntries(changed));
     } });
   before = formValues(new FormData([...document.querySelectorAll("dialog form")].pop()));

@@ -25,7 +25,7 @@ export const text = (data, name) => data.get(name).trim() || null;
 const count = (data, name) => (text(data, name) === null ? null : Number(text(data, name)));
 
 /** Reads rate limit and live jobs from a form. The rate limit is two fields in the form and one in the API. */
-export function askedCounts(data) {
+export function readCounts(data) {
   const [perSecond, burst] = [count(data, "per_second"), count(data, "burst")];
   return {
     rate_limit: perSecond === null && burst === null ? null : { per_second: perSecond, burst: burst ?? perSecond * 2 },
@@ -53,12 +53,12 @@ export function used(label, amount, limit, show = money) {
 
 /** The limits of an account and their usage. */
 export function accountLimits(limits) {
-  const { used: now } = limits;
+  const { used: usage } = limits;
   return h("section", { class: "card stack" },
     h("div", {}, h("h2", {}, "Limits of the account"), h("p", { class: "small muted" }, "Set by the operator, for all keys together. Reserved amounts count as spent.")),
-    limits.spend_per_day ? used("Today (UTC)", now.spent_today, limits.spend_per_day) : null,
-    limits.spend_per_month ? used("This month", now.spent_this_month, limits.spend_per_month) : null,
-    limits.max_concurrent ? used("Live jobs", now.live_jobs, limits.max_concurrent, String) : null,
+    limits.spend_per_day ? used("Today (UTC)", usage.spent_today, limits.spend_per_day) : null,
+    limits.spend_per_month ? used("This month", usage.spent_this_month, limits.spend_per_month) : null,
+    limits.max_concurrent ? used("Live jobs", usage.live_jobs, limits.max_concurrent, String) : null,
     limits.rate_limit ? h("div", { class: "row spread" }, h("span", {}, "Rate limit"), h("b", {}, rateWords(limits.rate_limit))) : null);
 }
 
@@ -68,8 +68,8 @@ export const accountLimitFields = (limits) => h("details", { class: "further", o
   rateField(limits?.rate_limit, "Sustained rate and burst size of all keys. Empty: no limit."),
   concurrentField(limits?.max_concurrent, "Jobs of the account that may be queued or processing at once.")));
 
-export function askedAccountLimits(data) {
-  const counts = askedCounts(data);
+export function readAccountLimits(data) {
+  const counts = readCounts(data);
   checkCounts(counts);
   return { spend_per_day: text(data, "spend_per_day"), spend_per_month: text(data, "spend_per_month"), ...counts };
 }

@@ -23,17 +23,17 @@ export const empty = (title, text, action) => h("div", { class: "empty" }, h("b"
 export function listing({ path, show, tile, none, context, ready, note, size = 50 }) {
   const node = h("div", { class: "sheet" }, h("div", { class: "empty" }, "Loading…"));
   let question = new AbortController();
-  let turn = Promise.resolve();
+  let queue = Promise.resolve();
   let shown = [];
   let next = null;
-  let remark = null;
+  let notes = null;
   /** The number of loaded pages, restored when the user returns to the list. */
   const open = context.list ?? { pages: 1 };
   let reading = false;
 
-  const inTurn = (work) => {
-    const done = turn.then(work);
-    turn = done.catch(() => {});
+  const enqueue = (work) => {
+    const done = queue.then(work);
+    queue = done.catch(() => {});
     return done;
   };
 
@@ -49,7 +49,7 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
   function draw() {
     node.removeAttribute("aria-busy");
     const words = shown.length ? "Show more" : "Search further back";
-    fill(node, remark,
+    fill(node, notes,
       shown.length ? h("div", { class: "scroll" }, rows()) : next ? null : none,
       next ? h("div", { class: "more" }, h("button", { class: `button quiet ${reading ? "busy" : ""}`, type: "button", "aria-disabled": String(reading), onclick: more }, words)) : null);
   }
@@ -65,7 +65,7 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
     let count = 0;
     do {
       const found = await page(cursor, asked);
-      if (!count) remark = note?.(found) ?? null;
+      if (!count) notes = note?.(found) ?? null;
       rows.push(...found.data);
       cursor = found.next_cursor;
       count += 1;
@@ -82,7 +82,7 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
     reading = true;
     draw();
     try {
-      await inTurn(async () => {
+      await enqueue(async () => {
         if (!next || asked !== question) return;
         const found = await page(next, asked);
         await ready?.(found.data);
@@ -104,9 +104,9 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
   function restart() {
     question.abort();
     const asked = question = new AbortController();
-    [shown, next, remark, open.pages] = [[], null, null, 1];
+    [shown, next, notes, open.pages] = [[], null, null, 1];
     node.setAttribute("aria-busy", "true");
-    return inTurn(() => (asked === question ? read() : null)).catch((error) => {
+    return enqueue(() => (asked === question ? read() : null)).catch((error) => {
       if (asked !== question || context.signal.aborted) return;
       node.removeAttribute("aria-busy");
       fill(node, h("div", { class: "empty", role: "alert" }, h("b", {}, "Couldn't load this list"), h("p", {}, error.message),
@@ -114,6 +114,6 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
     });
   }
 
-  const begin = () => inTurn(read);
-  return { node, begin, load: context.fresh(begin), restart };
+  const begin = () => enqueue(read);
+  return { node, begin, load: context.reloader(begin), restart };
 }

@@ -10,7 +10,7 @@ const LONGEST_PAUSE = 30_000;
  * Listens until `signal` aborts. Only visible pages have a stream: a browser opens six connections to a host, and background tabs
  * would use them all. Calls `live` with whether the stream works.
  */
-export function listen(path, look, live, signal) {
+export function listen(path, reload, live, signal) {
   let source = null;
   let pause = FIRST_PAUSE;
   let waiting = null;
@@ -26,9 +26,9 @@ export function listen(path, look, live, signal) {
   function open() {
     close();
     source = new EventSource(`/panel/api${path}`);
-    source.addEventListener("changed", look);
+    source.addEventListener("changed", reload);
     // Changes from before the stream opened had no event.
-    source.addEventListener("ready", () => { pause = FIRST_PAUSE; endGrace(); live(true); look(); });
+    source.addEventListener("ready", () => { pause = FIRST_PAUSE; endGrace(); live(true); reload(); });
     source.addEventListener("error", lost);
   }
 

@@ -86,20 +86,20 @@ function entry(it, context, open) {
 }
 
 export async function audit(main, context) {
-  const wanted = filtersOf(context.search, ["account_id", "person_id", "action", "from", "to"]);
-  const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], wanted.account_id);
+  const filters = filtersOf(context.search, ["account_id", "person_id", "action", "from", "to"]);
+  const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], filters.account_id);
   /** Entries whose details are open, kept over a redraw. */
   const open = new Set();
   const columns = [{ title: "What happened", cell: (it) => entry(it, context, open) }];
-  const list = listing({ path: () => `/audit${query(wanted)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
+  const list = listing({ path: () => `/audit${query(filters)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
     none: empty("No entries", "Every change is recorded here.") });
-  const set = (name, value) => { wanted[name] = value; keepFilters("audit", wanted); list.restart(); };
+  const set = (name, value) => { filters[name] = value; keepFilters("audit", filters); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
   fill(main, head("Audit log", "Who changed what in the panel, the command line and the operator API, newest first. Entries are never changed."),
-    filterBar(() => wanted, context.signal,
-      field("Account", select("account_id", accounts, wanted.account_id, change)),
-      wanted.person_id ? field("Person", select("person_id", [["", "All"], [wanted.person_id, `…${wanted.person_id.slice(-8)}`]], wanted.person_id, change)) : null,
-      field("Kind", select("action", KINDS, wanted.action, change)), field("From", date("from", startOf, wanted.from, set)), field("To", date("to", endOf, wanted.to, set))),
+    filterBar(() => filters, context.signal,
+      field("Account", select("account_id", accounts, filters.account_id, change)),
+      filters.person_id ? field("Person", select("person_id", [["", "All"], [filters.person_id, `…${filters.person_id.slice(-8)}`]], filters.person_id, change)) : null,
+      field("Kind", select("action", KINDS, filters.action, change)), field("From", date("from", startOf, filters.from, set)), field("To", date("to", endOf, filters.to, set))),
     list.node);
   await list.begin();
   return list.load;

@@ -133,9 +133,9 @@ function submitter(context) {
   function draw({ checking, estimate, error } = {}) {
     const { file } = draft;
     const count = error?.errors?.length;
-    const again = h("button", { class: "button slim", type: "button", onclick: check }, "Check again");
+    const reload = h("button", { class: "button slim", type: "button", onclick: check }, "Check again");
     fill(shown,
-      file ? chosen(file, checking || estimate ? null : again) : null,
+      file ? chosen(file, checking || estimate ? null : reload) : null,
       file?.left ? notice("warn", `${many(file.left, "failed request")} left out: the prompt was too long to store and is no longer available.`) : null,
       checking ? h("p", { class: "muted" }, "Checking…") : null,
       error ? notice("bad", count ? "Nothing was submitted. Correct these errors in the file, and choose it again." : error.message) : null,

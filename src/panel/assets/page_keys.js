@@ -34,11 +34,11 @@ export const deleteKey = (path, key) => dialog({ title: `Delete â€œ${key.name}â€
 
 /** A summary of the limits. */
 function limits(key) {
-  const said = [
+  const parts = [
     key.spend_limit && `${key.spend_limit} in total`, key.spend_limit_monthly && `${key.spend_limit_monthly} per month`, key.spend_limit_daily && `${key.spend_limit_daily} per day`,
     key.rate_limit && `${key.rate_limit.per_second} per second`, key.max_concurrent && `${key.max_concurrent} at once`, key.allowed_ips && `${key.allowed_ips.length} ${key.allowed_ips.length === 1 ? "address" : "addresses"}`,
   ];
-  return said.filter(Boolean).join(", ") || "none";
+  return parts.filter(Boolean).join(", ") || "none";
 }
 
 export async function keys(main, context) {

@@ -26,11 +26,11 @@ const columns = [
 export async function ledger(main, context) {
   const funds = h("p", { class: "muted" });
   const file = h("a", { class: "button", download: true }, "Download CSV");
-  const wanted = filtersOf(context.search, ["kind", "from", "to"]);
-  const list = listing({ path: () => `${context.base}/transactions${query(wanted)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
+  const filters = filtersOf(context.search, ["kind", "from", "to"]);
+  const list = listing({ path: () => `${context.base}/transactions${query(filters)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
     none: empty("No entries", "Deposits and charges of the selected days appear here.") });
-  const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(wanted)}`);
-  const change = (name, value) => { wanted[name] = value; keepFilters("ledger", wanted); link(); list.restart(); };
+  const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(filters)}`);
+  const change = (name, value) => { filters[name] = value; keepFilters("ledger", filters); link(); list.restart(); };
   const balance = async () => {
     const account = await get(context.base, context.signal);
     fill(funds, `Balance ${money(account.balance)}: ${account.reserved} reserved for running jobs, ${account.available} available.`);
@@ -38,12 +38,12 @@ export async function ledger(main, context) {
   link();
   fill(main, head("Ledger", null, file),
     h("div", { class: "stack" }, funds,
-      filterBar(() => wanted, context.signal,
-        field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], wanted.kind, (event) => change("kind", event.target.value))),
-        field("From", date("from", startOf, wanted.from, change)),
-        field("To", date("to", endOf, wanted.to, change))),
+      filterBar(() => filters, context.signal,
+        field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], filters.kind, (event) => change("kind", event.target.value))),
+        field("From", date("from", startOf, filters.from, change)),
+        field("To", date("to", endOf, filters.to, change))),
       list.node));
   await Promise.all([balance(), list.begin()]);
-  const again = context.fresh(balance);
-  return () => { again(); list.load(); };
+  const reload = context.reloader(balance);
+  return () => { reload(); list.load(); };
 }

@@ -31,10 +31,10 @@ export async function nodes(main, context) {
     fill(list, warnings.map((it) => notice("warn", it)),
       h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(COLUMNS, data, "Nodes", (it) => it.node_id ?? "")) : empty("No node yet", "This process is joining.")));
   };
-  const again = context.fresh(draw);
-  const timer = setInterval(() => { if (!document.hidden) again(); }, EVERY);
+  const reload = context.reloader(draw);
+  const timer = setInterval(() => { if (!document.hidden) reload(); }, EVERY);
   context.signal.addEventListener("abort", () => clearInterval(timer));
   fill(main, head("Nodes", text), list);
   await draw();
-  return again;
+  return reload;
 }

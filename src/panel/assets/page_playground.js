@@ -32,7 +32,7 @@ const RECENT = 12;
 const EXAMPLES = ["A lighthouse on a cliff in a storm, oil painting", "A red fox in the snow at dusk, soft light", "Product photo of a ceramic cup on white marble"];
 
 /** The exact price of `count` images, formatted as the API does, with up to six decimals. */
-function times(price, count) {
+function totalPrice(price, count) {
   const [whole, part = ""] = price.split(".");
   const digits = String(BigInt(whole + part.padEnd(6, "0")) * BigInt(count)).padStart(7, "0");
   return `${digits.slice(0, -6)}.${digits.slice(-6).replace(/0{1,4}$/, "")}`;
@@ -103,7 +103,7 @@ export async function playground(main, context) {
   }
 
   /** The metadata as an object; `undefined` if the field holds none. */
-  function members() {
+  function parsedMetadata() {
     try {
       const read = parse(metadata.value);
       return read && typeof read === "object" && !Array.isArray(read) ? read : undefined;
@@ -115,7 +115,7 @@ export async function playground(main, context) {
     if (state.tier !== "fast" && state.resolution !== "1K") made.resolution = state.resolution;
     if (urls.length) made.input_images_urls = urls;
     if (callback.value.trim()) made.callback_url = callback.value.trim();
-    if (members()) made.metadata = members();
+    if (parsedMetadata()) made.metadata = parsedMetadata();
     return made;
   }
 
@@ -123,7 +123,7 @@ export async function playground(main, context) {
   function request() {
     if (state.needsImages) throw fieldError("input_images_urls", "Add the images, or continue without them.");
     const text = metadata.value.trim();
-    if (text && !members()) throw fieldError("metadata", "Enter a JSON object, such as {\"order\": 4711}.");
+    if (text && !parsedMetadata()) throw fieldError("metadata", "Enter a JSON object, such as {\"order\": 4711}.");
     const { metadata: _, ...made } = { ...body(images.addresses()), prompt: prompt.value };
     const json = JSON.stringify(made);
     return text ? `${json.slice(0, -1)},"metadata":${text}}` : json;
@@ -147,20 +147,20 @@ export async function playground(main, context) {
     // Other ratios than the common ones and the chosen one are behind "More".
     const shown = state.allRatios ? all : all.filter((it) => it === "auto" || it === state.ratio || COMMON_RATIOS.includes(it));
     if (!resolutions.includes(state.resolution)) state.resolution = resolutions[0];
-    const turn = (name) => (value) => {
+    const choose = (name) => (value) => {
       state[name] = value;
       draft.keep({ tier: state.tier, aspect_ratio: state.ratio, resolution: state.resolution, variants: state.variants });
       draw();
       options.querySelector(`[name=${CSS.escape({ ratio: "aspect_ratio" }[name] ?? name)}]:checked`)?.focus();
     };
     fill(options,
-      choices("tier", "Model", models.data.map((it) => ({ value: it.id, text: it.paused ? `${it.id} (paused)` : it.id })), state.tier, turn("tier")),
-      choices("aspect_ratio", "Aspect ratio", shown.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, turn("ratio"), shown.length < all.length || state.allRatios
+      choices("tier", "Model", models.data.map((it) => ({ value: it.id, text: it.paused ? `${it.id} (paused)` : it.id })), state.tier, choose("tier")),
+      choices("aspect_ratio", "Aspect ratio", shown.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, choose("ratio"), shown.length < all.length || state.allRatios
         ? h("button", { class: "button quiet slim", type: "button", "aria-expanded": String(Boolean(state.allRatios)), onclick: () => { state.allRatios = !state.allRatios; draw(); options.querySelector("[aria-expanded]")?.focus(); } }, state.allRatios ? "Fewer" : "More") : null),
-      resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, turn("resolution")) : null,
-      choices("variants", "Variants", Array.from({ length: MOST }, (_, at) => ({ value: String(at + 1) })), state.variants, turn("variants")),
+      resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, choose("resolution")) : null,
+      choices("variants", "Variants", Array.from({ length: MOST }, (_, at) => ({ value: String(at + 1) })), state.variants, choose("variants")),
       paused ? notice("warn", `The ${state.tier} model is paused${reason ? ` (${reason})` : ""}: requests are answered with 503.`) : null);
-    fill(price, money(times(prices[state.resolution], Number(state.variants))));
+    fill(price, money(totalPrice(prices[state.resolution], Number(state.variants))));
     showEarlier();
     program.draw();
   }
@@ -183,7 +183,7 @@ export async function playground(main, context) {
     running = answers.map((it) => it.job_id);
     draft.keep({ jobs: running });
     waiting("Accepted", answers[0]);
-    again();
+    reload();
     if (error) throw Object.assign(error, { message: `${answers.length} of ${count} images were accepted. ${error.message}` });
   }
 
@@ -202,14 +202,14 @@ export async function playground(main, context) {
     say(title);
     fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "Open job") : "One moment.", job ? preview(job, context.base) : null, progressView(job)));
   }
-  function rest() {
+  function showEmpty() {
     fill(stage, h("div", { class: "empty" }, h("b", {}, "No image yet"), "Your image will appear here."));
   }
 
   /** The outcome of one job. */
   function ended(job) {
     return job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))
-      : h("div", { class: "stack" }, h("img", { class: "fade", src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: rest }),
+      : h("div", { class: "stack" }, h("img", { class: "fade", src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: showEmpty }),
         h("p", { class: "muted small" }, `generated in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "Details")));
   }
 
@@ -223,13 +223,13 @@ export async function playground(main, context) {
     }));
   }
 
-  async function look() {
+  async function refreshStage() {
     if (!running.length) return;
     const of = running;
     const jobs = (await Promise.all(of.map((id) => jobOf(id, context)))).filter(Boolean);
     // A newer job has started meanwhile.
     if (of !== running) return;
-    if (!jobs.length) { running = []; rest(); return; }
+    if (!jobs.length) { running = []; showEmpty(); return; }
     const haveEnded = jobs.every((it) => it.finished_at);
     if (haveEnded) running = [];
     if (of.length > 1) {
@@ -241,11 +241,11 @@ export async function playground(main, context) {
       fill(stage, ended(jobs[0]));
     } else waiting(jobs[0].status === "queued" ? "Queued" : "Generating…", jobs[0]);
   }
-  const again = context.fresh(look);
+  const reload = context.reloader(refreshStage);
 
   /** The newest images of the account; a click opens the lightbox. */
   const strip = h("ul", { class: "strip", "aria-label": "Recent images" });
-  const recent = context.fresh(async () => {
+  const recent = context.reloader(async () => {
     const { data } = await get(`${context.base}/jobs?limit=${RECENT}&status=done`, context.signal);
     fill(strip, data.map((job, at) => h("li", { "data-key": job.job_id }, h("button", { type: "button", "aria-label": `Show: ${(job.prompt ?? "a long prompt").slice(0, 80)}`, onclick: () => lightbox(data, at, context) },
       picture(job, context.base, 256)))));
@@ -253,13 +253,13 @@ export async function playground(main, context) {
   });
   const recently = h("section", { class: "stack tight", hidden: true }, h("div", { class: "row spread" }, h("h2", {}, "Recent"), h("a", { href: "#/gallery" }, "Gallery")), strip);
 
-  rest();
+  showEmpty();
   draw();
   drawExamples();
-  if (running.length) await again();
+  if (running.length) await reload();
   fill(main, head("Playground", "Try a prompt. This creates a real job: it charges your balance and triggers your webhook."),
     h("div", { class: "stack" }, notes, h("div", { class: "bench" }, bench,
       h("div", { class: "stack" }, stage, spoken, recently, h("section", { class: "card" }, h("h2", {}, "Code"), program.node)))));
   recent();
-  return () => { again(); recent(); };
+  return () => { reload(); recent(); };
 }

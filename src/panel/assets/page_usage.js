@@ -27,16 +27,16 @@ const byModel = (models) => sheet("By model", models,
 /** `sheets` builds the tables from the API answer. */
 async function page(main, context, { path, title, text, sheets }) {
   let span = 30;
-  const again = context.fresh(() => draw());
+  const reload = context.reloader(() => draw());
   const draw = async () => {
-    const asked = query({ days: span });
-    const usage = await get(`${path}/usage${asked}`, context.signal);
+    const range = query({ days: span });
+    const usage = await get(`${path}/usage${range}`, context.signal);
     const { total, days, models } = usage;
     const ended = total.done + total.failed;
     return fill(main,
-      head(title, text, h("a", { class: "button", download: true, href: `/panel/api${path}/usage.csv${asked}` }, "Download CSV")),
+      head(title, text, h("a", { class: "button", download: true, href: `/panel/api${path}/usage.csv${range}` }, "Download CSV")),
       h("div", { class: "stack" },
-        h("div", { class: "row end" }, spans(null, span, (chosen) => { span = chosen; again(); })),
+        h("div", { class: "row end" }, spans(null, span, (chosen) => { span = chosen; reload(); })),
         h("div", { class: "cards" },
           figure("Spent", [total.spent, h("small", {}, ` ${unit()}`)], `in ${span} days`),
           figure("Images", String(total.done), total.done ? `about ${(Number(total.spent) / total.done).toFixed(3)} ${unit()} each` : null),
@@ -45,7 +45,7 @@ async function page(main, context, { path, title, text, sheets }) {
         h("div", { class: "halves" }, sheets(usage), byModel(models))));
   };
   await draw();
-  return again;
+  return reload;
 }
 
 export const usage = (main, context) => page(main, context, {

@@ -9,8 +9,8 @@ export const isAway = (error) => !error.status || error.status >= 500;
 let wait = FIRST_WAIT;
 
 /** Calls `again` after a delay that doubles each time, unless `signal` aborts. */
-export function retryLater(again, signal) {
-  const timer = setTimeout(again, wait);
+export function retryLater(reload, signal) {
+  const timer = setTimeout(reload, wait);
   wait = Math.min(wait * 2, LONGEST_WAIT);
   signal?.addEventListener("abort", () => clearTimeout(timer));
 }

@@ -9,7 +9,7 @@ const SPANS = [["", "Any time"], [String(HOUR), "The last hour"], [String(24 * H
 const plural = (count) => `${count} failed ${count === 1 ? "delivery" : "deliveries"}`;
 
 /** `webhook` is {webhook_id, url}; `path` is the path of all webhooks. */
-export async function redeliver(path, webhook, again) {
+export async function redeliver(path, webhook, reload) {
   const own = `${path}/${webhook.webhook_id}/redeliver`;
   // Deliveries that fail after the confirmation are not included.
   const to = new Date();
@@ -34,5 +34,5 @@ export async function redeliver(path, webhook, again) {
       } while (cursor);
       toast(`${sent} queued again`);
     } });
-  again();
+  reload();
 }
