@@ -1,7 +1,6 @@
 // The progress of a batch.
 import { h } from "./dom.js";
 
-/** The state of a batch in a word. */
 export const batchState = (batch) => (batch.status === "in_progress" ? "running" : batch.status);
 
 function words({ total, queued, processing, done, failed }) {

@@ -59,7 +59,6 @@ export function bars(days, parts, describe, label, whole = false) {
 
 const sum = (days, of) => days.reduce((total, it) => total + of(it), 0);
 
-/** Charges per day. */
 export const spend = (days) => h("section", { class: "card" },
   h("div", { class: "row spread" }, h("h2", {}, `Spend per ${per(days)}`), h("span", { class: "muted small" }, unit())),
   bars(days, [{ of: (it) => Number(it.spent), class: "bar-good" }], (it) => money(it.spent),
@@ -67,7 +66,6 @@ export const spend = (days) => h("section", { class: "card" },
 
 const MODELS = ["fast", "quality", "pro"];
 
-/** Charges per day, stacked by model. */
 export const spentByModel = (days) => h("section", { class: "card" },
   h("div", { class: "row spread" }, h("h2", {}, "Spend per day"),
     h("div", { class: "legend-row" }, MODELS.map((it) => h("span", { class: it }, it)))),
@@ -75,7 +73,6 @@ export const spentByModel = (days) => h("section", { class: "card" },
     (it) => MODELS.filter((model) => Number(it.models[model])).map((model) => `${model} ${money(it.models[model])}`).join(", ") || money(it.spent),
     `Spend per day by model over ${days.length} days, about ${sum(days, (it) => Number(it.spent)).toFixed(2)} ${unit()} in all`));
 
-/** Ended jobs per day. */
 export const finished = (days) => h("section", { class: "card" },
   h("div", { class: "row spread" }, h("h2", {}, `Images per ${per(days)}`),
     h("div", { class: "legend-row" }, h("span", {}, "done"), h("span", { class: "bad" }, "failed"))),

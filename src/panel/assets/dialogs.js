@@ -10,7 +10,6 @@ function showToast(element, milliseconds) {
   setTimeout(() => element.remove(), milliseconds);
 }
 
-/** Shows a text briefly. */
 export const toast = (text, bad = false) => showToast(h("div", { class: `toast fade ${bad ? "bad" : ""}` }, text), bad ? 8000 : 4000);
 
 /** Shows what was done, with an Undo button. */
@@ -19,7 +18,7 @@ export function undoable(text, undo) {
   showToast(element, 10000);
 }
 
-/** Runs `work`, shows `success` or the error, then calls `again` to reload. */
+/** Runs `work`, shows `success` or the error, then calls `reload`. */
 export async function attempt(work, success, reload) {
   try {
     const result = await work();
@@ -27,13 +26,13 @@ export async function attempt(work, success, reload) {
     await reload?.();
     return result;
   } catch (error) {
-    // The page was left.
+    // The user left the page.
     if (error.name !== "AbortError") toast(error.message, true);
     return undefined;
   }
 }
 
-/** Copies the text of an element. Over plain http there is no clipboard API, except on localhost: there the element is selected and copied. */
+/** Copies the text of an element. The clipboard API needs https or localhost; without it, selects the element and copies the selection. */
 export async function copy(element) {
   try {
     await navigator.clipboard.writeText(element.textContent);

@@ -7,7 +7,6 @@ import { time } from "./format.js";
 /** Writes the filters into the URL, so that Back, a reload and a shared link show the same list. */
 export const keepFilters = (page, values) => history.replaceState(history.state, "", `#/${page}${query(values)}`);
 
-/** Reads these filters from the URL. */
 export const filtersOf = (search, names) => Object.fromEntries(names.map((name) => [name, search.get(name) ?? ""]));
 
 const NARROW = matchMedia("(max-width: 640px)");

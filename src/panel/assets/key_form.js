@@ -49,7 +49,6 @@ function validated(data) {
   return values;
 }
 
-/** Creates a key and shows it once. */
 export async function createKey(path, context, done) {
   const key = await dialog({ title: "New API key", text: "You see the key once, right after it is created.", fields: fields(null), confirm: "Create key",
     submit: (data) => post(path, validated(data)) });
@@ -74,7 +73,6 @@ export async function changeKey(path, key, done) {
   await done();
 }
 
-/** Rotates a key. The old one keeps working for a while. */
 export async function rotateKey(path, key, done) {
   const rotated = await dialog({ title: `Rotate “${key.name}”?`, confirm: "Rotate key",
     text: "The limits and the spending of the key stay.",

@@ -85,7 +85,6 @@ export function lightbox(jobs, at, context, changed) {
   draw();
 }
 
-/** Shows two images side by side. */
 export function sideBySide(jobs, context) {
   const box = openBox({ class: "lightbox", "aria-label": "Two images" },
     h("div", { class: "shown" }, h("div", { class: "row spread tools" }, h("b", {}, "Compare"),

@@ -32,19 +32,18 @@ function subject(it, show) {
   return it.kind === "test" ? "test delivery, about no job" : ["job ", show(it.job_id, "jobs")];
 }
 
-/** The response to the last attempt. */
 function last({ attempts }) {
   const tried = attempts[attempts.length - 1];
   return tried ? (tried.status_code ? `HTTP ${tried.status_code}` : "no response") : null;
 }
 
 /**
- * A list of deliveries that unfold to their attempts. `again` reloads the page. Call `ready` with the deliveries before `show`.
+ * A list of deliveries that unfold to their attempts. `reload` reloads the page. Call `ready` with the deliveries before `show`.
  */
 export function deliveryList(context, reload, areOpen = false) {
   /** Whether the user opened or closed a delivery. */
   const folds = new Map();
-  /** The loaded requests, by delivery. */
+  /** The loaded requests by delivery id. */
   const requests = new Map();
   const read = async (id) => { requests.set(id, (await get(`${context.base}/deliveries/${id}/sent`, context.signal)).data); };
 

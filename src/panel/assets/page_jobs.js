@@ -8,10 +8,9 @@ import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 import { picture } from "./picture.js";
 
-/** The thumbnail in a row of a list. */
 export const thumbnail = (job, base) => (job.status === "done" ? picture(job, base, 256, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
 
-/** A job in a grid of images: a link to its page, or a button that does `open`. */
+/** A job in a grid of images: a link to its page, or a button that calls `open`. */
 export function tile(job, base, open) {
   const words = job.prompt ?? "A long prompt";
   const named = { "data-key": job.job_id, title: words, "aria-label": job.status === "done" ? `done: ${words.slice(0, 80)}` : null };

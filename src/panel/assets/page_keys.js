@@ -19,7 +19,6 @@ export const prefix = (key) => (key.prefix ? h("code", {}, `${key.prefix}…`) :
 /** Marks the key that the panel created. */
 export const systemBadge = (key) => (key.system ? h("span", { class: "badge plain", title: "Created by the panel. Images of the playground are charged to it." }, "system") : null);
 
-/** Asks, then deactivates a key. */
 export const deactivateKey = (path, key) => dialog({
   title: key.system ? "Turn off the playground?" : `Deactivate “${key.name}”?`, confirm: "Deactivate", danger: true,
   text: key.system ? "The panel charges images of the playground to this key. While it is inactive, the playground refuses to generate. You can activate it again at any time."
@@ -32,7 +31,6 @@ export const deleteKey = (path, key) => dialog({ title: `Delete “${key.name}�
   text: "Programs that use it stop working now. This cannot be undone. Its charges stay on record.",
   submit: async () => { await remove(`${path}/${key.key_id}`); toast("Deleted"); } });
 
-/** A summary of the limits. */
 function limits(key) {
   const parts = [
     key.spend_limit && `${key.spend_limit} in total`, key.spend_limit_monthly && `${key.spend_limit_monthly} per month`, key.spend_limit_daily && `${key.spend_limit_daily} per day`,

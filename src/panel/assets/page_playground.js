@@ -27,7 +27,6 @@ function shape(ratio) {
 
 /** The most images per submit. */
 const MOST = 4;
-/** Images in the strip of recent images. */
 const RECENT = 12;
 const EXAMPLES = ["A lighthouse on a cliff in a storm, oil painting", "A red fox in the snow at dusk, soft light", "Product photo of a ceramic cup on white marble"];
 
@@ -96,7 +95,6 @@ export async function playground(main, context) {
     images.files().length ? h("p", { class: "small muted" }, "Programs send input images as URLs. Replace each URL_OF_… with the URL of the file, from which the service fetches it.") : null,
     code(snippet(language, { tier: state.tier, body: body(images.named()) }, context.session.public_url))]);
 
-  /** Examples for an empty prompt. */
   function drawExamples() {
     const take = (words) => { prompt.value = words; draft.keep({ prompt: words }); drawExamples(); program.draw(); prompt.focus(); };
     fill(examples, prompt.value ? null : EXAMPLES.map((it) => h("button", { class: "button slim", type: "button", onclick: () => take(it) }, it)));
@@ -206,7 +204,6 @@ export async function playground(main, context) {
     fill(stage, h("div", { class: "empty" }, h("b", {}, "No image yet"), "Your image will appear here."));
   }
 
-  /** The outcome of one job. */
   function ended(job) {
     return job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))
       : h("div", { class: "stack" }, h("img", { class: "fade", src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: showEmpty }),

@@ -12,7 +12,6 @@ import { thumbnail, tile } from "./page_jobs.js";
 const TIERS = ["fast", "quality", "pro"];
 const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
 
-/** The newest jobs of all accounts. */
 function allJobs(context) {
   const base = (job) => `/accounts/${job.account_id}`;
   const open = (job) => () => context.visit(job.account_id, `#/jobs/${job.job_id}`);

@@ -8,7 +8,7 @@ export const isAway = (error) => !error.status || error.status >= 500;
 
 let wait = FIRST_WAIT;
 
-/** Calls `again` after a delay that doubles each time, unless `signal` aborts. */
+/** Calls `reload` after a delay that doubles each time, unless `signal` aborts. */
 export function retryLater(reload, signal) {
   const timer = setTimeout(reload, wait);
   wait = Math.min(wait * 2, LONGEST_WAIT);

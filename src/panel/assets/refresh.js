@@ -2,7 +2,7 @@
 import { fill, h } from "./dom.js";
 import { notice } from "./dialogs.js";
 
-/** `node` is the status line above the page, `fresh` wraps a function that reloads, `live` sets whether the event stream is open. */
+/** `node` is the status line above the page, `reloader` wraps a function that reloads, `live` sets whether the event stream is open. */
 export function refresher(signal) {
   const node = h("div", { class: "stale", role: "status" });
   const faults = new Map();

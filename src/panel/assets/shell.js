@@ -21,7 +21,6 @@ function isDark() {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** Switches between the light and the dark theme. */
 export function themeSwitch() {
   const button = h("button", { class: "icon", type: "button", onclick: () => {
     const theme = isDark() ? "light" : "dark";

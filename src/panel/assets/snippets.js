@@ -2,7 +2,6 @@
 
 const PATHS = { fast: "nb/", quality: "nb2/", pro: "" };
 
-/** The path of a native call. */
 export const endpoint = (tier, body) => `/api/v1/${PATHS[tier]}${body.input_images_urls ? "url" : "text"}-generations`;
 
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
