@@ -19,7 +19,7 @@ const PARTS: &[Part] = &[
     ("base.css", include_bytes!("../panel/assets/base.css")),
     ("theme.js", include_bytes!("../panel/assets/theme.js")),
     ("dom.js", include_bytes!("../panel/assets/dom.js")),
-    ("standing.js", include_bytes!("../panel/assets/standing.js")),
+    ("focus.js", include_bytes!("../panel/assets/focus.js")),
     ("icon.svg", include_bytes!("../panel/assets/icon.svg")),
 ];
 

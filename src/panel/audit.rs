@@ -1,4 +1,4 @@
-//! The audit log as the operator reads it: with the names of those whom its lines are about.
+//! The audit log with the names of accounts and people.
 
 use super::names::Names;
 use crate::application::state::AppState;
@@ -13,7 +13,7 @@ use tintype_storage::domain::audit_log::AuditEntry;
 use tintype_storage::domain::person::PersonId;
 use tintype_storage::store::StoreError;
 
-/// `GET /audit`
+/// `GET /audit`.
 pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
@@ -21,15 +21,15 @@ pub async fn list(
 ) -> Result<HttpResponse, Problem> {
     let (window, filter) = asked(&request)?;
     let page = audit_list::page(&state, window, filter).await?;
-    let named = web::block(move || {
+    let listing = web::block(move || {
         let mut names = Names::default();
-        try_listing(page, |entry| named(&mut names, &state, entry))
+        try_listing(page, |entry| with_names(&mut names, &state, entry))
     });
-    Ok(HttpResponse::Ok().json(named.await.map_err(|_| error::busy())??))
+    Ok(HttpResponse::Ok().json(listing.await.map_err(|_| error::busy())??))
 }
 
-/// A line with the account's name and the e-mail address of the person who made the change, where they are still there.
-fn named(names: &mut Names, state: &AppState, entry: AuditEntry) -> Result<Value, StoreError> {
+/// Adds the account's name and the e-mail address of the person who made the change, unless they were deleted.
+fn with_names(names: &mut Names, state: &AppState, entry: AuditEntry) -> Result<Value, StoreError> {
     let account = entry.account;
     let person = entry.actor.person().map(PersonId);
     let mut view = json!(tintype_api::AuditEntry::from(entry));

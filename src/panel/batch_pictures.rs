@@ -1,4 +1,4 @@
-//! The pictures of a batch as one ZIP archive, which is streamed: of each picture only a piece is in memory.
+//! Streams the pictures of a batch as one ZIP archive. Only one chunk of a picture is in memory at a time.
 
 use super::zip_archive::ZipArchive;
 use crate::api::file_names::FileNames;
@@ -15,25 +15,24 @@ use tintype_storage::domain::batch::Batch;
 use tintype_storage::domain::job::Job;
 use tokio::sync::mpsc;
 
-/// Pieces that wait for a slow receiver.
-const WAITING: usize = 2;
-/// Names the pictures that are no longer there.
+/// Chunks that are buffered for a slow receiver.
+const BUFFERED_CHUNKS: usize = 2;
+/// The file that lists pictures that retention has deleted.
 const MISSING: &str = "missing.txt";
 
-/// Why an archive is not written to its end.
+/// Why an archive is incomplete.
 enum Stop {
-    /// The receiver has gone.
-    Left,
-    /// It is told by ending the connection, so that no client takes a part for the whole.
+    ReceiverGone,
+    /// The connection is closed early, so that no client mistakes a partial archive for a whole one.
     Failed(io::Error),
 }
 
-/// Answers with the pictures of the jobs that are done, named after their custom ids.
+/// Answers with the pictures of the done jobs, named after their custom ids.
 pub fn answer(state: Data<AppState>, batch: Batch) -> HttpResponse {
-    let (pieces, arrived) = mpsc::channel(WAITING);
+    let (pieces, arrived) = mpsc::channel(BUFFERED_CHUNKS);
     rt::spawn(async move {
         if let Err(Stop::Failed(error)) = write(state, batch, &pieces).await {
-            // The receiver may have left as well.
+            // This fails if the receiver has gone too.
             let _ = pieces.send(Err(error)).await;
         }
     });
@@ -48,14 +47,17 @@ pub fn answer(state: Data<AppState>, batch: Batch) -> HttpResponse {
 type Pieces = mpsc::Sender<io::Result<Bytes>>;
 
 async fn send(pieces: &Pieces, piece: impl Into<Bytes>) -> Result<(), Stop> {
-    pieces.send(Ok(piece.into())).await.map_err(|_| Stop::Left)
+    pieces
+        .send(Ok(piece.into()))
+        .await
+        .map_err(|_| Stop::ReceiverGone)
 }
 
 async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(), Stop> {
     let failed = |error| Stop::Failed(io::Error::other(error));
     let mut archive = ZipArchive::default();
     let (mut names, mut missing) = (FileNames::default(), String::new());
-    // So that no picture takes it.
+    // Reserves the name of the list.
     names.give("missing", 0);
     let (created, mut position) = (batch.created_at, 0);
     let mut jobs = Jobs::of(state.clone(), batch);
@@ -69,7 +71,7 @@ async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(
         }
         for job in &next {
             let custom_id = job.member().map(|it| it.custom_id()).unwrap_or_default();
-            // Also for those without a picture, so that a name does not depend on how far the others are.
+            // Jobs without a picture take a name too, so that names do not depend on which jobs have ended.
             let name = names.give(&custom_id, position);
             position += 1;
             if !add(&state, job, &name, &mut archive, pieces).await? {
@@ -78,16 +80,16 @@ async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(
         }
     }
     if !missing.is_empty() {
-        let said = format!("These images were removed after their retention:\n{missing}");
+        let list = format!("Retention has deleted these images:\n{missing}");
         send(pieces, archive.begin(MISSING, created)).await?;
-        archive.add(said.as_bytes());
-        send(pieces, said).await?;
+        archive.add(list.as_bytes());
+        send(pieces, list).await?;
         send(pieces, archive.end().map_err(Stop::Failed)?).await?;
     }
     send(pieces, archive.finish()).await
 }
 
-/// Adds the picture of a job that has one; returns false where it is gone.
+/// Adds the picture of a job, if it has one. Returns false if retention has deleted the picture.
 async fn add(
     state: &AppState,
     job: &Job,
@@ -99,7 +101,7 @@ async fn add(
         return Ok(true);
     };
     let unreadable = |error: ImagesError| {
-        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "a picture could not be read");
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read a picture");
         Stop::Failed(io::Error::other(error.to_string()))
     };
     let mut chunks = match state.images.chunks(&picture.key).await {
@@ -107,9 +109,9 @@ async fn add(
         Err(ImagesError::NotFound { .. }) => return Ok(false),
         Err(error) => return Err(unreadable(error)),
     };
-    let ending = picture.key.rsplit_once('.').map_or("png", |(_, it)| it);
+    let extension = picture.key.rsplit_once('.').map_or("png", |(_, it)| it);
     let ended = job.state.finished_at().unwrap_or(job.created_at);
-    send(pieces, archive.begin(&format!("{name}.{ending}"), ended)).await?;
+    send(pieces, archive.begin(&format!("{name}.{extension}"), ended)).await?;
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(unreadable)?;
         archive.add(&chunk);

@@ -1,4 +1,4 @@
-//! Batches: one with its delivery, submitted from a file, canceled, and what can be downloaded of it.
+//! Batches: show, cancel, submit from a file, and download.
 
 use super::{batch_pictures, payer};
 use crate::api::answers;
@@ -36,22 +36,21 @@ async fn find(
     Ok(batches::find(state, of.account.id, part(request, "batch_id")).await?)
 }
 
-/// A batch with the delivery that told of its end.
 #[derive(Serialize)]
-struct Detailed {
+struct BatchWithDelivery {
     #[serde(flatten)]
     batch: Batch,
-    /// `None` before the end, and where no webhook was registered then.
+    /// `None` before the batch ends, and if no webhook was registered when it ended.
     delivery: Option<Delivery>,
 }
 
-/// `GET /batches/{batch_id}`
+/// `GET /batches/{batch_id}`.
 pub async fn show(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let standing = find(&of, &request, &state).await?;
-    // A delivery has the id of what it tells of.
-    let delivery = state.store.delivery(DeliveryId(standing.0.id.0)).await?;
-    Ok(HttpResponse::Ok().json(Detailed {
-        batch: answers::batch(&state, &standing).await?,
+    let found = find(&of, &request, &state).await?;
+    // A delivery has the id of its job or batch.
+    let delivery = state.store.delivery(DeliveryId(found.0.id.0)).await?;
+    Ok(HttpResponse::Ok().json(BatchWithDelivery {
+        batch: answers::batch(&state, &found).await?,
         delivery: match delivery {
             Some(delivery) => Some(answers::delivery(&state, delivery).await?),
             None => None,
@@ -59,14 +58,14 @@ pub async fn show(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
     }))
 }
 
-/// `DELETE /batches/{batch_id}`: cancels what is still queued.
+/// `DELETE /batches/{batch_id}`: cancels the queued jobs.
 pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let (batch, _) = find(&of, &request, &state).await?;
-    let standing = batches::cancel(&state, &of.caller, batch).await?;
-    Ok(HttpResponse::Ok().json(answers::batch(&state, &standing).await?))
+    let canceled = batches::cancel(&state, &of.caller, batch).await?;
+    Ok(HttpResponse::Ok().json(answers::batch(&state, &canceled).await?))
 }
 
-/// `POST /batches`: the body is a file as it is, a table where its type is `text/csv`. With `?dry_run=true` it is only checked.
+/// `POST /batches`: the body is the file, CSV if its type is `text/csv`. With `?dry_run=true` the file is only checked.
 pub async fn create(
     of: OfAccount,
     request: HttpRequest,
@@ -92,18 +91,18 @@ pub async fn create(
         let table = file.bytes.clone();
         let read = move || batch_table::lines(&table, MAX_BODY_BYTES);
         let lines = batch_call::off_thread(file.bytes.len(), read).await?;
-        let Lines { text, places } = lines.map_err(faulty)?;
+        let Lines { text, places } = lines.map_err(table_problem)?;
         let parsed = batch_call::parse(&state, account, text.into(), Form::Lines).await?;
         let submitted = batch_call::submit(&state, &payer, &request, parsed).await;
-        submitted.map_err(|problem| placed(problem, &places))
+        submitted.map_err(|problem| with_line_numbers(problem, &places))
     };
     submitted
         .await
-        .map_err(|problem: Problem| payer::refusal(&payer, problem))
+        .map_err(|problem: Problem| payer::explain_rejection(&payer, problem))
 }
 
-/// The faults of a table that cannot be read, each under its line.
-fn faulty(faults: Vec<TableFault>) -> Problem {
+/// The errors of a malformed table, by line.
+fn table_problem(faults: Vec<TableFault>) -> Problem {
     let fault = |fault: TableFault| {
         let field = match fault.line {
             Some(line) => format!("line {line}"),
@@ -114,27 +113,27 @@ fn faulty(faults: Vec<TableFault>) -> Problem {
     Problem::validation(faults.into_iter().map(fault).collect())
 }
 
-/// The same problem, whose faults name the lines of the table as well: a row may have several.
-fn placed(mut problem: Problem, places: &[usize]) -> Problem {
+/// Adds the line in the table to each error. A row may span several lines.
+fn with_line_numbers(mut problem: Problem, line_of: &[usize]) -> Problem {
     for fault in &mut problem.errors {
         let index = fault.field.strip_prefix("requests[");
         let index = index.and_then(|it| it.split_once(']')?.0.parse::<usize>().ok());
-        if let Some(line) = index.and_then(|index| places.get(index)) {
+        if let Some(line) = index.and_then(|index| line_of.get(index)) {
             fault.message = format!("on line {line}: {}", fault.message);
         }
     }
     problem
 }
 
-/// `GET /batches/{batch_id}/results`: a line of JSON for each request.
+/// `GET /batches/{batch_id}/results`: one JSON line per request.
 pub async fn results(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let (batch, _) = find(&of, &request, &state).await?;
     let name = format!("batch-{}.jsonl", batch.id);
     let answer = batch_lines::results(&request, state, batch);
-    Ok(saved_as(answer, &name))
+    Ok(as_attachment(answer, &name))
 }
 
-/// `GET /batches/{batch_id}/failed`: the failed requests in the form in which they can be submitted again.
+/// `GET /batches/{batch_id}/failed`: the failed requests, ready to be submitted again.
 pub async fn failed(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let (batch, _) = find(&of, &request, &state).await?;
     let name = format!("batch-{}-failed.jsonl", batch.id);
@@ -142,7 +141,7 @@ pub async fn failed(of: OfAccount, request: HttpRequest, state: Data<AppState>) 
         JobState::Failed { .. } => request_line(state, job).await.map(Some),
         _ => Ok(None),
     });
-    Ok(saved_as(answer, &name))
+    Ok(as_attachment(answer, &name))
 }
 
 /// `GET /batches/{batch_id}/pictures`: the pictures as a ZIP archive.
@@ -150,12 +149,12 @@ pub async fn pictures(of: OfAccount, request: HttpRequest, state: Data<AppState>
     let (batch, _) = find(&of, &request, &state).await?;
     let name = format!("batch-{}.zip", batch.id);
     let answer = batch_pictures::answer(state, batch);
-    Ok(saved_as(answer, &name))
+    Ok(as_attachment(answer, &name))
 }
 
-fn saved_as(mut answer: HttpResponse, name: &str) -> HttpResponse {
+fn as_attachment(mut answer: HttpResponse, name: &str) -> HttpResponse {
     let disposition = format!("attachment; filename=\"{name}\"");
-    // An id and an ending always make a header.
+    // An id and a file extension always form a valid header.
     if let Ok(value) = header::HeaderValue::from_str(&disposition) {
         answer
             .headers_mut()
@@ -164,12 +163,12 @@ fn saved_as(mut answer: HttpResponse, name: &str) -> HttpResponse {
     answer
 }
 
-/// A request as a batch takes it.
+/// A request in the input format of batches.
 #[derive(Serialize)]
 struct RequestLine<'a> {
     custom_id: String,
     model: &'a str,
-    /// `None` where its object is gone from the store.
+    /// `None` if its object was deleted from the object store.
     prompt: Option<&'a str>,
     aspect_ratio: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,7 +181,7 @@ struct RequestLine<'a> {
 
 async fn request_line(state: &AppState, job: &Job) -> Result<Vec<u8>, Error> {
     let unreadable = |error: request_text::WordsError| {
-        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "the words of a job could not be read");
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt or the input URLs of a job");
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     };
@@ -202,10 +201,10 @@ async fn request_line(state: &AppState, job: &Job) -> Result<Vec<u8>, Error> {
         model: job.tier.word(),
         prompt: text.as_ref().map(|it| it.prompt.as_str()),
         aspect_ratio: job.aspect.to_string(),
-        // The fast model has one size, and takes no such field.
+        // The fast model has one size and rejects this field.
         resolution: (job.tier != Tier::Fast).then(|| job.resolution.word()),
         input_images_urls: urls,
-        // Stored metadata is well-formed.
+        // Stored metadata is valid JSON.
         metadata: metadata.and_then(|it| serde_json::from_str(it).ok()),
     };
     // A struct of strings always encodes.

@@ -1,4 +1,4 @@
-//! What jobs came to day by day or hour by hour, for the charts: of an account, or of one of its keys.
+//! Chart data: done jobs, failed jobs and charges of an account or a key, per day or per hour.
 
 use crate::application::state::AppState;
 use crate::web::problem::{FieldFault, Problem};
@@ -13,17 +13,16 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Part, StoreError};
 
-/// Days of a chart, today included, unless asked otherwise.
+/// Default number of days, today included.
 const DAYS: i64 = 14;
-const MOST_DAYS: i64 = 92;
-/// Hours of a chart, this hour included.
+const MAX_DAYS: i64 = 92;
+/// The current hour included.
 const HOURS: i64 = 24;
 const HOUR_MILLIS: i64 = 3_600_000;
-/// Jobs that a chart of hours looks at, the newest first: it is for young accounts.
-const MOST_JOBS: usize = 5_000;
-const STEP: usize = 500;
+/// The hourly chart reads at most this many of the newest jobs: it is for new accounts.
+const MAX_JOBS: usize = 5_000;
+const PAGE: usize = 500;
 
-/// What a chart shows.
 #[derive(Clone, Copy)]
 pub enum Span {
     Days(i64),
@@ -31,26 +30,26 @@ pub enum Span {
     Hours,
 }
 
-/// The days that a page asks for with `?days=`.
-pub fn asked_days(request: &HttpRequest, otherwise: i64) -> Result<i64, Problem> {
+/// Reads `?days=`.
+pub fn days_param(request: &HttpRequest, default: i64) -> Result<i64, Problem> {
     let read = || -> Result<i64, FieldFault> {
         match query::value(request, "days")? {
-            Some(text) => query::number(&text, "days", 1, MOST_DAYS),
-            None => Ok(otherwise),
+            Some(text) => query::number(&text, "days", 1, MAX_DAYS),
+            None => Ok(default),
         }
     };
     read().map_err(|fault| Problem::validation(vec![fault]))
 }
 
-/// The span that a page asks for; one day is shown hour by hour.
-pub fn asked(request: &HttpRequest) -> Result<Span, Problem> {
-    Ok(match asked_days(request, DAYS)? {
+/// Reads `?days=` as a span; one day is shown per hour.
+pub fn span_param(request: &HttpRequest) -> Result<Span, Problem> {
+    Ok(match days_param(request, DAYS)? {
         1 => Span::Hours,
         days => Span::Days(days),
     })
 }
 
-/// The figures of a span, oldest first. Those of one key alone where one is named. Blocks for some reads of the store.
+/// The figures of a span, oldest first, of one key or of the whole account. Blocks on reads of the store.
 pub fn read(
     state: &AppState,
     account: AccountId,
@@ -63,12 +62,12 @@ pub fn read(
     }
 }
 
-/// What the jobs of an account came to on this day of UTC. Blocks for a read of the store.
+/// The figures of an account for the current UTC day. Blocks on a read of the store.
 pub fn today(state: &AppState, account: AccountId) -> Result<Option<Value>, StoreError> {
     Ok(days(state, account, None, 1)?.pop())
 }
 
-/// The last 24 hours: when each begins, done and failed jobs that ended in it, and what was charged.
+/// The last 24 hours: the start of each hour, and the jobs that ended in it.
 fn hours(
     state: &AppState,
     account: AccountId,
@@ -76,19 +75,19 @@ fn hours(
 ) -> Result<Vec<Value>, StoreError> {
     let last = state.now().millis().div_euclid(HOUR_MILLIS);
     let first = last - HOURS + 1;
-    // A job of the day before may have ended in the first of these hours.
+    // A job that was created the day before may end in the first of these hours.
     let since = Timestamp::from_millis((first - HOURS) * HOUR_MILLIS);
     let mut hours: BTreeMap<i64, UsageTotals> = BTreeMap::new();
-    let (mut below, mut looked_at) = (None, 0);
+    let (mut below, mut count) = (None, 0);
     loop {
         let from = Some(JobId::first_of(since));
         let jobs = state
             .store
-            .jobs_of(account, Part::Ended, below, from, STEP)
+            .jobs_of(account, Part::Ended, below, from, PAGE)
             .wait()?;
-        looked_at += jobs.len();
+        count += jobs.len();
         below = jobs.last().map(|job| job.id);
-        let is_last = jobs.len() < STEP || looked_at >= MOST_JOBS;
+        let is_last = jobs.len() < PAGE || count >= MAX_JOBS;
         for job in jobs {
             let ended = job.state.finished_at().map(|at| at.millis());
             let hour = ended.map_or(i64::MIN, |at| at.div_euclid(HOUR_MILLIS));
@@ -99,7 +98,7 @@ fn hours(
             match job.state {
                 JobState::Done { .. } => {
                     sums.done += 1;
-                    // A sum past what an amount can say is not drawn.
+                    // An overflowing sum is not drawn.
                     sums.spent = sums.spent.plus(job.price).unwrap_or(sums.spent);
                 }
                 _ => sums.failed += 1,
@@ -126,7 +125,7 @@ pub fn figures(sums: &UsageTotals) -> Value {
     })
 }
 
-/// The last days, oldest first: date, done and failed jobs, and what was charged. Blocks for some reads of the store.
+/// The last days, oldest first. Blocks on reads of the store.
 pub fn days(
     state: &AppState,
     account: AccountId,
@@ -138,18 +137,18 @@ pub fn days(
     let mut days: BTreeMap<i64, UsageTotals> = BTreeMap::new();
     state
         .store
-        .each_daily_usage_since(account, first, |place, tally| {
-            if key.is_none_or(|it| it == place.key) {
-                let day = days.entry(place.day).or_default();
-                // A sum past what an amount can say is not drawn.
-                *day = day.plus(tally.totals()).unwrap_or(*day);
+        .each_daily_usage_since(account, first, |position, usage| {
+            if key.is_none_or(|it| it == position.key) {
+                let day = days.entry(position.day).or_default();
+                // An overflowing sum is not drawn.
+                *day = day.plus(usage.totals()).unwrap_or(*day);
             }
             Ok(())
         })
         .wait()?;
     let day = |day: i64| {
-        let tally = days.get(&day).copied().unwrap_or_default();
-        let mut view = figures(&tally);
+        let totals = days.get(&day).copied().unwrap_or_default();
+        let mut view = figures(&totals);
         view["day"] = json!(Timestamp::of_day(day).date());
         view
     };

@@ -1,4 +1,4 @@
-//! The session's cookie: out of reach of scripts and of other sites.
+//! The session cookie: hidden from scripts and from other sites.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{self, HeaderValue};
@@ -6,7 +6,7 @@ use actix_web::http::header::{self, HeaderValue};
 const SECURE: &str = "__Host-tintype";
 const PLAIN: &str = "tintype_panel";
 
-/// The name: with the prefix that browsers hold to `Secure` and to this very host, where the service is reached by https.
+/// Over https the name has the `__Host-` prefix: browsers then require `Secure` and bind the cookie to this host.
 fn name(public_url: &str) -> &'static str {
     if is_secure(public_url) { SECURE } else { PLAIN }
 }
@@ -15,7 +15,7 @@ fn is_secure(public_url: &str) -> bool {
     public_url.starts_with("https://")
 }
 
-/// The value that the browser sends, where it sends exactly one.
+/// The value of the cookie, if the browser sends exactly one.
 pub fn read(request: &HttpRequest, public_url: &str) -> Option<String> {
     let name = name(public_url);
     let headers = request.headers().get_all(header::COOKIE);
@@ -26,11 +26,11 @@ pub fn read(request: &HttpRequest, public_url: &str) -> Option<String> {
         .filter(|(it, _)| *it == name)
         .map(|(_, value)| value.to_owned());
     let first = found.next()?;
-    // Two of them mean that somebody has planted one.
+    // With two cookies of this name, an attacker may have set one.
     found.next().is_none().then_some(first)
 }
 
-/// `Set-Cookie` for a session, or, with an empty value, for none.
+/// A `Set-Cookie` header; an empty value deletes the cookie. `max_age` is in seconds.
 pub fn write(public_url: &str, value: &str, max_age: u64) -> HeaderValue {
     let secure = if is_secure(public_url) {
         "; Secure"
@@ -50,7 +50,7 @@ mod tests {
     use actix_web::test::TestRequest;
 
     #[test]
-    fn is_bound_to_the_host_where_the_service_has_https() {
+    fn is_bound_to_the_host_over_https() {
         let written = write("https://pictures.example", "v", 60);
         assert_eq!(
             written.to_str().unwrap(),
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_one_of_the_name_is_no_session() {
+    fn two_cookies_of_the_same_name_are_rejected() {
         let url = "http://a";
         let request = |cookie: &str| {
             TestRequest::default()

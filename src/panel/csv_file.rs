@@ -1,4 +1,4 @@
-//! A CSV file that is written while it is sent, however long it is.
+//! Streams a CSV file of any length.
 
 use crate::application::error;
 use crate::web::problem::Problem;
@@ -9,12 +9,12 @@ use futures_util::{StreamExt as _, stream};
 use std::io;
 use tintype_storage::store::StoreError;
 
-/// What a file is read from, part by part.
+/// Produces a file in parts.
 pub trait CsvSource: Send + Sized + 'static {
-    /// What the file holds.
-    const WHAT: &'static str;
+    /// Names the content in errors.
+    const CONTENT: &'static str;
 
-    /// The lines of the next part, and what is left to be read; `None` at the end. Blocks.
+    /// The lines of the next part, and the source of the rest; `None` at the end. Blocks.
     ///
     /// # Errors
     /// The store fails.
@@ -24,22 +24,22 @@ pub trait CsvSource: Send + Sized + 'static {
 /// Answers with a file of this name: `head`, then all lines of the source.
 ///
 /// # Errors
-/// The first part could not be read. If a later one cannot, the file breaks off.
+/// The first part cannot be read. If a later part cannot be read, the connection closes early.
 pub async fn answer<S: CsvSource>(
     name: &str,
     head: &str,
     source: S,
 ) -> Result<HttpResponse, Problem> {
-    // Read before there is a status, so that a store that fails is told by one.
+    // The first part is read before the status is sent, so that a failing store is reported by a status.
     let (first, rest) = next(source).await?;
     let rest = stream::try_unfold(rest, |rest| async move {
         match rest {
             None => Ok(None),
-            // The status is out: the client sees by the missing end that the file is not whole.
+            // The status is already sent: the client detects the incomplete file by the missing end of the body.
             Some(source) => match next(source).await {
                 Ok((part, rest)) => Ok(Some((Bytes::from(part), rest))),
                 Err(_) => {
-                    let text = format!("the {} could not be read to its end", S::WHAT);
+                    let text = format!("could not read the whole {}", S::CONTENT);
                     Err(io::Error::other(text))
                 }
             },

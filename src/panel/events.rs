@@ -1,7 +1,7 @@
-//! Live pages: a stream of coarse hints (server-sent events) that something has changed, upon which a page looks again.
+//! Live pages: a stream of server-sent events that say that something has changed, so that the page reloads its data.
 //!
-//! A hint carries nothing, so there is nothing to get out of step: a lost one costs a second. The stream looks at a few small
-//! records each second, about as much as one page load, and ends with its session.
+//! An event carries no data, so pages cannot get out of sync: a lost event costs a second. The stream reads a few small records
+//! each second, about as many as one page load, and ends with its session.
 
 use super::guard::SignedIn;
 use crate::application::sessions;
@@ -22,16 +22,16 @@ use tintype_storage::store::{JobWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
 const CHANGED: &[u8] = b"event: changed\ndata: {}\n\n";
-const PULSE: Duration = Duration::from_secs(1);
-/// Pulses between two comments, which keep proxies from ending a silent stream.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Polls between two comments, which keep proxies from closing a silent stream.
 const COMMENT_EVERY: u32 = 15;
-/// Pulses without a change after which a page is told again: what it was shown on the last hint may have been gathered before the
-/// change, and figures that take long to gather are not gathered anew for a while.
+/// Polls without a change after which the event is repeated: the page may have loaded cached figures from before the change, and
+/// expensive figures are cached for a while.
 const SETTLED_AFTER: [u32; 4] = [3, 9, 27, 81];
-/// Jobs and deliveries that are watched for changes: the newest.
+/// Only this many of the newest jobs and deliveries are watched.
 const WATCHED: usize = 30;
 
-/// `GET /accounts/{account_id}/events`
+/// `GET /accounts/{account_id}/events`.
 pub async fn of_account(
     of: OfAccount,
     visitor: SignedIn,
@@ -40,7 +40,7 @@ pub async fn of_account(
     answer(state, visitor.id, Some(of.account.id))
 }
 
-/// `GET /events`: of the whole service.
+/// `GET /events`: changes of the whole service.
 pub async fn of_service(
     _: OperatorCall,
     visitor: SignedIn,
@@ -49,13 +49,14 @@ pub async fn of_service(
     Ok(answer(state, visitor.id, None))
 }
 
-struct Watch {
+struct ChangeWatcher {
     state: web::Data<AppState>,
     session: Digest32,
     account: Option<AccountId>,
-    pulse: tokio::time::Interval,
+    interval: tokio::time::Interval,
+    /// The hash of the visible state at the last poll.
     seen: Option<u64>,
-    /// Pulses since the last change.
+    /// Polls since the last change.
     quiet: u32,
 }
 
@@ -64,45 +65,47 @@ fn answer(
     session: Digest32,
     account: Option<AccountId>,
 ) -> HttpResponse {
-    let mut pulse = interval(PULSE);
-    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let watch = Watch {
+    let mut interval = interval(POLL_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let watch = ChangeWatcher {
         state,
         session,
         account,
-        pulse,
+        interval,
         seen: None,
         quiet: 0,
     };
-    let hints = stream::unfold(watch, |mut watch| async move {
-        let hint = watch.next().await?;
-        Some((Ok::<_, std::io::Error>(Bytes::from_static(hint)), watch))
+    let events = stream::unfold(watch, |mut watch| async move {
+        let event = watch.next().await?;
+        Some((Ok::<_, std::io::Error>(Bytes::from_static(event)), watch))
     });
     HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((header::CACHE_CONTROL, "no-store"))
         .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(hints)
+        .streaming(events)
 }
 
-impl Watch {
-    /// The next piece of the stream; `None` at its end.
+impl ChangeWatcher {
+    /// The next event or comment; `None` when the stream ends.
     async fn next(&mut self) -> Option<&'static [u8]> {
         let mut stopping = self.state.stopping.subscribe();
         loop {
             tokio::select! {
-                _ = self.pulse.tick() => {}
+                _ = self.interval.tick() => {}
                 _ = stopping.wait_for(|stops| *stops) => return None,
             }
             let session = sessions::resolve(&self.state, self.session).await;
-            let alive = session.ok().flatten().is_some();
-            if !alive || self.state.fail_stop.has_tripped() {
+            let is_signed_in = session.ok().flatten().is_some();
+            if !is_signed_in || self.state.fail_stop.has_tripped() {
                 return None;
             }
             let depths = self.state.system.waiting_jobs().depths();
             let mut hasher = DefaultHasher::new();
             (depths.queued, depths.running).hash(&mut hasher);
-            look(&self.state, self.account, &mut hasher).await.ok()?;
+            hash_visible_state(&self.state, self.account, &mut hasher)
+                .await
+                .ok()?;
             let now = hasher.finish();
             let before = self.seen.replace(now);
             if before.is_none() {
@@ -123,8 +126,7 @@ impl Watch {
     }
 }
 
-/// Takes in what the pages show of it.
-async fn look(
+async fn hash_visible_state(
     state: &AppState,
     account: Option<AccountId>,
     hasher: &mut DefaultHasher,
@@ -135,8 +137,8 @@ async fn look(
     }
     let deliveries = match account {
         Some(account) => {
-            let books = state.store.account(account).await?.map(|it| it.balances);
-            format!("{books:?}").hash(hasher);
+            let balances = state.store.account(account).await?.map(|it| it.balances);
+            format!("{balances:?}").hash(hasher);
             let window = JobWindow::first(WATCHED, WATCHED);
             let jobs = state
                 .store
@@ -149,7 +151,7 @@ async fn look(
             state.store.deliveries_of(account, WATCHED, None).await?
         }
         None => {
-            look_at_service(state, hasher).await?;
+            hash_service_state(state, hasher).await?;
             state.store.deliveries(WATCHED, None).await?
         }
     };
@@ -159,9 +161,12 @@ async fn look(
     Ok(())
 }
 
-/// What only the operator's pages show: back ends, and by their counts and their newest line the jobs and the changes of all
-/// accounts. Money moves with one of these alone.
-async fn look_at_service(state: &AppState, hasher: &mut DefaultHasher) -> Result<(), StoreError> {
+/// Hashes what only the operator's pages show: back ends, job counts and the newest audit entry. Each change of money comes with
+/// a change of one of these.
+async fn hash_service_state(
+    state: &AppState,
+    hasher: &mut DefaultHasher,
+) -> Result<(), StoreError> {
     for backend in state.system.backends() {
         (backend.name, backend.running, backend.faults).hash(hasher);
         format!("{:?}", backend.health).hash(hasher);

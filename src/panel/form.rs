@@ -1,4 +1,4 @@
-//! Small JSON bodies of the panel's own calls.
+//! Small JSON bodies of panel calls.
 
 use crate::application::state::AppState;
 use crate::web::body;
@@ -6,10 +6,10 @@ use crate::web::problem::Problem;
 use actix_web::{HttpRequest, web};
 use tintype_api::Fields;
 
-/// Has room for the longest e-mail address and two of the longest passwords, each character written as an escape.
+/// Fits the longest e-mail address and two of the longest passwords with every character escaped.
 const MAX_BYTES: usize = 8 << 10;
 
-/// Reads a body whose fields are all strings, each of which must be there.
+/// Reads a body whose fields are all required strings.
 pub async fn strings<const N: usize>(
     names: [&'static str; N],
     request: &HttpRequest,

@@ -1,7 +1,6 @@
-//! Who has signed in, and that a change was asked for by the panel's own pages.
+//! Authenticates visitors and rejects cross-site changes.
 //!
-//! What they may see and change the application decides: every handler that touches an account takes one of the extractors of
-//! [`crate::web::access`].
+//! The application authorises: every handler that touches an account takes one of the extractors of [`crate::web::access`].
 
 use super::cookie;
 use crate::application::caller::Caller;
@@ -20,7 +19,7 @@ use futures_util::future::LocalBoxFuture;
 
 pub use crate::application::sessions::{SignedIn, Who};
 
-/// The header that pages send with each change. Another site's page cannot, without asking first.
+/// The header that panel pages send with each change. A page of another site needs a CORS preflight for it, which fails.
 pub const HEADER: &str = "X-Tintype-Panel";
 
 fn unauthorized() -> Problem {
@@ -47,7 +46,6 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
     Ok(visitor)
 }
 
-/// The visitor who has signed in.
 pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
     Box::pin(async move {
         let visitor = signed_in(&request).await?;
@@ -69,7 +67,7 @@ impl FromRequest for SignedIn {
     }
 }
 
-/// Wraps every call of the panel: refuses changes that another site's page may have set off, and keeps answers out of caches.
+/// Wraps every panel call: rejects changes that another site may have triggered, and keeps answers out of caches.
 pub async fn same_site<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -80,14 +78,14 @@ pub async fn same_site<B: MessageBody + 'static>(
     };
     let mut response = match checked {
         Ok(()) => next.call(request).await?.map_into_left_body(),
-        // As an answer and not as an error, which would leave its request behind and be counted under no route.
+        // A response, not an `Err`: an error drops the request and is counted under no route.
         Err(problem) => request.error_response(problem).map_into_right_body(),
     };
     let headers = response.headers_mut();
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    // An answer that is opened by itself is no page either.
+    // A browser that opens an answer directly must not run it as a page.
     headers.insert(
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox"),
@@ -102,12 +100,12 @@ pub async fn same_site<B: MessageBody + 'static>(
 fn check_origin(request: &HttpRequest) -> Result<(), Problem> {
     let headers = request.headers();
     let text = |name: &str| headers.get(name).map(|it| it.to_str().unwrap_or("?"));
-    let refused = || forbidden("changes are taken from the panel's own pages only");
+    let refused = || forbidden("only pages of the panel may make changes");
     if text(HEADER).is_none() || text("sec-fetch-site").is_some_and(|it| it != "same-origin") {
         return Err(refused());
     }
     let Some(origin) = text("origin") else {
-        // Browsers send it with every change; what does not is no browser, and has no session that could be misused.
+        // Browsers send `Origin` with every change. Other clients cannot be tricked by a site.
         return Ok(());
     };
     let authority = |url: &str| {

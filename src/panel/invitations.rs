@@ -1,4 +1,4 @@
-//! Taking up an invitation: the one-time link with which a person chooses their password.
+//! Invitations: the one-time link with which a person chooses a password.
 
 use super::{form, sessions};
 use crate::application::state::AppState;
@@ -8,8 +8,8 @@ use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 
-/// `POST /invitation`: whom it is for. In a body, so that the token stands in no log.
-pub async fn look(
+/// `POST /invitation`: shows the invited person. The token is in the body to stay out of logs.
+pub async fn show(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
@@ -26,7 +26,7 @@ pub async fn look(
     })))
 }
 
-/// `POST /invitation/accept`: chooses the password and signs in.
+/// `POST /invitation/accept`: sets the password and signs in.
 pub async fn accept(
     request: HttpRequest,
     payload: web::Payload,
@@ -36,5 +36,5 @@ pub async fn accept(
     let [token, password] = form::strings(names, &request, payload, &state).await?;
     let origin = audit_context::origin(&request, &state);
     let session = invitations::accept(&state, &origin, &token, password).await?;
-    sessions::begun(&state, session)
+    sessions::signed_in(&state, session)
 }

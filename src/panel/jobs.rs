@@ -1,4 +1,4 @@
-//! Jobs as pages show them: with the names of their keys, and for the operator of their accounts.
+//! Jobs with the names of their keys and, for the operator, of their accounts.
 
 use super::names::Names;
 use crate::api::answers;
@@ -25,7 +25,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
     let found = job_list::page_of(&state, of.account.id, window, &filter).await?;
     let mut data = Vec::with_capacity(found.jobs.len());
     for job in &found.jobs {
-        data.push(Listed {
+        data.push(JobListItem {
             record: answers::listed_job(&state, job).await?,
             favourite: state.store.is_favourite(job.account, job.id).await?,
         });
@@ -34,42 +34,41 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
     let behind = found.index_behind.map(|it| IndexBehind {
         until: it.until.map(Moment::from),
     });
-    Ok(HttpResponse::Ok().json(Searched {
+    Ok(HttpResponse::Ok().json(SearchPage {
         page: Listing::of(data, next),
         index_behind: behind,
     }))
 }
 
-/// A list that may have been searched for words while the index is still built.
 #[derive(Serialize)]
-struct Searched<T> {
+struct SearchPage<T> {
     #[serde(flatten)]
     page: Listing<T>,
+    /// Set while the search index is being built.
     #[serde(skip_serializing_if = "Option::is_none")]
     index_behind: Option<IndexBehind>,
 }
 
 #[derive(Serialize)]
 struct IndexBehind {
-    /// The index has the jobs up to this moment; `None`: none.
+    /// The index contains the jobs up to this time; `None`: no jobs yet.
     until: Option<Moment>,
 }
 
-/// A job with what its list shows beside it.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct JobListItem<'a> {
     #[serde(flatten)]
     record: JobRecord<'a>,
     favourite: bool,
 }
 
-/// `GET /jobs`: those of all accounts, with the accounts' names.
+/// `GET /jobs`: the jobs of all accounts.
 pub async fn list_all(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
     let page = management::jobs::page(&request, &state).await?;
     let mut names = Names::default();
     let mut data = Vec::with_capacity(page.items.len());
     for job in &page.items {
-        data.push(OfAnAccount {
+        data.push(JobWithAccount {
             record: answers::listed_job(&state, job).await?,
             account_name: names.account(&state, job.account)?,
         });
@@ -77,11 +76,11 @@ pub async fn list_all(_: OperatorCall, request: HttpRequest, state: Data<AppStat
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }
 
-/// A job with the name of its account, where that is still there.
 #[derive(Serialize)]
-struct OfAnAccount<'a> {
+struct JobWithAccount<'a> {
     #[serde(flatten)]
     record: JobRecord<'a>,
+    /// `None` if the account was deleted.
     account_name: Option<String>,
 }
 
@@ -94,7 +93,7 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>
     let record = answers::job_record(&state, &job).await?;
     let key = state.store.key(job.key).await?;
     let favourite = state.store.is_favourite(job.account, job.id).await?;
-    Ok(HttpResponse::Ok().json(Detailed {
+    Ok(HttpResponse::Ok().json(JobDetails {
         record: match of.caller.is_operator() {
             true => answers::for_operator(&state, &job, record),
             false => record,
@@ -109,21 +108,19 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>
     }))
 }
 
-/// A job with its key and how far its picture is. Written as it is, so that the caller's metadata keep their digits and their
-/// order.
+/// A struct rather than a JSON value, so that the caller's metadata keeps its digits and its order.
 #[derive(Serialize)]
-struct Detailed<'a> {
+struct JobDetails<'a> {
     #[serde(flatten)]
     record: JobRecord<'a>,
-    /// `None` for a key that was deleted.
+    /// `None` if the key was deleted.
     key: Option<NamedKey>,
     favourite: bool,
-    /// When retention removes the picture; `None` where it does not.
+    /// When retention deletes the picture; `None`: never.
     kept_until: Option<Moment>,
     progress: Option<f32>,
 }
 
-/// What people recognise a key by.
 #[derive(Serialize)]
 struct NamedKey {
     name: String,
@@ -136,14 +133,14 @@ pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) 
     Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
 }
 
-/// `PUT /jobs/{job_id}/favourite`
+/// `PUT /jobs/{job_id}/favourite`.
 pub async fn add_favourite(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let id = part(&request, "job_id");
     favourites::add(&state, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /jobs/{job_id}/favourite`
+/// `DELETE /jobs/{job_id}/favourite`.
 pub async fn remove_favourite(
     of: OfAccount,
     request: HttpRequest,

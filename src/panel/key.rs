@@ -1,4 +1,4 @@
-//! A key of an account, with its days.
+//! An API key with its chart data.
 
 use super::charts;
 use crate::api::answers;
@@ -9,15 +9,15 @@ use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 
-/// `GET /keys/{key_id}`, with what its jobs came to day by day
+/// `GET /keys/{key_id}`.
 pub async fn show(
     of: OfKey,
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let days = charts::asked(&request)?;
+    let span = charts::span_param(&request)?;
     let (shared, account, id) = (state.clone(), of.key.account, of.key.id);
-    let days = web::block(move || charts::read(&shared, account, Some(id), days)).await;
+    let days = web::block(move || charts::read(&shared, account, Some(id), span)).await;
     let days = days.map_err(|_| error::busy())??;
     let mut view = json!(answers::api_key(&state, of.key, None).await?);
     view["days"] = json!(days);

@@ -1,4 +1,4 @@
-//! The ledger: a page of it, and as a file, whole, which is written while it is sent, however long it is.
+//! The ledger: pages of entries, and the whole ledger as a CSV file.
 
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
@@ -18,13 +18,13 @@ use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Page, StoreError};
 
-/// Entries that are read, and sent, at a time.
-const STEP: usize = 1_000;
+/// Entries that are read and sent at a time.
+const PAGE: usize = 1_000;
 
-/// Characters of a prompt that a line shows.
+/// A ledger entry shows this many characters of the prompt.
 const PROMPT_CHARS: usize = 120;
 
-/// `GET /transactions`, with what each charge paid for.
+/// `GET /transactions`, with the job of each charge.
 pub async fn list(
     of: OfAccount,
     request: HttpRequest,
@@ -33,22 +33,22 @@ pub async fn list(
     let (window, filter) = ledger_query::of(&request)?;
     let account = of.account.id;
     let page = ledger::page(&state, account, window, filter).await?;
-    let described = web::block(move || {
+    let listing = web::block(move || {
         let mut names = Names::default();
         try_listing(page, |entry| {
             let job = entry.job;
             let mut view = json!(tintype_api::Transaction::from(entry));
             if let Some(job) = job {
-                view["job"] = charged(&mut names, &state, account, job)?;
+                view["job"] = charged_job(&mut names, &state, account, job)?;
             }
             Ok::<_, StoreError>(view)
         })
     });
-    Ok(HttpResponse::Ok().json(described.await.map_err(|_| error::busy())??))
+    Ok(HttpResponse::Ok().json(listing.await.map_err(|_| error::busy())??))
 }
 
-/// What a charge paid for; `null` for a job that is no longer there.
-fn charged(
+/// The job of a charge; `null` if the job was deleted.
+fn charged_job(
     names: &mut Names,
     state: &AppState,
     account: AccountId,
@@ -59,7 +59,7 @@ fn charged(
     };
     let prompt = match &job.prompt {
         PromptRef::Inline(text) => Some(text.prompt.chars().take(PROMPT_CHARS).collect::<String>()),
-        // A long one is in the object store, which a list does not ask.
+        // A long prompt is in the object store, which lists do not read.
         PromptRef::Stored(_) => None,
     };
     Ok(json!({
@@ -88,21 +88,21 @@ pub async fn csv(
     csv_file::answer(&format!("ledger-{account}.csv"), HEAD, reader).await
 }
 
-/// How far a ledger has been read.
 struct Reader {
     state: web::Data<AppState>,
     account: AccountId,
     filter: LedgerFilter,
+    /// The last entry that was read.
     after: Option<[u8; 16]>,
 }
 
 impl CsvSource for Reader {
-    const WHAT: &'static str = "ledger";
+    const CONTENT: &'static str = "ledger";
 
     fn read(self) -> Result<(String, Option<Self>), StoreError> {
         let Page { items, next } =
             self.filter
-                .read(&self.state.store, self.account, STEP, self.after)?;
+                .read(&self.state.store, self.account, PAGE, self.after)?;
         let wanted = items.iter().filter(|it| self.filter.takes(it));
         let text = wanted.map(line).collect();
         let rest = next.map(|last| Self {

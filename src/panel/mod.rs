@@ -1,5 +1,5 @@
-//! The web panel: pages from the binary, and the JSON that they are filled with. Most of it is the handlers of
-//! [`crate::management`], for visitors who have signed in.
+//! The web panel: static pages from the binary, and their JSON API. Most handlers are those of [`crate::management`], with
+//! session authentication.
 
 mod audit;
 mod batch_pictures;
@@ -10,7 +10,6 @@ mod csv_file;
 mod events;
 mod form;
 mod guard;
-mod home;
 mod invitations;
 mod jobs;
 mod key;
@@ -23,10 +22,11 @@ mod pictures;
 mod playground;
 mod queue;
 mod routes;
-mod sent;
+mod sent_requests;
 mod service;
 mod service_usage;
 mod sessions;
+mod settings;
 mod usage;
 mod usage_sums;
 mod webhook_console;
@@ -35,14 +35,12 @@ mod zip_archive;
 
 pub use routes::configure;
 
-use service::Figures;
-use service_usage::Gathered;
+use service::StatsCache;
+use service_usage::UsageCache;
 
-/// What the panel keeps in memory.
+/// The caches of the panel.
 #[derive(Default)]
 pub struct Panel {
-    /// Of the whole service.
-    figures: Figures,
-    /// Of all accounts.
-    usage: Gathered,
+    stats: StatsCache,
+    usage: UsageCache,
 }

@@ -1,4 +1,4 @@
-//! Names of accounts, people and keys, each looked up once for an answer.
+//! Names of accounts, people and keys, each looked up once per answer.
 
 use crate::application::state::AppState;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use tintype_storage::domain::person::PersonId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
-/// Names that were looked up for one answer; `None` for what is no longer there.
+/// The names that one answer needs. A name is `None` if its record was deleted.
 #[derive(Default)]
 pub struct Names {
     accounts: HashMap<AccountId, Option<String>>,
@@ -20,33 +20,33 @@ type Name = Result<Option<String>, StoreError>;
 
 impl Names {
     pub fn account(&mut self, state: &AppState, id: AccountId) -> Name {
-        known(&mut self.accounts, id, || {
+        cached(&mut self.accounts, id, || {
             Ok(state.store.account(id).wait()?.map(|it| it.name))
         })
     }
 
-    /// The email address of a person of the account.
+    /// The e-mail address of a person.
     pub fn person(&mut self, state: &AppState, account: AccountId, id: PersonId) -> Name {
-        known(&mut self.people, id, || {
+        cached(&mut self.people, id, || {
             let person = state.store.person(account, id).wait()?;
             Ok(person.map(|it| it.email.as_str().to_owned()))
         })
     }
 
     pub fn key(&mut self, state: &AppState, id: KeyId) -> Name {
-        known(&mut self.keys, id, || {
+        cached(&mut self.keys, id, || {
             Ok(state.store.key(id).wait()?.map(|(_, key)| key.name))
         })
     }
 }
 
-fn known<I: Copy + Eq + Hash>(
+fn cached<I: Copy + Eq + Hash>(
     names: &mut HashMap<I, Option<String>>,
     id: I,
     look_up: impl FnOnce() -> Name,
 ) -> Name {
-    if let Some(known) = names.get(&id) {
-        return Ok(known.clone());
+    if let Some(name) = names.get(&id) {
+        return Ok(name.clone());
     }
     let name = look_up()?;
     names.insert(id, name.clone());

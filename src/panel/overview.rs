@@ -1,4 +1,4 @@
-//! The first page: an account's money, jobs and deliveries at a glance, and its last weeks.
+//! The overview page: balance, jobs, deliveries and charts of an account.
 
 use super::Panel;
 use super::{charts, service};
@@ -19,21 +19,21 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
-/// Deliveries that are looked at: beyond that the figures tell of the newest ones.
+/// Only this many of the newest deliveries are counted.
 const DELIVERIES: usize = 1_000;
-/// The most keys that an account has.
-const KEYS: usize = 100;
-/// Below the price of this many of the dearest pictures, the balance is low.
-const LOW: usize = 10;
+/// An account has at most this many keys.
+const MAX_KEYS: usize = 100;
+/// The balance is low when it pays for fewer images than this at the highest price.
+const LOW_IMAGES: usize = 10;
 
-/// `GET /overview`
+/// `GET /overview`.
 pub async fn show(
     of: OfAccount,
     request: HttpRequest,
     state: web::Data<AppState>,
     panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
-    let span = charts::asked(&request)?;
+    let span = charts::span_param(&request)?;
     let depths = state.system.waiting_jobs().depths();
     let (shared, account) = (state.clone(), of.account.clone());
     let read = web::block(move || figures(&shared, &account, span)).await;
@@ -46,7 +46,7 @@ pub async fn show(
     view["limits"] = json!(answers::account(&state, of.account)?.limits);
     if of.caller.is_operator() {
         let figures = service::figures(state.clone(), panel).await?;
-        // The records of several nodes are backed up with their database.
+        // With several nodes, the database is backed up instead.
         if state.system.node().is_none() {
             view["backup"] = json!({"taken": !figures["last_export_at"].is_null()});
         }
@@ -55,7 +55,6 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(view))
 }
 
-/// What is paused, with the operator's words about it.
 fn paused(pause: &Pause) -> Value {
     let tiers = Tier::ALL.iter().filter(|tier| pause.covers(**tier));
     let tier = |tier: &Tier| json!({"id": tier.word(), "reason": pause.reason(*tier)});
@@ -68,29 +67,29 @@ fn paused(pause: &Pause) -> Value {
 
 fn figures(state: &AppState, account: &Account, span: charts::Span) -> Result<Value, StoreError> {
     let live = state.system.waiting_jobs().depths_of(account.id);
-    let books = &account.balances;
+    let balances = &account.balances;
     Ok(json!({
         "active": account.active,
         "created_at": account.created_at.to_string(),
         "money": {
-            "balance": books.balance.to_string(),
-            "reserved": books.reserved.to_string(),
-            "available": books.available().to_string(),
-            "low": is_low(state, books.available()),
+            "balance": balances.balance.to_string(),
+            "reserved": balances.reserved.to_string(),
+            "available": balances.available().to_string(),
+            "low": is_low(state, balances.available()),
             "below": account.low_balance.filter(|_| account.is_low()).map(|it| it.to_string()),
         },
         "jobs": {"queued": live.queued.iter().sum::<usize>(), "processing": live.running},
-        "keys": own_keys(state, account.id)?,
+        "keys": active_keys(state, account.id)?,
         "today": charts::today(state, account.id)?,
         "days": charts::read(state, account.id, None, span)?,
         "webhooks": deliveries(state, account.id)?,
     }))
 }
 
-/// Active keys that programs can use: the panel's own is not counted.
-fn own_keys(state: &AppState, account: AccountId) -> Result<usize, StoreError> {
+/// Counts the active keys without the panel's own key.
+fn active_keys(state: &AppState, account: AccountId) -> Result<usize, StoreError> {
     let panel = state.store.panel_key(account).wait()?;
-    let keys = state.store.keys_of(account, KEYS, None).wait()?.items;
+    let keys = state.store.keys_of(account, MAX_KEYS, None).wait()?.items;
     let own = keys.iter().filter(|it| it.active && Some(it.id) != panel);
     Ok(own.count())
 }
@@ -103,13 +102,13 @@ fn is_low(state: &AppState, available: Amount) -> bool {
         return false;
     };
     let mut needed = Amount::ZERO;
-    for _ in 0..LOW {
+    for _ in 0..LOW_IMAGES {
         needed = needed.plus(dearest).unwrap_or(needed);
     }
     available < needed
 }
 
-/// Of the newest deliveries, which are all of them if it says `all`: how many wait for an attempt, how many of those have failed before, how many were given up.
+/// Counts the newest deliveries by state: pending, pending after a failed attempt, failed. `all` says whether these are all deliveries.
 fn deliveries(state: &AppState, account: AccountId) -> Result<Value, StoreError> {
     let (mut pending, mut retrying, mut failed) = (0, 0, 0);
     let newest = state

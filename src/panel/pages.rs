@@ -1,4 +1,4 @@
-//! The page and its parts, from the binary.
+//! The panel's page and its assets, served from the binary.
 
 use crate::web::assets::{self, Part};
 use crate::web::problem::Problem;
@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 
 macro_rules! assets {
     ($($name:literal),+ $(,)?) => {
-        /// Each part with its text.
         const ASSETS: &[Part] = &[
             $(($name, include_bytes!(concat!("assets/", $name)))),+
         ];
@@ -29,7 +28,7 @@ assets!(
     "app.js",
     "api.js",
     "dom.js",
-    "standing.js",
+    "focus.js",
     "recovery.js",
     "refresh.js",
     "live.js",
@@ -87,12 +86,12 @@ assets!(
 
 static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
-/// `GET /panel`: the one page, whatever is shown in it.
+/// `GET /panel`: the single page, which shows every view.
 pub async fn page(request: HttpRequest) -> Result<HttpResponse, Problem> {
     assets::answer(&request, ASSETS, &TAG, "index.html")
 }
 
-/// `GET /panel/assets/{name}`
+/// `GET /panel/assets/{name}`.
 pub async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
     let name = request.match_info().get("name").unwrap_or_default();
     assets::answer(&request, ASSETS, &TAG, name)
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_are_whole_and_name_no_other_host() {
+    fn assets_are_complete_and_refer_to_no_other_host() {
         assets::check(ASSETS);
     }
 }

@@ -1,4 +1,4 @@
-//! Who pays for what is made in the panel: a key of the account whose text no person has.
+//! The payer of panel requests: a key of the account whose text is never shown.
 
 use crate::application::panel_key;
 use crate::application::payer::Payer;
@@ -6,7 +6,7 @@ use crate::application::state::AppState;
 use crate::web::access::OfAccount;
 use crate::web::problem::{Code, Problem};
 
-/// The account's key for what is made in the panel.
+/// The account's panel key.
 ///
 /// # Errors
 /// 403
@@ -14,8 +14,8 @@ pub async fn of(state: &AppState, of: &OfAccount) -> Result<Payer, Problem> {
     Ok(panel_key::payer(state, &of.caller, &of.account).await?)
 }
 
-/// What a person is told where a submission is refused: they are signed in, so that 401 means the key.
-pub fn refusal(payer: &Payer, problem: Problem) -> Problem {
+/// Explains a rejected submission: the person is signed in, so a 401 concerns the panel key.
+pub fn explain_rejection(payer: &Payer, problem: Problem) -> Problem {
     match problem.code {
         Code::Unauthorized => panel_key::refused(&payer.key, &problem.detail).into(),
         _ => problem,

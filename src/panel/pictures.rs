@@ -1,4 +1,4 @@
-//! Pictures and their small forms, from this very host: so the pages may load pictures from nowhere else.
+//! Pictures and thumbnails. This host serves them, so the content security policy can forbid images from other hosts.
 
 use crate::application::jobs;
 use crate::application::picture_views;
@@ -12,16 +12,15 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::TryStreamExt as _;
 
 /// A picture never changes.
-const FOR_EVER: &str = "private, max-age=31536000, immutable";
+const CACHE_FOREVER: &str = "private, max-age=31536000, immutable";
 
-fn problem(error: ImagesError) -> Problem {
+fn image_problem(error: ImagesError) -> Problem {
     match error {
-        ImagesError::NotFound { .. } => Problem::new(
-            Code::Gone,
-            "the picture has been removed: its retention time is over",
-        ),
+        ImagesError::NotFound { .. } => {
+            Problem::new(Code::Gone, "retention has deleted the picture")
+        }
         error => {
-            tracing::error!(target: FAULT_TARGET, %error, "a picture could not be read");
+            tracing::error!(target: FAULT_TARGET, %error, "could not read a picture");
             Problem::new(
                 Code::StorageUnavailable,
                 "the picture could not be read; try again",
@@ -30,8 +29,8 @@ fn problem(error: ImagesError) -> Problem {
     }
 }
 
-/// `GET /jobs/{job_id}/preview`: how the picture of a running job looks by now; 204 where nothing is known of that. The back end
-/// is asked for previews only while this is called.
+/// `GET /jobs/{job_id}/preview`: the unfinished picture of a running job; 204 without one. Calls to this path make the back end send
+/// previews.
 pub async fn preview(
     of: OfAccount,
     request: HttpRequest,
@@ -47,7 +46,7 @@ pub async fn preview(
     })
 }
 
-/// `GET /jobs/{job_id}/picture`: with `?width=` or `?format=` a small form of it.
+/// `GET /jobs/{job_id}/picture`: with `?width=` or `?format=` a converted picture.
 pub async fn picture(
     of: OfAccount,
     request: HttpRequest,
@@ -62,14 +61,14 @@ pub async fn picture(
             Some(bytes) => bytes,
             None => picture_views::make(&state, job.account, key, view).await?,
         };
-        let cache = FOR_EVER.to_owned();
+        let cache = CACHE_FOREVER.to_owned();
         return Ok(picture_view::answer(&request, bytes, key, view, cache));
     }
-    let found = state.images.reader(key).await.map_err(problem)?;
+    let found = state.images.reader(key).await.map_err(image_problem)?;
     let name = key.rsplit('/').next().unwrap_or_default();
     Ok(HttpResponse::Ok()
         .content_type(media_type(key))
-        .insert_header((header::CACHE_CONTROL, FOR_EVER))
+        .insert_header((header::CACHE_CONTROL, CACHE_FOREVER))
         .insert_header((
             header::CONTENT_DISPOSITION,
             format!("inline; filename=\"{name}\""),

@@ -1,4 +1,4 @@
-//! Making a picture from the panel: the same acceptance as a native call, under a key of the account that nobody holds.
+//! Generates images from the panel: the same checks as a native call, charged to the account's panel key.
 
 use super::payer;
 use crate::api::answers::models_on_sale;
@@ -24,7 +24,7 @@ use tintype_storage::domain::tier::{Mode, Tier};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-/// `GET /models`: what can be asked for, at which price.
+/// `GET /models`: the models and their prices.
 pub async fn models(_: OfAccount, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
     let pause = pause::current(&state).await?;
     Ok(HttpResponse::Ok().json(json!({
@@ -36,7 +36,7 @@ pub async fn models(_: OfAccount, state: web::Data<AppState>) -> Result<HttpResp
 }
 
 /// `POST /generations/{tier}`: a form with the part `request`, the JSON of a native call, and a part `image` per input
-/// image. Who asked stands in the audit log.
+/// image. The audit log records the person.
 pub async fn create(
     of: OfAccount,
     request: HttpRequest,
@@ -47,11 +47,11 @@ pub async fn create(
     let unknown = || Problem::new(Code::NotFound, "there is no such model");
     let tier: Tier = part(&request, "tier").parse().map_err(|_| unknown())?;
     let time = state.config.server.body_timeout();
-    let late = |_| Problem::new(Code::RequestTimeout, "the form did not arrive in time");
+    let timed_out = |_| Problem::new(Code::RequestTimeout, "the form did not arrive in time");
     let (body, images) = timeout(time, receive(&request, payload, &state, of.account.id))
         .await
-        .map_err(late)??;
-    let with_inputs = !images.is_empty() || names_inputs(&body);
+        .map_err(timed_out)??;
+    let with_inputs = !images.is_empty() || has_input_urls(&body);
     let endpoint = Endpoint {
         tier,
         mode: match with_inputs {
@@ -74,11 +74,11 @@ pub async fn create(
     };
     let job = submitted
         .await
-        .map_err(|problem: Problem| payer::refusal(&payer, problem))?;
+        .map_err(|problem: Problem| payer::explain_rejection(&payer, problem))?;
     Ok(accepted(&state, job))
 }
 
-fn names_inputs(body: &[u8]) -> bool {
+fn has_input_urls(body: &[u8]) -> bool {
     serde_json::from_slice::<Value>(body).is_ok_and(|it| it.get("input_images_urls").is_some())
 }
 
@@ -89,10 +89,9 @@ async fn receive(
     account: AccountId,
 ) -> Result<(Vec<u8>, Vec<StoredUpload>), Problem> {
     let limits = state.input_limits(account);
-    let malformed =
-        |error| Problem::field("body", format!("is not a form that can be read: {error}"));
+    let malformed = |error| Problem::field("body", format!("is not a valid form: {error}"));
     let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
-    let mut room = state.config.inputs.max_total_bytes;
+    let mut bytes_left = state.config.inputs.max_total_bytes;
     let (mut body, mut images) = (None, Vec::new());
     let mut fields = Multipart::new(request.headers(), payload);
     while let Some(field) = fields.next().await {
@@ -103,7 +102,7 @@ async fn receive(
                 let stem = prefix.clone().join(format!("h{}", images.len()));
                 let name = format!("image[{}]", images.len());
                 let upload = StagedUpload::begin(state.images.store(), stem, &limits);
-                images.push(picture(field, upload, &name, &mut room).await?);
+                images.push(picture(field, upload, &name, &mut bytes_left).await?);
             }
             "image" => {
                 let message = format!("at most {MAX_INPUTS} are allowed");
@@ -122,16 +121,16 @@ async fn receive(
     Ok((body, images))
 }
 
-fn broken(error: impl std::fmt::Display) -> Problem {
-    Problem::field("body", format!("did not arrive whole: {error}"))
+fn incomplete_body(error: impl std::fmt::Display) -> Problem {
+    Problem::field("body", format!("is incomplete: {error}"))
 }
 
-async fn text(mut field: Field, most: usize) -> Result<Vec<u8>, Problem> {
+async fn text(mut field: Field, max: usize) -> Result<Vec<u8>, Problem> {
     let mut text = Vec::new();
     while let Some(chunk) = field.next().await {
-        let chunk = chunk.map_err(broken)?;
-        if text.len() + chunk.len() > most {
-            let detail = format!("the request may have at most {most} bytes");
+        let chunk = chunk.map_err(incomplete_body)?;
+        if text.len() + chunk.len() > max {
+            let detail = format!("the request may have at most {max} bytes");
             return Err(Problem::new(Code::PayloadTooLarge, detail));
         }
         text.extend_from_slice(&chunk);
@@ -139,26 +138,27 @@ async fn text(mut field: Field, most: usize) -> Result<Vec<u8>, Problem> {
     Ok(text)
 }
 
-/// `room` is what is left for images, over all of them.
+/// `bytes_left` is the remaining size for all images of the request.
 async fn picture(
     mut field: Field,
     mut upload: StagedUpload,
     name: &str,
-    room: &mut u64,
+    bytes_left: &mut u64,
 ) -> Result<StoredUpload, Problem> {
     let refused = |fault: UploadFault| match fault {
         UploadFault::Image(message) => Problem::field(name, message),
         UploadFault::MemoryUnavailable(fault) => Error::from(fault).into(),
         UploadFault::Store(error) => {
-            tracing::error!(target: FAULT_TARGET, %error, "an input image could not be stored");
+            tracing::error!(target: FAULT_TARGET, %error, "could not store an input image");
             let detail = "the input images could not be stored; try again";
             Problem::new(Code::StorageUnavailable, detail)
         }
     };
     while let Some(chunk) = field.next().await {
-        let chunk = chunk.map_err(broken)?;
-        let left = room.checked_sub(chunk.len() as u64);
-        *room = left.ok_or_else(|| Problem::field(name, "the images are too large together"))?;
+        let chunk = chunk.map_err(incomplete_body)?;
+        let left = bytes_left.checked_sub(chunk.len() as u64);
+        *bytes_left =
+            left.ok_or_else(|| Problem::field(name, "the images are too large together"))?;
         upload = upload.push(chunk).await.map_err(refused)?;
     }
     upload.finish().await.map_err(refused)

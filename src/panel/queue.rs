@@ -1,4 +1,4 @@
-//! The queues of all models, for the operator: which jobs wait, since when, and when they will begin.
+//! The queues of all models, for the operator: waiting jobs and their estimated start.
 
 use super::names::Names;
 use crate::api::answers;
@@ -18,30 +18,29 @@ use tintype_storage::domain::ids::moment_of;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 
-/// Jobs of each model that the page lists: the next ones.
+/// The page lists this many jobs per model.
 const SHOWN: usize = 50;
 
 type Answer = Result<HttpResponse, Problem>;
 
-/// A job that waits.
 #[derive(Serialize)]
 struct Queued<'a> {
     #[serde(flatten)]
     record: JobRecord<'a>,
     account_name: Option<String>,
-    /// Among all jobs that wait for the model: 1 is the next.
+    /// In the queue of its model, from 1.
     position: usize,
     starts_at: Option<String>,
 }
 
-/// `GET /queue?tier=&account_id=`: the next jobs of each model, and how many there are in all.
+/// `GET /queue?tier=&account_id=`: the next jobs of each model, and the number of all queued jobs.
 pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let filter = filter(&request).map_err(one)?;
+    let filter = filter(&request).map_err(field_problem)?;
     let mut names = Names::default();
     let mut found = Vec::new();
     for tier in filter.tiers() {
         for next in filter.next(&state, tier, SHOWN) {
-            // One that has ended meanwhile is left out.
+            // The job may be deleted meanwhile.
             let job = state.store.job(next.account, next.job).await?;
             found.extend(job.map(|job| (next.position, job)));
         }
@@ -63,7 +62,6 @@ pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) 
     ))
 }
 
-/// Each model, with what waits and runs.
 fn models(state: &AppState) -> Vec<serde_json::Value> {
     let model = |tier: &Tier| {
         let (queued, running, oldest) = state.system.waiting_jobs().of_tier(*tier);
@@ -78,19 +76,19 @@ fn models(state: &AppState) -> Vec<serde_json::Value> {
     Tier::ALL.iter().map(model).collect()
 }
 
-/// `DELETE /queue?tier=&account_id=&created_before=`: cancels a bounded number of them; `more` says whether to call again.
+/// `DELETE /queue?tier=&account_id=&created_before=`: cancels a bounded number of jobs; `more` says whether to call again.
 pub async fn cancel(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
     state: Data<AppState>,
 ) -> Answer {
-    let filter = filter(&request).map_err(one)?;
-    let before = before(&request).map_err(one)?;
+    let filter = filter(&request).map_err(field_problem)?;
+    let before = created_before(&request).map_err(field_problem)?;
     let canceled = queue::cancel(&state, &caller, filter, before).await?;
     Ok(HttpResponse::Ok().json(json!({"canceled": canceled.count, "more": canceled.more})))
 }
 
-fn one(fault: FieldFault) -> Problem {
+fn field_problem(fault: FieldFault) -> Problem {
     Problem::validation(vec![fault])
 }
 
@@ -102,9 +100,9 @@ fn filter(request: &HttpRequest) -> Result<QueueFilter, FieldFault> {
         text.parse().map_err(|_| fault())
     });
     let mut account = None;
-    let faulty =
+    let fault =
         query::value(request, "account_id")?.and_then(|text| take_account(&mut account, &text));
-    match faulty {
+    match fault {
         Some(fault) => Err(fault),
         None => Ok(QueueFilter {
             tier: tier.transpose()?,
@@ -113,8 +111,8 @@ fn filter(request: &HttpRequest) -> Result<QueueFilter, FieldFault> {
     }
 }
 
-/// The moment before which the jobs were created: what comes after the question is not meant.
-fn before(request: &HttpRequest) -> Result<Timestamp, FieldFault> {
+/// Jobs that are created after the operator confirmed are not canceled.
+fn created_before(request: &HttpRequest) -> Result<Timestamp, FieldFault> {
     let text = query::value(request, "created_before")?;
     let moment = text.and_then(|text| Timestamp::parse(&text));
     moment.ok_or_else(|| FieldFault::new("created_before", "must be an RFC 3339 date and time"))

@@ -1,9 +1,10 @@
-//! Which path of the panel is handled where.
+//! The routes of the panel.
 
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    audit, batches, events, home, invitations, jobs, key, ledger, overview, pages, pictures,
-    playground, queue, sent, service_usage, sessions, usage, webhook_console, webhook_outcomes,
+    audit, batches, events, invitations, jobs, key, ledger, overview, pages, pictures, playground,
+    queue, sent_requests, service, service_usage, sessions, settings, usage, webhook_console,
+    webhook_outcomes,
 };
 use crate::management::{
     self, accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
@@ -14,7 +15,6 @@ use actix_web::http::header;
 use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, Resource, web};
 
-/// Adds the panel's routes.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
@@ -40,7 +40,6 @@ pub fn configure(service: &mut web::ServiceConfig) {
         );
 }
 
-/// A visitor who opens the bare address wants the panel.
 async fn to_panel() -> HttpResponse {
     HttpResponse::SeeOther()
         .insert_header((header::LOCATION, "/panel"))
@@ -51,7 +50,7 @@ fn at(path: &str) -> Resource {
     web::resource(path).default_service(web::to(wrong_method))
 }
 
-/// What needs no session, or is about it.
+/// Sign-in, sessions and invitations.
 fn of_visitors(api: &mut web::ServiceConfig) {
     api.service(
         at("/session")
@@ -62,11 +61,10 @@ fn of_visitors(api: &mut web::ServiceConfig) {
     .service(at("/session/operator").route(web::post().to(Walled(sessions::sign_in_operator))))
     .service(at("/session/password").route(web::post().to(Walled(sessions::change_password))))
     .service(at("/sessions").route(web::delete().to(Walled(sessions::sign_out_everywhere))))
-    .service(at("/invitation").route(web::post().to(Walled(invitations::look))))
+    .service(at("/invitation").route(web::post().to(Walled(invitations::show))))
     .service(at("/invitation/accept").route(web::post().to(Walled(invitations::accept))));
 }
 
-/// What is the operator's alone.
 fn of_operator(api: &mut web::ServiceConfig) {
     api.service(
         at("/accounts")
@@ -74,10 +72,10 @@ fn of_operator(api: &mut web::ServiceConfig) {
             .route(web::post().to(Walled(accounts::open))),
     )
     .service(at("/jobs").route(web::get().to(Walled(jobs::list_all))))
-    .service(at("/stats").route(web::get().to(Walled(home::show_stats))))
+    .service(at("/stats").route(web::get().to(Walled(service::show))))
     .service(at("/nodes").route(web::get().to(Walled(nodes::list))))
     .service(at("/backends/{name}/test").route(web::post().to(Walled(backends::test))))
-    .service(at("/settings").route(web::get().to(Walled(home::settings))))
+    .service(at("/settings").route(web::get().to(Walled(settings::show))))
     .service(
         at("/queue")
             .route(web::get().to(Walled(queue::list)))
@@ -95,7 +93,7 @@ fn of_operator(api: &mut web::ServiceConfig) {
     );
 }
 
-/// What concerns one account. Each handler takes the guard.
+/// Each handler takes an extractor that checks access to the account.
 fn of_account(api: &mut web::ServiceConfig) {
     api.service(
         at("")
@@ -205,7 +203,7 @@ fn of_webhooks(api: &mut web::ServiceConfig) {
     .service(at("/webhook-outcomes").route(web::get().to(Walled(webhook_outcomes::show))))
     .service(at("/deliveries").route(web::get().to(Walled(deliveries::list_of_account))))
     .service(at("/deliveries/{delivery_id}").route(web::get().to(Walled(deliveries::show))))
-    .service(at("/deliveries/{delivery_id}/sent").route(web::get().to(Walled(sent::list))))
+    .service(at("/deliveries/{delivery_id}/sent").route(web::get().to(Walled(sent_requests::list))))
     .service(
         at("/deliveries/{delivery_id}/redeliver")
             .route(web::post().to(Walled(deliveries::redeliver))),

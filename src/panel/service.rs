@@ -1,63 +1,73 @@
-//! The figures of the whole service, for all pages that show them.
+//! Statistics of the whole service, cached for all open pages.
 
 use super::Panel;
 use crate::api::stats::stats;
 use crate::application::commit::detached;
 use crate::application::service_stats;
 use crate::application::state::AppState;
+use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
+use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// Figures are not gathered anew before this has passed.
-const AT_LEAST: Duration = Duration::from_millis(500);
-/// Nor before this many times the time that they took: however long the history is, a twentieth of one core goes into them.
-const TIMES: u32 = 20;
+const MIN_AGE: Duration = Duration::from_millis(500);
+/// A value is cached for this many times the time it took to compute: whatever the length of the history, computing takes at most
+/// a twentieth of one core.
+const AGE_PER_COST: u32 = 20;
 
-/// Figures that were gathered last.
 #[derive(Default)]
-pub struct Figures(Mutex<Option<Kept>>);
+pub struct StatsCache(Mutex<Option<Cached>>);
 
-struct Kept {
+struct Cached {
     value: Value,
-    good_until: Instant,
+    valid_until: Instant,
 }
 
-impl Figures {
-    /// The figures, gathered once for all pages that ask at the same time. Each open page asks for them upon every hint.
+impl StatsCache {
+    /// Returns the cached value, or computes it once for all concurrent callers. Each open page calls this on every change event.
     pub async fn get(
         &self,
-        gather: impl AsyncFnOnce() -> Result<Value, Problem>,
+        compute: impl AsyncFnOnce() -> Result<Value, Problem>,
     ) -> Result<Value, Problem> {
-        let mut kept = self.0.lock().await;
+        let mut cached = self.0.lock().await;
         let began = Instant::now();
-        if let Some(it) = &*kept
-            && began < it.good_until
+        if let Some(it) = &*cached
+            && began < it.valid_until
         {
             return Ok(it.value.clone());
         }
-        let value = gather().await?;
-        let wait = (began.elapsed() * TIMES).max(AT_LEAST);
-        *kept = Some(Kept {
+        let value = compute().await?;
+        let age = (began.elapsed() * AGE_PER_COST).max(MIN_AGE);
+        *cached = Some(Cached {
             value: value.clone(),
-            good_until: Instant::now() + wait,
+            valid_until: Instant::now() + age,
         });
         Ok(value)
     }
 }
 
-/// The figures of the whole service. They are gathered to the end also when the page that asked has left: the next one finds them, and
-/// begins nothing beside them.
+/// The statistics of the whole service. The computation finishes even if the caller disconnects: the next caller finds its result and
+/// starts no second one.
 pub async fn figures(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Problem> {
     detached(async move {
-        let gather = async || {
+        let compute = async || {
             let figures = stats(&service_stats::gather(&state).await?);
             // A map with string keys always encodes.
             Ok(serde_json::to_value(figures).unwrap_or_default())
         };
-        panel.figures.get(gather).await
+        panel.stats.get(compute).await
     })
     .await
+}
+
+/// `GET /stats`.
+pub async fn show(
+    _: OperatorCall,
+    state: Data<AppState>,
+    panel: Data<Panel>,
+) -> Result<HttpResponse, Problem> {
+    Ok(HttpResponse::Ok().json(figures(state, panel).await?))
 }

@@ -1,10 +1,10 @@
-//! What all accounts have used, for the operator: by account, by model and by day, on a page and as a file.
+//! The usage of all accounts, for the operator: by account, model and day, as a page and as a CSV file.
 
 use super::Panel;
 use super::charts;
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
-use super::service::Figures;
+use super::service::StatsCache;
 use super::usage::DAYS;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
 use crate::application::commit::detached;
@@ -23,37 +23,37 @@ use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Page, StoreError};
 
-/// Accounts that the page lists: those that spent most. The file has all of them.
+/// The page lists this many accounts, by spend. The file has all accounts.
 const ACCOUNTS: usize = 100;
-/// Accounts whose lines of the file are read at a time.
-const STEP: usize = 50;
+/// Accounts that the file reads at a time.
+const PAGE: usize = 50;
 
-/// The usage that was gathered last, by the number of its days.
+/// By number of days.
 #[derive(Default)]
-pub struct Gathered(Mutex<BTreeMap<i64, Arc<Figures>>>);
+pub struct UsageCache(Mutex<BTreeMap<i64, Arc<StatsCache>>>);
 
-impl Gathered {
-    fn of(&self, days: i64) -> Arc<Figures> {
+impl UsageCache {
+    fn of(&self, days: i64) -> Arc<StatsCache> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(all.entry(days).or_default())
     }
 }
 
-/// `GET /usage`
+/// `GET /usage`.
 pub async fn show(
     _: OperatorCall,
     request: HttpRequest,
     state: Data<AppState>,
     panel: Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
-    let days = charts::asked_days(&request, DAYS)?;
-    let gathered = panel.usage.of(days);
+    let days = charts::days_param(&request, DAYS)?;
+    let cache = panel.usage.of(days);
     let usage = detached(async move {
         let read = async || {
             let read = web::block(move || view(&state, days)).await;
             Ok(read.map_err(|_| error::busy())??)
         };
-        gathered.get(read).await
+        cache.get(read).await
     });
     Ok(HttpResponse::Ok().json(usage.await?))
 }
@@ -66,8 +66,8 @@ fn view(state: &AppState, days: i64) -> Result<Value, StoreError> {
         let mut total = UsageTotals::default();
         let read = state
             .store
-            .each_daily_usage_since(account.id, first, |place, usage| {
-                sums.add(place.day, &usage);
+            .each_daily_usage_since(account.id, first, |position, usage| {
+                sums.add(position.day, &usage);
                 total = total.plus(usage.totals()).unwrap_or(total);
                 Ok(())
             });
@@ -91,13 +91,13 @@ fn view(state: &AppState, days: i64) -> Result<Value, StoreError> {
     Ok(view)
 }
 
-/// `GET /usage.csv`: a line for each account, day, key, model and size, account by account.
+/// `GET /usage.csv`: one line per account, day, key, model and size, ordered by account.
 pub async fn csv(
     _: OperatorCall,
     request: HttpRequest,
     state: Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let days = charts::asked_days(&request, DAYS)?;
+    let days = charts::days_param(&request, DAYS)?;
     let reader = Reader {
         first: state.now().day() - days + 1,
         state,
@@ -107,23 +107,24 @@ pub async fn csv(
     csv_file::answer("usage.csv", &head, reader).await
 }
 
-/// How far the accounts have been read.
 struct Reader {
     state: Data<AppState>,
+    /// The first day, in days since 1970.
     first: i64,
+    /// The last account that was read.
     after: Option<[u8; 16]>,
 }
 
 impl CsvSource for Reader {
-    const WHAT: &'static str = "usage";
+    const CONTENT: &'static str = "usage";
 
     fn read(self) -> Result<(String, Option<Self>), StoreError> {
-        let Page { items, next } = self.state.store.accounts(STEP, self.after).wait()?;
+        let Page { items, next } = self.state.store.accounts(PAGE, self.after).wait()?;
         let mut names = Names::default();
         let mut text = String::new();
         for account in items {
-            let whose = format!("{},{},", account.id, quoted(&account.name));
-            text += &csv_lines(&self.state, account.id, self.first, &whose, &mut names)?;
+            let prefix = format!("{},{},", account.id, quoted(&account.name));
+            text += &csv_lines(&self.state, account.id, self.first, &prefix, &mut names)?;
         }
         let rest = next.map(|last| Self {
             after: Some(last),

@@ -1,4 +1,4 @@
-//! Signing in and out.
+//! Sign-in, sign-out and passwords.
 
 use super::guard::SignedIn;
 use super::{cookie, form};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tintype_storage::domain::person::Session;
 use tintype_storage::engine::Wait as _;
 
-/// `POST /session/operator`: signs in with the operator's token.
+/// `POST /session/operator`: signs in with the admin token.
 pub async fn sign_in_operator(
     request: HttpRequest,
     payload: web::Payload,
@@ -21,7 +21,7 @@ pub async fn sign_in_operator(
 ) -> Result<HttpResponse, Problem> {
     let [token] = form::strings(["token"], &request, payload, &state).await?;
     let origin = audit_context::origin(&request, &state);
-    begun(&state, sign_in::operator(&state, &origin, &token).await?)
+    signed_in(&state, sign_in::operator(&state, &origin, &token).await?)
 }
 
 /// `POST /session`: signs in with e-mail address and password.
@@ -34,11 +34,11 @@ pub async fn sign_in(
     let [email, password] = form::strings(names, &request, payload, &state).await?;
     let origin = audit_context::origin(&request, &state);
     let session = sign_in::person(&state, &origin, &email, password).await?;
-    begun(&state, session)
+    signed_in(&state, session)
 }
 
-/// A session that has begun, with its cookie.
-pub fn begun(state: &AppState, session: NewSession) -> Result<HttpResponse, Problem> {
+/// Answers with the session and its cookie.
+pub fn signed_in(state: &AppState, session: NewSession) -> Result<HttpResponse, Problem> {
     let lifetime = Session::LIFETIME.as_secs();
     let cookie = cookie::write(&state.public_url, &session.id, lifetime);
     Ok(HttpResponse::Created()
@@ -47,7 +47,7 @@ pub fn begun(state: &AppState, session: NewSession) -> Result<HttpResponse, Prob
 }
 
 fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
-    let common = json!({
+    let mut all = json!({
         "currency": state.config.billing.currency,
         "public_url": state.public_url,
         "demo_models": state.config.demo_models(),
@@ -79,19 +79,18 @@ fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
             })
         }
     };
-    let mut all = common;
     if let (Value::Object(all), Value::Object(own)) = (&mut all, own) {
         all.extend(own);
     }
     Ok(all)
 }
 
-/// `GET /session`: who has signed in.
+/// `GET /session`: the signed-in visitor.
 pub async fn show(visitor: SignedIn, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
     Ok(HttpResponse::Ok().json(view(&state, &visitor.who)?))
 }
 
-/// `DELETE /session`: signs out.
+/// `DELETE /session`.
 pub async fn sign_out(
     visitor: SignedIn,
     request: HttpRequest,
@@ -99,10 +98,10 @@ pub async fn sign_out(
 ) -> Result<HttpResponse, Problem> {
     let context = audit_context::of(visitor.who.actor(), &request, &state);
     sessions::end(&state, &context, &visitor).await?;
-    Ok(gone(&state))
+    Ok(signed_out(&state))
 }
 
-/// `DELETE /sessions`: signs out everywhere.
+/// `DELETE /sessions`.
 pub async fn sign_out_everywhere(
     visitor: SignedIn,
     request: HttpRequest,
@@ -110,10 +109,10 @@ pub async fn sign_out_everywhere(
 ) -> Result<HttpResponse, Problem> {
     let context = audit_context::of(visitor.who.actor(), &request, &state);
     sessions::end_all(&state, &context, &visitor).await?;
-    Ok(gone(&state))
+    Ok(signed_out(&state))
 }
 
-/// `POST /session/password`: chooses another password, which ends all other sessions.
+/// `POST /session/password`: changes the password and ends all other sessions.
 pub async fn change_password(
     visitor: SignedIn,
     request: HttpRequest,
@@ -121,17 +120,17 @@ pub async fn change_password(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let Who::Person(person) = visitor.who else {
-        let detail = "the operator has a token, no password; it is set in the configuration";
+        let detail = "the operator has no password; the admin token is set in the configuration";
         return Err(Problem::new(Code::Forbidden, detail));
     };
     let names = ["current_password", "password"];
     let [current, password] = form::strings(names, &request, payload, &state).await?;
     let origin = audit_context::origin(&request, &state);
     let changed = sign_in::change_password(&state, &origin, person, current, password);
-    begun(&state, changed.await?)
+    signed_in(&state, changed.await?)
 }
 
-fn gone(state: &AppState) -> HttpResponse {
+fn signed_out(state: &AppState) -> HttpResponse {
     HttpResponse::NoContent()
         .insert_header((header::SET_COOKIE, cookie::write(&state.public_url, "", 0)))
         .finish()

@@ -1,4 +1,4 @@
-//! What an account has used: by day, by key and by model, on a page and as a file.
+//! The usage of an account by day, key and model, as a page and as a CSV file.
 
 use super::charts;
 use super::names::Names;
@@ -16,10 +16,10 @@ use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
-/// Days that are shown, today included, unless asked otherwise.
+/// Default number of days, today included.
 pub const DAYS: i64 = 30;
 
-/// `GET /accounts/{account_id}/usage`
+/// `GET /accounts/{account_id}/usage`.
 pub async fn show(
     of: OfAccount,
     request: HttpRequest,
@@ -29,7 +29,7 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(usage))
 }
 
-/// `GET /accounts/{account_id}/usage.csv`: a line for each day, key, model and size.
+/// `GET /accounts/{account_id}/usage.csv`: one line per day, key, model and size.
 pub async fn csv(
     of: OfAccount,
     request: HttpRequest,
@@ -44,14 +44,14 @@ pub async fn csv(
         .body(lines))
 }
 
-/// Reads the days that are asked for. Many records may have to be read, so that is done on another thread.
+/// Reads usage on a blocking thread, because there may be many records.
 async fn read<T: Send + 'static>(
     account: AccountId,
     request: &HttpRequest,
     state: web::Data<AppState>,
     usage: fn(&AppState, AccountId, i64) -> Result<T, StoreError>,
 ) -> Result<T, Problem> {
-    let days = charts::asked_days(request, DAYS)?;
+    let days = charts::days_param(request, DAYS)?;
     let read = web::block(move || usage(&state, account, days)).await;
     Ok(read.map_err(|_| error::busy())??)
 }
@@ -63,9 +63,9 @@ fn view(state: &AppState, account: AccountId, days: i64) -> Result<Value, StoreE
     let mut keys: BTreeMap<KeyId, UsageTotals> = BTreeMap::new();
     let read = state
         .store
-        .each_daily_usage_since(account, first, |place, usage| {
-            sums.add(place.day, &usage);
-            let key = keys.entry(place.key).or_default();
+        .each_daily_usage_since(account, first, |position, usage| {
+            sums.add(position.day, &usage);
+            let key = keys.entry(position.key).or_default();
             *key = key.plus(usage.totals()).unwrap_or(*key);
             Ok(())
         });

@@ -1,4 +1,4 @@
-//! Sums of the daily usage of one account or of many, and their lines of a file.
+//! Sums daily usage, of one or many accounts, and formats it as CSV.
 
 use super::charts::figures;
 use super::names::Names;
@@ -13,13 +13,12 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
-/// The first line of a file, without what says whose lines they are.
+/// The header without the columns of the account.
 pub const CSV_HEAD: &str = "day,key_id,key_name,model,resolution,done,failed,spent,currency\r\n";
 
-/// `None` stands for jobs that were counted before there was a count by model.
+/// `None` counts jobs from before usage was counted per model.
 type Model = Option<(Tier, Resolution)>;
 
-/// What jobs came to, in all, by day and by model.
 #[derive(Default)]
 pub struct Sums {
     total: UsageTotals,
@@ -29,7 +28,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds the usage of a key on a day of UTC.
+    /// Adds the usage of a key on a UTC day.
     pub fn add(&mut self, day: i64, usage: &DailyUsage) {
         add(&mut self.total, usage.totals());
         add(self.days.entry(day).or_default(), usage.totals());
@@ -41,7 +40,7 @@ impl Sums {
         }
     }
 
-    /// These sums from a day on, for so many days.
+    /// The sums of `days` days from `first`.
     pub fn view(&self, first: i64, days: i64) -> Value {
         let day = |day: i64| {
             let mut view = figures(&self.days.get(&day).copied().unwrap_or_default());
@@ -71,7 +70,7 @@ impl Sums {
     }
 }
 
-/// The parts of a day's usage; the last one without a model, where there is such a part.
+/// Splits usage by model. Usage without a model comes last.
 fn by_model(usage: &DailyUsage) -> impl Iterator<Item = (Model, UsageTotals)> {
     let parts = usage.models.iter();
     let known = parts.map(|it| (Some((it.tier, it.resolution)), it.totals));
@@ -80,23 +79,23 @@ fn by_model(usage: &DailyUsage) -> impl Iterator<Item = (Model, UsageTotals)> {
     known.chain(rest)
 }
 
-/// The lines of an account from a day on; each begins with `whose`. Blocks for some reads of the store.
+/// The lines of an account from day `first`, each with `prefix`. Blocks on reads of the store.
 pub fn csv_lines(
     state: &AppState,
     account: AccountId,
     first: i64,
-    whose: &str,
+    prefix: &str,
     names: &mut Names,
 ) -> Result<String, StoreError> {
     let mut text = String::new();
     let read = state
         .store
-        .each_daily_usage_since(account, first, |place, usage| {
-            let name = names.key(state, place.key)?.unwrap_or_default();
+        .each_daily_usage_since(account, first, |position, usage| {
+            let name = names.key(state, position.key)?.unwrap_or_default();
             for (model, totals) in by_model(&usage) {
                 let fields = [
-                    Timestamp::of_day(place.day).date(),
-                    place.key.to_string(),
+                    Timestamp::of_day(position.day).date(),
+                    position.key.to_string(),
                     quoted(&name),
                     model.map_or("", |it| it.0.word()).to_owned(),
                     model.map_or("", |it| it.1.word()).to_owned(),
@@ -105,7 +104,7 @@ pub fn csv_lines(
                     totals.spent.to_string(),
                     state.config.billing.currency.clone(),
                 ];
-                text += &format!("{whose}{}\r\n", fields.join(","));
+                text += &format!("{prefix}{}\r\n", fields.join(","));
             }
             Ok(())
         });
@@ -113,7 +112,7 @@ pub fn csv_lines(
     Ok(text)
 }
 
-/// A sum past what an amount can say is not shown.
+/// Ignores an overflow.
 fn add(sum: &mut UsageTotals, usage: UsageTotals) {
     *sum = sum.plus(usage).unwrap_or(*sum);
 }

@@ -1,5 +1,4 @@
-//! What people do with the webhooks of their account by hand: verify what a receiver got, and count what failed before it is sent
-//! again.
+//! Manual work on webhooks: verify a received delivery, and count failed deliveries before sending them again.
 
 use crate::application::state::AppState;
 use crate::application::{deliveries, webhooks};
@@ -13,12 +12,12 @@ use serde_json::json;
 use tintype_api::Fields;
 use tintype_storage::domain::time::Timestamp;
 
-/// Has room for a delivery with the largest metadata, each character written as an escape.
+/// Fits a delivery with the largest metadata with every character escaped.
 const MAX_BYTES: usize = 256 << 10;
 
 type Answer = Result<HttpResponse, Problem>;
 
-/// `POST /webhooks/{webhook_id}/verify`: verifies a delivery that a receiver got.
+/// `POST /webhooks/{webhook_id}/verify`: verifies a received delivery.
 pub async fn verify(
     of: OfWebhook,
     request: HttpRequest,
@@ -42,8 +41,8 @@ pub async fn verify(
     })))
 }
 
-/// `GET /webhooks/{webhook_id}/redeliver?from=&to=`: how many failed deliveries would be sent again; `all` is false where there
-/// are more than one call looks at.
+/// `GET /webhooks/{webhook_id}/redeliver?from=&to=`: counts the failed deliveries in a range; `all` is false if there are more than
+/// one call reads.
 pub async fn count_failed(of: OfWebhook, request: HttpRequest, state: Data<AppState>) -> Answer {
     let moment = |name: &str| -> Result<Option<Timestamp>, Problem> {
         let fault = || FieldFault::new(name, "must be an RFC 3339 date and time");

@@ -1,4 +1,4 @@
-//! How many deliveries of each webhook have arrived.
+//! Counts the deliveries of each webhook by state.
 
 use crate::application::error;
 use crate::application::state::AppState;
@@ -11,10 +11,9 @@ use std::collections::BTreeMap;
 use tintype_storage::domain::delivery::DeliveryState;
 use tintype_storage::engine::Wait as _;
 
-/// Deliveries that are looked at: the newest ones of the account.
+/// Only this many of the account's newest deliveries are counted.
 const DELIVERIES: usize = 1_000;
 
-/// What became of the deliveries to one webhook.
 #[derive(Default, Serialize)]
 struct Outcomes {
     delivered: usize,
@@ -22,7 +21,7 @@ struct Outcomes {
     pending: usize,
 }
 
-/// `GET /webhook-outcomes`: by the id of the webhook. `all` is false where the account has more deliveries than were counted.
+/// `GET /webhook-outcomes`: counts by webhook id. `all` is false if the account has more deliveries than were counted.
 pub async fn show(of: OfAccount, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
     let read = web::block(move || {
         let newest = state.store.deliveries_of(of.account.id, DELIVERIES, None);

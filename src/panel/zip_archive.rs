@@ -1,8 +1,8 @@
-//! Writes a ZIP archive piece by piece, without knowing the length of a file before its end: nothing is held in memory but the
-//! list of files. Files are stored as they are, since pictures are compressed already.
+//! Writes a ZIP archive as a stream: the length of a file is known only at its end, and only the list of files is in memory. Files
+//! are stored without compression, because pictures are already compressed.
 //!
-//! The libraries at hand either write to a file that can be rewound, or give every file the marks of the 64-bit form, which some
-//! unpackers refuse; here only a directory that needs that form has it (APPNOTE 6.3.10, section 4.3).
+//! Existing libraries either need a seekable file or mark every file as ZIP64, which some unpackers reject. Here only an archive that
+//! needs ZIP64 uses it (APPNOTE 6.3.10, section 4.3).
 
 use crc32fast::Hasher;
 use std::io;
@@ -14,16 +14,15 @@ const DIRECTORY_ENTRY: u32 = 0x0201_4b50;
 const DIRECTORY_END: u32 = 0x0605_4b50;
 const DIRECTORY_END_64: u32 = 0x0606_4b50;
 const DIRECTORY_LOCATOR_64: u32 = 0x0706_4b50;
-/// Length and checksum follow the file, and its name is UTF-8.
+/// Length and checksum follow the file; the name is UTF-8.
 const FLAGS: u16 = (1 << 3) | (1 << 11);
 const VERSION: u16 = 20;
 const VERSION_64: u16 = 45;
 
-/// An archive that is being written.
 #[derive(Default)]
 pub struct ZipArchive {
     files: Vec<File>,
-    /// Bytes that were written so far.
+    /// Bytes written so far.
     offset: u64,
     checksum: Hasher,
     length: u64,
@@ -31,7 +30,7 @@ pub struct ZipArchive {
 
 struct File {
     name: String,
-    /// Date and time as MS-DOS has them.
+    /// MS-DOS date and time.
     at: [u16; 2],
     offset: u64,
     checksum: u32,
@@ -39,7 +38,7 @@ struct File {
 }
 
 impl ZipArchive {
-    /// Begins a file; its name must be new.
+    /// Begins a file and returns its header. The name must be unique.
     pub fn begin(&mut self, name: &str, at: Timestamp) -> Vec<u8> {
         let file = File {
             name: name.to_owned(),
@@ -55,20 +54,20 @@ impl ZipArchive {
         head.extend(name.as_bytes());
         self.files.push(file);
         (self.checksum, self.length) = (Hasher::new(), 0);
-        self.written(head)
+        self.count(head)
     }
 
-    /// Counts a piece of the file, which goes into the archive as it is.
+    /// Counts a chunk of the file. The caller sends the chunk unchanged.
     pub fn add(&mut self, piece: &[u8]) {
         self.checksum.update(piece);
         self.length += piece.len() as u64;
         self.offset += piece.len() as u64;
     }
 
-    /// Ends the file.
+    /// Ends the file and returns its data descriptor.
     ///
     /// # Errors
-    /// It has 4 GiB or more.
+    /// The file has 4 GiB or more.
     pub fn end(&mut self) -> io::Result<Vec<u8>> {
         let too_long = |_| io::Error::other("a file of an archive is too long");
         let length = u32::try_from(self.length).map_err(too_long)?;
@@ -80,10 +79,10 @@ impl ZipArchive {
         for value in [DESCRIPTOR, checksum, length, length] {
             put32(&mut tail, value);
         }
-        Ok(self.written(tail))
+        Ok(self.count(tail))
     }
 
-    /// The directory, which ends the archive.
+    /// Returns the central directory, which ends the archive.
     pub fn finish(self) -> Vec<u8> {
         let mut directory = Vec::new();
         for file in &self.files {
@@ -113,20 +112,20 @@ impl ZipArchive {
         let count = u16::try_from(count).unwrap_or(u16::MAX);
         put16(&mut directory, count);
         put16(&mut directory, count);
-        put32(&mut directory, at_most_32(size));
-        put32(&mut directory, at_most_32(self.offset));
+        put32(&mut directory, u32_or_marker(size));
+        put32(&mut directory, u32_or_marker(self.offset));
         put16(&mut directory, 0);
         directory
     }
 
-    fn written(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+    fn count(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         self.offset += bytes.len() as u64;
         bytes
     }
 }
 
 impl File {
-    /// What the head of a file and its entry of the directory have in common.
+    /// The fields that a local header and a directory entry share.
     fn put_common(&self, bytes: &mut Vec<u8>, version: u16) {
         let stored = 0;
         for value in [version, FLAGS, stored, self.at[1], self.at[0]] {
@@ -135,19 +134,19 @@ impl File {
         for value in [self.checksum, self.length, self.length] {
             put32(bytes, value);
         }
-        // Names are those of a file system.
+        // File names are shorter than 64 KiB.
         put16(bytes, u16::try_from(self.name.len()).unwrap_or(u16::MAX));
     }
 
     fn put_entry(&self, bytes: &mut Vec<u8>) {
-        let offset = at_most_32(self.offset);
+        let offset = u32_or_marker(self.offset);
         let is_far = offset == u32::MAX;
         let version = if is_far { VERSION_64 } else { VERSION };
         put32(bytes, DIRECTORY_ENTRY);
         put16(bytes, version);
         self.put_common(bytes, version);
         put16(bytes, if is_far { 12 } else { 0 });
-        // No comment, on the first disk, of no kind.
+        // No comment, first disk, no attributes.
         for _ in 0..3 {
             put16(bytes, 0);
         }
@@ -162,12 +161,12 @@ impl File {
     }
 }
 
-/// The value, or the mark that the 64-bit form has it.
-fn at_most_32(value: u64) -> u32 {
+/// The value, or the marker that the ZIP64 field holds it.
+fn u32_or_marker(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Date and time in UTC; years before 1980 and after 2107 cannot be told.
+/// Date and time in UTC; the format covers the years 1980 to 2107.
 fn dos_time(at: Timestamp) -> [u16; 2] {
     use chrono::{Datelike as _, Timelike as _};
     let at = at.to_datetime();
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn another_reader_finds_what_was_written() {
+    fn the_zip_crate_reads_the_archive() {
         let files: [(&str, &[u8]); 3] = [
             ("fox.png", b"a red fox"),
             ("F\u{fc}chse.png", b""),
@@ -239,7 +238,7 @@ mod tests {
             );
             assert_eq!(time, (2026, 3, 4, 5, 6, 8));
             let mut text = Vec::new();
-            // Reading to the end checks the sum.
+            // Reading to the end verifies the checksum.
             file.read_to_end(&mut text).unwrap();
             assert_eq!(text, *content);
         }
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn more_files_than_16_bits_count_are_found() {
+    fn more_than_65535_files_are_found() {
         let names: Vec<String> = (0..70_000).map(|at| format!("{at}.png")).collect();
         let files: Vec<(&str, &[u8])> = names.iter().map(|it| (it.as_str(), &b"x"[..])).collect();
         let mut read = Reader::new(Cursor::new(archive(&files))).unwrap();
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn files_beyond_4_gib_have_their_place_in_the_64_bit_form() {
+    fn offsets_beyond_4_gib_use_zip64() {
         let mut archive = ZipArchive {
             offset: 5 << 30,
             ..ZipArchive::default()

@@ -33,7 +33,7 @@ parts!(
     "base.css" from "../panel/assets",
     "theme.js" from "../panel/assets",
     "dom.js" from "../panel/assets",
-    "standing.js" from "../panel/assets",
+    "focus.js" from "../panel/assets",
     "icon.svg" from "../panel/assets",
 );
 

@@ -121,7 +121,7 @@ fn two_images_are_compared() {
         browser
             .press_in("//label[input[@aria-label='Compare: a heron']]")
             .await;
-        browser.see("div", "Two images can be compared").await;
+        browser.see("div", "You can compare two images").await;
         browser.press("Compare").await;
         let shown =
             "return [...document.querySelectorAll('.pair .words')].map((it) => it.textContent);";

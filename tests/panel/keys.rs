@@ -29,7 +29,7 @@ fn keys_are_listed_with_their_first_characters_and_the_panels_own_cannot_be_dele
             .comes_to(buttons, json!(["Change", "Deactivate"]))
             .await;
         browser.press("Deactivate").await;
-        browser.see("h2", "Switch the playground off?").await;
+        browser.see("h2", "Turn off the playground?").await;
         browser.press("Cancel").await;
         browser.see("span", "active").await;
         browser.leave().await;

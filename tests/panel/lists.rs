@@ -21,9 +21,9 @@ const build = async () => {
     window.answer = (call, rows, cursor) => { call.open = false; call.resolve(new Response(JSON.stringify({ data: rows, next_cursor: cursor ?? null }))); };
     window.refuse = (call, detail) => { call.open = false; call.resolve(new Response(JSON.stringify({ detail }), { status: 422 })); };
     const stop = new AbortController();
-    const { node, fresh } = refresher(stop.signal);
+    const { node, reloader } = refresher(stop.signal);
     window.list = listing({
-        path: () => `/things?question=${question}`, context: { signal: stop.signal, fresh }, size: 2, none: empty('Nothing here', ''),
+        path: () => `/things?question=${question}`, context: { signal: stop.signal, reloader }, size: 2, none: empty('Nothing here', ''),
         show: (rows) => { const shown = document.createElement('ol'); for (const row of rows) { const it = document.createElement('li'); it.textContent = row; shown.append(it); } return shown; },
     });
     document.getElementById('app').replaceChildren(node, list.node);

@@ -31,7 +31,7 @@ fn a_node_that_dies_leaves_the_list_and_the_others_serve_the_panel() {
         browser.go("#/nodes", "Nodes").await;
         let states = "return [...document.querySelectorAll('main tbody .badge')].map((it) => it.textContent);";
         browser.comes_to(states, json!(["up", "up", "up"])).await;
-        browser.see("span", ", this one").await;
+        browser.see("span", ", this node").await;
         assert_no_barriers(&browser, "Nodes").await;
         drop(third);
         browser.comes_to(states, json!(["up", "up"])).await;

@@ -57,7 +57,7 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
             .see("code", "\"order\": 12345678901234567890123")
             .await;
         browser.press("Run again").await;
-        browser.see("div", "The job had 2 input images").await;
+        browser.see("div", "The 2 input images were deleted").await;
         let taken = "const value = (name) => document.querySelector(`[name=${name}]`).value; return [value('prompt'), value('metadata').match(/\\d+/)[0]];";
         let taken = browser.run(taken, vec![]).await;
         assert_eq!(
@@ -79,7 +79,7 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
         let id = job.rsplit('/').next().unwrap();
         browser.client.goto("about:blank").await.unwrap();
         browser.open(&format!("#/playground?again={id}")).await;
-        browser.see("div", "The job had 2 input images").await;
+        browser.see("div", "The 2 input images were deleted").await;
         browser.leave().await;
         drop(service);
     });

@@ -20,14 +20,14 @@ fn jobs_that_wait_are_listed_and_canceled_by_their_number() {
             .find("//tbody/tr[1][contains(., 'waits first') and contains(., 'default')]")
             .await;
         assert_no_barriers(&browser, "Queue").await;
-        browser.press("Cancel the job at place 2 of fast").await;
+        browser.press("Cancel the job at position 2 of fast").await;
         browser.see("h2", "2 jobs waiting").await;
         let second = "return document.body.textContent.includes('waits second');";
         assert_eq!(browser.run(second, vec![]).await, json!(false));
         browser.press("Cancel all 2").await;
         browser.see("h2", "Cancel 2 queued jobs?").await;
         browser.press("Cancel 2 jobs").await;
-        browser.see("b", "Nothing waits").await;
+        browser.see("b", "No jobs wait").await;
         browser.see("h2", "0 jobs waiting").await;
         browser.leave().await;
         drop(service);

@@ -132,7 +132,7 @@ fn every_page_fits_its_screen_and_is_pictured() {
         let job = calls(&browser, &script).await;
         let again = format!("#/playground?again={}", job["job_id"].as_str().unwrap());
         browser.go(&again, "Playground").await;
-        browser.see("div", "The job had an input image").await;
+        browser.see("div", "The input image was deleted").await;
         picture_of(&browser, "playground-again").await;
         browser.go("#/keys", "API keys").await;
         browser.press("New key").await;

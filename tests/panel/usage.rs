@@ -70,7 +70,7 @@ fn first_steps_are_ticked_off_and_can_be_hidden() {
         calls(&browser, &script).await;
         browser.see("span", "3 of 5 done").await;
         browser
-            .find("//li[@class='done' and contains(., 'Make an image')]")
+            .find("//li[@class='done' and contains(., 'Generate an image')]")
             .await;
         browser
             .find("//li[@class='done' and contains(., 'Add a webhook')]")

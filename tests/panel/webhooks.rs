@@ -57,7 +57,7 @@ fn failed_deliveries_are_counted_before_they_are_sent_again() {
         browser.go("#/webhooks", "Webhooks").await;
         browser.press(&format!("More actions for {hook}")).await;
         browser.press("Send failed again…").await;
-        browser.press("Count them").await;
+        browser.press("Count").await;
         browser.see("h2", "Send 2 failed deliveries again?").await;
         browser.press("Send 2 again").await;
         browser.see("div", "2 queued again").await;

@@ -10,7 +10,7 @@ function defaultDetail(status) {
   return `The service answered HTTP ${status} without a reason. Try again.`;
 }
 
-/** A number keeps at most this many digits. */
+/** JavaScript numbers keep this many digits. */
 const DIGITS = 15;
 
 /** Parses JSON. A number with more digits, as in metadata, keeps its text if the browser supports that. */
@@ -26,14 +26,14 @@ export class ApiError extends Error {
   }
 }
 
-/** The error text where no answer came: a change may have been made all the same. */
-function unanswered(method, headers) {
+/** The error text if no answer came: the service may still have made the change. */
+function noAnswerDetail(method, headers) {
   if (method === "GET") return "The service did not answer. Check the connection and try again.";
-  if (headers?.["Idempotency-Key"]) return "The service did not answer. The request may have arrived. Send the same form again: it takes effect once.";
-  return "The service did not answer. The change may have been made all the same: look before you repeat it.";
+  if (headers?.["Idempotency-Key"]) return "The service did not answer. The request may have arrived. Submit the same form again: it takes effect only once.";
+  return "The service did not answer. The change may have been made. Check before you repeat it.";
 }
 
-/** The answer to a call with its text, of any status. */
+/** Sends a request; returns the answer, whatever its status, and its text. */
 async function exchange(method, path, options) {
   const headers = { "X-Tintype-Panel": "1", Accept: "application/json" };
   try {
@@ -44,11 +44,11 @@ async function exchange(method, path, options) {
     return { answer, text: await answer.text() };
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, { detail: unanswered(method, options?.headers) });
+    throw new ApiError(0, { detail: noAnswerDetail(method, options?.headers) });
   }
 }
 
-function refused(answer, path, body) {
+function apiError(answer, path, body) {
   if (answer.status === 401 && !SIGN_IN_PATHS.includes(path)) dispatchEvent(new CustomEvent("signed-out", { detail: "expired" }));
   return new ApiError(answer.status, body);
 }
@@ -56,11 +56,11 @@ function refused(answer, path, body) {
 async function send(method, path, options) {
   const { answer, text } = await exchange(method, path, options);
   let body = null;
-  let read = true;
-  try { body = text ? parse(text) : null; } catch { read = false; }
+  let isJson = true;
+  try { body = text ? parse(text) : null; } catch { isJson = false; }
   // Some proxies send an HTML page with status 200.
-  if (answer.ok && read) return body;
-  throw refused(answer, path, body);
+  if (answer.ok && isJson) return body;
+  throw apiError(answer, path, body);
 }
 
 /** The lines of an answer, each a JSON text. */
@@ -69,7 +69,7 @@ export async function lines(path, signal) {
   if (answer.ok) return text.split("\n").filter(Boolean);
   let body = null;
   try { body = parse(text); } catch { /* from a proxy */ }
-  throw refused(answer, path, body);
+  throw apiError(answer, path, body);
 }
 
 export const get = (path, signal) => send("GET", path, { signal });
@@ -81,10 +81,10 @@ export const post = (path, body, headers) => call("POST", path, body, headers);
 /** Sends a form; the browser sets its content type. */
 export const upload = (path, form, headers) => send("POST", path, { body: form, headers });
 
-/** Sends a file as it is. */
+/** Sends a file as the body. */
 export const sendFile = (path, { blob, type }, headers) => send("POST", path, { body: blob, headers: { "Content-Type": type, ...headers } });
 
-/** A query string of the values that are set. */
+/** A query string of the non-empty values. */
 export function query(values) {
   const set = Object.entries(values).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return set.length ? `?${new URLSearchParams(set)}` : "";

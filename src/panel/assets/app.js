@@ -1,4 +1,4 @@
-// Starts the panel: finds out who is signed in and shows the requested page.
+// Starts the panel: loads the session and shows the requested page.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { setCurrency } from "./format.js";
@@ -43,32 +43,32 @@ let account = null;
 let expired = false;
 let leave = () => {};
 
-/** Where the visitor was on each entry of the history: how far the page was scrolled, and how many pages of its list were open. */
-const places = new Map();
+/** The scroll position, and the number of loaded list pages, of each history entry. */
+const positions = new Map();
 history.scrollRestoration = "manual";
 
-/** The place on the current entry, where it was visited before. */
-function returning() {
-  const found = places.get(history.state?.entry);
+/** The saved position of the current history entry. */
+function savedPosition() {
+  const found = positions.get(history.state?.entry);
   if (!found) history.replaceState({ entry: crypto.getRandomValues(new Uint32Array(2)).join("-") }, "");
   return found ?? { scroll: 0, pages: 1 };
 }
 
-function remember(chosen) {
+function setAccount(chosen) {
   account = chosen;
   try { sessionStorage.setItem("tintype-account", JSON.stringify(chosen)); } catch { /* lasts until the next load */ }
 }
 
-function recall() {
+function savedAccount() {
   if (session.kind === "person") return { id: session.account_id, name: session.account_name };
   try {
-    const kept = JSON.parse(sessionStorage.getItem("tintype-account"));
-    if (kept?.id) return kept;
+    const saved = JSON.parse(sessionStorage.getItem("tintype-account"));
+    if (saved?.id) return saved;
   } catch { /* none is kept */ }
   return session.account_id ? { id: session.account_id, name: session.account_name } : null;
 }
 
-function place() {
+function parseHash() {
   const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [name = "", ...rest] = path.split("/");
   return { name, rest, search: new URLSearchParams(search) };
@@ -77,7 +77,7 @@ function place() {
 async function show() {
   leave();
   closeAll();
-  const { name, rest, search } = place();
+  const { name, rest, search } = parseHash();
   if (name === "invitation") {
     document.title = "Welcome · Tintype";
     return invitation(app, rest[0] ?? "", enter);
@@ -88,47 +88,47 @@ async function show() {
   }
   const may = session.kind === "operator" || !OPERATORS.includes(name);
   const known = PAGES[name] && may ? name : account ? "overview" : "accounts";
-  const wanted = !account && !FREE.includes(known) ? "accounts" : known;
+  const pageName = !account && !FREE.includes(known) ? "accounts" : known;
   const returned = Boolean(history.state?.entry);
-  const before = returning();
+  const before = savedPosition();
   const { entry } = history.state;
   const stop = new AbortController();
-  const { node: stale, fresh, live } = refresher(stop.signal);
-  const main = frame(app, session, account, wanted, stale);
+  const { node: stale, reloader, live } = refresher(stop.signal);
+  const main = frame(app, session, account, pageName, stale);
   const context = {
-    session, account, rest, search, fresh, signal: stop.signal, returned, list: { pages: before.pages },
+    session, account, rest, search, reloader, signal: stop.signal, returned, list: { pages: before.pages },
     base: account ? `/accounts/${account.id}` : "",
     canChange: session.kind === "operator" || session.role === "owner",
     visit: (id, hash) => attempt(async () => {
       const found = await get(`/accounts/${id}`, stop.signal);
-      remember({ id, name: found.name });
+      setAccount({ id, name: found.name });
       location.hash = hash;
     }),
     /** Redraws the frame, which shows the account name, if this account is open. Returns whether it is. */
     renamed: ({ account_id: id, name }) => {
       if (id !== account?.id) return false;
-      remember({ id, name });
+      setAccount({ id, name });
       show();
       return true;
     },
-    choose: (chosen) => { remember(chosen); location.hash = "#/overview"; },
+    choose: (chosen) => { setAccount(chosen); location.hash = "#/overview"; },
   };
   leave = () => {
-    places.set(entry, { scroll: scrollY, pages: context.list.pages });
+    positions.set(entry, { scroll: scrollY, pages: context.list.pages });
     stop.abort();
     leave = () => {};
   };
-  document.title = `${TITLES[wanted] ?? wanted[0].toUpperCase() + wanted.slice(1)} · Tintype`;
+  document.title = `${TITLES[pageName] ?? pageName[0].toUpperCase() + pageName.slice(1)} · Tintype`;
   scrollTo(0, 0);
-  const page = (rest[0] && SINGLE[wanted]) || PAGES[wanted];
+  const page = (rest[0] && SINGLE[pageName]) || PAGES[pageName];
   let refresh = null;
   try {
     refresh = await page(main, context);
   } catch (error) {
     if (error.name === "AbortError" || stop.signal.aborted) return;
-    if (error.status === 404 && session.kind === "operator" && !FREE.includes(wanted) && !rest.length) remember(null);
+    if (error.status === 404 && session.kind === "operator" && !FREE.includes(pageName) && !rest.length) setAccount(null);
     fill(main, h("div", { class: "stack" }, h("h1", {}, "Couldn't load this page"), notice("bad", error.message),
-      isAway(error) ? h("p", { class: "muted" }, "The panel keeps trying, and shows the page when the service is back.") : null,
+      isAway(error) ? h("p", { class: "muted" }, "The panel retries, and shows the page when the service is back.") : null,
       h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
     if (isAway(error)) retryLater(show, stop.signal);
     return;
@@ -136,18 +136,18 @@ async function show() {
   recovered();
   if (stop.signal.aborted) return;
   scrollTo(0, before.scroll);
-  const look = refresh ?? (() => {});
+  const reload = refresh ?? (() => {});
   // Operator pages show all accounts, whichever one is open.
-  listen(account && !OPERATORS.includes(wanted) ? `${context.base}/events` : "/events", look, live, stop.signal);
+  listen(account && !OPERATORS.includes(pageName) ? `${context.base}/events` : "/events", reload, live, stop.signal);
   // Charts depend on the width of the screen.
-  for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", look, { signal: stop.signal });
+  for (const width of [640, 860, 1599.9]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", reload, { signal: stop.signal });
 }
 
 async function enter(found) {
   session = found;
   expired = false;
   setCurrency(found.currency);
-  account = recall();
+  account = savedAccount();
   if (location.hash.startsWith("#/invitation")) history.replaceState(null, "", "#/overview");
   if (["", "#", "#/", "#/sign-in"].includes(location.hash)) history.replaceState(null, "", account ? "#/overview" : "#/accounts");
   await show();
@@ -172,7 +172,7 @@ document.querySelector("[data-skip]").addEventListener("click", (event) => {
 async function start() {
   const stop = new AbortController();
   try {
-    if (place().name === "invitation") await show();
+    if (parseHash().name === "invitation") await show();
     else await enter(await get("/session"));
   } catch (error) {
     if (error.status === 401) return show();

@@ -1,20 +1,19 @@
-// The back ends with the state that was seen of them.
+// The back ends with their observed health.
 import { h } from "./dom.js";
 import { post } from "./api.js";
 import { attempt } from "./dialogs.js";
 import { badge, millis, time } from "./format.js";
 
-/** What a state means. */
 const MEANING = {
   unknown: "Not used since the start",
-  up: "The last answer was as it should be",
+  up: "The last answer was valid",
   degraded: "Used, but the last try failed",
   down: "Not used after repeated failures",
   probing: "One job is testing it",
 };
 
-/** The failures in a row, and when a back end that is down is tested. */
-function trouble(it) {
+/** The consecutive failures, and when a job next tests a back end that is down. */
+function failures(it) {
   const faults = it.faults ? `${it.faults} ${it.faults === 1 ? "failure" : "failures"} in a row` : "";
   const probe = { null: "", 0: "the next job tests it" }[it.probe_in_seconds] ?? `a job may test it in ${it.probe_in_seconds} s`;
   return [faults, probe].filter(Boolean).join(", ");
@@ -23,39 +22,38 @@ function trouble(it) {
 function lines(it) {
   const bad = ["degraded", "down", "probing"].includes(it.health);
   return [
-    trouble(it) ? h("div", {}, trouble(it)) : null,
+    failures(it) ? h("div", {}, failures(it)) : null,
     it.last_error ? h("div", { class: bad ? "bad-text wrap" : "wrap" }, bad ? "Last error " : "Earlier error ", time(it.last_error.at), `: ${it.last_error.message}`) : null,
     it.last_answer_at ? h("div", {}, "Last answer ", time(it.last_answer_at)) : h("div", {}, it.last_error ? "No answer since the start" : MEANING.unknown),
   ];
 }
 
-/** The tries of the last hour: how many, how many failed, how long the images took. */
-function tries({ tries, failed, p50_ms: half, p95_ms: most }) {
+/** Attempts of the last hour: count, failures and duration. */
+function lastHour({ tries, failed, p50_ms: median, p95_ms: p95 }) {
   if (!tries) return null;
   const share = failed ? `${failed} failed (${Math.ceil((100 * failed) / tries)} %)` : "none failed";
-  const times = half === null ? "" : `, half within ${millis(half)}, 95 % within ${millis(most)}`;
+  const times = median === null ? "" : `, half within ${millis(median)}, 95 % within ${millis(p95)}`;
   return h("div", {}, `Last hour: ${tries} ${tries === 1 ? "try" : "tries"}, ${share}${times}`);
 }
 
 const finding = (kind, word, text) => h("li", { class: kind }, h("b", {}, word), " ", text);
 
-/** What a test found. */
-const found = (test) => h("ul", { class: "small plain wrap", "aria-label": `Test of ${test.name}` },
+const testResult = (test) => h("ul", { class: "small plain wrap", "aria-label": `Test of ${test.name}` },
   test.works.map((it) => finding("", "Works:", it)), test.fails.map((it) => finding("bad-text", "Fails:", it)));
 
-/** `tests` keeps what tests found while the page is open; without it there is no button. */
-export function backends(list, tests, again) {
+/** `tests` holds test results while the page is open; without it there is no test button. */
+export function backends(list, tests, reload) {
   const test = async (name) => {
     const result = await attempt(() => post(`/backends/${encodeURIComponent(name)}/test`));
     if (!result) return;
     tests.set(name, result);
-    again();
+    reload();
   };
   return h("ul", { class: "stack lines" }, list.map((it) => h("li", {},
     h("div", { class: "row wraps spread" }, h("b", { class: "wrap" }, it.name),
       h("span", { class: "row wraps" }, h("span", { class: "small muted nowrap" }, `${it.running} of ${it.places} busy`),
         h("span", { title: MEANING[it.health] }, badge(it.health)),
         tests ? h("button", { class: "button slim", type: "button", "aria-label": `Test ${it.name}`, onclick: ({ currentTarget: button }) => { button.disabled = true; test(it.name).finally(() => { button.disabled = false; }); } }, "Test") : null)),
-    h("div", { class: "small muted" }, lines(it), tries(it.last_hour)),
-    tests?.has(it.name) ? found(tests.get(it.name)) : null)));
+    h("div", { class: "small muted" }, lines(it), lastHour(it.last_hour)),
+    tests?.has(it.name) ? testResult(tests.get(it.name)) : null)));
 }

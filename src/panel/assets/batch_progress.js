@@ -1,16 +1,14 @@
-// How far a batch is.
+// The progress of a batch.
 import { h } from "./dom.js";
 
-/** The state of a batch in a word. */
 export const batchState = (batch) => (batch.status === "in_progress" ? "running" : batch.status);
 
-/** The counts that are not zero, in words. */
 function words({ total, queued, processing, done, failed }) {
   const parts = [[done, "done"], [failed, "failed"], [processing, "running"], [queued, "queued"]].filter(([count]) => count);
   return `${parts.map(([count, word]) => `${count} ${word}`).join(", ")} of ${total}`;
 }
 
-/** A bar of the images that are done and have failed, with the counts. */
+/** A bar of done, failed and running images, with the counts. */
 export function meter({ counts }) {
   const text = words(counts);
   const part = (kind, count) => {

@@ -2,18 +2,17 @@
 import { h, s } from "./dom.js";
 import { day, hour, money, unit } from "./format.js";
 
-/** What a bar is of. */
 const named = (it) => (it.hour ? hour(it.hour) : day(it.day));
 const per = (days) => (days[0]?.hour ? "hour" : "day");
 const over = (days) => `${days.length} ${per(days)}s`;
 
-/** As wide as the charts are on the screen, about, so that the text keeps its size. */
+/** About the width of the charts on the screen, so that text is not scaled. */
 const width = () => (innerWidth < 640 ? 330 : innerWidth < 860 || innerWidth >= 1600 ? 700 : 520);
 const HEIGHT = 150;
 const FLOOR = 126;
 const LEFT = 40;
-/** Room for a date. */
-const WORD = 64;
+/** The width of a date. */
+const DATE_WIDTH = 64;
 
 /** The top of the scale: a round number, and an even one for whole counts. */
 function ceiling(most, whole) {
@@ -25,13 +24,13 @@ function ceiling(most, whole) {
 
 const number = (value) => (value >= 10_000 ? `${Number((value / 1000).toPrecision(3))}k` : String(Number(value.toPrecision(3))));
 
-/** Bars over days. `parts` are {of, class}, stacked; `tell` says a day in words, below the chart while the pointer is over the day. */
-export function bars(days, parts, tell, label, whole = false) {
+/** Stacked bars over days. `parts` are {of, class}; `describe` returns the text of a day, which is shown while the pointer is over it. */
+export function bars(days, parts, describe, label, whole = false) {
   const WIDTH = width();
   const total = (it) => parts.reduce((sum, part) => sum + part.of(it), 0);
   const top = ceiling(Math.max(...days.map(total)), whole);
   const step = (WIDTH - LEFT) / days.length;
-  const every = Math.max(1, Math.ceil(WORD / step));
+  const every = Math.max(1, Math.ceil(DATE_WIDTH / step));
   const scale = (value) => (value / top) * (FLOOR - 12);
   const mark = (value) => s("g", {},
     s("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: FLOOR - scale(value), y2: FLOOR - scale(value) }),
@@ -45,7 +44,7 @@ export function bars(days, parts, tell, label, whole = false) {
     });
     const isNamed = at % every === (days.length - 1) % every;
     const middle = Math.min(LEFT + (at + .5) * step, WIDTH - 18);
-    const words = `${named(it)}: ${tell(it)}`;
+    const words = `${named(it)}: ${describe(it)}`;
     const group = s("g", {}, s("title", {}, words),
       s("rect", { class: "hover", x: LEFT + at * step, y: 4, width: step, height: FLOOR - 4 }), pieces,
       isNamed ? s("text", { x: middle, y: FLOOR + 17, "text-anchor": "middle" }, named(it)) : null);
@@ -60,7 +59,6 @@ export function bars(days, parts, tell, label, whole = false) {
 
 const sum = (days, of) => days.reduce((total, it) => total + of(it), 0);
 
-/** Charges per day. */
 export const spend = (days) => h("section", { class: "card" },
   h("div", { class: "row spread" }, h("h2", {}, `Spend per ${per(days)}`), h("span", { class: "muted small" }, unit())),
   bars(days, [{ of: (it) => Number(it.spent), class: "bar-good" }], (it) => money(it.spent),
@@ -68,7 +66,6 @@ export const spend = (days) => h("section", { class: "card" },
 
 const MODELS = ["fast", "quality", "pro"];
 
-/** Charges per day, stacked by model. */
 export const spentByModel = (days) => h("section", { class: "card" },
   h("div", { class: "row spread" }, h("h2", {}, "Spend per day"),
     h("div", { class: "legend-row" }, MODELS.map((it) => h("span", { class: it }, it)))),
@@ -76,7 +73,6 @@ export const spentByModel = (days) => h("section", { class: "card" },
     (it) => MODELS.filter((model) => Number(it.models[model])).map((model) => `${model} ${money(it.models[model])}`).join(", ") || money(it.spent),
     `Spend per day by model over ${days.length} days, about ${sum(days, (it) => Number(it.spent)).toFixed(2)} ${unit()} in all`));
 
-/** Ended jobs per day. */
 export const finished = (days) => h("section", { class: "card" },
   h("div", { class: "row spread" }, h("h2", {}, `Images per ${per(days)}`),
     h("div", { class: "legend-row" }, h("span", {}, "done"), h("span", { class: "bad" }, "failed"))),
@@ -87,9 +83,9 @@ export const finished = (days) => h("section", { class: "card" },
 const DAY = 86_400_000;
 const age = (since) => Date.now() - new Date(since);
 
-/** The span to begin with: what is younger than two days is shown hour by hour. */
-export const firstSpan = (since, otherwise) => (age(since) < 2 * DAY ? 1 : otherwise);
+/** The initial span: the first two days are shown per hour. */
+export const firstSpan = (since, fallback) => (age(since) < 2 * DAY ? 1 : fallback);
 
-/** A choice of days; `turn` is called with the new one. What was created lately can be shown by the hour. */
-export const spans = (since, chosen, turn) => h("div", { class: "tabs", role: "group", "aria-label": "Time shown" },
-  [...(since && age(since) < 14 * DAY ? [1] : []), 14, 30, 90].map((days) => h("button", { type: "button", "aria-pressed": String(days === chosen), onclick: () => turn(days) }, days === 1 ? "24 h" : `${days} days`)));
+/** Buttons for the number of days. 24 hours are offered for the first two weeks after `since`. */
+export const spans = (since, chosen, change) => h("div", { class: "tabs", role: "group", "aria-label": "Time shown" },
+  [...(since && age(since) < 14 * DAY ? [1] : []), 14, 30, 90].map((days) => h("button", { type: "button", "aria-pressed": String(days === chosen), onclick: () => change(days) }, days === 1 ? "24 h" : `${days} days`)));

@@ -1,4 +1,4 @@
-// The first steps of an account, each with its state. Gone when all are done, or when the visitor hides it.
+// The first steps of an account. Hidden when all are done, or when the user hides the list.
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 
@@ -8,14 +8,14 @@ function isHidden(account) {
   try { return localStorage.getItem(PREFIX + account) === "1"; } catch { return false; }
 }
 
-/** `has` says what the account has: images, keys, webhooks, and for the operator of a service that keeps its own records a backup. */
+/** `has` holds a boolean per step; `has.backup` is `undefined` unless this process backs up its own records. */
 export function checklist({ session, account, canChange }, has, redraw) {
   if (!canChange || isHidden(account.id)) return null;
   const steps = [
-    ...(session.kind === "operator" ? [{ done: !session.demo_models.length, words: "Connect a model", note: "Name a back end in config.toml; docs/backends.md shows how.", link: ["#/service", "Back ends"] }] : []),
-    { done: has.images, words: "Make an image", note: "Try a prompt in the playground.", link: ["#/playground", "Playground"] },
-    { done: has.keys, words: "Create an API key", note: "Programs sign in with it.", link: ["#/keys", "API keys"] },
-    { done: has.webhooks, words: "Add a webhook", note: "Your program hears of each result.", link: ["#/webhooks", "Webhooks"] },
+    ...(session.kind === "operator" ? [{ done: !session.demo_models.length, words: "Connect a model", note: "Add a back end to config.toml, as docs/backends.md shows.", link: ["#/service", "Back ends"] }] : []),
+    { done: has.images, words: "Generate an image", note: "Try a prompt in the playground.", link: ["#/playground", "Playground"] },
+    { done: has.keys, words: "Create an API key", note: "Programs authenticate with it.", link: ["#/keys", "API keys"] },
+    { done: has.webhooks, words: "Add a webhook", note: "Your program receives each result.", link: ["#/webhooks", "Webhooks"] },
     ...(has.backup === undefined ? [] : [{ done: has.backup, words: "Take a backup", note: ["In a shell on this machine: ", h("code", {}, "tintype backup backups")], link: ["#/service", "Service"] }]),
   ];
   const done = steps.filter((it) => it.done).length;

@@ -1,4 +1,4 @@
-// How lists show their rows, for all lists of this browser: comfortable, compact, or as a grid where they are of images.
+// How all lists in this browser show their rows: comfortable, compact, or as a grid of images.
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 
@@ -7,13 +7,12 @@ const WORDS = { comfortable: "Comfortable rows", compact: "Compact rows", grid: 
 
 const mode = () => (MODES.includes(document.documentElement.dataset.rows) ? document.documentElement.dataset.rows : MODES[0]);
 
-/** Are images of lists to be shown as a grid? */
 export const isGrid = () => mode() === "grid";
 
-/** Calls `redraw` when another way to show rows is chosen, until the page is left. */
+/** Calls `redraw` when the user switches the mode, until `signal` aborts. */
 export const onRowsChange = (redraw, signal) => addEventListener("tintype-rows", redraw, { signal });
 
-/** Switches to the next way to show rows. */
+/** A button that switches to the next mode. */
 export function densitySwitch() {
   const button = h("button", { class: "icon", type: "button", onclick: () => {
     const rows = next();

@@ -1,39 +1,38 @@
 // Toasts, dialogs and notices.
 import { form, h } from "./dom.js";
 import { icon } from "./icons.js";
-import { stand, standing } from "./standing.js";
+import { restoreFocus, saveFocus } from "./focus.js";
 
-/** Shows an element briefly, in the topmost open dialog: everything else is inert then. */
+/** Shows an element briefly, in the topmost open dialog if there is one: outside it everything is inert. */
 function showToast(element, milliseconds) {
   const places = document.querySelectorAll("#toasts, dialog[open] > .toasts");
   places[places.length - 1].append(element);
   setTimeout(() => element.remove(), milliseconds);
 }
 
-/** Shows a text briefly. */
 export const toast = (text, bad = false) => showToast(h("div", { class: `toast fade ${bad ? "bad" : ""}` }, text), bad ? 8000 : 4000);
 
-/** Says what was done, with a button that takes it back. */
+/** Shows what was done, with an Undo button. */
 export function undoable(text, undo) {
   const element = h("div", { class: "toast fade" }, text, h("button", { class: "undo", type: "button", onclick: () => { element.remove(); undo(); } }, "Undo"));
   showToast(element, 10000);
 }
 
-/** Runs `work` and shows `said`, or the error. Then calls `again` to reload. */
-export async function attempt(work, said, again) {
+/** Runs `work`, shows `success` or the error, then calls `reload`. */
+export async function attempt(work, success, reload) {
   try {
     const result = await work();
-    if (said) toast(said);
-    await again?.();
+    if (success) toast(success);
+    await reload?.();
     return result;
   } catch (error) {
-    // The page was left.
+    // The user left the page.
     if (error.name !== "AbortError") toast(error.message, true);
     return undefined;
   }
 }
 
-/** Copies the text of an element. Over plain http there is no clipboard API, except on localhost: there the element is selected and copied. */
+/** Copies the text of an element. The clipboard API needs https or localhost; without it, selects the element and copies the selection. */
 export async function copy(element) {
   try {
     await navigator.clipboard.writeText(element.textContent);
@@ -63,37 +62,37 @@ export function code(text, long = false) {
 
 let opened = 0;
 
-/** Opens a box with these properties over the page; `closed` is called when it is gone. */
+/** Opens a modal dialog; `closed` is called after it has closed. */
 export function openBox(props, content, closed) {
   const app = document.getElementById("app");
-  const stood = standing(app);
-  const said = h("div", { class: "toasts", role: "status" });
+  const saved = saveFocus(app);
+  const toasts = h("div", { class: "toasts", role: "status" });
   const box = h("dialog", { ...props, onclose: () => {
-    document.getElementById("toasts").append(...said.childNodes);
+    document.getElementById("toasts").append(...toasts.childNodes);
     box.remove();
     // The browser restores the focus, unless the element was redrawn.
-    if (document.activeElement === document.body) stand(app, stood);
+    if (document.activeElement === document.body) restoreFocus(app, saved);
     closed?.();
-  } }, content, said);
+  } }, content, toasts);
   document.body.append(box);
   box.showModal();
   return box;
 }
 
-/** Opens a box with a title, a text, and what `content` makes of them. */
+/** Opens a modal dialog with a title and a text. `content` returns the children from the heading element. */
 function open(title, text, content, closed) {
   const id = `dialog-title-${++opened}`;
   return openBox({ "aria-labelledby": id }, content(h("div", { class: "stack tight" }, h("h2", { id }, title), text ? h("p", { class: "muted" }, text) : null)), closed);
 }
 
-/** Closes all dialogs when their page is left. */
+/** Closes all dialogs, when the user leaves the page. */
 export function closeAll() {
   for (const box of document.querySelectorAll("dialog[open]")) box.close();
 }
 
 /**
- * Opens a dialog with a form. `submit` gets the form's data; the dialog stays when it throws. Gives what `submit` came to, once
- * the dialog is closed; nothing where it was canceled.
+ * Opens a dialog with a form. `submit` gets the form data; if it throws, the dialog stays open. Resolves to the result of `submit`
+ * once the dialog is closed, or to `undefined` if the user cancels.
  */
 export function dialog({ title, text, fields = [], confirm = "Save", danger = false, submit }) {
   return new Promise((resolve) => {
@@ -112,7 +111,7 @@ export function dialog({ title, text, fields = [], confirm = "Save", danger = fa
   });
 }
 
-/** Shows a value that is shown only once. */
+/** Shows a secret. */
 export function reveal({ title, text, value, more }) {
   open(title, text, (words) => h("form", { method: "dialog" }, words, secret(value), more ?? null,
     h("div", { class: "actions" }, h("button", { class: "button main" }, "Done"))));

@@ -1,7 +1,7 @@
-// Builds pages from data. Text only ever becomes text: nothing here reads markup.
-import { stand, standing } from "./standing.js";
+// Builds pages from data. Text is always inserted as text nodes; no markup is parsed.
+import { restoreFocus, saveFocus } from "./focus.js";
 
-/** Makes an element. Properties that begin with "on" are listeners; `null` and `false` are left out. */
+/** Creates an element. Properties that begin with "on" are listeners; `null` and `false` are skipped. */
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props ?? {})) set(element, name, value);
@@ -14,12 +14,12 @@ function set(element, name, value) {
   if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
   else if (name === "class") element.className = value;
   else if (name === "value" || name === "checked" || name === "selected") element[name] = value;
-  else if (name === "href") element.setAttribute("href", safe(value));
+  else if (name === "href") element.setAttribute("href", safeHref(value));
   else element.setAttribute(name, value === true ? "" : value);
 }
 
-/** Addresses of this page, of this host or of the web; anything else, such as javascript:, leads nowhere. */
-function safe(address) {
+/** Allows links to this page, this host, the web and blobs. Anything else, such as javascript:, becomes "#". */
+function safeHref(address) {
   return /^(#|\/(?!\/)|https?:|blob:)/.test(address) ? address : "#";
 }
 
@@ -27,17 +27,17 @@ function flat(children) {
   return children.flat(Infinity).filter((it) => it !== null && it !== undefined && it !== false);
 }
 
-/** Replaces what an element holds. Whoever stands on something in it with the keyboard stands on its successor afterwards. */
+/** Replaces the children of an element. If one had the keyboard focus, its replacement gets the focus. */
 export function fill(element, ...children) {
-  const stood = standing(element);
+  const saved = saveFocus(element);
   element.replaceChildren(...flat(children));
-  stand(element, stood);
+  restoreFocus(element, saved);
   return element;
 }
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Makes an SVG element. */
+/** Creates an SVG element. */
 export function s(tag, props = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(props)) {
@@ -49,7 +49,7 @@ export function s(tag, props = {}, ...children) {
 
 let ids = 0;
 
-/** A field with its label, a hint, and room for what is wrong with it. */
+/** A form field with a label, a hint and an error message. */
 export function field(label, control, hint) {
   const id = control.id || `f${++ids}`;
   control.id = id;
@@ -61,26 +61,26 @@ export function field(label, control, hint) {
     hint ? h("span", { class: "hint", id: `${id}-hint` }, hint) : null, fault);
 }
 
-/** A fault of a field that is found before anything is sent, in the form in which the service tells its own. */
-export function misfit(field, message) {
+/** A client-side validation error, in the shape of an API error. */
+export function fieldError(field, message) {
   return Object.assign(new Error(message), { errors: [{ field, message }] });
 }
 
-/** A fault as a sentence: the service writes it to follow the name of its field. */
+/** Turns the message of an API error into a sentence: the API writes it to follow the field name. */
 export function sentence(message) {
   if (message === "is required") return "Fill in this field.";
   const text = message[0].toUpperCase() + message.slice(1);
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-/** Faults of the fields that must be filled in and are not; nothing if there are none. */
-function blanks(element) {
+/** An error with all empty required fields; `null` if there are none. */
+function missingFields(element) {
   const empty = [...element.querySelectorAll("[required]")].filter((it) => !it.value);
   const errors = empty.map((it) => ({ field: it.name, message: "is required" }));
   return errors.length ? Object.assign(new Error(), { errors }) : null;
 }
 
-/** Shows the faults of an answer beside their fields; returns what belongs to none of them. */
+/** Shows the errors of an answer beside their fields; returns the text of the errors that match no field. */
 export function showFaults(form, error) {
   for (const fault of form.querySelectorAll(".fault")) { fault.hidden = true; fault.textContent = ""; }
   for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
@@ -91,7 +91,7 @@ export function showFaults(form, error) {
     const place = [...form.querySelectorAll("[data-field]")].find((it) => it.dataset.field.split(" ").includes(name.split(/[[.]/)[0]));
     if (!place) { rest.push(`${name}: ${message}`); continue; }
     const fault = place.querySelector(".fault");
-    // Of a list the one that is meant is named as people count.
+    // Entries of a list are counted from 1.
     const entry = name.match(/\[(\d+)\]$/);
     const text = sentence(entry ? `Entry ${Number(entry[1]) + 1} ${message}` : message);
     fault.textContent = fault.textContent ? `${fault.textContent} ${text}` : text;
@@ -104,13 +104,13 @@ export function showFaults(form, error) {
       first ??= control;
     }
   }
-  // One that is folded away is shown first.
+  // A field in a closed section must be visible to get the focus.
   first?.closest("details")?.setAttribute("open", "");
   first?.focus();
   return (error.errors ?? []).length ? rest.join("; ") : error.message;
 }
 
-/** A form that sends once at a time and shows what comes back. */
+/** A form that submits once at a time and shows errors. */
 export function form(props, submit, ...children) {
   const said = h("p", { class: "notice bad", role: "alert", hidden: true });
   const element = h("form", { ...props, novalidate: true, onsubmit: async (event) => {
@@ -121,8 +121,8 @@ export function form(props, submit, ...children) {
     showFaults(element, null);
     if (button) { button.disabled = true; button.classList.add("busy"); }
     try {
-      const blank = blanks(element);
-      if (blank) throw blank;
+      const missing = missingFields(element);
+      if (missing) throw missing;
       await submit(new FormData(element), element);
     } catch (error) {
       const text = showFaults(element, error);

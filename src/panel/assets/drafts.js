@@ -1,22 +1,21 @@
-// What was begun and not sent yet. A draft of the playground lasts until the visitor signs out or closes the tab: what was typed, the chosen images, and the last job.
+// Unsent input. A playground draft holds the text, the chosen images and the last job, until the user signs out or closes the tab.
 
 import { idempotentSubmit } from "./idempotent_submit.js";
 
 const PREFIX = "tintype-draft-";
 
-/** The chosen images of each account. Files cannot be stored, so these last until the next load. */
+/** The chosen images by account. Files cannot be stored, so they last until the page is reloaded. */
 const images = new Map();
 
-/** The chosen file of each account with requests of a batch: { file, submit }. Lasts until the next load, too. */
+/** The batch draft by account: { file, submit }. Lasts until the page is reloaded too. */
 const batches = new Map();
 
-/** The draft of a batch: `submit` belongs to it, so that a file is submitted once though its page was left meanwhile. */
+/** `submit` is part of the draft, so that a file is submitted once even if the user leaves the page meanwhile. */
 export function batchDraftOf(account) {
   if (!batches.has(account)) batches.set(account, { file: null, submit: idempotentSubmit() });
   return batches.get(account);
 }
 
-/** The draft of an account. */
 export function draftOf(account) {
   const name = PREFIX + account;
   if (!images.has(account)) images.set(account, []);
@@ -29,15 +28,15 @@ export function draftOf(account) {
   return {
     images: images.get(account),
     read,
-    /** Sets some of its values. */
+    /** Merges `values` into the draft. */
     keep: (values) => write({ ...read(), ...values }),
     /** Begins a new draft without images. */
     replace: (values) => { images.get(account).length = 0; write(values); },
   };
 }
 
-/** Forgets all drafts: the next person at this browser must not see them. */
-export function forgetDrafts() {
+/** Deletes all drafts, so that the next person at this browser cannot see them. */
+export function clearDrafts() {
   images.clear();
   batches.clear();
   try {

@@ -1,13 +1,13 @@
-// The star of a job: it is a favourite of the account, and retention leaves its image alone.
+// The star of a job. Retention does not delete the image of a favourite.
 import { h } from "./dom.js";
 import { call, remove } from "./api.js";
 import { attempt } from "./dialogs.js";
 import { icon } from "./icons.js";
 
-/** A button that makes a job a favourite, or an ordinary one again; those who cannot change the account see the star of a favourite. `changed` is called afterwards. */
+/** A button that adds or removes a favourite, then calls `changed`. Viewers see a plain star on favourites. */
 export function star(job, context, changed) {
   if (!context.canChange) return job.favourite ? h("span", { class: "star on", role: "img", "aria-label": "Favourite", title: "Favourite" }, icon("star")) : null;
-  const button = h("button", { class: "icon star", type: "button", onclick: () => attempt(turn) }, icon("star"));
+  const button = h("button", { class: "icon star", type: "button", onclick: () => attempt(toggle) }, icon("star"));
   const draw = () => {
     button.classList.toggle("on", job.favourite);
     button.setAttribute("aria-pressed", String(job.favourite));
@@ -15,7 +15,7 @@ export function star(job, context, changed) {
     button.setAttribute("aria-label", `Favourite: ${(job.prompt ?? "a long prompt").slice(0, 80)}`);
     button.title = words;
   };
-  async function turn() {
+  async function toggle() {
     const path = `${context.base}/jobs/${job.job_id}/favourite`;
     await (job.favourite ? remove(path) : call("PUT", path));
     job.favourite = !job.favourite;

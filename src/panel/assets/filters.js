@@ -4,20 +4,19 @@ import { get, query } from "./api.js";
 import { notice } from "./dialogs.js";
 import { time } from "./format.js";
 
-/** Writes the filters of a page into its address: Back, a reload and a shared link then show the same list. */
+/** Writes the filters into the URL, so that Back, a reload and a shared link show the same list. */
 export const keepFilters = (page, values) => history.replaceState(history.state, "", `#/${page}${query(values)}`);
 
-/** The filters of these names in an address. */
 export const filtersOf = (search, names) => Object.fromEntries(names.map((name) => [name, search.get(name) ?? ""]));
 
 const NARROW = matchMedia("(max-width: 640px)");
 
-/** The filters of a page, folded on a phone. `values` gives those that are set. */
+/** The filter bar, folded on a phone. `values` returns the current filters. */
 export function filterBar(values, signal, ...fields) {
   const count = () => Object.values(values()).filter(Boolean).length;
   const words = h("summary", {});
   const name = () => { words.textContent = count() ? `Filters (${count()})` : "Filters"; };
-  // After the page has taken the change.
+  // The page applies the change first.
   const box = h("details", { class: "filters", onchange: () => setTimeout(name) }, words, h("div", { class: "filter-row" }, fields));
   const fold = () => { box.open = !NARROW.matches; };
   NARROW.addEventListener("change", fold, { signal });
@@ -26,46 +25,46 @@ export function filterBar(values, signal, ...fields) {
   return box;
 }
 
-/** Longest list of options. */
-const MOST = 1_000;
+/** Options beyond this number are not loaded. */
+const MAX_OPTIONS = 1_000;
 
-/** A choice of one. Options are [value, words]. */
+/** Options are [value, label]. */
 export const select = (name, options, value, change) => h("select", { name, onchange: change },
   options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A field for words of a prompt; `change` takes them. A job id leads to its job. */
+/** A search field for prompts; `change` gets the words. A job id opens the job. */
 export function search(value, change) {
-  const take = ({ target }) => {
+  const submit = ({ target }) => {
     const words = target.value.trim();
     if (ID.test(words)) location.hash = `#/jobs/${words.toLowerCase()}`;
     else change(words);
   };
-  return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Words, or a job id", autocomplete: "off", onchange: take }));
+  return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Words, or a job id", autocomplete: "off", onchange: submit }));
 }
 
-/** A remark on a page of a search while the search index is still being built. */
+/** A notice while the search index is being built. */
 export const indexNote = ({ index_behind: behind }) => (behind ? notice("info",
-  behind.until ? ["The search index has the jobs up to ", time(behind.until), ". "] : "The search index has no jobs of this account yet. ",
-  "Later ones are read one by one, so a search may take several steps.") : null);
+  behind.until ? ["The search index contains the jobs up to ", time(behind.until), ". "] : "The search index contains no jobs of this account yet. ",
+  "Other jobs are read one by one, so a search may take several steps.") : null);
 
-/** The first and the last moment of a day as a date field has it, in local time; nothing for no day. */
+/** The first and the last moment of a day from a date field, in local time; "" for an empty field. */
 export const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
 export const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
 
-/** The day of a moment, as a date field has it. */
+/** The value of a date field for a time. */
 function dayOf(text) {
   const at = new Date(text);
   return Number.isNaN(at.getTime()) ? "" : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
 }
 
-/** A date field whose value is a moment of that day: `of` is `startOf` or `endOf`. */
+/** A date field whose value is a time: `of` is `startOf` or `endOf`. */
 export const date = (name, of, value, change) => h("input", { type: "date", name, value: dayOf(value), onchange: (event) => change(name, of(event.target.value)) });
 
 /**
- * The options of a list behind a path, all pages of it; `option` makes one of an entry. The one that is chosen is among them in
- * any case: what it names may be deleted.
+ * Loads all pages of a list as options; `option` maps an entry to [value, label]. The chosen option is always included, even if its
+ * entry was deleted.
  */
 export async function options(path, signal, option, chosen) {
   const found = [];
@@ -74,7 +73,7 @@ export async function options(path, signal, option, chosen) {
     const page = await get(`${path}${query({ limit: 100, cursor })}`, signal);
     found.push(...page.data.map(option));
     cursor = page.next_cursor;
-  } while (cursor && found.length < MOST);
+  } while (cursor && found.length < MAX_OPTIONS);
   const words = cursor ? `…${chosen?.slice(-8)}` : `…${chosen?.slice(-8)} (deleted)`;
   return [["", "All"], ...found, ...(chosen && !found.some(([id]) => id === chosen) ? [[chosen, words]] : [])];
 }

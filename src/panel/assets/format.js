@@ -5,7 +5,7 @@ let currency = "USD";
 export const setCurrency = (text) => { currency = text; };
 export const unit = () => currency;
 
-/** An amount as the service writes it, which is exact; only the unit is added. */
+/** Keeps the exact text of the amount and adds the currency. */
 export const money = (text) => `${text} ${currency}`;
 
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -15,11 +15,11 @@ const STEPS = [[60, "second", 1], [3600, "minute", 60], [86400, "hour", 3600], [
 
 export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-/** An hour of the day, in local time. */
+/** In local time. */
 export const hour = (text) => HOUR.format(new Date(text));
 export const moment = (text) => DATE.format(new Date(text));
 
-/** A moment: how long ago where that is near, with the exact one to hover over. */
+/** A relative time within a week, otherwise the date. The exact time is in the title. */
 export function time(text) {
   if (!text) return "–";
   const seconds = (new Date(text) - Date.now()) / 1000;
@@ -28,7 +28,6 @@ export function time(text) {
   return h("time", { datetime: text, title: text, class: "nowrap" }, words);
 }
 
-/** A span of so many milliseconds. */
 export function millis(span) {
   if (span < 1000) return `${span} ms`;
   if (span < 60_000) return `${(span / 1000).toFixed(1)} s`;
@@ -51,8 +50,7 @@ const COLOURS = {
   up: "good", leaving: "warn", dead: "bad", degraded: "warn", down: "bad", probing: "warn", paused: "warn",
 };
 
-/** The state of something, in a word and a colour. */
 export const badge = (word, text) => h("span", { class: `badge ${COLOURS[word] ?? ""}` }, text ?? word);
 
-/** The first letters of an id, the whole of it to hover over. */
+/** The last 8 characters of an id; the whole id is in the title. */
 export const shortId = (id) => h("code", { title: id }, id.slice(-8));

@@ -1,4 +1,4 @@
-// Line drawings, 24 by 24.
+// Icons as SVG paths in a box of 24 by 24.
 import { s } from "./dom.js";
 
 const PATHS = {
@@ -39,14 +39,14 @@ const PATHS = {
   comfortable: "M4 5h16v5H4zM4 14h16v5H4z",
 };
 
-/** The mark of Tintype, drawn here so that it needs no request. */
+/** The logo, inline to save a request. */
 export const mark = () => s("svg", { width: 30, height: 30, viewBox: "0 0 32 32", "aria-hidden": "true" },
   s("rect", { x: 2, y: 2, width: 28, height: 28, rx: 7, fill: "#2b2420" }),
   s("rect", { x: 7, y: 6, width: 18, height: 20, rx: 2, fill: "none", stroke: "#d9a47f", "stroke-width": 2 }),
   s("circle", { cx: 16, cy: 13.5, r: 3.6, fill: "#d9a47f" }),
   s("path", { d: "M9.5 24c.8-4.4 3.3-6.3 6.500-6.300s5.700 1.900 6.500 6.300z", fill: "#d9a47f" }));
 
-/** An icon; it says nothing to those who do not see it. */
+/** A decorative icon, hidden from screen readers. */
 export const icon = (name, size = 18) => s("svg", {
   width: size, height: size, viewBox: "0 0 24 24", fill: "none", stroke: "currentColor", "stroke-width": 1.7,
   "stroke-linecap": "round", "stroke-linejoin": "round", "aria-hidden": "true",

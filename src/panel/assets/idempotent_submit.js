@@ -1,14 +1,14 @@
-// Submits with an Idempotency-Key, so that repeating one after a lost answer is safe.
+// Submits with an Idempotency-Key, so that a retry after a lost answer is safe.
 
 /** 128 random bits. */
 const random = () => [...crypto.getRandomValues(new Uint8Array(16))].map((it) => it.toString(16).padStart(2, "0")).join("");
 
-/** Whether the service may have carried out the request in spite of this error. */
+/** Whether the service may have executed the request despite this error. */
 const isAmbiguous = (error) => !error.status || error.status >= 500 || error.status === 409;
 
 /**
- * The submits of one button that makes several at once. Returns the answers that came, and the first error. While an error is
- * ambiguous, sending the same form again repeats only what was not answered, each with its own key.
+ * Submits of a button that sends several requests at once. Returns the answers and the first error. After an ambiguous error,
+ * sending the same form again repeats only the unanswered requests, each with its own key.
  */
 export function idempotentSubmits() {
   let last = null;
@@ -24,7 +24,7 @@ export function idempotentSubmits() {
   };
 }
 
-/** The submits of one button. After an ambiguous error, the same form is sent with the same key; after any other answer, with a new one. */
+/** Submits of one button. After an ambiguous error, the same form is sent with the same key; after any other answer, with a new key. */
 export function idempotentSubmit() {
   let last = null;
   return async (asked, send) => {

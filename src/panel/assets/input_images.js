@@ -1,38 +1,36 @@
 // The input images of a request: uploaded files, and URLs that the service fetches.
-import { fill, h, misfit, showFaults } from "./dom.js";
+import { fill, h, fieldError, showFaults } from "./dom.js";
 import { bytes } from "./format.js";
 import { icon } from "./icons.js";
 
 const KINDS = "image/png,image/jpeg,image/webp,image/gif,image/heic,image/avif";
 
-/** Some systems give no type for HEIC and AVIF files. */
+/** Some systems report no type for HEIC and AVIF files. */
 const isImage = (file) => KINDS.split(",").includes(file.type) || /\.(heic|heif|avif)$/i.test(file.name);
 
 let numbered = 0;
 
-/** A file as an input image. */
 export const inputFile = (file) => ({ file, preview: URL.createObjectURL(file), number: String(++numbered) });
 
 /** `changed` is called when an image is added or removed; `chosen` holds the images. */
 export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen, changed) {
   const list = h("ul", { class: "inputs" });
   const size = () => chosen.reduce((sum, it) => sum + (it.file?.size ?? 0), 0);
-  const refuse = (message) => showFaults(node.parentElement, message ? misfit("input_images_urls", message) : null);
+  const refuse = (message) => showFaults(node.parentElement, message ? fieldError("input_images_urls", message) : null);
 
   function draw() {
     fill(list, chosen.map((it, at) => h("li", { "data-key": it.number },
       it.file ? h("img", { src: it.preview, alt: "" }) : null, h("span", { title: it.url ?? it.file.name }, it.url ?? `${it.file.name}, ${bytes(it.file.size)}`),
-      h("button", { class: "icon", type: "button", "aria-label": `Remove ${it.url ?? it.file.name}`, onclick: () => takeAway(at) }, icon("close", 15)))));
+      h("button", { class: "icon", type: "button", "aria-label": `Remove ${it.url ?? it.file.name}`, onclick: () => removeAt(at) }, icon("close", 15)))));
   }
 
-  function takeAway(at) {
-    const [gone] = chosen.splice(at, 1);
-    if (gone.preview) URL.revokeObjectURL(gone.preview);
+  function removeAt(at) {
+    const [removed] = chosen.splice(at, 1);
+    if (removed.preview) URL.revokeObjectURL(removed.preview);
     refuse(null);
     draw();
     changed();
   }
-
 
   function add(files) {
     refuse(null);
@@ -74,7 +72,7 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen,
     count: () => chosen.length,
     files: () => chosen.filter((it) => it.file).map((it) => it.file),
     addresses: () => chosen.filter((it) => it.url).map((it) => it.url),
-    /** All images as URLs, for the code sample. A chosen file has none that a program could use. */
+    /** All images as URLs, for the code sample; files get a placeholder. */
     named: () => chosen.map((it) => it.url ?? `URL_OF_${it.file.name}`),
     /** Identifies the current choice of images. */
     mark: () => chosen.map((it) => it.number).join(),

@@ -1,14 +1,14 @@
 // The form for the restrictions of an API key.
-import { field, h, misfit } from "./dom.js";
+import { field, h, fieldError } from "./dom.js";
 import { call, post } from "./api.js";
-import { askedCounts, checkCounts, concurrentField, group, input, rateField, spendFields, text } from "./limits.js";
+import { readCounts, checkCounts, concurrentField, group, input, rateField, spendFields, text } from "./limits.js";
 import { code, dialog, reveal } from "./dialogs.js";
 import { snippet } from "./snippets.js";
 
 export const TIERS = ["fast", "quality", "pro"];
 const LIMITS = [["spend_limit", "in total"], ["spend_limit_monthly", "per month"], ["spend_limit_daily", "per day"]];
 
-/** Converts a time for a local time field, and back. */
+/** Converts a time to and from a local time field. */
 function local(text) {
   if (!text) return "";
   const at = new Date(text);
@@ -29,32 +29,29 @@ function fields(key) {
   ];
 }
 
-/** The values of the form. */
-function asked(data) {
+function formValues(data) {
   const models = data.getAll("models");
   const lines = data.get("allowed_ips").split(/[\s,]+/).filter(Boolean);
   return {
     name: data.get("name"),
     models: models.length === TIERS.length ? null : models,
     spend_limit: text(data, "spend_limit"), spend_limit_monthly: text(data, "spend_limit_monthly"), spend_limit_daily: text(data, "spend_limit_daily"),
-    ...askedCounts(data),
+    ...readCounts(data),
     allowed_ips: lines.length ? lines : null,
     expires_at: moment(data.get("expires_at")),
   };
 }
 
-/** The checked values. */
-function checked(data) {
-  const wanted = asked(data);
-  if (wanted.models?.length === 0) throw misfit("models", "Choose at least one model.");
-  checkCounts(wanted);
-  return wanted;
+function validated(data) {
+  const values = formValues(data);
+  if (values.models?.length === 0) throw fieldError("models", "Choose at least one model.");
+  checkCounts(values);
+  return values;
 }
 
-/** Creates a key and shows it once. */
 export async function createKey(path, context, done) {
   const key = await dialog({ title: "New API key", text: "You see the key once, right after it is created.", fields: fields(null), confirm: "Create key",
-    submit: (data) => post(path, checked(data)) });
+    submit: (data) => post(path, validated(data)) });
   if (key) {
     reveal({ title: "Your new key", text: "Copy it now. Tintype stores only a hash of it and cannot show it again.", value: key.api_key,
       more: code(snippet("curl", { tier: key.models[0], body: { prompt: "a red fox in the snow", aspect_ratio: "1:1" }, key: key.api_key }, context.session.public_url)) });
@@ -62,21 +59,20 @@ export async function createKey(path, context, done) {
   await done();
 }
 
-/** Sends only the values that the form has changed. */
+/** Sends only the changed values. */
 export async function changeKey(path, key, done) {
   let before = null;
   const shown = dialog({ title: "Change key", fields: fields(key),
     submit: async (data) => {
-      const wanted = checked(data);
-      const changed = Object.entries(wanted).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
+      const values = validated(data);
+      const changed = Object.entries(values).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
       if (changed.length) await call("PATCH", `${path}/${key.key_id}`, Object.fromEntries(changed));
     } });
-  before = asked(new FormData([...document.querySelectorAll("dialog form")].pop()));
+  before = formValues(new FormData([...document.querySelectorAll("dialog form")].pop()));
   await shown;
   await done();
 }
 
-/** Rotates a key. The old one keeps working for a while. */
 export async function rotateKey(path, key, done) {
   const rotated = await dialog({ title: `Rotate “${key.name}”?`, confirm: "Rotate key",
     text: "The limits and the spending of the key stay.",

@@ -1,4 +1,4 @@
-// One image over the page, with the keys of a viewer; and two side by side.
+// Shows one image over the page, or two side by side.
 import { fill, h } from "./dom.js";
 import { money, time } from "./format.js";
 import { attempt, copy, openBox } from "./dialogs.js";
@@ -10,16 +10,16 @@ import { pictureAt } from "./picture.js";
 
 const named = (job) => `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`;
 
-/** The large form of an image; the image itself where every pixel is to be seen. */
+/** An image of at most 2048 pixels width; with `whole` the original. */
 function large(job, context, whole) {
   return h("img", { src: pictureAt(context.base, job.job_id, whole ? null : 2048), alt: named(job), width: job.picture.width, height: job.picture.height,
-    onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "It was removed after its retention.")) });
+    onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "Retention has deleted it.")) });
 }
 
-/** Puts the image of a job among the input images of the playground, and goes there. */
+/** Adds the image to the input images of the playground, and opens the playground. */
 async function useAsInput(job, context) {
   const answer = await fetch(pictureAt(context.base, job.job_id), { credentials: "same-origin", signal: context.signal });
-  if (!answer.ok) throw new Error("The image is not available: it was removed after its retention.");
+  if (!answer.ok) throw new Error("The image is not available: retention has deleted it.");
   const blob = await answer.blob();
   const file = new File([blob], `${job.job_id.slice(-8)}.${blob.type.split("/")[1] ?? "png"}`, { type: blob.type });
   draftOf(context.account.id).images.push(inputFile(file));
@@ -39,27 +39,27 @@ function actions(job, context, changed) {
     h("a", { class: "button slim", href: `#/jobs/${job.job_id}` }, "Details"))];
 }
 
-/** Shows the image of `jobs[at]`. Arrows lead to its neighbours, Z and a click show every pixel, Escape closes. `changed` is called when one has become a favourite, or is none any more. */
+/** Shows the image of `jobs[at]`. Arrow keys switch images, Z and a click zoom, Escape closes. `changed` is called when a favourite is added or removed. */
 export function lightbox(jobs, at, context, changed) {
   let zoomed = false;
   const view = h("div", { class: "view" });
-  const told = h("div", { class: "told stack tight" });
+  const details = h("div", { class: "details stack tight" });
   const spoken = h("p", { class: "sr", role: "status" });
   const button = (label, name, work) => h("button", { class: "icon", type: "button", "aria-label": label, title: label, onclick: work }, icon(name, 22));
   const before = button("Previous image", "left", () => go(-1));
   const after = button("Next image", "right", () => go(1));
-  const zoom = h("button", { class: "button slim", type: "button", onclick: () => turn() }, "Zoom");
+  const zoom = h("button", { class: "button slim", type: "button", onclick: () => toggleZoom() }, "Zoom");
 
   function draw() {
     const job = jobs[at];
     view.classList.toggle("zoomed", zoomed);
     view.tabIndex = zoomed ? 0 : -1;
     zoom.setAttribute("aria-pressed", String(zoomed));
-    // A disabled one would lose the keyboard focus.
+    // A disabled button would lose the keyboard focus.
     before.setAttribute("aria-disabled", String(at === 0));
     after.setAttribute("aria-disabled", String(at === jobs.length - 1));
     fill(view, large(job, context, zoomed));
-    fill(told, actions(job, context, changed));
+    fill(details, actions(job, context, changed));
     spoken.textContent = `${at + 1} of ${jobs.length}. ${named(job)}`;
   }
   function go(step) {
@@ -68,24 +68,23 @@ export function lightbox(jobs, at, context, changed) {
     [at, zoomed] = [next, false];
     draw();
   }
-  function turn() {
+  function toggleZoom() {
     zoomed = !zoomed;
     draw();
   }
-  view.addEventListener("click", turn);
+  view.addEventListener("click", toggleZoom);
   const box = openBox({ class: "lightbox", "aria-label": "Image", onkeydown: (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const work = { ArrowLeft: () => go(-1), ArrowRight: () => go(1), z: turn }[event.key];
-    // The arrows move about in an image that is larger than the screen.
+    const work = { ArrowLeft: () => go(-1), ArrowRight: () => go(1), z: toggleZoom }[event.key];
+    // In a zoomed image, the arrow keys scroll.
     if (!work || (zoomed && event.key !== "z")) return;
     event.preventDefault();
     work();
   } },
-  h("div", { class: "shown" }, h("div", { class: "row spread tools" }, h("span", { class: "row" }, before, after, zoom), button("Close", "close", () => box.close())), view, told, spoken));
+  h("div", { class: "shown" }, h("div", { class: "row spread tools" }, h("span", { class: "row" }, before, after, zoom), button("Close", "close", () => box.close())), view, details, spoken));
   draw();
 }
 
-/** Shows two images side by side. */
 export function sideBySide(jobs, context) {
   const box = openBox({ class: "lightbox", "aria-label": "Two images" },
     h("div", { class: "shown" }, h("div", { class: "row spread tools" }, h("b", {}, "Compare"),

@@ -1,5 +1,5 @@
-// Limits of keys and accounts: the fields that set them, and how much of them is used.
-import { field, h, misfit } from "./dom.js";
+// Limits of keys and accounts: form fields and usage.
+import { field, h, fieldError } from "./dom.js";
 import { money, unit } from "./format.js";
 
 export const input = (name, value, more) => h("input", { name, value: value ?? "", autocomplete: "off", ...more });
@@ -10,7 +10,7 @@ export function group(name, legend, hint, ...parts) {
     hint ? h("span", { class: "hint" }, hint) : null, h("span", { class: "fault", hidden: true }));
 }
 
-/** Spend limits side by side: names of fields with their labels. */
+/** Spend limits side by side; `limits` are [name, label]. */
 export const spendFields = (limits, values) => h("div", {}, h("span", { class: "legend" }, `Spend limit (${unit()})`),
   h("div", { class: "parts" }, limits.map(([name, label]) => h("div", { class: "field", "data-field": name },
     small(label, input(name, values?.[name], { inputmode: "decimal", placeholder: "no limit" })), h("span", { class: "fault", hidden: true })))));
@@ -24,8 +24,8 @@ export const concurrentField = (count, hint) => field("Live jobs", input("max_co
 export const text = (data, name) => data.get(name).trim() || null;
 const count = (data, name) => (text(data, name) === null ? null : Number(text(data, name)));
 
-/** The rate and the live jobs that a form asks for. The rate limit is two fields here and one in the API. */
-export function askedCounts(data) {
+/** Reads rate limit and live jobs from a form. The rate limit is two fields in the form and one in the API. */
+export function readCounts(data) {
   const [perSecond, burst] = [count(data, "per_second"), count(data, "burst")];
   return {
     rate_limit: perSecond === null && burst === null ? null : { per_second: perSecond, burst: burst ?? perSecond * 2 },
@@ -33,50 +33,48 @@ export function askedCounts(data) {
   };
 }
 
-/** Throws if they cannot be sent. */
+/** Throws a field error for invalid counts. */
 export function checkCounts({ rate_limit: rate, max_concurrent: live }) {
   const whole = (it) => Number.isInteger(it) && it >= 1 && it <= 1_000_000;
   if (rate && !(whole(rate.per_second) && whole(rate.burst))) {
-    throw misfit("rate_limit", "Enter whole numbers from 1 to 1,000,000. The rate per second is needed.");
+    throw fieldError("rate_limit", "Enter whole numbers from 1 to 1,000,000. The rate per second is needed.");
   }
-  if (live !== null && !whole(live)) throw misfit("max_concurrent", "Enter a whole number from 1 to 1,000,000.");
+  if (live !== null && !whole(live)) throw fieldError("max_concurrent", "Enter a whole number from 1 to 1,000,000.");
 }
 
 export const rateWords = (rate) => `${rate.per_second} per second, burst ${rate.burst}`;
 
-/** The used part of a limit, in words that `show` makes of a number. */
+/** How much of a limit is used; `show` formats a number. */
 export function used(label, amount, limit, show = money) {
   const words = limit ? `${amount} of ${show(limit)}` : show(amount);
   return h("div", { class: "used" }, h("div", { class: "row spread" }, h("span", {}, label), h("b", {}, words)),
     limit ? h("progress", { max: Math.max(Number(limit), 1e-6), value: Math.min(Number(amount), Number(limit)), "aria-label": `${label}: ${words}` }) : null);
 }
 
-/** The limits that the operator has set for an account, and what is used of them. */
+/** The limits of an account and their usage. */
 export function accountLimits(limits) {
-  const { used: now } = limits;
+  const { used: usage } = limits;
   return h("section", { class: "card stack" },
     h("div", {}, h("h2", {}, "Limits of the account"), h("p", { class: "small muted" }, "Set by the operator, for all keys together. Reserved amounts count as spent.")),
-    limits.spend_per_day ? used("Today (UTC)", now.spent_today, limits.spend_per_day) : null,
-    limits.spend_per_month ? used("This month", now.spent_this_month, limits.spend_per_month) : null,
-    limits.max_concurrent ? used("Live jobs", now.live_jobs, limits.max_concurrent, String) : null,
+    limits.spend_per_day ? used("Today (UTC)", usage.spent_today, limits.spend_per_day) : null,
+    limits.spend_per_month ? used("This month", usage.spent_this_month, limits.spend_per_month) : null,
+    limits.max_concurrent ? used("Live jobs", usage.live_jobs, limits.max_concurrent, String) : null,
     limits.rate_limit ? h("div", { class: "row spread" }, h("span", {}, "Rate limit"), h("b", {}, rateWords(limits.rate_limit))) : null);
 }
 
-/** The fields in which the operator sets them. */
 export const accountLimitFields = (limits) => h("details", { class: "further", open: Boolean(limits) }, h("summary", {}, "Limits"), h("div", { class: "stack" },
   h("p", { class: "small muted" }, "For all keys of the account together. Its people see the limits and cannot change them."),
   spendFields([["spend_per_day", "per day (UTC)"], ["spend_per_month", "per month"]], limits),
   rateField(limits?.rate_limit, "Sustained rate and burst size of all keys. Empty: no limit."),
   concurrentField(limits?.max_concurrent, "Jobs of the account that may be queued or processing at once.")));
 
-/** What they ask for. */
-export function askedAccountLimits(data) {
-  const counts = askedCounts(data);
+export function readAccountLimits(data) {
+  const counts = readCounts(data);
   checkCounts(counts);
   return { spend_per_day: text(data, "spend_per_day"), spend_per_month: text(data, "spend_per_month"), ...counts };
 }
 
-/** Sends a form with these fields. The API names their faults with a path. */
+/** Runs `send`. Removes the prefix `limits.` from error fields, because the form has no prefix. */
 export async function sendLimits(send) {
   try {
     return await send();

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { isGrid, onRowsChange } from "./density.js";
 import { notice } from "./dialogs.js";
 
-/** Columns are {title, cell, kind}; the first one leads on a narrow screen. `key` tells rows apart. */
+/** Columns are {title, cell, kind}; the first is the heading of a row on a narrow screen. `key` returns the id of a row. */
 export function table(columns, rows, label, key, kind = "") {
   return h("table", { class: `folds ${kind}`, "aria-label": label },
     h("thead", {}, h("tr", {}, columns.map((it) => h("th", { scope: "col", class: it.kind ?? "" },
@@ -16,25 +16,24 @@ export function table(columns, rows, label, key, kind = "") {
 export const empty = (title, text, action) => h("div", { class: "empty" }, h("b", {}, title), text, action ? h("div", {}, action) : null);
 
 /**
- * A list behind a path. `begin` reads it for the first time, `load` looks again, as far as it has been read, and `restart` reads
- * it from the front when something else is asked for. One of them reads at a time, but nothing waits for answers to what is no
- * longer asked. `ready` is given the rows before they are shown.
- * `note` makes a remark on a page that was read, or nothing. `tile` shows a row in a grid of images, where the list has one.
+ * A paged list. `begin` loads the first page, `load` reloads the loaded pages, and `restart` starts again when the filters change.
+ * One of them runs at a time; `restart` aborts the requests of the old filters. `ready` gets the rows before they are shown.
+ * `note` returns a notice about a page, or nothing. `tile` shows a row in a grid of images, if the list supports one.
  */
 export function listing({ path, show, tile, none, context, ready, note, size = 50 }) {
   const node = h("div", { class: "sheet" }, h("div", { class: "empty" }, "Loading…"));
   let question = new AbortController();
-  let turn = Promise.resolve();
+  let queue = Promise.resolve();
   let shown = [];
   let next = null;
-  let remark = null;
-  /** How many pages are shown: as many as before where the visitor comes back to the list. */
+  let notes = null;
+  /** The number of loaded pages, restored when the user returns to the list. */
   const open = context.list ?? { pages: 1 };
   let reading = false;
 
-  const inTurn = (work) => {
-    const done = turn.then(work);
-    turn = done.catch(() => {});
+  const enqueue = (work) => {
+    const done = queue.then(work);
+    queue = done.catch(() => {});
     return done;
   };
 
@@ -50,14 +49,14 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
   function draw() {
     node.removeAttribute("aria-busy");
     const words = shown.length ? "Show more" : "Search further back";
-    fill(node, remark,
+    fill(node, notes,
       shown.length ? h("div", { class: "scroll" }, rows()) : next ? null : none,
       next ? h("div", { class: "more" }, h("button", { class: `button quiet ${reading ? "busy" : ""}`, type: "button", "aria-disabled": String(reading), onclick: more }, words)) : null);
   }
 
   /**
-   * Reads as many pages as were shown, and more if these hold fewer rows: a page of a filtered list ends after a number of records,
-   * and new rows push old ones to the next page.
+   * Reads as many pages as were shown, and more if they hold fewer rows: the API ends a page of a filtered list after a number of
+   * records, and new rows push old ones to the next page.
    */
   async function read() {
     const asked = question;
@@ -66,7 +65,7 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
     let count = 0;
     do {
       const found = await page(cursor, asked);
-      if (!count) remark = note?.(found) ?? null;
+      if (!count) notes = note?.(found) ?? null;
       rows.push(...found.data);
       cursor = found.next_cursor;
       count += 1;
@@ -83,7 +82,7 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
     reading = true;
     draw();
     try {
-      await inTurn(async () => {
+      await enqueue(async () => {
         if (!next || asked !== question) return;
         const found = await page(next, asked);
         await ready?.(found.data);
@@ -105,9 +104,9 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
   function restart() {
     question.abort();
     const asked = question = new AbortController();
-    [shown, next, remark, open.pages] = [[], null, null, 1];
+    [shown, next, notes, open.pages] = [[], null, null, 1];
     node.setAttribute("aria-busy", "true");
-    return inTurn(() => (asked === question ? read() : null)).catch((error) => {
+    return enqueue(() => (asked === question ? read() : null)).catch((error) => {
       if (asked !== question || context.signal.aborted) return;
       node.removeAttribute("aria-busy");
       fill(node, h("div", { class: "empty", role: "alert" }, h("b", {}, "Couldn't load this list"), h("p", {}, error.message),
@@ -115,6 +114,6 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
     });
   }
 
-  const begin = () => inTurn(read);
-  return { node, begin, load: context.fresh(begin), restart };
+  const begin = () => enqueue(read);
+  return { node, begin, load: context.reloader(begin), restart };
 }

@@ -1,4 +1,4 @@
-// The stream of change events, on which a page reloads.
+// The stream of change events that makes a page reload its data.
 import { get } from "./api.js";
 
 /** A shorter interruption is not shown. */
@@ -7,15 +7,15 @@ const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 30_000;
 
 /**
- * Listens until `signal` ends it. One stream for each page that is in sight: a browser has six connections to a host, and tabs
- * in the background would take them all. `live` is told whether hints can come.
+ * Listens until `signal` aborts. Only visible pages have a stream: a browser opens six connections to a host, and background tabs
+ * would use them all. Calls `live` with whether the stream works.
  */
-export function listen(path, look, live, signal) {
+export function listen(path, reload, live, signal) {
   let source = null;
   let pause = FIRST_PAUSE;
   let waiting = null;
-  let worry = null;
-  const calm = () => { clearTimeout(worry); worry = null; };
+  let grace = null;
+  const endGrace = () => { clearTimeout(grace); grace = null; };
 
   function close() {
     source?.close();
@@ -26,15 +26,15 @@ export function listen(path, look, live, signal) {
   function open() {
     close();
     source = new EventSource(`/panel/api${path}`);
-    source.addEventListener("changed", look);
-    // Changes before the stream was open had no event.
-    source.addEventListener("ready", () => { pause = FIRST_PAUSE; calm(); live(true); look(); });
+    source.addEventListener("changed", reload);
+    // Changes from before the stream opened had no event.
+    source.addEventListener("ready", () => { pause = FIRST_PAUSE; endGrace(); live(true); reload(); });
     source.addEventListener("error", lost);
   }
 
-  /** The browser reconnects by itself, unless the answer was not a stream: from a proxy, or because the session has ended. */
+  /** The browser reconnects, unless the answer was not a stream: a proxy answered, or the session has ended. */
   async function lost() {
-    worry ??= setTimeout(() => live(false), GRACE);
+    grace ??= setTimeout(() => live(false), GRACE);
     if (source?.readyState !== EventSource.CLOSED) return;
     source = null;
     try {
@@ -47,13 +47,13 @@ export function listen(path, look, live, signal) {
     pause = Math.min(pause * 2, LONGEST_PAUSE);
   }
 
-  function turn() {
-    calm();
+  function update() {
+    endGrace();
     if (document.hidden || signal.aborted) close();
     else open();
   }
 
-  document.addEventListener("visibilitychange", turn, { signal });
-  signal.addEventListener("abort", turn);
-  turn();
+  document.addEventListener("visibilitychange", update, { signal });
+  signal.addEventListener("abort", update);
+  update();
 }

@@ -1,18 +1,18 @@
-// The further actions of a row, behind one button.
+// A menu of more actions for a row.
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 
 const GAP = 4;
-let made = 0;
+let count = 0;
 
-/** `items` are [text, work, kind]; empty ones are left out. The browser closes the menu on Escape and on a click elsewhere. */
+/** `items` are [text, work, kind]; empty items are skipped. The browser closes the menu on Escape and on a click elsewhere. */
 export function menu(label, items) {
-  const id = `menu-${++made}`;
+  const id = `menu-${++count}`;
   const list = h("div", { class: "menu", popover: "auto", id, ontoggle: ({ newState }) => { if (newState === "open") show(); } },
     items.filter(Boolean).map(([text, work, kind = ""]) => h("button", { class: `item ${kind}`, type: "button", onclick: () => { list.hidePopover(); work(); } }, text)));
   const button = h("button", { class: "icon slim", type: "button", "aria-label": label, popovertarget: id }, icon("more"));
 
-  /** Below the button, or above it where there is no room. */
+  /** Places the menu below the button, or above it if it does not fit. */
   function show() {
     const at = button.getBoundingClientRect();
     const below = at.bottom + GAP + list.offsetHeight <= innerHeight;

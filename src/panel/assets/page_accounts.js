@@ -1,4 +1,4 @@
-// The accounts, for the operator.
+// The accounts page of the operator.
 import { field, fill, h } from "./dom.js";
 import { call, post } from "./api.js";
 import { badge, money, time, unit } from "./format.js";
@@ -6,7 +6,7 @@ import { idempotentSubmit } from "./idempotent_submit.js";
 import { head } from "./shell.js";
 import { attempt, dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
-import { accountLimitFields, askedAccountLimits, sendLimits } from "./limits.js";
+import { accountLimitFields, readAccountLimits, sendLimits } from "./limits.js";
 import { menu } from "./menu.js";
 
 const lowBalance = (amount) => field(`Low balance (${unit()})`,
@@ -14,14 +14,14 @@ const lowBalance = (amount) => field(`Low balance (${unit()})`,
 
 export async function accounts(main, context) {
   // A repeated submit after a lost answer adds funds once.
-  const [opening, booking] = [idempotentSubmit(), idempotentSubmit()];
+  const [submitAccount, submitDeposit] = [idempotentSubmit(), idempotentSubmit()];
   const open = () => dialog({ title: "New account", confirm: "Open account",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off" })),
       field(`Opening balance (${unit()})`, h("input", { name: "balance", inputmode: "decimal", placeholder: "0.00", autocomplete: "off" })),
       lowBalance(null), accountLimitFields(null)],
     submit: (data) => {
-      const asked = { name: data.get("name"), balance: data.get("balance").trim() || null, low_balance: data.get("low_balance").trim() || null, limits: askedAccountLimits(data) };
-      return sendLimits(() => opening(JSON.stringify(asked), (headers) => post("/accounts", asked, headers)));
+      const asked = { name: data.get("name"), balance: data.get("balance").trim() || null, low_balance: data.get("low_balance").trim() || null, limits: readAccountLimits(data) };
+      return sendLimits(() => submitAccount(JSON.stringify(asked), (headers) => post("/accounts", asked, headers)));
     } }).then(list.load);
   const deposit = (account) => dialog({ title: `Add funds to ${account.name}`, text: `Balance: ${money(account.balance)}. Use a negative amount to correct a deposit.`, confirm: "Add funds",
     fields: [field(`Amount (${unit()})`, h("input", { name: "amount", inputmode: "decimal", required: true, placeholder: "25.00", autocomplete: "off" })),
@@ -29,20 +29,20 @@ export async function accounts(main, context) {
     submit: async (data) => {
       const path = `/accounts/${account.account_id}/deposits`;
       const asked = { amount: data.get("amount").trim(), reference: data.get("reference").trim() || null };
-      const entry = await booking(path + JSON.stringify(asked), (headers) => post(path, asked, headers));
+      const entry = await submitDeposit(path + JSON.stringify(asked), (headers) => post(path, asked, headers));
       toast(`Funds added. The balance is ${money(entry.balance_after)}.`);
     } }).then(list.load);
   const path = (account) => `/accounts/${account.account_id}`;
   const edit = (account) => dialog({ title: "Edit account", confirm: "Save",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", value: account.name })), lowBalance(account.low_balance), accountLimitFields(account.limits)],
     submit: (data) => {
-      const wanted = { name: data.get("name"), low_balance: data.get("low_balance").trim() || null, limits: askedAccountLimits(data) };
+      const wanted = { name: data.get("name"), low_balance: data.get("low_balance").trim() || null, limits: readAccountLimits(data) };
       return sendLimits(() => call("PATCH", path(account), wanted));
     } }).then((changed) => (changed && context.renamed(changed) ? null : list.load()));
-  const turnOff = (account) => dialog({ title: `Deactivate “${account.name}”?`, confirm: "Deactivate", danger: true,
+  const deactivate = (account) => dialog({ title: `Deactivate “${account.name}”?`, confirm: "Deactivate", danger: true,
     text: "Its keys stop working now, and its people can only read. Accepted jobs still run.",
     submit: () => call("PATCH", path(account), { active: false }) }).then(list.load);
-  const turnOn = (account) => attempt(() => call("PATCH", path(account), { active: true }), "Activated", list.load);
+  const activate = (account) => attempt(() => call("PATCH", path(account), { active: true }), "Activated", list.load);
   const isOff = (account) => account.active === false;
   const slim = (text, work, name) => h("button", { class: "button slim", type: "button", "aria-label": `${text} ${name}`, onclick: work }, text);
   const choose = (account) => context.choose({ id: account.account_id, name: account.name });
@@ -54,7 +54,7 @@ export async function accounts(main, context) {
     { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },
     { title: "", kind: "fit", cell: (it) => h("span", { class: "row end" }, slim("Add funds", () => deposit(it), `to ${it.name}`),
       menu(`More actions for ${it.name}`, [["Open", () => choose(it)], ["Edit", () => edit(it)],
-        isOff(it) ? ["Activate", () => turnOn(it)] : ["Deactivate", () => turnOff(it), "danger"]])) },
+        isOff(it) ? ["Activate", () => activate(it)] : ["Deactivate", () => deactivate(it), "danger"]])) },
   ];
   const list = listing({ path: "/accounts", context, show: (rows) => table(columns, rows, "Accounts", (it) => it.account_id), none: empty("No accounts yet", "An account holds the balance, the keys and the images.") });
   fill(main, head("Accounts", "Billing accounts. Open one to manage it.", h("button", { class: "button main", type: "button", onclick: open }, "New account")), list.node);

@@ -1,4 +1,4 @@
-// The audit log, for the operator.
+// The audit log page of the operator.
 import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { moment, money, shortId } from "./format.js";
@@ -9,18 +9,18 @@ import { empty, listing, table } from "./lists.js";
 const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["key", "API keys"], ["webhook", "Webhooks"], ["delivery", "Deliveries"],
   ["job", "Jobs"], ["batch", "Batches"], ["person", "People"], ["session", "Sessions"], ["pause", "Pauses"]];
 
-/** What was done, in a sentence: the words before the subject, and after it. */
+/** The verb of each action: the words before the subject, and after it. */
 const WORDS = {
   "account.create": ["opened the account"], "account.change": ["changed the account"], "batch.create": ["submitted the batch"], "batch.cancel": ["canceled the batch"], "deposit.create": ["booked", "as a deposit"],
   "key.create": ["created the key"], "key.change": ["changed the key"], "key.rotate": ["rotated the key"], "key.delete": ["deleted the key"],
   "webhook.create": ["registered the webhook"], "webhook.change": ["changed the webhook"], "webhook.rotate_secret": ["rotated the secret of the webhook"],
-  "webhook.delete": ["deleted the webhook"], "webhook.test": ["sent a test to the webhook"], "delivery.redeliver": ["sent again the delivery to"],
+  "webhook.delete": ["deleted the webhook"], "webhook.test": ["sent a test to the webhook"], "delivery.redeliver": ["redelivered the delivery to"],
   "pause.change": ["changed what is paused"], "job.create": ["requested the image"], "job.cancel": ["canceled the job"],
   "person.invite": ["invited"], "person.invite_again": ["created a new link for"], "person.join": ["accepted the invitation as"], "person.change": ["changed the role of"],
   "person.change_password": ["changed the password"], "person.remove": ["removed"],
   "session.begin": ["signed in"], "session.end": ["signed out"], "session.end_all": ["ended all sessions"],
 };
-/** Actions whose subject is said by the words alone, or is the account. */
+/** Actions without a subject, or whose subject is the account. */
 const WHOLE = ["account.create", "account.change", "pause.change", "person.change_password", "session.begin", "session.end", "session.end_all"];
 
 /** Formats a value: times in local time, lists with commas. */
@@ -29,7 +29,7 @@ function formatted(value) {
   return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? moment(value) : String(value);
 }
 
-/** The fields that have a value; nested fields are named by their path. */
+/** Maps field paths to values; skips empty values. */
 function flat(value, prefix = "", fields = new Map()) {
   for (const [name, it] of Object.entries(value ?? {})) {
     if (it === null) continue;
@@ -39,7 +39,6 @@ function flat(value, prefix = "", fields = new Map()) {
   return fields;
 }
 
-/** The changed fields. */
 function changes(entry) {
   const [before, after] = [flat(entry.before), flat(entry.after)];
   const names = [...new Set([...before.keys(), ...after.keys()])].filter((name) => before.get(name) !== after.get(name));
@@ -48,21 +47,20 @@ function changes(entry) {
     h("dd", {}, entry.before ? [h("s", {}, side(before.get(name))), entry.after ? " → " : null] : null, entry.after ? side(after.get(name)) : null))));
 }
 
-/** The person; a removed one is shown by id. */
+/** The e-mail address; a removed person is shown by id. */
 const person = (it) => it.person_email ?? ["a person, ", shortId(it.person_id)];
 const who = (it) => h("b", { class: "wrap" }, it.person_id ? h("a", { href: `#/audit?person_id=${it.person_id}`, title: "Changes by this person" }, person(it))
   : it.actor === "operator" ? "The operator" : "The service");
 
-/** The page of the subject, if it exists. */
-const PLACES = { key: "keys", job: "jobs", batch: "batches" };
-function place(it) {
+const PAGES = { key: "keys", job: "jobs", batch: "batches" };
+/** The link to the subject. */
+function linkTo(it) {
   const [kind] = it.action.split(".");
-  if (PLACES[kind] && it.after) return `#/${PLACES[kind]}/${it.subject_id}`;
+  if (PAGES[kind] && it.after) return `#/${PAGES[kind]}/${it.subject_id}`;
   return { delivery: `#/deliveries?open=${it.subject_id}`, key: "#/keys", webhook: "#/webhooks", person: "#/people", deposit: "#/ledger" }[kind] ?? "#/overview";
 }
 
-/** What the subject is called. */
-function called(it) {
+function subjectName(it) {
   const of = (name) => it.after?.[name] ?? it.before?.[name];
   const name = of("name") ?? of("url") ?? of("email") ?? (it.action.startsWith("deposit") && of("amount") ? money(of("amount")) : null);
   return name ?? (it.subject_id ? ["…", it.subject_id.slice(-8)].join("") : "");
@@ -70,14 +68,14 @@ function called(it) {
 
 function sentence(it, context) {
   const [before, after] = WORDS[it.action] ?? [it.action];
-  const visit = (words) => h("button", { class: "link", type: "button", onclick: () => context.visit(it.account_id, place(it)) }, h("b", { class: "wrap" }, words));
-  const subject = WHOLE.includes(it.action) ? null : it.account_id ? visit(called(it)) : h("b", {}, called(it));
+  const visit = (words) => h("button", { class: "link", type: "button", onclick: () => context.visit(it.account_id, linkTo(it)) }, h("b", { class: "wrap" }, words));
+  const subject = WHOLE.includes(it.action) ? null : it.account_id ? visit(subjectName(it)) : h("b", {}, subjectName(it));
   const own = it.action.startsWith("account.");
   const account = it.account_id ? [own ? " " : it.action.startsWith("deposit.") ? " for " : subject ? " of " : " in ", visit(it.account_name ?? it.after?.name ?? "an account")] : null;
   return h("p", { class: "wrap" }, who(it), " ", before, subject ? [" ", subject] : null, after ? ` ${after}` : null, account, ".");
 }
 
-/** The sentence of an entry, with what it changed on demand. */
+/** The sentence of an entry, with its changes in a collapsed section. */
 function entry(it, context, open) {
   const id = it.audit_id;
   return h("div", {}, sentence(it, context),
@@ -88,20 +86,20 @@ function entry(it, context, open) {
 }
 
 export async function audit(main, context) {
-  const wanted = filtersOf(context.search, ["account_id", "person_id", "action", "from", "to"]);
-  const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], wanted.account_id);
-  /** Entries whose details are open: a redraw leaves them so. */
+  const filters = filtersOf(context.search, ["account_id", "person_id", "action", "from", "to"]);
+  const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], filters.account_id);
+  /** Entries whose details are open, kept over a redraw. */
   const open = new Set();
   const columns = [{ title: "What happened", cell: (it) => entry(it, context, open) }];
-  const list = listing({ path: () => `/audit${query(wanted)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
+  const list = listing({ path: () => `/audit${query(filters)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
     none: empty("No entries", "Every change is recorded here.") });
-  const set = (name, value) => { wanted[name] = value; keepFilters("audit", wanted); list.restart(); };
+  const set = (name, value) => { filters[name] = value; keepFilters("audit", filters); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
   fill(main, head("Audit log", "Who changed what in the panel, the command line and the operator API, newest first. Entries are never changed."),
-    filterBar(() => wanted, context.signal,
-      field("Account", select("account_id", accounts, wanted.account_id, change)),
-      wanted.person_id ? field("Person", select("person_id", [["", "All"], [wanted.person_id, `…${wanted.person_id.slice(-8)}`]], wanted.person_id, change)) : null,
-      field("Kind", select("action", KINDS, wanted.action, change)), field("From", date("from", startOf, wanted.from, set)), field("To", date("to", endOf, wanted.to, set))),
+    filterBar(() => filters, context.signal,
+      field("Account", select("account_id", accounts, filters.account_id, change)),
+      filters.person_id ? field("Person", select("person_id", [["", "All"], [filters.person_id, `…${filters.person_id.slice(-8)}`]], filters.person_id, change)) : null,
+      field("Kind", select("action", KINDS, filters.action, change)), field("From", date("from", startOf, filters.from, set)), field("To", date("to", endOf, filters.to, set))),
     list.node);
   await list.begin();
   return list.load;

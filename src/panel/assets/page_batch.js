@@ -1,4 +1,4 @@
-// One batch: its progress, its jobs, its downloads and its delivery.
+// One batch: progress, jobs, downloads and delivery.
 import { field, fill, h } from "./dom.js";
 import { get, query, remove } from "./api.js";
 import { badge, duration, moment, money } from "./format.js";
@@ -6,7 +6,7 @@ import { head } from "./shell.js";
 import { code, dialog } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
-import { unfolding } from "./page_deliveries.js";
+import { deliveryList } from "./page_deliveries.js";
 import { batchState, meter } from "./batch_progress.js";
 import { metadataOf, pairs } from "./page_job.js";
 import { thumbnail, tile } from "./page_jobs.js";
@@ -23,23 +23,23 @@ const columns = (context) => [
 export async function batch(main, context) {
   const id = encodeURIComponent(context.rest[0]);
   const path = `${context.base}/batches/${id}`;
-  const wanted = filtersOf(context.search, ["status"]);
+  const filters = filtersOf(context.search, ["status"]);
   const top = h("div", { class: "stack" });
-  const told = h("div", { class: "stack" });
-  const again = context.fresh(() => draw());
-  const { ready, show } = unfolding(context, again, true);
+  const delivery = h("div", { class: "stack" });
+  const reload = context.reloader(() => draw());
+  const { ready, show } = deliveryList(context, reload, true);
   const list = listing({
-    path: () => `${context.base}/jobs${query({ batch_id: context.rest[0], ...wanted })}`, context,
+    path: () => `${context.base}/jobs${query({ batch_id: context.rest[0], ...filters })}`, context,
     show: (rows) => table(columns(context), rows, "Requests", (it) => it.job_id),
     tile: (job) => tile(job, context.base),
-    none: empty("No requests", "None of them is in this state."),
+    none: empty("No requests", "No request has this state."),
   });
-  const choose = (value) => { wanted.status = value; keepFilters(`batches/${id}`, wanted); list.restart(); };
-  const state = select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, ({ target }) => choose(target.value));
+  const choose = (value) => { filters.status = value; keepFilters(`batches/${id}`, filters); list.restart(); };
+  const state = select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], filters.status, ({ target }) => choose(target.value));
 
   const cancel = (found) => dialog({ title: "Cancel this batch?", confirm: "Cancel batch", danger: true,
     text: `${found.counts.queued} queued ${found.counts.queued === 1 ? "request is" : "requests are"} canceled, and their price is released. Images that are being generated are finished and charged.`,
-    submit: () => remove(path) }).then((canceled) => { if (canceled) { again(); list.load(); } });
+    submit: () => remove(path) }).then((canceled) => { if (canceled) { reload(); list.load(); } });
 
   function actions(found) {
     const { counts, status } = found;
@@ -54,9 +54,9 @@ export async function batch(main, context) {
 
   function failures({ counts: { failed } }) {
     if (!failed) return null;
-    const look = () => { state.value = "failed"; choose("failed"); state.focus(); };
+    const showFailed = () => { state.value = "failed"; choose("failed"); state.focus(); };
     return h("div", { class: "row wraps" },
-      h("button", { class: "button slim", type: "button", onclick: look }, `Show why ${failed} failed`),
+      h("button", { class: "button slim", type: "button", onclick: showFailed }, `Show why ${failed} failed`),
       h("a", { class: "button slim", href: `/panel/api${path}/failed`, download: true }, "Download failed requests"));
   }
 
@@ -69,13 +69,13 @@ export async function batch(main, context) {
           ["Created", moment(found.created_at)],
           ["Ended", found.ended_at ? `${moment(found.ended_at)}, after ${duration(found.created_at, found.ended_at)}` : null],
           ["Metadata", found.metadata ? code(metadataOf(found)) : null])));
-    fill(told, h("h2", {}, "Delivery"), found.delivery ? h("div", { class: "sheet" }, show(found.delivery))
+    fill(delivery, h("h2", {}, "Delivery"), found.delivery ? h("div", { class: "sheet" }, show(found.delivery))
       : h("p", { class: "muted" }, found.ended_at ? "No webhook was called: none was registered when the batch ended." : "The webhook is called once, when the batch has ended."));
   }
 
   await draw();
-  fill(main, h("div", { class: "stack" }, top, h("section", { class: "stack tight" }, h("h2", {}, "Requests"), filterBar(() => wanted, context.signal, field("State", state)), list.node),
-    h("section", { class: "stack after" }, told)));
+  fill(main, h("div", { class: "stack" }, top, h("section", { class: "stack tight" }, h("h2", {}, "Requests"), filterBar(() => filters, context.signal, field("State", state)), list.node),
+    h("section", { class: "stack after" }, delivery)));
   await list.begin();
-  return () => { again(); list.load(); };
+  return () => { reload(); list.load(); };
 }

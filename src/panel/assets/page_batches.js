@@ -1,4 +1,4 @@
-// The batches of the account, and a new one from a file.
+// The batches of the account, and the form that submits a file.
 import { fill, h, sentence } from "./dom.js";
 import { lines, sendFile } from "./api.js";
 import { badge, bytes, money, shortId, time } from "./format.js";
@@ -11,7 +11,7 @@ import { batchState, meter } from "./batch_progress.js";
 /** Limit of the API. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const TABLE = "text/csv";
-/** The service finds out whether the file is one JSON body instead. */
+/** The service detects a file that is one JSON body. */
 const LINES = "application/x-ndjson";
 const KINDS = ".csv,.jsonl,.ndjson,.json,text/csv,application/json,application/x-ndjson";
 
@@ -30,25 +30,25 @@ const columns = [
 
 const many = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
-/** Where a fault is, as people count: the API counts requests from 0. */
-function place(field) {
+/** The position of an error, counted from 1; the API counts from 0. */
+function positionOf(field) {
   const [, index, rest] = field.match(/^requests\[(\d+)\](?:\.(.+))?$/) ?? [];
   if (index === undefined) return field === "requests" || field === "body" ? "the file" : field;
   return `request ${Number(index) + 1}${rest ? `, ${rest}` : ""}`;
 }
 
-/** A fault of a file: the service names the line before what is wrong with it. */
+/** Splits an API error into position and text: the API puts the line at the start of the message. */
 function located({ field, message }) {
   const [, line, text] = message.match(/^on line (\d+): (.+)$/s) ?? [null, null, message];
-  return { where: line ? `line ${line}, ${place(field)}` : place(field), text: text === "is required" ? "Is missing." : sentence(text) };
+  return { where: line ? `line ${line}, ${positionOf(field)}` : positionOf(field), text: text === "is required" ? "Is missing." : sentence(text) };
 }
 
-const faults = (errors) => h("div", { class: "sheet" }, h("div", { class: "scroll faults", tabindex: "0", role: "region", "aria-label": "Faults of the file" }, table([
+const faults = (errors) => h("div", { class: "sheet" }, h("div", { class: "scroll faults", tabindex: "0", role: "region", "aria-label": "Errors in the file" }, table([
   { title: "Where", kind: "fit", cell: (it) => it.where },
-  { title: "What is wrong", kind: "wide", cell: (it) => h("span", { class: "wrap" }, it.text) },
-], errors.map((it, at) => ({ ...located(it), at })), "Faults", (it) => String(it.at))));
+  { title: "Error", kind: "wide", cell: (it) => h("span", { class: "wrap" }, it.text) },
+], errors.map((it, at) => ({ ...located(it), at })), "Errors", (it) => String(it.at))));
 
-/** The failed requests of a batch as a file, without those whose prompt is no longer stored. */
+/** The failed requests of a batch as a file, without requests whose prompt was deleted. */
 async function failedOf(id, context) {
   const all = await lines(`${context.base}/batches/${encodeURIComponent(id)}/failed`, context.signal);
   const whole = all.filter((line) => JSON.parse(line).prompt !== null);
@@ -61,12 +61,12 @@ function submitter(context) {
   const path = `${context.base}/batches`;
   const shown = h("div", { class: "stack" });
   const spoken = h("p", { class: "sr", role: "status" });
-  // Only the last check is shown.
-  let turn = 0;
+  // Only the result of the last check is shown.
+  let lastCheck = 0;
 
-  /** Asks for the price and the faults; nothing is submitted. */
+  /** Loads the price or the errors, without submitting. */
   async function check() {
-    const mine = ++turn;
+    const mine = ++lastCheck;
     if (!draft.file) { draw(); return; }
     draw({ checking: true });
     let found;
@@ -75,17 +75,17 @@ function submitter(context) {
     } catch (error) {
       found = { error: error.status === 0 ? new Error("The service did not answer. Check the connection, then check the file again.") : error };
     }
-    if (mine !== turn || context.signal.aborted) return;
+    if (mine !== lastCheck || context.signal.aborted) return;
     draw(found);
     if (document.activeElement === document.body) shown.querySelector("button.main")?.focus();
   }
 
   async function take(file) {
     if (!file) return;
-    if (file.size > MOST_BYTES) { refuse(`${file.name} has ${bytes(file.size)}. A batch may have ${bytes(MOST_BYTES)}: split it.`); return; }
+    if (file.size > MOST_BYTES) { refuse(`${file.name} has ${bytes(file.size)}. A batch may have ${bytes(MOST_BYTES)}. Split the file.`); return; }
     const isTable = /\.csv$/i.test(file.name) || file.type === TABLE;
     try {
-      // Read now: what is submitted must be what was checked, though the file is changed meanwhile.
+      // Reads the file now, so that the submitted content is the checked content even if the file changes.
       draft.file = { name: file.name, type: isTable ? TABLE : LINES, blob: new Blob([await file.arrayBuffer()]) };
     } catch {
       refuse(`${file.name} could not be read. Choose it again.`);
@@ -95,12 +95,12 @@ function submitter(context) {
   }
 
   function refuse(message) {
-    turn += 1;
+    lastCheck += 1;
     draw({ error: new Error(message) });
   }
 
   function forget() {
-    turn += 1;
+    lastCheck += 1;
     draft.file = null;
     draw();
     chooser.focus();
@@ -116,7 +116,7 @@ function submitter(context) {
       draft.file = null;
       if (!context.signal.aborted) location.hash = `#/batches/${batch.batch_id}`;
     } catch (error) {
-      // The estimate stays: what was checked can be sent again.
+      // The estimate stays, so that the user can submit again.
       if (!context.signal.aborted) draw({ estimate, error });
     }
   }
@@ -133,16 +133,16 @@ function submitter(context) {
   function draw({ checking, estimate, error } = {}) {
     const { file } = draft;
     const count = error?.errors?.length;
-    const again = h("button", { class: "button slim", type: "button", onclick: check }, "Check again");
+    const reload = h("button", { class: "button slim", type: "button", onclick: check }, "Check again");
     fill(shown,
-      file ? chosen(file, checking || estimate ? null : again) : null,
+      file ? chosen(file, checking || estimate ? null : reload) : null,
       file?.left ? notice("warn", `${many(file.left, "failed request")} left out: the prompt was too long to store and is no longer available.`) : null,
       checking ? h("p", { class: "muted" }, "Checking…") : null,
-      error ? notice("bad", count ? "Nothing was submitted. Correct these faults in the file, and choose it again." : error.message) : null,
+      error ? notice("bad", count ? "Nothing was submitted. Correct these errors in the file, and choose it again." : error.message) : null,
       count ? faults(error.errors) : null,
       estimate ? offer(estimate) : null);
     drop.hidden = Boolean(checking || estimate);
-    spoken.textContent = checking ? "Checking…" : error ? (count ? many(count, "fault") : error.message) : estimate ? `${many(estimate.requests, "request")}, ${money(estimate.price)}` : "";
+    spoken.textContent = checking ? "Checking…" : error ? (count ? many(count, "error") : error.message) : estimate ? `${many(estimate.requests, "request")}, ${money(estimate.price)}` : "";
   }
 
   const chooser = h("input", { class: "sr", type: "file", accept: KINDS, onchange: () => { take(chooser.files[0]); chooser.value = ""; } });
@@ -152,9 +152,9 @@ function submitter(context) {
   draw();
   const node = h("section", { class: "card stack" }, h("h2", {}, "Submit a batch"), shown, drop, spoken,
     h("details", { class: "further" }, h("summary", {}, "What the file looks like"), h("div", { class: "stack" },
-      h("p", { class: "small muted" }, "A table, whose first row names the fields:"), code(EXAMPLES.table),
+      h("p", { class: "small muted" }, "A table whose first row contains the field names:"), code(EXAMPLES.table),
       h("p", { class: "small muted" }, "Or lines of JSON:"), code(EXAMPLES.lines),
-      h("p", { class: "small muted" }, "Each request has the fields of a generation call. custom_id is your name for it. input_images_urls are fetched when its turn comes."))));
+      h("p", { class: "small muted" }, "Each request has the fields of a generation call. custom_id is your own id for it. Tintype fetches input_images_urls when the job starts."))));
   return { node, check, begin: (file) => { draft.file = file; } };
 }
 
@@ -165,9 +165,9 @@ export async function batches(main, context) {
   const list = listing({
     path: `${context.base}/batches`, context,
     show: (rows) => table(columns, rows, "Batches", (it) => it.batch_id),
-    none: empty("No batches yet", context.canChange ? "Choose a file above, or submit one with an API key." : "None was submitted."),
+    none: empty("No batches yet", context.canChange ? "Choose a file above, or submit one with an API key." : "Nothing has been submitted."),
   });
-  fill(main, head("Batches", "Many requests in one go: accepted together, paid per image."),
+  fill(main, head("Batches", "Submit many requests at once. They are accepted together and charged per image."),
     h("div", { class: "stack" }, form?.node ?? null, list.node));
   form?.check();
   await list.begin();

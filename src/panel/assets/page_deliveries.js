@@ -8,7 +8,6 @@ import { filterBar, filtersOf, keepFilters, options, select } from "./filters.js
 import { empty, listing } from "./lists.js";
 import { redeliver } from "./redeliver.js";
 
-/** The request of an attempt. */
 function request(found) {
   if (!found) return h("p", { class: "small muted" }, "No request was sent, or the attempt is from before requests were stored.");
   const lines = Object.entries(found.headers).map(([name, value]) => `${name}: ${value}`);
@@ -16,52 +15,50 @@ function request(found) {
   return code(`${lines.join("\n")}\n\n${found.body}${cut}`);
 }
 
-function outcome(it, at, sent) {
+function outcome(it, at, requests) {
   const good = it.status_code >= 200 && it.status_code < 300;
   return h("li", { class: good ? "good" : "bad" },
     h("b", {}, it.status_code ? `HTTP ${it.status_code}` : "No response"), ` after ${it.duration_ms} ms`,
     h("div", {}, h("time", { datetime: it.at, title: it.at }, moment(it.at))),
     it.error ? h("div", { class: "small wrap" }, it.error) : null,
     it.response_body ? [h("div", { class: "small muted" }, "Response"), h("div", { class: "code" }, h("pre", { tabindex: "0" }, h("code", {}, it.response_body)))] : null,
-    sent ? [h("div", { class: "small muted" }, "Request"), request(sent[at])] : null);
+    requests ? [h("div", { class: "small muted" }, "Request"), request(requests[at])] : null);
 }
 
-/** What a delivery is about; `show` shows the id of a job or a batch, which has a page below `list`. */
+/** The subject of a delivery; `show` renders the id of a job or batch, given the name of its page. */
 function subject(it, show) {
   if (it.kind === "batch") return ["batch ", show(it.batch_id, "batches")];
   if (it.kind === "operator") return "event for the operator";
   return it.kind === "test" ? "test delivery, about no job" : ["job ", show(it.job_id, "jobs")];
 }
 
-/** The response to the last attempt. */
 function last({ attempts }) {
   const tried = attempts[attempts.length - 1];
   return tried ? (tried.status_code ? `HTTP ${tried.status_code}` : "no response") : null;
 }
 
 /**
- * Deliveries of one page, which open to their attempts. `again` looks at the page again; `ready` is to be given the deliveries
- * before they are shown.
+ * A list of deliveries that unfold to their attempts. `reload` reloads the page. Call `ready` with the deliveries before `show`.
  */
-export function unfolding(context, again, areOpen = false) {
-  /** Which deliveries the user opened or closed. */
+export function deliveryList(context, reload, areOpen = false) {
+  /** Whether the user opened or closed a delivery. */
   const folds = new Map();
-  /** The loaded requests, by delivery. */
-  const sent = new Map();
-  const read = async (id) => { sent.set(id, (await get(`${context.base}/deliveries/${id}/sent`, context.signal)).data); };
+  /** The loaded requests by delivery id. */
+  const requests = new Map();
+  const read = async (id) => { requests.set(id, (await get(`${context.base}/deliveries/${id}/sent`, context.signal)).data); };
 
-  /** New attempts: load their requests too. */
+  /** Loads the requests of new attempts too. */
   async function ready(deliveries) {
-    const stale = deliveries.filter((it) => sent.has(it.delivery_id) && sent.get(it.delivery_id).length < it.attempts.length);
+    const stale = deliveries.filter((it) => requests.has(it.delivery_id) && requests.get(it.delivery_id).length < it.attempts.length);
     await Promise.all(stale.map((it) => read(it.delivery_id)));
   }
 
   function show(it) {
     const id = it.delivery_id;
     const count = it.attempts.length;
-    const shown = sent.get(id);
-    const resend = () => attempt(() => post(`${context.base}/deliveries/${id}/redeliver`), "Queued again", again);
-    const look = () => attempt(() => (shown ? sent.delete(id) : read(id)), null, again);
+    const shown = requests.get(id);
+    const resend = () => attempt(() => post(`${context.base}/deliveries/${id}/redeliver`), "Queued again", reload);
+    const toggleRequest = () => attempt(() => (shown ? requests.delete(id) : read(id)), null, reload);
     const state = it.status === "pending" && count > 0 ? "retrying" : it.status;
     return h("details", { open: folds.get(id) ?? areOpen, "data-key": id,
       ontoggle: (event) => folds.set(id, event.target.open) },
@@ -73,7 +70,7 @@ export function unfolding(context, again, areOpen = false) {
       h("div", { class: "row wraps spread" },
         h("span", { class: "small muted" }, subject(it, (id, list) => h("a", { href: `#/${list}/${id}` }, shortId(id))), " · webhook-id ", h("code", { class: "wrap" }, id),
           it.reason ? ` · ${it.reason}` : "", it.next_attempt_at ? [" · next attempt ", time(it.next_attempt_at)] : ""),
-        h("span", { class: "row" }, count ? h("button", { class: "button slim", type: "button", "aria-expanded": String(Boolean(shown)), onclick: look }, shown ? "Hide request" : "Show request") : null,
+        h("span", { class: "row" }, count ? h("button", { class: "button slim", type: "button", "aria-expanded": String(Boolean(shown)), onclick: toggleRequest }, shown ? "Hide request" : "Show request") : null,
           context.canChange ? h("button", { class: "button slim", type: "button", onclick: resend }, "Send again") : null)),
       count ? h("ol", { class: "timeline" }, it.attempts.map((tried, at) => outcome(tried, at, shown))) : h("p", { class: "muted" }, "The first attempt has not started yet.")));
   }
@@ -81,11 +78,11 @@ export function unfolding(context, again, areOpen = false) {
   return { ready, show };
 }
 
-/** The delivery of a link, however old it is. */
+/** The delivery that the URL names. */
 function single(id, context) {
   const node = h("div", { class: "stack asked-for" });
-  const again = context.fresh(() => draw());
-  const { ready, show } = unfolding(context, again, true);
+  const reload = context.reloader(() => draw());
+  const { ready, show } = deliveryList(context, reload, true);
   async function draw() {
     let found;
     try {
@@ -98,28 +95,28 @@ function single(id, context) {
     await ready([found]);
     fill(node, h("div", { class: "sheet" }, show(found)), h("h2", {}, "All deliveries"));
   }
-  return { node, draw, again };
+  return { node, draw, reload };
 }
 
 export async function deliveries(main, context) {
-  const wanted = filtersOf(context.search, ["status", "webhook_id"]);
+  const filters = filtersOf(context.search, ["status", "webhook_id"]);
   const asked = context.search.get("open");
   const one = asked ? single(asked, context) : null;
-  const hooks = await options(`${context.base}/webhooks`, context.signal, (it) => [it.webhook_id, it.url.slice(0, 60)], wanted.webhook_id);
-  const { ready, show } = unfolding(context, () => list.load());
-  const list = listing({ path: () => `${context.base}/deliveries${query(wanted)}`, context, ready,
+  const hooks = await options(`${context.base}/webhooks`, context.signal, (it) => [it.webhook_id, it.url.slice(0, 60)], filters.webhook_id);
+  const { ready, show } = deliveryList(context, () => list.load());
+  const list = listing({ path: () => `${context.base}/deliveries${query(filters)}`, context, ready,
     show: (rows) => h("div", {}, rows.map(show)),
     none: empty("No deliveries here", "Each ended job with a webhook creates one.") });
-  const resend = () => attempt(() => redeliver(`${context.base}/webhooks`, { webhook_id: wanted.webhook_id, url: hooks.find(([id]) => id === wanted.webhook_id)[1] }, list.load));
+  const resend = () => attempt(() => redeliver(`${context.base}/webhooks`, { webhook_id: filters.webhook_id, url: hooks.find(([id]) => id === filters.webhook_id)[1] }, list.load));
   const many = h("button", { class: "button", type: "button", onclick: resend }, "Send failed again…");
-  const offer = () => { many.hidden = !wanted.webhook_id || wanted.status === "delivered"; };
+  const offer = () => { many.hidden = !filters.webhook_id || filters.status === "delivered"; };
   offer();
-  const change = ({ target }) => { wanted[target.name] = target.value; keepFilters("deliveries", { ...wanted, open: asked }); offer(); list.restart(); };
+  const change = ({ target }) => { filters[target.name] = target.value; keepFilters("deliveries", { ...filters, open: asked }); offer(); list.restart(); };
   fill(main, head("Deliveries", "What was sent to your webhooks, with every attempt."), one?.node ?? null,
-    filterBar(() => wanted, context.signal,
-      field("State", select("status", [["", "All"], ["pending", "Pending"], ["delivered", "Delivered"], ["failed", "Failed"]], wanted.status, change)),
-      field("Webhook", select("webhook_id", hooks, wanted.webhook_id, change)), context.canChange ? many : null),
+    filterBar(() => filters, context.signal,
+      field("State", select("status", [["", "All"], ["pending", "Pending"], ["delivered", "Delivered"], ["failed", "Failed"]], filters.status, change)),
+      field("Webhook", select("webhook_id", hooks, filters.webhook_id, change)), context.canChange ? many : null),
     list.node);
   await Promise.all([one?.draw(), list.begin()]);
-  return () => { one?.again(); list.load(); };
+  return () => { one?.reload(); list.load(); };
 }

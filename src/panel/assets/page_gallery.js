@@ -1,4 +1,4 @@
-// The images of the account as a wall, large on demand, and two side by side.
+// The images of the account as a grid, with a lightbox and a comparison of two images.
 import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { head } from "./shell.js";
@@ -12,10 +12,10 @@ import { picture } from "./picture.js";
 const words = (job) => job.prompt ?? "A long prompt";
 
 export async function gallery(main, context) {
-  const wanted = filtersOf(context.search, ["favourite", "prompt", "tier", "key", "created_after", "created_before"]);
-  const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], wanted.key);
+  const filters = filtersOf(context.search, ["favourite", "prompt", "tier", "key", "created_after", "created_before"]);
+  const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], filters.key);
   let shown = [];
-  /** The images to compare, two at most, by their jobs. */
+  /** At most two images to compare, by job id. */
   const chosen = new Map();
   const bar = h("div", { class: "compare", role: "status" });
 
@@ -33,7 +33,7 @@ export async function gallery(main, context) {
   function choose(job, box) {
     if (!box.checked) chosen.delete(job.job_id);
     else if (chosen.size < 2) chosen.set(job.job_id, job);
-    else { box.checked = false; toast("Two images can be compared. Clear one first.", true); }
+    else { box.checked = false; toast("You can compare two images. Clear one first.", true); }
     drawBar();
   }
 
@@ -41,24 +41,24 @@ export async function gallery(main, context) {
     h("button", { class: "open", type: "button", "aria-label": `Show: ${words(job).slice(0, 80)}`, onclick: () => lightbox(shown, shown.indexOf(job), context, () => list.load()) },
       picture(job, context.base, 512)),
     h("label", { class: "pick" }, h("input", { type: "checkbox", name: "compare", value: job.job_id, checked: chosen.has(job.job_id), "aria-label": `Compare: ${words(job).slice(0, 80)}`, onchange: ({ target }) => choose(job, target) })),
-    h("span", { class: "keep" }, star(job, context, wanted.favourite ? () => list.load() : null)),
+    h("span", { class: "keep" }, star(job, context, filters.favourite ? () => list.load() : null)),
     h("span", { class: "small muted clip" }, words(job)));
 
   const list = listing({
-    path: () => `${context.base}/jobs${query({ status: "done", ...wanted })}`, context, size: 30,
+    path: () => `${context.base}/jobs${query({ status: "done", ...filters })}`, context, size: 30,
     show: (rows) => { shown = rows; return h("ul", { class: "wall" }, rows.map(tile)); },
     note: indexNote,
     none: empty("No images", "Nothing matches the filters, or there are no images yet.",
       context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
   });
-  const set = (name, value) => { wanted[name] = value; keepFilters("gallery", wanted); list.restart(); };
+  const set = (name, value) => { filters[name] = value; keepFilters("gallery", filters); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
-  fill(main, head("Gallery", "All images, newest first. Favourites are kept when the retention of images ends."),
-    filterBar(() => wanted, context.signal, search(wanted.prompt, (text) => set("prompt", text)),
-      field("Show", select("favourite", [["", "All images"], ["true", "Favourites"]], wanted.favourite, change)),
-      field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
-      field("Key", select("key", keys, wanted.key, change)),
-      field("From", date("created_after", startOf, wanted.created_after, set)), field("To", date("created_before", endOf, wanted.created_before, set))),
+  fill(main, head("Gallery", "All images, newest first. Retention never deletes favourites."),
+    filterBar(() => filters, context.signal, search(filters.prompt, (text) => set("prompt", text)),
+      field("Show", select("favourite", [["", "All images"], ["true", "Favourites"]], filters.favourite, change)),
+      field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], filters.tier, change)),
+      field("Key", select("key", keys, filters.key, change)),
+      field("From", date("created_after", startOf, filters.created_after, set)), field("To", date("created_before", endOf, filters.created_before, set))),
     list.node, bar);
   await list.begin();
   return list.load;

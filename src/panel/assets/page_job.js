@@ -8,8 +8,8 @@ import { star } from "./favourite.js";
 import { lightbox } from "./lightbox.js";
 import { pictureAt } from "./picture.js";
 import { preview } from "./preview.js";
-import { unfolding } from "./page_deliveries.js";
-import { develop } from "./progress.js";
+import { deliveryList } from "./page_deliveries.js";
+import { progressView } from "./progress.js";
 
 const step = (kind, title, at, note) => h("li", { class: kind }, h("b", {}, title),
   at ? h("div", {}, h("time", { datetime: at, title: at }, moment(at))) : null, note ? h("div", { class: "small muted" }, note) : null);
@@ -28,28 +28,26 @@ function timeline(job) {
 export const pairs = (...entries) => h("dl", { class: "pairs" },
   entries.filter((it) => it && it[1] !== null && it[1] !== undefined).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 
-/** How long the image stays. */
 const keeping = (job) => (job.favourite ? ", kept: a favourite" : job.kept_until ? [", kept until ", h("time", { datetime: job.kept_until, title: job.kept_until, class: "nowrap" }, moment(job.kept_until))] : "");
 
-function stage(job, context, again) {
+function stage(job, context, reload) {
   const address = pictureAt(context.base, job.job_id);
   if (job.status === "done") {
     return h("div", { class: "stack" },
-      h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context, again) }, h("img", { src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
-        onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "It was removed after its retention.")) })),
+      h("button", { class: "stage", type: "button", "aria-label": "Show large", onclick: () => lightbox([job], 0, context, reload) }, h("img", { src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
+        onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "Retention has deleted it.")) })),
       h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`, keeping(job)),
         h("a", { class: "button slim", href: address, download: true }, "Download")));
   }
   if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", job.error), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
   return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"),
-    preview(job, context.base), "The image appears here as soon as it is ready.", develop(job)));
+    preview(job, context.base), "The image appears here as soon as it is ready.", progressView(job)));
 }
 
-/** The key of a job as people recognise it. */
 const keyOf = (job) => (job.key ? h("a", { href: `#/keys/${job.key_id}` }, job.key.name, job.key.prefix ? [" ", h("code", {}, `${job.key.prefix}…`)] : null)
   : ["deleted ", shortId(job.key_id)]);
 
-/** What went wrong at each back end, for the operator. */
+/** The error of each back end, for the operator. */
 const causes = (job) => (job.causes?.length ? h("section", { class: "card" }, h("h2", {}, "Cause"),
   h("ul", { class: "stack lines" }, job.causes.map((it) => h("li", {}, h("b", {}, it.backend), h("div", { class: "wrap" }, it.message),
     h("time", { class: "small muted", datetime: it.at, title: it.at }, moment(it.at)))))) : null);
@@ -58,19 +56,19 @@ export const metadataOf = (job) => JSON.stringify(job.metadata, null, 2);
 
 export async function job(main, context) {
   const id = encodeURIComponent(context.rest[0]);
-  const again = context.fresh(() => draw());
-  const { ready, show } = unfolding(context, again, true);
+  const reload = context.reloader(() => draw());
+  const { ready, show } = deliveryList(context, reload, true);
   const draw = async () => {
     const [found, sent] = await Promise.all([
       get(`${context.base}/jobs/${id}`, context.signal), get(`${context.base}/deliveries?job_id=${id}`, context.signal)]);
     await ready(sent.data);
-    const cancel = () => attempt(() => remove(`${context.base}/jobs/${id}`), "Canceled. The price was released.", again);
+    const cancel = () => attempt(() => remove(`${context.base}/jobs/${id}`), "Canceled. The price was released.", reload);
     fill(main, head(h("span", { class: "row wraps" }, "Job", badge(found.status)), h("code", { class: "wrap" }, found.job_id),
-      star(found, context, again),
+      star(found, context, reload),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
       context.canChange ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
     h("div", { class: "job-view" },
-      h("div", { class: "stack" }, stage(found, context, again),
+      h("div", { class: "stack" }, stage(found, context, reload),
         h("section", { class: "card" }, h("h2", {}, "Prompt"), h("p", { class: "words" }, found.prompt ?? "The prompt was too long to store and is no longer available."))),
       h("div", { class: "stack" },
         causes(found),
@@ -88,5 +86,5 @@ export async function job(main, context) {
         : h("p", { class: "muted" }, found.finished_at ? "No webhook was called: none was registered when the job ended, or the caller waited for the result." : "The webhook is called when the job ends.")));
   };
   await draw();
-  return again;
+  return reload;
 }

@@ -1,5 +1,5 @@
 // The jobs of the account.
-import { field, fill, h, misfit, showFaults } from "./dom.js";
+import { field, fill, h, fieldError, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
@@ -8,10 +8,9 @@ import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 import { picture } from "./picture.js";
 
-/** The thumbnail in a row of a list. */
 export const thumbnail = (job, base) => (job.status === "done" ? picture(job, base, 256, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
 
-/** A job in a grid of images: a link to its page, or a button that does `open`. */
+/** A job in a grid of images: a link to its page, or a button that calls `open`. */
 export function tile(job, base, open) {
   const words = job.prompt ?? "A long prompt";
   const named = { "data-key": job.job_id, title: words, "aria-label": job.status === "done" ? `done: ${words.slice(0, 80)}` : null };
@@ -37,7 +36,7 @@ function metadata(members, changed) {
   const shown = h("span", { class: "row wraps" });
   const draw = () => fill(shown, members.map(([name, value], at) => h("span", { class: "badge plain" }, h("span", { class: "clip" }, `${name}=${value}`),
     h("button", { class: "away", type: "button", "aria-label": `Remove ${name}=${value}`, onclick: () => { members.splice(at, 1); draw(); changed(); } }, icon("close", 12)))));
-  const refuse = (message) => showFaults(typed, message ? misfit("metadata", message) : null);
+  const refuse = (message) => showFaults(typed, message ? fieldError("metadata", message) : null);
   const add = () => {
     const text = control.value.trim();
     const at = text.indexOf("=");

@@ -14,20 +14,20 @@ export async function key(main, context) {
   const path = `${context.base}/keys`;
   const own = `${path}/${encodeURIComponent(context.rest[0])}`;
   let span = null;
-  const again = context.fresh(() => draw());
+  const reload = context.reloader(() => draw());
   const draw = async () => {
     const found = await get(`${own}${query({ days: span ?? 1 })}`, context.signal);
     if (span === null) {
       span = firstSpan(found.created_at, 30);
       if (span !== 1) return draw();
     }
-    const turn = () => (found.active ? deactivateKey(path, found).then(again) : attempt(() => call("PATCH", own, { active: true }), "Activated", again));
-    const drop = () => deleteKey(path, found).then((gone) => { if (gone) location.hash = "#/keys"; });
+    const toggleActive = () => (found.active ? deactivateKey(path, found).then(reload) : attempt(() => call("PATCH", own, { active: true }), "Activated", reload));
+    const deleteAndLeave = () => deleteKey(path, found).then((gone) => { if (gone) location.hash = "#/keys"; });
     const button = (text, work, kind = "") => h("button", { class: `button ${kind}`, type: "button", onclick: work }, text);
     return fill(main,
       head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found), systemBadge(found)), found.system ? "The panel created this key. Images of the playground are charged to it." : null,
-        ...(context.canChange ? [button("Change", () => changeKey(path, found, again)), found.system ? null : button("Rotate", () => rotateKey(path, found, again)),
-          button(found.active ? "Deactivate" : "Activate", turn), found.system ? null : button("Delete", drop, "danger")] : [])),
+        ...(context.canChange ? [button("Change", () => changeKey(path, found, reload)), found.system ? null : button("Rotate", () => rotateKey(path, found, reload)),
+          button(found.active ? "Deactivate" : "Activate", toggleActive), found.system ? null : button("Delete", deleteAndLeave, "danger")] : [])),
       h("div", { class: "stack" },
         found.previous_valid_until ? notice("info", `The old key works until ${moment(found.previous_valid_until)}.`) : null,
         h("div", { class: "halves" },
@@ -43,9 +43,9 @@ export async function key(main, context) {
             ["Expires", found.expires_at ? moment(found.expires_at) : "never"],
             ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
             ["Created", time(found.created_at)]))),
-        h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(found.created_at, span, (chosen) => { span = chosen; again(); })),
+        h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(found.created_at, span, (chosen) => { span = chosen; reload(); })),
           h("div", { class: "halves" }, spend(found.days), finished(found.days)))));
   };
   await draw();
-  return again;
+  return reload;
 }

@@ -13,32 +13,30 @@ export function keyState(key) {
   return key.expires_at && new Date(key.expires_at) <= new Date() ? badge("expired") : badge("active");
 }
 
-/** The first characters of a key, to compare with a key that was found somewhere. */
+/** The first characters of a key, to identify a leaked key. */
 export const prefix = (key) => (key.prefix ? h("code", {}, `${key.prefix}…`) : h("span", { title: "This key was created before its first characters were stored" }, "prefix not recorded"));
 
-/** Marks the key that the service made for itself. */
+/** Marks the key that the panel created. */
 export const systemBadge = (key) => (key.system ? h("span", { class: "badge plain", title: "Created by the panel. Images of the playground are charged to it." }, "system") : null);
 
-/** Asks, then deactivates a key. */
 export const deactivateKey = (path, key) => dialog({
-  title: key.system ? "Switch the playground off?" : `Deactivate “${key.name}”?`, confirm: "Deactivate", danger: true,
+  title: key.system ? "Turn off the playground?" : `Deactivate “${key.name}”?`, confirm: "Deactivate", danger: true,
   text: key.system ? "The panel charges images of the playground to this key. While it is inactive, the playground refuses to generate. You can activate it again at any time."
     : "Programs that use this key are refused at once. You can activate it again at any time.",
   submit: async () => { await call("PATCH", `${path}/${key.key_id}`, { active: false }); toast("Deactivated"); },
 });
 
-/** Asks, then deletes a key. Gives whether it was deleted. */
+/** Asks, then deletes a key. Resolves to whether it was deleted. */
 export const deleteKey = (path, key) => dialog({ title: `Delete “${key.name}”?`, confirm: "Delete", danger: true,
   text: "Programs that use it stop working now. This cannot be undone. Its charges stay on record.",
   submit: async () => { await remove(`${path}/${key.key_id}`); toast("Deleted"); } });
 
-/** A summary of the limits. */
 function limits(key) {
-  const said = [
+  const parts = [
     key.spend_limit && `${key.spend_limit} in total`, key.spend_limit_monthly && `${key.spend_limit_monthly} per month`, key.spend_limit_daily && `${key.spend_limit_daily} per day`,
     key.rate_limit && `${key.rate_limit.per_second} per second`, key.max_concurrent && `${key.max_concurrent} at once`, key.allowed_ips && `${key.allowed_ips.length} ${key.allowed_ips.length === 1 ? "address" : "addresses"}`,
   ];
-  return said.filter(Boolean).join(", ") || "none";
+  return parts.filter(Boolean).join(", ") || "none";
 }
 
 export async function keys(main, context) {
@@ -61,7 +59,7 @@ export async function keys(main, context) {
   ];
   const button = context.canChange ? h("button", { class: "button main", type: "button", onclick: () => createKey(path, context, list.load) }, "New key") : null;
   const list = listing({ path, context, show: (rows) => table(columns, rows, "API keys", (it) => it.key_id), none: empty("No keys yet", "Programs need a key to generate images.") });
-  fill(main, head("API keys", "Programs sign in with a key. Limit each key by model, spend, rate, IP and expiry.", button), list.node);
+  fill(main, head("API keys", "Programs authenticate with a key. Limit each key by model, spend, rate, IP and expiry.", button), list.node);
   await list.begin();
   return list.load;
 }

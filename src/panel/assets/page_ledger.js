@@ -8,8 +8,7 @@ import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
 
-/** What a charge paid for. */
-function paid(it) {
+function chargedJob(it) {
   const link = (words) => h("a", { class: "prompt clip", href: `#/jobs/${it.job_id}` }, words);
   if (!it.job) return link(shortId(it.job_id));
   return h("div", { class: "wrap" }, link(it.job.prompt ?? "A long prompt"),
@@ -18,7 +17,7 @@ function paid(it) {
 
 const columns = [
   { title: "What", cell: (it) => h("div", {}, h("b", {}, KINDS[it.kind] ?? it.kind), it.reference ? h("div", { class: "small muted wrap" }, it.reference) : null) },
-  { title: "Job", kind: "rest", cell: (it) => (it.job_id ? paid(it) : h("span", { class: "muted" }, "–")) },
+  { title: "Job", kind: "rest", cell: (it) => (it.job_id ? chargedJob(it) : h("span", { class: "muted" }, "–")) },
   { title: "When", kind: "fit", cell: (it) => h("time", { datetime: it.created_at, title: it.created_at }, moment(it.created_at)) },
   { title: "Amount", kind: "num fit", cell: (it) => h("span", { class: it.amount.startsWith("-") ? "" : "plus" }, it.amount.startsWith("-") ? it.amount.replace("-", "−") : `+${it.amount}`) },
   { title: "Balance after", kind: "num fit", cell: (it) => it.balance_after },
@@ -27,11 +26,11 @@ const columns = [
 export async function ledger(main, context) {
   const funds = h("p", { class: "muted" });
   const file = h("a", { class: "button", download: true }, "Download CSV");
-  const wanted = filtersOf(context.search, ["kind", "from", "to"]);
-  const list = listing({ path: () => `${context.base}/transactions${query(wanted)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
+  const filters = filtersOf(context.search, ["kind", "from", "to"]);
+  const list = listing({ path: () => `${context.base}/transactions${query(filters)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
     none: empty("No entries", "Deposits and charges of the selected days appear here.") });
-  const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(wanted)}`);
-  const change = (name, value) => { wanted[name] = value; keepFilters("ledger", wanted); link(); list.restart(); };
+  const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(filters)}`);
+  const change = (name, value) => { filters[name] = value; keepFilters("ledger", filters); link(); list.restart(); };
   const balance = async () => {
     const account = await get(context.base, context.signal);
     fill(funds, `Balance ${money(account.balance)}: ${account.reserved} reserved for running jobs, ${account.available} available.`);
@@ -39,12 +38,12 @@ export async function ledger(main, context) {
   link();
   fill(main, head("Ledger", null, file),
     h("div", { class: "stack" }, funds,
-      filterBar(() => wanted, context.signal,
-        field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], wanted.kind, (event) => change("kind", event.target.value))),
-        field("From", date("from", startOf, wanted.from, change)),
-        field("To", date("to", endOf, wanted.to, change))),
+      filterBar(() => filters, context.signal,
+        field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], filters.kind, (event) => change("kind", event.target.value))),
+        field("From", date("from", startOf, filters.from, change)),
+        field("To", date("to", endOf, filters.to, change))),
       list.node));
   await Promise.all([balance(), list.begin()]);
-  const again = context.fresh(balance);
-  return () => { again(); list.load(); };
+  const reload = context.reloader(balance);
+  return () => { reload(); list.load(); };
 }

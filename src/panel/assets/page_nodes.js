@@ -1,4 +1,4 @@
-// The processes that serve the records, for the operator: which live, what they run, and whether they are alike.
+// The nodes page of the operator: processes that share the database, with their state, jobs and configuration.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { badge, millis, time } from "./format.js";
@@ -6,21 +6,21 @@ import { notice } from "./dialogs.js";
 import { head } from "./shell.js";
 import { empty, table } from "./lists.js";
 
-/** A beat is no change that the page would be told of. */
+/** Milliseconds between reloads: heartbeats cause no change event. */
 const EVERY = 2_000;
 
 const COLUMNS = [
-  { title: "Node", kind: "rest", cell: (it) => [h("b", { class: "wrap" }, it.host || "unnamed"), h("span", { class: "small muted" }, ` process ${it.pid}${it.answers ? ", this one" : ""}`)] },
+  { title: "Node", kind: "rest", cell: (it) => [h("b", { class: "wrap" }, it.host || "unnamed"), h("span", { class: "small muted" }, ` process ${it.pid}${it.answers ? ", this node" : ""}`)] },
   { title: "State", kind: "fit", cell: (it) => badge(it.state) },
   { title: "Running", kind: "num fit", cell: (it) => String(it.running) },
-  { title: "Last beat", kind: "num fit", cell: (it) => `${millis(it.beat_age_ms)} ago` },
+  { title: "Last heartbeat", kind: "num fit", cell: (it) => `${millis(it.beat_age_ms)} ago` },
   { title: "Version", kind: "fit", cell: (it) => it.version },
   { title: "Configuration", kind: "fit", cell: (it) => h("code", {}, it.configuration) },
   { title: "Started", kind: "fit", cell: (it) => time(it.started_at) },
 ];
 
-const ALONE = "This is one process with its records in its own data directory, which is all that most installations need. docs/several-nodes.md says when several are worth it, and how they are set up.";
-const SHARED = "The processes that share the database. Each takes jobs, and takes over when another dies.";
+const ALONE = "This is a single process with its records in its own data directory. Most installations need no more. docs/several-nodes.md explains when several nodes are worth it, and how to set them up.";
+const SHARED = "The processes that share the database. Each runs jobs, and takes over the jobs of a node that dies.";
 
 export async function nodes(main, context) {
   const list = h("div", { class: "stack" });
@@ -29,12 +29,12 @@ export async function nodes(main, context) {
     const { data, shared, warnings } = await get("/nodes", context.signal);
     fill(text, shared ? SHARED : ALONE);
     fill(list, warnings.map((it) => notice("warn", it)),
-      h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(COLUMNS, data, "Nodes", (it) => it.node_id ?? "")) : empty("No node yet", "This one is joining.")));
+      h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(COLUMNS, data, "Nodes", (it) => it.node_id ?? "")) : empty("No node yet", "This process is joining.")));
   };
-  const again = context.fresh(draw);
-  const timer = setInterval(() => { if (!document.hidden) again(); }, EVERY);
+  const reload = context.reloader(draw);
+  const timer = setInterval(() => { if (!document.hidden) reload(); }, EVERY);
   context.signal.addEventListener("abort", () => clearInterval(timer));
   fill(main, head("Nodes", text), list);
   await draw();
-  return again;
+  return reload;
 }

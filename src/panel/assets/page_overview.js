@@ -38,7 +38,7 @@ function notices(view) {
 
 export async function overview(main, context) {
   let span = null;
-  const again = context.fresh(() => draw());
+  const reload = context.reloader(() => draw());
   const draw = async () => {
     const [view, jobs] = await Promise.all([
       get(`${context.base}/overview${query({ days: span ?? 1 })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal)]);
@@ -50,14 +50,14 @@ export async function overview(main, context) {
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
     h("div", { class: "stack" }, notices(view), demoNotice(context),
-      checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, backup: view.backup?.taken }, again),
+      checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },
         figure("Available", [funds.available, h("small", {}, ` ${unit()}`)], `${funds.balance} balance, ${funds.reserved} reserved`),
         figure("Queued", String(live.queued), `${queue.waiting} in the whole queue`),
         figure("Running", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
         figure("Deliveries pending", `${webhooks.pending}${webhooks.all === false ? "+" : ""}`,
           webhooks.registered ? `${webhooks.retrying} being retried${webhooks.all === false ? ", of the newest 1,000" : ""}` : "no webhook registered")),
-      h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(view.created_at, span, (chosen) => { span = chosen; again(); })),
+      h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(view.created_at, span, (chosen) => { span = chosen; reload(); })),
         h("div", { class: "halves" }, finished(days), spend(days))),
       view.limits ? accountLimits(view.limits) : null,
       service ? h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(service.backends)) : null,
@@ -67,5 +67,5 @@ export async function overview(main, context) {
           : empty("No images yet", "Generate one in the playground, or with an API key."))));
   };
   await draw();
-  return again;
+  return reload;
 }

@@ -20,14 +20,14 @@ export async function people(main, context) {
   const invite = () => dialog({ title: `Invite to ${context.account.name}`, confirm: "Create link",
     fields: [field("Email", h("input", { name: "email", type: "email", required: true, autocomplete: "off" })), role("owner")],
     submit: (data) => post(path, Object.fromEntries(data)) }).then((person) => { if (person) link(person); return list.load(); });
-  const again = (it) => attempt(async () => link(await post(`${path}/${it.person_id}/invitation`)), null, list.load);
-  const reset = (it) => dialog({ title: "Reset the password?", text: `Creates a link with which ${it.email} chooses a new password. It works once, for a week.`, confirm: "Create link",
+  const reload = (it) => attempt(async () => link(await post(`${path}/${it.person_id}/invitation`)), null, list.load);
+  const reset = (it) => dialog({ title: "Reset the password?", text: `Creates a link for ${it.email} to choose a new password. It works once and expires in a week.`, confirm: "Create link",
     fields: [h("label", { class: "check" }, h("input", { type: "checkbox", name: "revoke" }), "Revoke the old password and end all sessions now")],
     submit: (data) => post(`${path}/${it.person_id}/invitation`, { revoke: data.has("revoke") }) }).then((person) => { if (person) link(person); return list.load(); });
-  const out = (it) => dialog({ title: "Sign this person out?", text: `Ends all sessions of ${it.email}, who can sign in again.`, confirm: "Sign out",
+  const signOut = (it) => dialog({ title: "Sign this person out?", text: `Ends all sessions of ${it.email}, who can sign in again.`, confirm: "Sign out",
     submit: async () => { await remove(`${path}/${it.person_id}/sessions`); toast("Signed out everywhere"); } });
-  const change = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: (data) => call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)) }).then(list.load);
-  const drop = (it) => dialog({ title: "Remove this person?", text: `Ends all sessions of ${it.email}. To return, they need a new invitation.`, confirm: "Remove", danger: true,
+  const changeRole = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: (data) => call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)) }).then(list.load);
+  const removePerson = (it) => dialog({ title: "Remove this person?", text: `Ends all sessions of ${it.email}. To return, they need a new invitation.`, confirm: "Remove", danger: true,
     submit: () => remove(`${path}/${it.person_id}`) }).then(list.load);
   const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
   const columns = [
@@ -36,11 +36,11 @@ export async function people(main, context) {
     { title: "Role", kind: "fit", cell: (it) => it.role },
     { title: "Since", kind: "fit", cell: (it) => time(it.created_at) },
     ...(context.canChange ? [{ title: "", kind: "fit", cell: (it) => (operator || it.status !== "active" ? h("span", { class: "row end" },
-      it.status === "active" ? slim("Role", () => change(it)) : slim("New link", () => again(it)),
+      it.status === "active" ? slim("Role", () => changeRole(it)) : slim("New link", () => reload(it)),
       menu(`More actions for ${it.email}`, [
-        !operator ? null : it.status === "active" ? ["Reset password", () => reset(it)] : ["Role", () => change(it)],
-        it.status === "active" ? ["End all sessions", () => out(it)] : null,
-        ["Remove", () => drop(it), "danger"]])) : null) }] : []),
+        !operator ? null : it.status === "active" ? ["Reset password", () => reset(it)] : ["Role", () => changeRole(it)],
+        it.status === "active" ? ["End all sessions", () => signOut(it)] : null,
+        ["Remove", () => removePerson(it), "danger"]])) : null) }] : []),
   ];
   const list = listing({ path, context, show: (rows) => table(columns, rows, "People", (it) => it.person_id),
     none: empty("No people yet", context.canChange ? "Invite the people who manage this account." : "") });

@@ -1,5 +1,5 @@
 // The playground: generates an image from a form and shows the call as code.
-import { field, fill, form, h, misfit } from "./dom.js";
+import { field, fill, form, h, fieldError } from "./dom.js";
 import { get, parse, upload } from "./api.js";
 import { duration, money } from "./format.js";
 import { head } from "./shell.js";
@@ -12,11 +12,10 @@ import { preview } from "./preview.js";
 import { metadataOf } from "./page_job.js";
 import { languages, snippet } from "./snippets.js";
 import { idempotentSubmits } from "./idempotent_submit.js";
-import { develop } from "./progress.js";
+import { progressView } from "./progress.js";
 import { tabs } from "./tabs.js";
 import { demoNotice } from "./demo.js";
 
-/** A small drawing of a ratio. */
 function shape(ratio) {
   const [width, height] = ratio.split(":").map(Number);
   const scale = 15 / Math.max(width, height);
@@ -26,20 +25,18 @@ function shape(ratio) {
   return drawn;
 }
 
-/** The most images in one go. */
+/** The most images per submit. */
 const MOST = 4;
-/** Images of the strip below the stage. */
 const RECENT = 12;
 const EXAMPLES = ["A lighthouse on a cliff in a storm, oil painting", "A red fox in the snow at dusk, soft light", "Product photo of a ceramic cup on white marble"];
 
-/** A price for so many images: exact, as the service writes amounts with up to six decimals. */
-function times(price, count) {
+/** The exact price of `count` images, formatted as the API does, with up to six decimals. */
+function totalPrice(price, count) {
   const [whole, part = ""] = price.split(".");
   const digits = String(BigInt(whole + part.padEnd(6, "0")) * BigInt(count)).padStart(7, "0");
   return `${digits.slice(0, -6)}.${digits.slice(-6).replace(/0{1,4}$/, "")}`;
 }
 
-/** The ratios that are shown at first. */
 const COMMON_RATIOS = ["1:1", "3:2", "2:3", "4:3", "16:9", "9:16"];
 
 function choices(name, label, options, chosen, change, more = null) {
@@ -50,7 +47,7 @@ function choices(name, label, options, chosen, change, more = null) {
     h("span", { class: "fault", hidden: true }));
 }
 
-/** A job of the account; `null` if there is none. */
+/** `null` if the job does not exist. */
 async function jobOf(id, context) {
   if (!id) return null;
   try {
@@ -75,7 +72,7 @@ export async function playground(main, context) {
   const first = models.data.find((it) => it.id === kept.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
   const state = { tier: first.id, ratio: kept.aspect_ratio ?? "1:1", resolution: kept.resolution ?? "1K", variants: kept.variants ?? "1", needsImages: Boolean(isNew && asked.inputs.length) };
   const submit = idempotentSubmits();
-  /** The jobs on the stage, as long as one of them has not ended. */
+  /** The jobs on the stage, until all have ended. */
   let running = kept.jobs ?? [];
 
   const typed = ({ target }) => { draft.keep({ [target.name]: target.value }); drawExamples(); program.draw(); };
@@ -91,21 +88,20 @@ export async function playground(main, context) {
   const notes = h("div", { class: "stack" });
   const price = h("span", { class: "price" });
   const stage = h("div", { class: "stage" });
-  // The stage is redrawn with each percent. Screen readers announce only a change of the text.
+  // The stage is redrawn with each percent. Screen readers announce only changes of this text.
   const spoken = h("p", { class: "sr", role: "status" });
   const images = inputImages(models, draft.images, () => { if (images.count()) state.needsImages = false; draw(); });
   const program = tabs("Language of the code", languages, (language) => [
-    images.files().length ? h("p", { class: "small muted" }, "Programs send input images as URLs. Put the address of each file in place of URL_OF_…: the service fetches it from there.") : null,
+    images.files().length ? h("p", { class: "small muted" }, "Programs send input images as URLs. Replace each URL_OF_… with the URL of the file, from which the service fetches it.") : null,
     code(snippet(language, { tier: state.tier, body: body(images.named()) }, context.session.public_url))]);
 
-  /** Examples for an empty prompt. */
   function drawExamples() {
     const take = (words) => { prompt.value = words; draft.keep({ prompt: words }); drawExamples(); program.draw(); prompt.focus(); };
     fill(examples, prompt.value ? null : EXAMPLES.map((it) => h("button", { class: "button slim", type: "button", onclick: () => take(it) }, it)));
   }
 
   /** The metadata as an object; `undefined` if the field holds none. */
-  function members() {
+  function parsedMetadata() {
     try {
       const read = parse(metadata.value);
       return read && typeof read === "object" && !Array.isArray(read) ? read : undefined;
@@ -117,15 +113,15 @@ export async function playground(main, context) {
     if (state.tier !== "fast" && state.resolution !== "1K") made.resolution = state.resolution;
     if (urls.length) made.input_images_urls = urls;
     if (callback.value.trim()) made.callback_url = callback.value.trim();
-    if (members()) made.metadata = members();
+    if (parsedMetadata()) made.metadata = parsedMetadata();
     return made;
   }
 
   /** The request. The metadata is sent as typed, because its numbers may have more digits than JavaScript keeps. */
   function request() {
-    if (state.needsImages) throw misfit("input_images_urls", "Add the images, or continue without them.");
+    if (state.needsImages) throw fieldError("input_images_urls", "Add the images, or continue without them.");
     const text = metadata.value.trim();
-    if (text && !members()) throw misfit("metadata", "Enter a JSON object, such as {\"order\": 4711}.");
+    if (text && !parsedMetadata()) throw fieldError("metadata", "Enter a JSON object, such as {\"order\": 4711}.");
     const { metadata: _, ...made } = { ...body(images.addresses()), prompt: prompt.value };
     const json = JSON.stringify(made);
     return text ? `${json.slice(0, -1)},"metadata":${text}}` : json;
@@ -138,7 +134,7 @@ export async function playground(main, context) {
       asked && asked.prompt === null ? notice("warn", "The prompt of the job was too long to store and is no longer available.") : null,
       asked && !models.data.some((it) => it.id === asked.tier) ? notice("warn", `The model ${asked.tier} of the job is not available.`) : null,
       state.needsImages ? notice("warn", h("div", { class: "row wraps spread" },
-        h("span", {}, count === 1 ? "The job had an input image, which was deleted when it ended. Add it again." : `The job had ${count} input images, which were deleted when it ended. Add them again.`),
+        h("span", {}, count === 1 ? "The input image was deleted when the job ended. Add it again." : `The ${count} input images were deleted when the job ended. Add them again.`),
         h("button", { class: "button slim", type: "button", onclick: () => { state.needsImages = false; draw(); } }, "Continue without"))) : null);
   }
 
@@ -146,28 +142,28 @@ export async function playground(main, context) {
     const { aspect_ratios: ratios, resolutions, prices, paused, paused_reason: reason } = models.data.find((it) => it.id === state.tier);
     const all = ratios.filter((it) => it !== "auto" || images.count() || state.needsImages);
     if (!all.includes(state.ratio)) state.ratio = all.includes("1:1") ? "1:1" : all[0];
-    // The common ones, and the chosen one; the others on demand.
+    // Other ratios than the common ones and the chosen one are behind "More".
     const shown = state.allRatios ? all : all.filter((it) => it === "auto" || it === state.ratio || COMMON_RATIOS.includes(it));
     if (!resolutions.includes(state.resolution)) state.resolution = resolutions[0];
-    const turn = (name) => (value) => {
+    const choose = (name) => (value) => {
       state[name] = value;
       draft.keep({ tier: state.tier, aspect_ratio: state.ratio, resolution: state.resolution, variants: state.variants });
       draw();
       options.querySelector(`[name=${CSS.escape({ ratio: "aspect_ratio" }[name] ?? name)}]:checked`)?.focus();
     };
     fill(options,
-      choices("tier", "Model", models.data.map((it) => ({ value: it.id, text: it.paused ? `${it.id} (paused)` : it.id })), state.tier, turn("tier")),
-      choices("aspect_ratio", "Aspect ratio", shown.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, turn("ratio"), shown.length < all.length || state.allRatios
+      choices("tier", "Model", models.data.map((it) => ({ value: it.id, text: it.paused ? `${it.id} (paused)` : it.id })), state.tier, choose("tier")),
+      choices("aspect_ratio", "Aspect ratio", shown.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, choose("ratio"), shown.length < all.length || state.allRatios
         ? h("button", { class: "button quiet slim", type: "button", "aria-expanded": String(Boolean(state.allRatios)), onclick: () => { state.allRatios = !state.allRatios; draw(); options.querySelector("[aria-expanded]")?.focus(); } }, state.allRatios ? "Fewer" : "More") : null),
-      resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, turn("resolution")) : null,
-      choices("variants", "Variants", Array.from({ length: MOST }, (_, at) => ({ value: String(at + 1) })), state.variants, turn("variants")),
+      resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, choose("resolution")) : null,
+      choices("variants", "Variants", Array.from({ length: MOST }, (_, at) => ({ value: String(at + 1) })), state.variants, choose("variants")),
       paused ? notice("warn", `The ${state.tier} model is paused${reason ? ` (${reason})` : ""}: requests are answered with 503.`) : null);
-    fill(price, money(times(prices[state.resolution], Number(state.variants))));
+    fill(price, money(totalPrice(prices[state.resolution], Number(state.variants))));
     showEarlier();
     program.draw();
   }
 
-  async function make() {
+  async function generate() {
     const text = request();
     const sent = new FormData();
     sent.append("request", text);
@@ -185,11 +181,11 @@ export async function playground(main, context) {
     running = answers.map((it) => it.job_id);
     draft.keep({ jobs: running });
     waiting("Accepted", answers[0]);
-    again();
+    reload();
     if (error) throw Object.assign(error, { message: `${answers.length} of ${count} images were accepted. ${error.message}` });
   }
 
-  const bench = form({ class: "card" }, make,
+  const bench = form({ class: "card" }, generate,
     field("Prompt", prompt), examples, options, images.node,
     h("details", { class: "further", open: Boolean(metadata.value || callback.value) }, h("summary", {}, "Metadata and callback"), h("div", { class: "stack" },
       field("Metadata", metadata, "A JSON object, returned with the job and sent to the webhook."),
@@ -202,52 +198,51 @@ export async function playground(main, context) {
   }
   function waiting(title, job) {
     say(title);
-    fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "Open job") : "One moment.", job ? preview(job, context.base) : null, develop(job)));
+    fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "Open job") : "One moment.", job ? preview(job, context.base) : null, progressView(job)));
   }
-  function rest() {
+  function showEmpty() {
     fill(stage, h("div", { class: "empty" }, h("b", {}, "No image yet"), "Your image will appear here."));
   }
 
-  /** The outcome of one job. */
   function ended(job) {
     return job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))
-      : h("div", { class: "stack" }, h("img", { class: "fade", src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: rest }),
+      : h("div", { class: "stack" }, h("img", { class: "fade", src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: showEmpty }),
         h("p", { class: "muted small" }, `generated in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "Details")));
   }
 
-  /** Several jobs at once: those that are done open large. */
+  /** Several jobs; a click on a done image opens the lightbox. */
   function several(jobs) {
     const done = jobs.filter((it) => it.status === "done");
     return h("div", { class: "several" }, jobs.map((job) => {
       if (job.status === "failed") return h("div", {}, notice("bad", job.error));
-      if (job.status !== "done") return h("div", {}, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"), preview(job, context.base), develop(job));
+      if (job.status !== "done") return h("div", {}, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"), preview(job, context.base), progressView(job));
       return h("button", { type: "button", "data-key": job.job_id, "aria-label": `Show image ${jobs.indexOf(job) + 1}`, onclick: () => lightbox(done, done.indexOf(job), context) }, picture(job, context.base, 512));
     }));
   }
 
-  async function look() {
+  async function refreshStage() {
     if (!running.length) return;
     const of = running;
     const jobs = (await Promise.all(of.map((id) => jobOf(id, context)))).filter(Boolean);
     // A newer job has started meanwhile.
     if (of !== running) return;
-    if (!jobs.length) { running = []; rest(); return; }
-    const isOver = jobs.every((it) => it.finished_at);
-    if (isOver) running = [];
+    if (!jobs.length) { running = []; showEmpty(); return; }
+    const haveEnded = jobs.every((it) => it.finished_at);
+    if (haveEnded) running = [];
     if (of.length > 1) {
       const done = jobs.filter((it) => it.finished_at).length;
-      say(isOver ? "Done" : `${done} of ${jobs.length} done`);
+      say(haveEnded ? "Done" : `${done} of ${jobs.length} done`);
       fill(stage, several(jobs));
-    } else if (isOver) {
+    } else if (haveEnded) {
       say(jobs[0].status === "failed" ? "Failed" : "Done");
       fill(stage, ended(jobs[0]));
     } else waiting(jobs[0].status === "queued" ? "Queued" : "Generating…", jobs[0]);
   }
-  const again = context.fresh(look);
+  const reload = context.reloader(refreshStage);
 
-  /** The newest images of the account, which open large. */
+  /** The newest images of the account; a click opens the lightbox. */
   const strip = h("ul", { class: "strip", "aria-label": "Recent images" });
-  const recent = context.fresh(async () => {
+  const recent = context.reloader(async () => {
     const { data } = await get(`${context.base}/jobs?limit=${RECENT}&status=done`, context.signal);
     fill(strip, data.map((job, at) => h("li", { "data-key": job.job_id }, h("button", { type: "button", "aria-label": `Show: ${(job.prompt ?? "a long prompt").slice(0, 80)}`, onclick: () => lightbox(data, at, context) },
       picture(job, context.base, 256)))));
@@ -255,13 +250,13 @@ export async function playground(main, context) {
   });
   const recently = h("section", { class: "stack tight", hidden: true }, h("div", { class: "row spread" }, h("h2", {}, "Recent"), h("a", { href: "#/gallery" }, "Gallery")), strip);
 
-  rest();
+  showEmpty();
   draw();
   drawExamples();
-  if (running.length) await again();
+  if (running.length) await reload();
   fill(main, head("Playground", "Try a prompt. This creates a real job: it charges your balance and triggers your webhook."),
     h("div", { class: "stack" }, notes, h("div", { class: "bench" }, bench,
       h("div", { class: "stack" }, stage, spoken, recently, h("section", { class: "card" }, h("h2", {}, "Code"), program.node)))));
   recent();
-  return () => { again(); recent(); };
+  return () => { reload(); recent(); };
 }

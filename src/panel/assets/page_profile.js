@@ -1,4 +1,4 @@
-// The profile: session and password.
+// The profile page: sessions and password.
 import { field, fill, form, h } from "./dom.js";
 import { post } from "./api.js";
 import { head, signOut } from "./shell.js";

@@ -1,4 +1,4 @@
-// The queues of all models, for the operator: which jobs wait, and when they will begin.
+// The queue page of the operator: waiting jobs with their estimated start.
 import { field, fill, h } from "./dom.js";
 import { get, query, remove } from "./api.js";
 import { duration, money, time } from "./format.js";
@@ -16,63 +16,63 @@ const figure = ({ model, queued, running, oldest_created_at: oldest }) => h("div
   h("span", { class: "small muted" }, [`${running} running`, oldest ? `the oldest waits ${waited(oldest)}` : null].filter(Boolean).join(", ")));
 
 export async function queue(main, context) {
-  const wanted = filtersOf(context.search, ["tier", "account_id"]);
+  const filters = filtersOf(context.search, ["tier", "account_id"]);
   const cards = h("div", { class: "cards" });
   const list = h("div", { class: "stack tight" });
   const pauses = h("div", {});
-  const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], wanted.account_id);
-  const again = context.fresh(() => draw());
+  const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], filters.account_id);
+  const reload = context.reloader(() => draw());
 
   const columns = [
-    { title: "Place", kind: "num fit", cell: (job) => String(job.position) },
+    { title: "Position", kind: "num fit", cell: (job) => String(job.position) },
     { title: "Prompt", kind: "rest", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, `#/jobs/${job.job_id}`) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt")) },
     { title: "Account", kind: "fit", cell: (job) => h("span", { class: "clip short" }, job.account_name ?? "deleted") },
     { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
     { title: "Price", kind: "num fit", cell: (job) => money(job.price) },
     { title: "Waits", kind: "num fit", cell: (job) => h("span", { title: job.created_at }, waited(job.created_at)) },
     { title: "Estimated start", kind: "fit", cell: (job) => (job.starts_at ? time(job.starts_at) : "–") },
-    { title: "", kind: "fit", cell: (job) => h("button", { class: "button slim", type: "button", "aria-label": `Cancel the job at place ${job.position} of ${job.tier}`, onclick: () => cancel(job) }, "Cancel") },
+    { title: "", kind: "fit", cell: (job) => h("button", { class: "button slim", type: "button", "aria-label": `Cancel the job at position ${job.position} of ${job.tier}`, onclick: () => cancel(job) }, "Cancel") },
   ];
-  const cancel = (job) => attempt(() => remove(`/accounts/${job.account_id}/jobs/${job.job_id}`), "Canceled", again);
+  const cancel = (job) => attempt(() => remove(`/accounts/${job.account_id}/jobs/${job.job_id}`), "Canceled", reload);
 
-  /** Cancels what was counted: jobs that come after the question stay. */
+  /** Cancels the counted jobs. Jobs that arrive after the confirmation stay. */
   function cancelAll(count) {
     const before = new Date().toISOString();
-    const whose = accounts.find(([id]) => id && id === wanted.account_id)?.[1];
-    const which = [wanted.tier ? `of the model ${wanted.tier}` : "of all models", whose ? `of ${whose}` : "of all accounts"].join(", ");
-    return dialog({ title: `Cancel ${plural(count, "queued job")}?`, text: `All that wait now, ${which}. Their reservations are released, and their webhooks are called.`,
+    const whose = accounts.find(([id]) => id && id === filters.account_id)?.[1];
+    const which = [filters.tier ? `of the model ${filters.tier}` : "of all models", whose ? `of ${whose}` : "of all accounts"].join(", ");
+    return dialog({ title: `Cancel ${plural(count, "queued job")}?`, text: `This cancels the jobs that wait now, ${which}. Their reservations are released, and their webhooks are called.`,
       confirm: `Cancel ${plural(count, "job")}`, danger: true,
       submit: async () => {
         let canceled = 0, part;
         do {
-          part = await remove(`/queue${query({ ...wanted, created_before: before })}`);
+          part = await remove(`/queue${query({ ...filters, created_before: before })}`);
           canceled += part.canceled;
         } while (part.more && part.canceled);
         toast(`${plural(canceled, "job")} canceled`);
-      } }).then(again);
+      } }).then(reload);
   }
 
   async function draw() {
-    const [found, pause] = await Promise.all([get(`/queue${query(wanted)}`, context.signal), get("/pause", context.signal)]);
+    const [found, pause] = await Promise.all([get(`/queue${query(filters)}`, context.signal), get("/pause", context.signal)]);
     const { data, count, models, shown_of_each: most } = found;
     fill(cards, models.map(figure));
     fill(list,
       h("div", { class: "row wraps spread" }, h("h2", {}, `${plural(count, "job")} waiting`),
         count ? h("button", { class: "button danger", type: "button", onclick: () => cancelAll(count) }, `Cancel all ${count}`) : null),
-      h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(columns, data, "Queued jobs", (it) => it.job_id)) : empty("Nothing waits", "Every accepted job has begun.")),
+      h("div", { class: "sheet" }, data.length ? h("div", { class: "scroll" }, table(columns, data, "Queued jobs", (it) => it.job_id)) : empty("No jobs wait", "Every accepted job has started.")),
       data.length < count ? h("p", { class: "small muted" }, `The next ${most} of each model are listed.`) : null);
-    fill(pauses, switches(pause, again));
+    fill(pauses, switches(pause, reload));
   }
 
-  const change = ({ target }) => { wanted[target.name] = target.value; keepFilters("queue", wanted); again(); };
-  fill(main, head("Queue", "The jobs that wait, in the order in which they begin if none comes or goes. Accounts take turns."),
+  const change = ({ target }) => { filters[target.name] = target.value; keepFilters("queue", filters); reload(); };
+  fill(main, head("Queue", "Waiting jobs in their expected order. Accounts take turns."),
     h("div", { class: "stack" }, cards,
       h("div", { class: "with-aside" },
         h("div", { class: "stack" },
-          filterBar(() => wanted, context.signal,
-            field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
-            field("Account", select("account_id", accounts, wanted.account_id, change))), list),
+          filterBar(() => filters, context.signal,
+            field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], filters.tier, change)),
+            field("Account", select("account_id", accounts, filters.account_id, change))), list),
         pauses)));
   await draw();
-  return again;
+  return reload;
 }

@@ -1,4 +1,4 @@
-// The service, for the operator: pauses, queues, back ends, settings.
+// The service page of the operator: pauses, queues, back ends, settings.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { head } from "./shell.js";
@@ -12,7 +12,6 @@ import { thumbnail, tile } from "./page_jobs.js";
 const TIERS = ["fast", "quality", "pro"];
 const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
 
-/** The newest jobs of all accounts. */
 function allJobs(context) {
   const base = (job) => `/accounts/${job.account_id}`;
   const open = (job) => () => context.visit(job.account_id, `#/jobs/${job.job_id}`);
@@ -29,7 +28,7 @@ function allJobs(context) {
     tile: (job) => tile(job, base(job), open(job)), none: empty("No jobs yet", "The jobs of all accounts appear here.") });
 }
 
-/** Whether the service has run for less than the hour that is shown. */
+/** Whether the service has run for less than the displayed hour. */
 const isYoung = (since) => Date.now() - new Date(since) < 3_590_000;
 
 export async function service(main, context) {
@@ -37,7 +36,7 @@ export async function service(main, context) {
   const top = h("div", { class: "stack" });
   const tests = new Map();
   const settings = await get("/settings", context.signal);
-  const again = context.fresh(() => draw());
+  const reload = context.reloader(() => draw());
   const draw = async () => {
     const [stats, pause] = await Promise.all([get("/stats", context.signal), get("/pause", context.signal)]);
     const waiting = TIERS.map((tier) => stats.queued[tier]).reduce((sum, it) => sum + it, 0);
@@ -48,10 +47,10 @@ export async function service(main, context) {
         figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
       h("p", { class: "small muted" }, "Last backup of the records while the service ran: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
-      h("div", { class: "halves" }, switches(pause, again), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends, tests, again))));
+      h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends, tests, reload))));
   };
   fill(main, head("Service", "Status of the service, and pauses."),
     h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Effective settings"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));
   await Promise.all([draw(), jobs.begin()]);
-  return () => { again(); jobs.load(); };
+  return () => { reload(); jobs.load(); };
 }

@@ -1,4 +1,4 @@
-// Signing in, and accepting an invitation.
+// The sign-in and invitation pages.
 import { field, fill, form, h } from "./dom.js";
 import { post } from "./api.js";
 import { brand, themeSwitch } from "./shell.js";

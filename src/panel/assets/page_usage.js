@@ -1,4 +1,4 @@
-// What an account has used, by day, by key and by model; for the operator the same of all accounts.
+// Usage by day, key and model of one account, or for the operator of all accounts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { money, unit } from "./format.js";
@@ -9,7 +9,6 @@ import { empty, table } from "./lists.js";
 const figure = (label, value, note) => h("div", { class: "card figure" },
   h("span", { class: "label" }, label), h("span", { class: "value" }, value), note ? h("span", { class: "small muted" }, note) : null);
 
-/** Done and failed images, and the charges. */
 const COUNTS = [
   { title: "Images", kind: "num fit", cell: (it) => String(it.done) },
   { title: "Failed", kind: "num fit", cell: (it) => String(it.failed) },
@@ -17,27 +16,27 @@ const COUNTS = [
 ];
 
 const sheet = (title, rows, first, key, more) => h("section", { class: "stack tight" }, h("h2", {}, title),
-  h("div", { class: "sheet" }, rows.length ? h("div", { class: "scroll" }, table([first, ...COUNTS], rows, title, key)) : empty("Nothing yet", "No job has ended in this time.")),
+  h("div", { class: "sheet" }, rows.length ? h("div", { class: "scroll" }, table([first, ...COUNTS], rows, title, key)) : empty("Nothing yet", "No job ended in this period.")),
   more ? h("p", { class: "small muted" }, more) : null);
 
-/** Jobs that ended before there was a count by model are in a line of their own. */
+/** Jobs from before usage was counted per model have a separate line. */
 const byModel = (models) => sheet("By model", models,
   { title: "Model", kind: "rest", cell: (it) => (it.model ? `${it.model} · ${it.resolution}` : h("span", { class: "muted" }, "from before usage was counted by model")) },
   (it) => `${it.model} ${it.resolution}`);
 
-/** The page of the usage behind a path; `sheets` makes the tables of an answer. */
+/** `sheets` builds the tables from the API answer. */
 async function page(main, context, { path, title, text, sheets }) {
   let span = 30;
-  const again = context.fresh(() => draw());
+  const reload = context.reloader(() => draw());
   const draw = async () => {
-    const asked = query({ days: span });
-    const usage = await get(`${path}/usage${asked}`, context.signal);
+    const range = query({ days: span });
+    const usage = await get(`${path}/usage${range}`, context.signal);
     const { total, days, models } = usage;
     const ended = total.done + total.failed;
     return fill(main,
-      head(title, text, h("a", { class: "button", download: true, href: `/panel/api${path}/usage.csv${asked}` }, "Download CSV")),
+      head(title, text, h("a", { class: "button", download: true, href: `/panel/api${path}/usage.csv${range}` }, "Download CSV")),
       h("div", { class: "stack" },
-        h("div", { class: "row end" }, spans(null, span, (chosen) => { span = chosen; again(); })),
+        h("div", { class: "row end" }, spans(null, span, (chosen) => { span = chosen; reload(); })),
         h("div", { class: "cards" },
           figure("Spent", [total.spent, h("small", {}, ` ${unit()}`)], `in ${span} days`),
           figure("Images", String(total.done), total.done ? `about ${(Number(total.spent) / total.done).toFixed(3)} ${unit()} each` : null),
@@ -46,17 +45,17 @@ async function page(main, context, { path, title, text, sheets }) {
         h("div", { class: "halves" }, sheets(usage), byModel(models))));
   };
   await draw();
-  return again;
+  return reload;
 }
 
 export const usage = (main, context) => page(main, context, {
-  path: context.base, title: "Usage", text: "What jobs came to, on the UTC day on which they ended.",
+  path: context.base, title: "Usage", text: "Ended jobs and their charges, by UTC day.",
   sheets: ({ keys }) => sheet("By key", keys,
     { title: "Key", kind: "rest", cell: (it) => h("a", { class: "clip", href: `#/jobs?key=${it.key_id}` }, it.key_name ?? "deleted") }, (it) => it.key_id),
 });
 
 export const allUsage = (main, context) => page(main, context, {
-  path: "", title: "Usage of all accounts", text: "What the jobs of all accounts came to, on the UTC day on which they ended.",
+  path: "", title: "Usage of all accounts", text: "Ended jobs of all accounts and their charges, by UTC day.",
   sheets: ({ accounts, account_count: count }) => sheet("By account", accounts,
     { title: "Account", kind: "rest", cell: (it) => h("button", { class: "link", type: "button", onclick: () => context.visit(it.account_id, "#/usage") }, h("span", { class: "clip" }, it.account_name)) },
     (it) => it.account_id,

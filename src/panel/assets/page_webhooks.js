@@ -19,18 +19,18 @@ const encoding = (chosen = "ascii") => field("JSON encoding", h("select", { name
 export async function webhooks(main, context) {
   const path = `${context.base}/webhooks`;
   const list = h("div", { class: "stack" });
-  const again = context.fresh(() => load());
+  const reload = context.reloader(() => load());
   const register = form({ class: "card hook" }, async (data, element) => {
     const webhook = await post(path, Object.fromEntries(data));
     element.reset();
-    again();
+    reload();
     reveal({ title: "Webhook registered", text: "This secret signs every delivery to this URL. You can show it again at any time.", value: webhook.secret });
   },
   h("h2", {}, "Register a webhook"),
   h("div", { class: "halves" }, field("URL", h("input", { name: "url", type: "url", placeholder: "https://example.com/tintype", required: true, autocomplete: "off" }), "Receives a POST when a job is done or has failed."), encoding()),
   h("div", {}, h("button", { class: "button main", type: "submit" }, "Register")));
 
-  const act = (webhook) => {
+  const actions = (webhook) => {
     const own = `${path}/${webhook.webhook_id}`;
     const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
     const rotate = () => dialog({ title: "New secret?", text: "X-Signature uses the new secret at once. webhook-signature carries both for 24 hours.", confirm: "Create new secret",
@@ -42,15 +42,15 @@ export async function webhooks(main, context) {
     });
     const show = () => attempt(async () => { const full = await post(`${own}/secret`); reveal({ title: "Secret", text: webhook.url, value: full.secret }); });
     const change = () => dialog({ title: "Change webhook", fields: [field("URL", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
-      submit: (data) => call("PATCH", own, Object.fromEntries(data)) }).then(again);
-    const turn = (active) => attempt(() => call("PATCH", own, { active }), null, again);
-    const deactivate = async () => { if (await turn(false)) undoable("Deactivated. Deliveries fail until you activate the webhook again.", activate); };
-    const activate = async () => { if (await turn(true)) toast("Activated"); };
-    const resend = () => attempt(() => redeliver(path, webhook, again));
-    const drop = () => dialog({ title: "Delete this webhook?", text: "Tintype sends nothing more to it, and its pending deliveries fail. Past deliveries stay on record.", confirm: "Delete", danger: true,
-      submit: () => remove(own) }).then(again);
+      submit: (data) => call("PATCH", own, Object.fromEntries(data)) }).then(reload);
+    const setActive = (active) => attempt(() => call("PATCH", own, { active }), null, reload);
+    const deactivate = async () => { if (await setActive(false)) undoable("Deactivated. Deliveries fail until you activate the webhook again.", activate); };
+    const activate = async () => { if (await setActive(true)) toast("Activated"); };
+    const resend = () => attempt(() => redeliver(path, webhook, reload));
+    const deleteWebhook = () => dialog({ title: "Delete this webhook?", text: "Tintype sends nothing more to it, and its pending deliveries fail. Past deliveries stay on record.", confirm: "Delete", danger: true,
+      submit: () => remove(own) }).then(reload);
     return h("div", { class: "row" }, webhook.active ? slim("Send a test", test) : slim("Activate", activate), menu(`More actions for ${webhook.url}`, [
-      ["Show secret", show], ["New secret", rotate], ["Change", change], webhook.active ? ["Deactivate", deactivate] : null, webhook.active ? ["Send failed again…", resend] : null, ["Delete", drop, "danger"]]));
+      ["Show secret", show], ["New secret", rotate], ["Change", change], webhook.active ? ["Deactivate", deactivate] : null, webhook.active ? ["Send failed again…", resend] : null, ["Delete", deleteWebhook, "danger"]]));
   };
   const rate = ({ delivered, failed, pending }, all) => {
     const ended = delivered + failed;
@@ -66,7 +66,7 @@ export async function webhooks(main, context) {
     webhook.active ? null : notice("warn", "Nothing is sent to this webhook. Its deliveries fail and stay in the log: activate it, then choose “Send failed again…”."),
     h("div", { class: "row wraps spread" }, h("span", { class: "small muted" }, "registered ", time(webhook.created_at), " · ",
       rate(outcomes.webhooks[webhook.webhook_id] ?? { delivered: 0, failed: 0, pending: 0 }, outcomes.all), " · ", h("a", { href: `#/deliveries?webhook_id=${webhook.webhook_id}` }, "deliveries")),
-      context.canChange ? act(webhook) : null));
+      context.canChange ? actions(webhook) : null));
   const check = verifyDelivery(path);
   const checking = h("section", { class: "card stack", hidden: true }, h("h2", {}, "Verify a delivery"), check.node);
   const load = async () => {
@@ -80,7 +80,7 @@ export async function webhooks(main, context) {
     h("div", { class: "stack" }, context.canChange ? register : null, list, context.canChange ? checking : null,
       h("section", { class: "card stack" }, h("h2", {}, "Verify signatures"),
         h("p", { class: "muted small" }, "X-Signature is the HMAC-SHA256 of X-Timestamp, a full stop and the raw body, with the text of the secret as the key. Compare in constant time, and reject deliveries that are more than 300 seconds from your clock."), receivers.node,
-        h("h3", {}, "Test vector"), h("p", { class: "muted small" }, "Each program above ends with it. Yours must accept it too, at the time ", h("code", {}, String(vector.now)), " and with the secret ", h("code", { class: "wrap" }, vector.secret), ":"), code(recorded))));
+        h("h3", {}, "Test vector"), h("p", { class: "muted small" }, "Each program above ends with it. Your receiver must accept it too, at the time ", h("code", {}, String(vector.now)), " and with the secret ", h("code", { class: "wrap" }, vector.secret), ":"), code(recorded))));
   await load();
-  return again;
+  return reload;
 }

@@ -7,27 +7,27 @@ const TIERS = ["fast", "quality", "pro"];
 
 const isOn = (pause, name) => (name === "project" ? pause.project : pause.tiers[name]);
 
-/** Changes one switch only: others may have changed since the page was loaded. */
-function turned(name, on, reason) {
+/** Changes one switch only, because others may have changed since the page was loaded. */
+function pausePatch(name, on, reason) {
   const body = name === "project" ? { project: on } : { tiers: { [name]: on } };
   return on ? { ...body, reasons: { [name]: reason || null } } : body;
 }
 
-export function switches(pause, done) {
-  const send = (name, on, reason) => call("PATCH", "/pause", turned(name, on, reason));
+export function switches(pause, reload) {
+  const send = (name, on, reason) => call("PATCH", "/pause", pausePatch(name, on, reason));
   const ask = (name, label) => {
     const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", value: pause.reasons?.[name] ?? "", placeholder: "new weights until 14:00" }),
       "Shown to callers in the 503 answer and in the list of models.");
     // The API names this field `reasons`.
     reason.dataset.field = "reasons";
     return dialog({ title: isOn(pause, name) ? `Why is ${label} paused?` : `Pause ${label}?`, text: "New requests are answered with 503. Queued jobs wait, running jobs finish.",
-      confirm: isOn(pause, name) ? "Save" : "Pause", fields: [reason], submit: (data) => send(name, true, data.get("reason").trim()) }).then(done);
+      confirm: isOn(pause, name) ? "Save" : "Pause", fields: [reason], submit: (data) => send(name, true, data.get("reason").trim()) }).then(reload);
   };
   const one = (name, label, note) => {
     const on = isOn(pause, name);
-    const turn = async (event) => {
+    const toggle = async (event) => {
       // If the call fails, the switch returns to its state.
-      if (!event.target.checked) return attempt(() => send(name, false), "Resumed").then(done);
+      if (!event.target.checked) return attempt(() => send(name, false), "Resumed").then(reload);
       event.target.checked = false;
       return ask(name, label);
     };
@@ -35,7 +35,7 @@ export function switches(pause, done) {
       h("div", { class: "wrap" }, h("b", {}, name === "project" ? "Everything" : name),
         h("div", { class: "small muted" }, on ? ["paused: ", pause.reasons?.[name] ?? "no reason given"] : note)),
       h("span", { class: "row" }, on ? h("button", { class: "button slim", type: "button", "aria-label": `Reason for ${label}`, onclick: () => ask(name, label) }, "Reason") : null,
-        h("label", { class: "switch" }, h("span", { class: "sr" }, `Pause ${label}`), h("input", { type: "checkbox", role: "switch", name: `pause-${name}`, checked: on, onchange: turn }))));
+        h("label", { class: "switch" }, h("span", { class: "sr" }, `Pause ${label}`), h("input", { type: "checkbox", role: "switch", name: `pause-${name}`, checked: on, onchange: toggle }))));
   };
   return h("section", { class: "card stack" }, h("h2", {}, "Pause"),
     h("p", { class: "muted small" }, "Pauses survive a restart."),

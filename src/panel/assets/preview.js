@@ -1,9 +1,9 @@
-// How the image of a running job looks by now, where its back end shows that.
+// The preview of a running job, if its back end sends one.
 import { h } from "./dom.js";
 
-/** Milliseconds between two looks. */
-const PAUSE = 2000;
-/** The images of running jobs, by job. A page redraws its stage with each percent: the element stays the same, so nothing flickers. */
+/** Milliseconds between two requests. */
+const INTERVAL = 2000;
+/** Preview elements by job id. Redraws reuse the element, so that it does not flicker. */
 const shown = new Map();
 
 function forget(id, node) {
@@ -11,8 +11,8 @@ function forget(id, node) {
   shown.delete(id);
 }
 
-/** Looks again and again, for as long as the image is part of the page. */
-async function follow(id, node, address) {
+/** Polls while the image is part of the page. */
+async function poll(id, node, address) {
   try {
     const answer = await fetch(address, { credentials: "same-origin" });
     if (answer.status === 200) {
@@ -22,16 +22,16 @@ async function follow(id, node, address) {
       if (before) URL.revokeObjectURL(before);
     }
   } catch {
-    // A preview that does not come is no loss.
+    // A preview is optional.
   }
   setTimeout(() => {
     if (shown.get(id) !== node) return;
-    if (node.isConnected) follow(id, node, address);
+    if (node.isConnected) poll(id, node, address);
     else forget(id, node);
-  }, PAUSE);
+  }, INTERVAL);
 }
 
-/** The preview of a job of the account at `base`; hidden until there is one. The back end is asked for it only while this is shown. */
+/** The preview of a job; hidden until one arrives. The back end sends previews only while a page polls. `base` is the path of the account. */
 export function preview(job, base) {
   const id = job.job_id;
   const held = shown.get(id);
@@ -42,6 +42,6 @@ export function preview(job, base) {
   if (held) return held;
   const node = h("img", { class: "preview", hidden: true, alt: "Preview of the unfinished image" });
   shown.set(id, node);
-  follow(id, node, `/panel/api${base}/jobs/${id}/preview`);
+  poll(id, node, `/panel/api${base}/jobs/${id}/preview`);
   return node;
 }

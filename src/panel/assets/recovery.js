@@ -1,21 +1,21 @@
-// Tries again by itself while the service is away.
+// Retries while the service is unreachable.
 
 const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 15_000;
 
-/** Whether the service may be back at the next try: no answer, or one of a proxy without a service behind it. */
+/** Whether a retry may succeed: no answer came, or a server error. */
 export const isAway = (error) => !error.status || error.status >= 500;
 
 let wait = FIRST_WAIT;
 
-/** Calls `again` after a while, each time after a longer one, unless `signal` ends it. */
-export function retryLater(again, signal) {
-  const timer = setTimeout(again, wait);
+/** Calls `reload` after a delay that doubles each time, unless `signal` aborts. */
+export function retryLater(reload, signal) {
+  const timer = setTimeout(reload, wait);
   wait = Math.min(wait * 2, LONGEST_WAIT);
   signal?.addEventListener("abort", () => clearTimeout(timer));
 }
 
-/** The service has answered: the next wait is a short one again. */
+/** Resets the delay after an answer of the service. */
 export function recovered() {
   wait = FIRST_WAIT;
 }

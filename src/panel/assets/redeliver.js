@@ -1,4 +1,4 @@
-// Sends many failed deliveries of a webhook again: which ones, how many they are, and then the sending.
+// Sends failed deliveries of a webhook again: asks for the range, shows the count, then sends.
 import { field, h } from "./dom.js";
 import { get, post, query } from "./api.js";
 import { dialog, toast } from "./dialogs.js";
@@ -8,12 +8,12 @@ const SPANS = [["", "Any time"], [String(HOUR), "The last hour"], [String(24 * H
 
 const plural = (count) => `${count} failed ${count === 1 ? "delivery" : "deliveries"}`;
 
-/** `webhook` is {webhook_id, url}; `path` is that of all webhooks. */
-export async function redeliver(path, webhook, again) {
+/** `webhook` is {webhook_id, url}; `path` is the path of all webhooks. */
+export async function redeliver(path, webhook, reload) {
   const own = `${path}/${webhook.webhook_id}/redeliver`;
-  // Those that fail after the question are not meant.
+  // Deliveries that fail after the confirmation are not included.
   const to = new Date();
-  const asked = await dialog({ title: "Send failed deliveries again", text: webhook.url, confirm: "Count them",
+  const asked = await dialog({ title: "Send failed deliveries again", text: webhook.url, confirm: "Count",
     fields: [field("Created in", h("select", { name: "span" }, SPANS.map(([value, words]) => h("option", { value }, words))))],
     submit: async (data) => {
       const span = Number(data.get("span"));
@@ -22,7 +22,7 @@ export async function redeliver(path, webhook, again) {
     } });
   if (!asked) return;
   const { range, failed, all } = asked;
-  if (!failed && all) { toast("No delivery has failed in this time"); return; }
+  if (!failed && all) { toast("No delivery failed in this period"); return; }
   const many = all ? plural(failed) : `${plural(failed)} or more`;
   await dialog({ title: `Send ${many} again?`, text: "Each gets a new set of attempts.", confirm: `Send ${all ? failed : "all"} again`,
     submit: async () => {
@@ -34,5 +34,5 @@ export async function redeliver(path, webhook, again) {
       } while (cursor);
       toast(`${sent} queued again`);
     } });
-  again();
+  reload();
 }

@@ -1,13 +1,13 @@
-// Reloads of a page: one at a time, the last request draws last, and errors are shown.
+// Reloads a page: one reload at a time, the last request draws last, and errors are shown.
 import { fill, h } from "./dom.js";
 import { notice } from "./dialogs.js";
 
-/** `node` is the status line above the page, `fresh` wraps a function that reloads, `live` sets whether the event stream is open. */
+/** `node` is the status line above the page, `reloader` wraps a function that reloads, `live` sets whether the event stream is open. */
 export function refresher(signal) {
   const node = h("div", { class: "stale", role: "status" });
   const faults = new Map();
   let live = true;
-  let said = "";
+  let shown = "";
 
   function draw() {
     const [fault] = faults.values();
@@ -15,39 +15,39 @@ export function refresher(signal) {
     const text = !live ? "Connection lost. Reconnecting… This page may be out of date."
       : fault ? `Couldn't refresh: ${fault.message}` : "";
     // Screen readers announce each change once.
-    if (text === said) return;
-    said = text;
-    const again = () => Promise.all([...faults.keys()].map((look) => look()));
+    if (text === shown) return;
+    shown = text;
+    const reload = () => Promise.all([...faults.keys()].map((run) => run()));
     fill(node, text ? notice("warn", h("div", { class: "row wraps spread" }, h("span", {}, text),
-      fault ? h("button", { class: "button slim", type: "button", onclick: again }, "Try again") : null)) : null);
+      fault ? h("button", { class: "button slim", type: "button", onclick: reload }, "Try again") : null)) : null);
   }
 
-  /** Wraps `work`. The result never throws. A call during a reload waits for the next reload. */
-  function fresh(work) {
-    let looking = null;
+  /** Wraps `work`; the wrapper never throws. A call during a reload waits for the next reload. */
+  function reloader(work) {
+    let current = null;
     let next = null;
     async function once() {
       try {
         await work();
-        faults.delete(look);
+        faults.delete(run);
       } catch (error) {
-        if (error.name !== "AbortError" && !signal.aborted) faults.set(look, error);
+        if (error.name !== "AbortError" && !signal.aborted) faults.set(run, error);
       }
-      looking = null;
+      current = null;
       draw();
     }
     const begin = () => {
       next = null;
-      looking = signal.aborted ? null : once();
-      return looking;
+      current = signal.aborted ? null : once();
+      return current;
     };
-    const look = () => {
-      if (!looking && !next) return begin();
-      next ??= looking.then(begin);
+    const run = () => {
+      if (!current && !next) return begin();
+      next ??= current.then(begin);
       return next;
     };
-    return look;
+    return run;
   }
 
-  return { node, fresh, live: (is) => { live = is; draw(); } };
+  return { node, reloader, live: (is) => { live = is; draw(); } };
 }

@@ -3,7 +3,7 @@ import { fill, h } from "./dom.js";
 import { icon, mark } from "./icons.js";
 import { attempt } from "./dialogs.js";
 import { remove } from "./api.js";
-import { forgetDrafts } from "./drafts.js";
+import { clearDrafts } from "./drafts.js";
 import { densitySwitch } from "./density.js";
 
 const OWN = [
@@ -21,7 +21,6 @@ function isDark() {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** Switches between the light and the dark theme. */
 export function themeSwitch() {
   const button = h("button", { class: "icon", type: "button", onclick: () => {
     const theme = isDark() ? "light" : "dark";
@@ -41,20 +40,20 @@ export function themeSwitch() {
 export const brand = (tag = "a") => h(tag, { class: "brand", href: tag === "a" ? "#/overview" : null },
   mark(), "Tintype");
 
-/** Signs out; throws where that has failed, as the session lives on then. */
+/** Signs out; throws if that fails, because the session is then still valid. */
 export async function signOut(everywhere = false) {
   try {
     await remove(everywhere ? "/sessions" : "/session");
   } catch (error) {
     if (error.status !== 401) throw new Error(`You are still signed in. ${error.message}`);
   }
-  // The next person starts at the front page, without what this one typed.
-  forgetDrafts();
+  // The next person must not see this person's page or drafts.
+  clearDrafts();
   history.replaceState(null, "", "#/");
   dispatchEvent(new CustomEvent("signed-out"));
 }
 
-/** Draws the frame, with a line above the page; returns the element for the page. */
+/** Draws the frame with the status line `line`; returns the element for the page. */
 export function frame(app, session, account, current, line) {
   const operator = session.kind === "operator";
   const drawer = (open) => {
@@ -87,7 +86,7 @@ export function frame(app, session, account, current, line) {
   return page;
 }
 
-/** A page's title, with what it is for and what can be done. */
+/** The header of a page: title, description and actions. */
 export const head = (title, text, ...actions) => h("header", { class: "head" },
   h("div", {}, h("h1", {}, title), text ? h("p", {}, text) : null),
   actions.length ? h("div", { class: "actions" }, ...actions) : null);

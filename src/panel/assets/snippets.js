@@ -2,12 +2,11 @@
 
 const PATHS = { fast: "nb/", quality: "nb2/", pro: "" };
 
-/** The path of a native call, below the service's address. */
 export const endpoint = (tier, body) => `/api/v1/${PATHS[tier]}${body.input_images_urls ? "url" : "text"}-generations`;
 
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const PYTHON = { true: "True", false: "False", null: "None" };
-/** JSON as Python writes it: other words for true, false and null, where they are not part of a text. */
+/** JSON as a Python literal: replaces true, false and null outside of strings. */
 const python = (body) => JSON.stringify(body, null, 4)
   .replace(/[\u007f-\uffff]/g, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, "0")}`)
   .replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (it) => PYTHON[it] ?? it);
@@ -46,6 +45,6 @@ console.log(job.result?.image_url ?? job.error);`,
 
 export const languages = Object.keys(WRITERS);
 
-/** A call as a program of that language. */
+/** A program for a call. */
 export const snippet = (language, { tier, body, key = "$TINTYPE_KEY" }, base) =>
   WRITERS[language](`${base}${endpoint(tier, body)}`, language === "curl" ? key : key.replace("$TINTYPE_KEY", "YOUR_KEY"), body, base);

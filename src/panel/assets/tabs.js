@@ -1,11 +1,11 @@
-// Tabs, also usable with the arrow keys.
+// Tabs with arrow keys.
 import { fill, h } from "./dom.js";
 
-let made = 0;
+let count = 0;
 
 /** `content` renders the panel of a tab. Returns the node and a function that redraws it. */
 export function tabs(label, names, content) {
-  const id = `tabs-${++made}`;
+  const id = `tabs-${++count}`;
   let chosen = names[0];
   const panel = h("div", { role: "tabpanel", id });
   const buttons = names.map((name, at) => h("button", { type: "button", role: "tab", id: `${id}-${at}`, "aria-controls": id, onclick: () => choose(name) }, name));

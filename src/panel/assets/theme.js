@@ -1,4 +1,4 @@
-// Sets the chosen colours and row height before anything is drawn, so that a page does not flash.
+// Applies the chosen theme and row height before the first paint, so that the page does not flash.
 "use strict";
 (() => {
   let chosen = null;

@@ -1,6 +1,6 @@
-// Programs that check X-Signature, each with the test vector that it must accept.
+// Programs that verify X-Signature, each with the test vector that it must accept.
 
-/** A delivery as it was sent once, with the secret that signed it. */
+/** A recorded delivery and its secret. */
 export const vector = {
   secret: "whsec_UuxJadGcYm6QIQoC+HtoFgs5yfSPohtlbQHQFFJvlqM=",
   now: 1795000150,
@@ -9,7 +9,7 @@ export const vector = {
 };
 const { secret, now, signature, body } = vector;
 
-/** The vector as it came over the wire. */
+/** The vector as an HTTP request. */
 export const recorded = `X-Timestamp: ${now}
 X-Signature: ${signature}
 

@@ -1,11 +1,11 @@
-// Verifies a delivery that a receiver got: which check fails, and why.
+// Verifies a received delivery: which check fails, and why.
 import { field, fill, form, h } from "./dom.js";
 import { post } from "./api.js";
 import { notice } from "./dialogs.js";
 
 const EXAMPLE = "X-Signature: sha256=…\nX-Timestamp: 1790000000\n\n{\"error\":null,…}";
 
-/** `path` is that of the webhooks; the node has a method `offer` that takes them. */
+/** `path` is the path of the webhooks. Call `offer` with the webhooks to choose from. */
 export function verifyDelivery(path) {
   const choice = h("select", { name: "webhook" });
   const result = h("div", { role: "status" });
@@ -19,7 +19,7 @@ export function verifyDelivery(path) {
   },
   field("Webhook", choice),
   field("Headers and body", h("textarea", { name: "delivery", required: true, spellcheck: "false", class: "mono", placeholder: EXAMPLE }),
-    "As your receiver got them: a line for each header, a blank line, the body."),
+    "As your receiver got them: one line per header, a blank line, the body."),
   h("div", {}, h("button", { class: "button", type: "submit" }, "Verify")), result);
   const offer = (webhooks) => {
     const chosen = choice.value;

@@ -1,4 +1,4 @@
-//! What each attempt of a delivery sent: its headers and its body, as far as they are kept.
+//! The recorded request of each delivery attempt: headers, and the body up to a stored length.
 
 use crate::application::state::AppState;
 use crate::web::access::OfDelivery;
@@ -7,7 +7,7 @@ use actix_web::{HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::delivery::{Attempt, DeliveryId};
 
-/// `GET /deliveries/{delivery_id}/sent`
+/// `GET /deliveries/{delivery_id}/sent`.
 pub async fn list(of: OfDelivery, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
     let id = of.delivery.id;
     let attempts = state.store.attempts(id).await?;
@@ -15,7 +15,7 @@ pub async fn list(of: OfDelivery, state: web::Data<AppState>) -> Result<HttpResp
     Ok(HttpResponse::Ok().json(json!({"data": data})))
 }
 
-/// `null` for an attempt that came to no request, or was made before they were kept.
+/// `null` if the attempt sent no request, or ran before requests were recorded.
 fn view(id: DeliveryId, attempt: &Attempt) -> Value {
     let Some(sent) = &attempt.sent else {
         return Value::Null;

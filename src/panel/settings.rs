@@ -1,0 +1,13 @@
+//! The effective settings, for the operator.
+
+use crate::application::state::AppState;
+use crate::web::access::OperatorCall;
+use crate::web::problem::Problem;
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+use serde_json::json;
+
+/// `GET /settings`: the output of `check-config`, with secrets masked.
+pub async fn show(_: OperatorCall, state: Data<AppState>) -> Result<HttpResponse, Problem> {
+    Ok(HttpResponse::Ok().json(json!({"toml": state.config.render()})))
+}
