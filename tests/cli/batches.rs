@@ -88,7 +88,7 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     assert!(
         ended
             .err
-            .contains("3 of 3 images are in pictures; 0 were there before"),
+            .contains("3 of 3 images are in pictures; 0 already existed"),
         "{ended:?}"
     );
     ended.good();
@@ -98,7 +98,7 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     fs::write(pictures.join("a_b.png"), "mine").unwrap();
     fs::rename(pictures.join("fox.png"), pictures.join("fox.png.part")).unwrap();
     let ended = service.batch(&results, b"");
-    assert!(ended.err.contains("2 were there before"), "{ended:?}");
+    assert!(ended.err.contains("2 already existed"), "{ended:?}");
     ended.good();
     assert_eq!(names(&pictures), ["a_b-2.png", "a_b.png", "fox.png"]);
     assert_eq!(fs::read(pictures.join("fox.png")).unwrap(), fox);

@@ -92,7 +92,7 @@ fn a_key_that_only_the_service_has_keeps_no_command_from_its_work() {
     assert!(unreachable.contains(&address.to_string()), "{unreachable}");
     let nothing_there = said(&["verify"]);
     assert!(
-        nothing_there.contains("no data directory"),
+        nothing_there.contains("not a Tintype data directory"),
         "{nothing_there}"
     );
 }

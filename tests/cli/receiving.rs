@@ -85,7 +85,7 @@ fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
         .collect();
     assert_eq!(codes, [500, 500, 200]);
     receiver.line("the third attempt", |line| {
-        line.contains("attempt 3, answered 200").then_some(())
+        line.contains("attempt 3, response 200").then_some(())
     });
     receiver.line("its metadata", |line| {
         line.ends_with(r#"metadata  {"test":true}"#).then_some(())
@@ -143,7 +143,7 @@ fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
     assert_ne!(word(&rotated, "secret"), secret);
     service.ask(&["delivery", "redeliver", &mine]);
     receiver.line("the fourth attempt", |line| {
-        line.contains("attempt 4, answered 200").then_some(())
+        line.contains("attempt 4, response 200").then_some(())
     });
     let delivery = service.settled(&mine, "delivered");
     assert_eq!(attempts(&delivery).len(), 4);

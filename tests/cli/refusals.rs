@@ -65,7 +65,7 @@ fn what_does_not_exist_or_is_ambiguous_is_said() {
         ),
         (
             &["webhook", "list", "--account", "nobody"],
-            "the accounts are default (",
+            "accounts: default (",
         ),
         (&["webhook", "add", "ftp://x/"], "url"),
         (&["webhook", "add", "http://10.0.0.1/"], "egress"),
@@ -190,5 +190,5 @@ fn a_call_without_an_answer_says_whether_it_may_have_arrived() {
     assert!(!said.contains("--idempotency-key"), "{said}");
     let said = deposit();
     assert!(said.contains("tintype serve"), "{said}");
-    assert!(!said.contains("may have carried out"), "{said}");
+    assert!(!said.contains("may have executed"), "{said}");
 }
