@@ -103,7 +103,7 @@ pub struct LowBalance {
     /// The account, by id or name.
     #[arg(value_name = "ID_OR_NAME")]
     account: String,
-    /// Amount, such as 5.00. none: no warning.
+    /// Amount, such as 5.00 (none: no warning).
     amount: String,
     #[command(flatten)]
     common: Common,

@@ -15,7 +15,7 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Add {
-    /// Amount, such as 25.00. Negative: correct an earlier deposit.
+    /// Amount, such as 25.00. A negative amount corrects an earlier deposit.
     #[arg(allow_negative_numbers = true)]
     amount: String,
     /// The account, by id or name [default: the only one].

@@ -69,7 +69,7 @@ pub struct Change {
 pub struct Rotate {
     /// Id of the key.
     id: KeyId,
-    /// Hours for which the old key keeps working. 0 revokes it and all older keys immediately.
+    /// Hours for which the old key keeps working (0: revoke it and all older keys immediately).
     #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=720))]
     overlap: u32,
     #[command(flatten)]
@@ -94,7 +94,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             }
             Command::Rm(Target { id, common }) => {
                 let response = common.operator()?.delete(&path(id)).await?;
-                common.confirm(&response, &format!("removed {id}"))
+                common.confirm(&response, &format!("deleted {id}"))
             }
         }
     })

@@ -7,28 +7,28 @@ use serde_json::{Map, Value, json};
 /// The value `none` removes a restriction.
 #[derive(Args, Default)]
 pub struct KeyOptions {
-    /// Allowed models, separated by commas. none: all models.
+    /// Allowed models, separated by commas (none: all models).
     #[arg(long, value_name = "MODELS")]
     models: Option<String>,
-    /// Expiry, such as 2030-01-31T12:00:00Z. none: never.
+    /// Expiry, such as 2030-01-31T12:00:00Z (none: never).
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
-    /// Total spend limit. none: no limit.
+    /// Total spend limit (none: no limit).
     #[arg(long, value_name = "AMOUNT")]
     spend_limit: Option<String>,
-    /// Spend limit per UTC day. none: no limit.
+    /// Spend limit per UTC day (none: no limit).
     #[arg(long, value_name = "AMOUNT")]
     spend_limit_daily: Option<String>,
-    /// Spend limit per UTC calendar month. none: no limit.
+    /// Spend limit per UTC calendar month (none: no limit).
     #[arg(long, value_name = "AMOUNT")]
     spend_limit_monthly: Option<String>,
-    /// Sustained requests per second and burst size, such as 5/10. none: the default of the server.
+    /// Sustained requests per second and burst size, such as 5/10 (none: the default of the server).
     #[arg(long, value_name = "RATE/BURST")]
     rate_limit: Option<String>,
-    /// Allowed IP addresses and ranges, separated by commas. none: all addresses.
+    /// Allowed IP addresses and ranges, separated by commas (none: all addresses).
     #[arg(long, value_name = "RANGES")]
     allowed_ips: Option<String>,
-    /// Maximum number of queued and processing jobs. none: no limit.
+    /// Maximum number of queued and processing jobs (none: no limit).
     #[arg(long, value_name = "COUNT")]
     max_concurrent: Option<String>,
 }

@@ -13,6 +13,7 @@ const TOKEN_OPTION: &str = "--token or TINTYPE_ADMIN_TOKEN";
 
 /// Options of every command that calls a running server as its operator.
 #[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Server options")]
 pub struct Access {
     /// URL of the running server [default: http:// and listen in [server] of the configuration].
     #[arg(long, value_name = "URL")]

@@ -103,7 +103,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
                 let response = operator.delete(&path).await?;
                 target
                     .common
-                    .confirm(&response, &format!("removed {}", target.id))
+                    .confirm(&response, &format!("deleted {}", target.id))
             }
         }
     })

@@ -100,7 +100,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             Command::Change(arguments) => change(arguments).await,
             Command::Rm(Target { id, common }) => {
                 let response = common.operator()?.delete(&path(id)).await?;
-                common.confirm(&response, &format!("removed {id}"))
+                common.confirm(&response, &format!("deleted {id}"))
             }
             Command::Test(arguments) => test(arguments).await,
             Command::Rotate(Target { id, common }) => {

@@ -59,7 +59,7 @@ pub async fn find_existing(
     };
     while let Some(id) = state.detached_jobs.take(identity, state.now()) {
         let job = state.store.job(account, id).await?;
-        // A repeat of a queued, canceled or failed job creates a new one.
+        // A failed, canceled or queued job is not reused: a queued one is about to be canceled.
         let is_usable = job.is_some_and(|job| {
             matches!(
                 job.state,

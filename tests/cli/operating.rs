@@ -163,7 +163,7 @@ fn the_life_of_a_key() {
     let on = service.run(&["key", "change", &id, "--active", "true"]);
     assert_eq!(field(&on, "active"), "yes");
     assert!(!field(&service.run(&["key", "show", &id]), "last used").is_empty());
-    assert_eq!(service.run(&["key", "rm", &id]), format!("removed {id}\n"));
+    assert_eq!(service.run(&["key", "rm", &id]), format!("deleted {id}\n"));
     for arguments in [&["key", "show", &id][..], &["key", "rotate", &id]] {
         let output = run(service.command(arguments), b"").failure();
         assert!(output.contains("no such key"), "{output}");
@@ -221,7 +221,7 @@ fn the_life_of_a_person() {
     assert_eq!(out, format!("signed out {id}\n"));
     assert_eq!(
         service.run(&["person", "rm", &id]),
-        format!("removed {id}\n")
+        format!("deleted {id}\n")
     );
     let output = run(service.command(&["person", "show", &id]), b"").failure();
     assert!(output.contains("no such person"), "{output}");

@@ -154,7 +154,7 @@ fn a_webhook_is_registered_tested_observed_and_redelivered_to() {
     );
 
     let removed = service.run(&["webhook", "rm", &webhook]);
-    assert_eq!(removed.trim(), format!("removed {webhook}"));
+    assert_eq!(removed.trim(), format!("deleted {webhook}"));
     let refused = run(service.command(&["delivery", "redeliver", &mine]), b"").failure();
     assert!(refused.contains("webhook"), "{refused}");
     assert_eq!(receiver.stop(), Some(0));

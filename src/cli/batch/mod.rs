@@ -37,6 +37,7 @@ pub enum Command {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Server options")]
 struct Access {
     /// URL of the running server.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]

@@ -27,7 +27,7 @@ const MAX_BODY: usize = 1024 * 1024;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Port of 127.0.0.1 to listen on. 0: the system chooses the port.
+    /// Port of 127.0.0.1 to listen on (0: any free port).
     #[arg(long, value_name = "PORT", default_value_t = 9_000)]
     port: u16,
     /// Respond with status 500 to the first N attempts of each delivery, then with 200.

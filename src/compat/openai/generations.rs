@@ -47,8 +47,8 @@ async fn generate(
     response::wait_and_respond(waiters, &options, 0, deadline, state).await
 }
 
-/// Finds or submits a job for each image. If a new job is refused after others were accepted, the response contains only the
-/// accepted ones, so that the caller gets what it is charged for.
+/// Finds or submits a job for each image. Submits new jobs only if the account can pay all of them. If one is refused anyway, the
+/// response contains only the accepted ones, so that the caller gets what it is charged for.
 async fn submit_all(
     state: &web::Data<CompatState>,
     caller: &Payer,
