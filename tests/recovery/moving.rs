@@ -127,7 +127,7 @@ fn what_cannot_be_moved_is_refused_and_leaves_both_places_as_they_were() {
     moving(&place, &url, &here).assert_fault(&["TINTYPE_SECRET", "openssl rand -hex 32"]);
     equip(&mut place, &bucket);
     let service = place.serve();
-    moving(&place, &url, &here).assert_fault(&["in use by another process", "while a service"]);
+    moving(&place, &url, &here).assert_fault(&["in use by another process", "while a server"]);
     service.stop();
     moving(&place, &url, &[]).assert_fault(&["--objects s3://bucket/prefix"]);
     moving(&place, &url, &["--objects", "local"]).assert_fault(&["--objects local", "a bucket"]);
