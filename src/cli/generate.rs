@@ -326,10 +326,10 @@ async fn generate(
 ) -> anyhow::Result<Bytes> {
     let progress = progress::spinner("sending");
     let path = endpoint(arguments.model, !urls.is_empty());
-    let name = arguments.idempotency_key.clone();
-    let name = name.unwrap_or_else(|| Uuid::new_v4().to_string());
+    let key = arguments.idempotency_key.clone();
+    let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
     let body = body(arguments, urls);
-    let status_url = client.create_job(&path, &body, &name).await?;
+    let status_url = client.create_job(&path, &body, &key).await?;
     let job = wait_for_job(client, &status_url, &progress).await;
     let job = job.with_context(|| format!("the server accepted the job; see {status_url}"))?;
     let Some(result) = job.result else {

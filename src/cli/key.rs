@@ -104,7 +104,7 @@ fn path(id: KeyId) -> String {
     format!("/keys/{id}")
 }
 
-async fn list(of: AccountScope) -> anyhow::Result<()> {
+async fn list(scope: AccountScope) -> anyhow::Result<()> {
     let headings = [
         "KEY",
         "CREATED",
@@ -116,8 +116,8 @@ async fn list(of: AccountScope) -> anyhow::Result<()> {
         "NAME",
         "PREFIX",
     ];
-    let all = of.list_all("/keys").await?;
-    of.common.show_list(all, headings, |it: ApiKey| {
+    let all = scope.list_all("/keys").await?;
+    scope.common.show_list(all, headings, |it: ApiKey| {
         [
             it.key_id.to_string(),
             it.created_at.to_string(),

@@ -76,30 +76,30 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             Command::List(arguments) => list(arguments).await,
             Command::Invite(arguments) => invite(arguments).await,
             Command::Show(target) => {
-                let (operator, path) = target.open().await?;
+                let (operator, path) = target.resolve().await?;
                 target.common.show(operator.get(&path).await?, describe)
             }
             Command::Change(Change { target, role }) => {
-                let (operator, path) = target.open().await?;
+                let (operator, path) = target.resolve().await?;
                 let response = operator.patch(&path, json!({"role": role})).await?;
                 target.common.show(response, describe)
             }
             Command::Link(Link { target, revoke }) => {
-                let (operator, path) = target.open().await?;
+                let (operator, path) = target.resolve().await?;
                 let path = format!("{path}/invitation");
                 let body = json!({"revoke": revoke});
                 let response = operator.post(&path, Some(body)).await?;
                 target.common.show(response, describe)
             }
             Command::SignOut(target) => {
-                let (operator, path) = target.open().await?;
+                let (operator, path) = target.resolve().await?;
                 let response = operator.delete(&format!("{path}/sessions")).await?;
                 target
                     .common
                     .confirm(&response, &format!("signed out {}", target.id))
             }
             Command::Rm(target) => {
-                let (operator, path) = target.open().await?;
+                let (operator, path) = target.resolve().await?;
                 let response = operator.delete(&path).await?;
                 target
                     .common
@@ -111,7 +111,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 impl Target {
     /// The client, and the path of the person.
-    async fn open(&self) -> anyhow::Result<(Operator, String)> {
+    async fn resolve(&self) -> anyhow::Result<(Operator, String)> {
         let operator = self.common.operator()?;
         let below = format!("/people/{}", self.id);
         let path = operator.account_path(self.account.as_deref(), &below);
@@ -120,7 +120,7 @@ impl Target {
     }
 }
 
-async fn list(of: AccountScope) -> anyhow::Result<()> {
+async fn list(scope: AccountScope) -> anyhow::Result<()> {
     let headings = [
         "PERSON",
         "CREATED",
@@ -129,8 +129,8 @@ async fn list(of: AccountScope) -> anyhow::Result<()> {
         "LINK EXPIRES",
         "EMAIL",
     ];
-    let all = of.list_all("/people").await?;
-    of.common.show_list(all, headings, |it: Person| {
+    let all = scope.list_all("/people").await?;
+    scope.common.show_list(all, headings, |it: Person| {
         [
             it.person_id.into(),
             it.created_at.into(),

@@ -92,7 +92,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
             Command::Add(arguments) => add(arguments).await,
-            Command::List(of) => list(of).await,
+            Command::List(scope) => list(scope).await,
             Command::Show(Target { id, common }) => {
                 let response = common.operator()?.get(&path(id)).await?;
                 common.show(response, describe)
@@ -126,10 +126,10 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     arguments.common.show(response, describe)
 }
 
-async fn list(of: AccountScope) -> anyhow::Result<()> {
-    let all = of.list_all("/webhooks").await?;
+async fn list(scope: AccountScope) -> anyhow::Result<()> {
+    let all = scope.list_all("/webhooks").await?;
     let headings = ["WEBHOOK", "CREATED", "ENCODING", "ACTIVE", "URL"];
-    of.common.show_list(all, headings, |it: Webhook| {
+    scope.common.show_list(all, headings, |it: Webhook| {
         [
             it.webhook_id.into(),
             it.created_at.into(),
