@@ -1,9 +1,9 @@
-//! `tintype account ...`: the accounts of a running server.
+//! `tintype account`: accounts of a running server.
 
-use super::common::{Common, block_on, moment, or_dash, rate_text, yes_or_no};
+use super::common::{Common, block_on, or_dash, parse_time, rate_text, yes_or_no};
 use super::limit_options::LimitOptions;
-use super::operator::{Operator, PageOptions, given, read};
-use super::output::{facts, print};
+use super::operator::{Operator, PageOptions, only_set, read};
+use super::output::{field_lines, print};
 use crate::ledger_csv::{HEAD, Line};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
@@ -12,32 +12,30 @@ use tintype_api::{Account, Transaction};
 use tintype_storage::domain::time::Timestamp;
 
 /// Ledger entries per page of a CSV export.
-const AT_A_TIME: usize = 1_000;
+const CSV_PAGE_SIZE: usize = 1_000;
 
-/// What to do with accounts.
 #[derive(Subcommand)]
 pub enum Command {
-    /// List all accounts with their money, oldest first.
+    /// List accounts and their balances, oldest first.
     List(Common),
     /// Show an account.
     Show(Show),
-    /// Open an account.
+    /// Create an account.
     Add(Add),
     /// Rename an account.
     Rename(Rename),
-    /// Deactivate an account: its keys are rejected and its people can only read. Its jobs still run.
-    Deactivate(One),
-    /// Activate an account again.
-    Activate(One),
-    /// Warn the people of an account in the panel when less than an amount is available.
+    /// Deactivate an account: its API keys are rejected, people can only read, accepted jobs still run.
+    Deactivate(Target),
+    /// Reactivate an account.
+    Activate(Target),
+    /// Set the available amount below which the panel shows a warning.
     LowBalance(LowBalance),
-    /// Limit what all keys of an account may do together. Limits that you leave out stay unchanged.
+    /// Limit all API keys of an account together. Limits that you omit stay unchanged.
     Limit(Limit),
-    /// List deposits, adjustments and charges, newest first.
+    /// List the deposits, adjustments and charges of an account, newest first.
     Ledger(Ledger),
 }
 
-/// Options of `account ledger`.
 #[derive(Args)]
 pub struct Ledger {
     /// The account, by id or name [default: the only one].
@@ -46,11 +44,11 @@ pub struct Ledger {
     /// Filter by kind.
     #[arg(long, value_parser = ["deposit", "charge", "adjustment"])]
     kind: Option<String>,
-    /// Only entries at or after this time, such as 2026-11-01T00:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Filter by time: at or after, such as 2026-11-01T00:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
-    /// Only entries at or before this time.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Filter by time: at or before.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<Timestamp>,
     /// Print all entries as CSV, without a limit.
     #[arg(long, conflicts_with_all = ["json", "limit", "cursor"])]
@@ -61,7 +59,6 @@ pub struct Ledger {
     common: Common,
 }
 
-/// Options of `account show`.
 #[derive(Args)]
 pub struct Show {
     /// The account, by id or name [default: the only one].
@@ -71,7 +68,6 @@ pub struct Show {
     common: Common,
 }
 
-/// Options of `account add`.
 #[derive(Args)]
 pub struct Add {
     /// Display name.
@@ -79,11 +75,11 @@ pub struct Add {
     /// Opening balance, such as 25.00 [default: 0.00].
     #[arg(long, value_name = "AMOUNT")]
     balance: Option<String>,
-    /// Warn the people of the account in the panel when less than this is available, such as 5.00 [default: no warning].
+    /// Warn in the panel when less than this amount is available, such as 5.00 [default: no warning].
     #[arg(long, value_name = "AMOUNT")]
     low_balance: Option<String>,
-    /// Idempotency key: repeating the command with the same key opens one account.
-    #[arg(long, value_name = "NAME")]
+    /// Idempotency key: repeating the command with the same key creates one account.
+    #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]
     limits: LimitOptions,
@@ -91,7 +87,6 @@ pub struct Add {
     common: Common,
 }
 
-/// Options of `account rename`.
 #[derive(Args)]
 pub struct Rename {
     /// The account, by id or name.
@@ -103,19 +98,17 @@ pub struct Rename {
     common: Common,
 }
 
-/// Options of `account low-balance`.
 #[derive(Args)]
 pub struct LowBalance {
     /// The account, by id or name.
     #[arg(value_name = "ID_OR_NAME")]
     account: String,
-    /// Amount, such as 5.00; none: no warning.
+    /// Amount, such as 5.00 (none: no warning).
     amount: String,
     #[command(flatten)]
     common: Common,
 }
 
-/// Options of `account limit`.
 #[derive(Args)]
 pub struct Limit {
     /// The account, by id or name.
@@ -127,9 +120,8 @@ pub struct Limit {
     common: Common,
 }
 
-/// Options of what is done with one account.
 #[derive(Args)]
-pub struct One {
+pub struct Target {
     /// The account, by id or name.
     #[arg(value_name = "ID_OR_NAME")]
     account: String,
@@ -148,10 +140,10 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             Command::Show(arguments) => show(arguments).await,
             Command::Add(arguments) => add(arguments).await,
             Command::Rename(it) => change(&it.account, json!({"name": it.name}), &it.common).await,
-            Command::Deactivate(One { account, common }) => {
+            Command::Deactivate(Target { account, common }) => {
                 change(&account, json!({"active": false}), &common).await
             }
-            Command::Activate(One { account, common }) => {
+            Command::Activate(Target { account, common }) => {
                 change(&account, json!({"active": true}), &common).await
             }
             Command::LowBalance(it) => {
@@ -165,8 +157,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 }
 
 async fn list(common: Common) -> anyhow::Result<()> {
-    let all = common.operator()?.whole("/accounts").await?;
-    let heads = [
+    let all = common.operator()?.list_all("/accounts").await?;
+    let headings = [
         "ACCOUNT",
         "CREATED",
         "ACTIVE",
@@ -175,7 +167,7 @@ async fn list(common: Common) -> anyhow::Result<()> {
         "AVAILABLE",
         "NAME",
     ];
-    common.show_list(all, heads, |it: Account| {
+    common.show_list(all, headings, |it: Account| {
         [
             it.account_id.to_string(),
             it.created_at.to_string(),
@@ -191,8 +183,8 @@ async fn list(common: Common) -> anyhow::Result<()> {
 async fn show(Show { account, common }: Show) -> anyhow::Result<()> {
     let operator = common.operator()?;
     let path = operator.account_path(account.as_deref(), "").await?;
-    let answer = operator.get(&path).await?;
-    common.show(answer, shown)
+    let response = operator.get(&path).await?;
+    common.show(response, describe)
 }
 
 async fn add(arguments: Add) -> anyhow::Result<()> {
@@ -210,17 +202,17 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
         body.insert("limits".to_owned(), limits.into());
     }
     let operator = arguments.common.operator()?;
-    let name = arguments.idempotency_key.as_deref();
+    let key = arguments.idempotency_key.as_deref();
     let body = Value::Object(body);
-    let answer = operator.post_once("/accounts", body, name).await?;
-    arguments.common.show(answer, shown)
+    let response = operator.post_idempotent("/accounts", body, key).await?;
+    arguments.common.show(response, describe)
 }
 
 async fn limit(arguments: Limit) -> anyhow::Result<()> {
     let limits = arguments.limits.body()?;
     anyhow::ensure!(
         !limits.is_empty(),
-        "nothing to change; give an option such as --spend-per-day 50 (see tintype account limit --help)"
+        "nothing to change; set a limit such as --spend-per-day 50 (see `tintype account limit --help`)"
     );
     let body = json!({"limits": limits});
     change(&arguments.account, body, &arguments.common).await
@@ -229,38 +221,40 @@ async fn limit(arguments: Limit) -> anyhow::Result<()> {
 async fn change(account: &str, body: Value, common: &Common) -> anyhow::Result<()> {
     let operator = common.operator()?;
     let path = operator.account_path(Some(account), "").await?;
-    let answer = operator.patch(&path, body).await?;
-    common.show(answer, shown)
+    let response = operator.patch(&path, body).await?;
+    common.show(response, describe)
 }
 
 async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = arguments.account.as_deref();
     let path = operator.account_path(account, "/transactions").await?;
-    let filters = given([
+    let filters = only_set([
         ("kind", arguments.kind),
         ("from", arguments.from.map(|it| it.to_string())),
         ("to", arguments.to.map(|it| it.to_string())),
     ]);
     if arguments.csv {
-        return print_file(&operator, &path, &filters).await;
+        return print_csv(&operator, &path, &filters).await;
     }
     let found = operator.list(&path, &filters, arguments.page).await?;
-    let heads = ["AT", "KIND", "AMOUNT", "BALANCE", "JOB", "REFERENCE"];
-    arguments.common.show_list(found, heads, |it: Transaction| {
-        [
-            it.created_at.into(),
-            it.kind.into(),
-            it.amount.into(),
-            it.balance_after.into(),
-            or_dash(it.job_id),
-            or_dash(it.reference),
-        ]
-    })
+    let headings = ["TIME", "KIND", "AMOUNT", "BALANCE", "JOB", "REFERENCE"];
+    arguments
+        .common
+        .show_list(found, headings, |it: Transaction| {
+            [
+                it.created_at.into(),
+                it.kind.into(),
+                it.amount.into(),
+                it.balance_after.into(),
+                or_dash(it.job_id),
+                or_dash(it.reference),
+            ]
+        })
 }
 
 /// Prints page by page, so that memory does not grow with the ledger.
-async fn print_file(
+async fn print_csv(
     operator: &Operator,
     path: &str,
     filters: &[(&str, String)],
@@ -269,7 +263,7 @@ async fn print_file(
     let mut cursor = None;
     loop {
         let page = PageOptions {
-            limit: AT_A_TIME,
+            limit: CSV_PAGE_SIZE,
             cursor,
         };
         let found = operator.list(path, filters, page).await?;
@@ -293,7 +287,7 @@ async fn print_file(
     }
 }
 
-fn shown(it: Account) -> String {
+fn describe(it: Account) -> String {
     let limits = it.limits.as_ref();
     let used = |used: Option<&str>, limit: &str| format!("{} of {limit}", used.unwrap_or("0.00"));
     let today = limits.and_then(|it| {
@@ -309,7 +303,7 @@ fn shown(it: Account) -> String {
         Some(used(Some(&live), &it.max_concurrent?.to_string()))
     });
     let rate = limits.and_then(|it| it.rate_limit.as_ref().map(rate_text));
-    facts(&[
+    field_lines(&[
         ("account", Some(&it.account_id)),
         ("name", Some(&it.name)),
         ("active", Some(is_active(&it))),
@@ -330,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_is_shown_with_what_is_used_of_its_limits() {
+    fn an_account_is_described_with_the_use_of_its_limits() {
         let account = json!({
             "account_id": "a1", "name": "studio", "balance": "25.00", "reserved": "0.134", "available": "24.866", "created_at": "t0",
             "limits": {
@@ -338,6 +332,6 @@ mod tests {
                 "used": {"spent_today": "1.34", "spent_this_month": "4.02", "live_jobs": 1},
             },
         });
-        insta::assert_snapshot!(shown(serde_json::from_value(account).unwrap()));
+        insta::assert_snapshot!(describe(serde_json::from_value(account).unwrap()));
     }
 }

@@ -1,8 +1,8 @@
-//! `tintype audit ...`: who changed what on a running server.
+//! `tintype audit`: audit log of a running server.
 
-use super::common::{Common, block_on, moment, or_dash};
-use super::operator::{PageOptions, given};
-use super::output::shortened;
+use super::common::{Common, block_on, or_dash, parse_time};
+use super::operator::{PageOptions, only_set};
+use super::output::truncate;
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -11,30 +11,28 @@ use std::process::ExitCode;
 use tintype_api::AuditEntry;
 use tintype_storage::domain::time::Timestamp;
 
-/// Longest description of a change in a line, in characters.
-const CHANGE_CHARS: usize = 120;
+/// Maximum characters of a change in a row.
+const MAX_CHANGE_CHARS: usize = 120;
 
-/// What to do with the audit log.
 #[derive(Subcommand)]
 pub enum Command {
     /// List changes, newest first.
     List(List),
 }
 
-/// Options of `audit list`.
 #[derive(Args)]
 pub struct List {
     /// Filter by account, by id or name.
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
-    /// Filter by action, such as key.change, or by its first part, such as key.
+    /// Filter by action, such as key.change, or by group, such as key.
     #[arg(long)]
     action: Option<String>,
-    /// Only changes at or after this time, such as 2026-11-20T00:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Filter by time: at or after, such as 2026-11-20T00:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
-    /// Only changes at or before this time.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Filter by time: at or before.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<Timestamp>,
     #[command(flatten)]
     page: PageOptions,
@@ -53,32 +51,32 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account_id(arguments.account.as_deref()).await?;
-    let filters = given([
+    let filters = only_set([
         ("account_id", account),
         ("action", arguments.action),
         ("from", arguments.from.map(|it| it.to_string())),
         ("to", arguments.to.map(|it| it.to_string())),
     ]);
     let found = operator.list("/audit", &filters, arguments.page).await?;
-    let heads = ["AT", "ACTOR", "FROM", "ACTION", "SUBJECT", "CHANGE"];
-    arguments.common.show_list(found, heads, row)
+    let headings = ["TIME", "ACTOR", "ADDRESS", "ACTION", "SUBJECT", "CHANGE"];
+    arguments.common.show_list(found, headings, row)
 }
 
 fn row(it: AuditEntry) -> [String; 6] {
-    let change = changes(facts(it.before), facts(it.after));
+    let change = changes(parse_object(it.before), parse_object(it.after));
     [
         it.at.into(),
         it.actor.into(),
         or_dash(it.address),
         it.action.into(),
         or_dash(it.subject_id),
-        shortened(&change, CHANGE_CHARS),
+        truncate(&change, MAX_CHANGE_CHARS),
     ]
 }
 
-fn facts(text: Option<Box<RawValue>>) -> Map<String, Value> {
-    let facts = text.and_then(|it| serde_json::from_str(it.get()).ok());
-    facts.unwrap_or_default()
+fn parse_object(text: Option<Box<RawValue>>) -> Map<String, Value> {
+    let object = text.and_then(|it| serde_json::from_str(it.get()).ok());
+    object.unwrap_or_default()
 }
 
 /// The changed fields, as `name: before -> after`.
@@ -102,7 +100,7 @@ fn changes(before: Map<String, Value>, after: Map<String, Value>) -> String {
     changes.join("; ")
 }
 
-/// Collects the fields that have a value; a nested field is named by its path.
+/// Collects the fields that have a value. The name of a nested field is its path.
 fn flatten(prefix: &str, members: Map<String, Value>, fields: &mut BTreeMap<String, String>) {
     for (name, value) in members {
         let path = format!("{prefix}{name}");
@@ -121,7 +119,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_line_shows_the_changed_fields() {
+    fn a_row_shows_the_changed_fields() {
         let entry = json!({
             "audit_id": "x", "at": "t", "actor": "operator", "action": "key.change", "account_id": "a", "subject_id": "k",
             "before": {"name": "ci", "models": ["fast"], "spend_limit": null, "expires_at": "soon"},

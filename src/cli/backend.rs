@@ -1,4 +1,4 @@
-//! `tintype backend ...`: shows and tests the back ends of a running server.
+//! `tintype backend`: back ends of a running server.
 
 use super::common::{Common, block_on, or_dash};
 use super::operator::read;
@@ -10,16 +10,14 @@ use serde_json::Value;
 use std::process::ExitCode;
 use tintype_api::{Backend, BackendTest, Listing};
 
-/// What to do with back ends.
 #[derive(Subcommand)]
 pub enum Command {
-    /// List the back ends with their state and their tries of the last hour.
+    /// List the back ends with their state and their attempts in the last hour.
     List(Common),
-    /// Test a back end without making an image. Exit code 1 if it does not work.
+    /// Test a back end without generating an image. Exits with code 1 if it does not work.
     Test(Test),
 }
 
-/// Options of `backend test`.
 #[derive(Args)]
 pub struct Test {
     /// Name of the back end, as in [backends.NAME].
@@ -43,17 +41,17 @@ async fn list(common: &Common) -> anyhow::Result<()> {
         data: read::<Vec<Value>>(stats["backends"].take())?,
         next_cursor: None,
     };
-    let heads = [
+    let headings = [
         "BACK END",
         "STATE",
         "BUSY",
-        "TRIES",
+        "ATTEMPTS",
         "FAILED",
         "P50",
         "P95",
         "LAST ERROR",
     ];
-    common.show_list(list, heads, row)
+    common.show_list(list, headings, row)
 }
 
 fn row(it: Backend) -> [String; 8] {
@@ -77,21 +75,21 @@ fn row(it: Backend) -> [String; 8] {
 }
 
 async fn test(name: &str, common: &Common) -> anyhow::Result<()> {
-    let part = utf8_percent_encode(name, NON_ALPHANUMERIC);
-    let path = format!("/backends/{part}/test");
-    let answer = common.operator()?.post(&path, None).await?;
-    let found: BackendTest = read(answer.clone())?;
+    let name_in_path = utf8_percent_encode(name, NON_ALPHANUMERIC);
+    let path = format!("/backends/{name_in_path}/test");
+    let response = common.operator()?.post(&path, None).await?;
+    let found: BackendTest = read(response.clone())?;
     match common.json {
-        true => print_json(&answer)?,
-        false => print(&shown(&found))?,
+        true => print_json(&response)?,
+        false => print(&describe(&found))?,
     }
     if !found.ok {
-        bail!("the back end {name} does not work as it is configured");
+        bail!("back end `{name}` does not work with its current configuration");
     }
     Ok(())
 }
 
-fn shown(found: &BackendTest) -> String {
+fn describe(found: &BackendTest) -> String {
     let works = found.works.iter().map(|it| format!("ok    {it}\n"));
     let fails = found.fails.iter().map(|it| format!("FAIL  {it}\n"));
     works.chain(fails).collect()

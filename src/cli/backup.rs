@@ -1,4 +1,4 @@
-//! `tintype backup`: a consistent copy of the service, running or not.
+//! `tintype backup`: a consistent copy of a running or stopped server.
 
 use super::operator_access::Access;
 use super::output::print_json;
@@ -10,19 +10,18 @@ use serde_json::to_value;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Options of `backup`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Where backups are kept: a directory, or s3://bucket/prefix, gs://bucket/prefix, az://container/prefix.
+    /// Backup repository: a directory, or s3://bucket/prefix, gs://bucket/prefix, az://container/prefix.
     #[arg(value_name = "PLACE")]
     place: String,
-    /// Leave out the images, for example if their bucket has its own backup.
+    /// Omit the images, for example because their bucket is backed up separately.
     #[arg(long)]
     without_pictures: bool,
-    /// Leave out the key files of the data directory, as backups in a bucket do anyway. Back them up separately.
+    /// Omit the key files of the data directory. This is the default for a bucket. Back them up separately.
     #[arg(long)]
     without_keys: bool,
-    /// Put the key files into a bucket too: who can read it can then act as the service and its operator.
+    /// Include the key files in a bucket. Anyone who can read the bucket can then act as the server and its operator.
     #[arg(long, conflicts_with = "without_keys")]
     with_keys: bool,
     /// Print the manifest of the backup as JSON.
@@ -32,12 +31,11 @@ pub struct Arguments {
     access: Access,
 }
 
-/// Makes a backup and prints its contents.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.access.config()?;
     let data_dir = &config.storage.data_dir;
-    let progress = progress::line("reading the records");
-    let say = |words: String| progress.set_message(words);
+    let progress = progress::spinner("reading records");
+    let say = |message: String| progress.set_message(message);
     let manifest = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open(&arguments.place)?;
         let temp_dir = repository
@@ -49,7 +47,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             true => None,
             false => Some(object_store::open_images(&config, &config.public_url())?),
         };
-        // Secrets and the key that they are encrypted under are not kept together where others may read them.
+        // By default a bucket does not get both the encrypted secrets and their key, because others may read the bucket.
         let is_directory = repository.directory().is_some();
         let has_keys = arguments.with_keys || (is_directory && !arguments.without_keys);
         let contents = Contents {
@@ -74,40 +72,37 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 fn print_summary(manifest: &Manifest, place: &str) {
     println!(
-        "backup {} is complete in {place}: {} records as of {}",
+        "backup {} completed in {place}: {} records as of {}",
         manifest.id, manifest.record_count, manifest.taken_at
     );
     match &manifest.pictures {
         Some(it) => {
             println!(
-                "pictures: {} ({} bytes), of which {} were copied now",
+                "images: {} ({} bytes), {} newly copied",
                 it.count, it.bytes, it.copied
             );
             if it.expired > 0 {
-                println!(
-                    "left out: {} pictures that retention has removed",
-                    it.expired
-                );
+                println!("omitted: {} images deleted by retention", it.expired);
             }
             if it.missing > 0 {
                 println!(
-                    "MISSING: {} pictures are named by a record but are not in the object store; stop the service and run `tintype verify` to list them",
+                    "MISSING: {} images of done jobs are not in the object store; to list them, stop the server and run `tintype verify`",
                     it.missing
                 );
             }
         }
-        None => println!("left out: the pictures"),
+        None => println!("omitted: images"),
     }
     match &manifest.keys {
         Some(keys) => println!(
-            "key files: {}; anyone who can read this backup can act as the service and its operator",
+            "key files: {}; anyone who can read this backup can act as the server and its operator",
             keys.iter()
                 .map(|it| it.name.as_str())
                 .collect::<Vec<_>>()
                 .join(", ")
         ),
         None => println!(
-            "left out: the key files; copy {} from the data directory to another place: after a restore, webhooks cannot be signed \
+            "omitted: key files; back up {} from the data directory separately: after a restore, the server cannot sign webhooks \
              without {SECRETS_KEY}",
             KEY_FILES.join(", ")
         ),

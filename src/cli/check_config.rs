@@ -1,4 +1,4 @@
-//! `tintype check-config`
+//! `tintype check-config`: validates the configuration.
 
 use super::output::print;
 use super::probe;
@@ -7,22 +7,20 @@ use clap::Args;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-/// Options of `check-config`.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     settings: Settings,
-    /// Test each back end with a call that generates nothing, instead of printing the configuration.
+    /// Test each back end with a request that generates nothing, instead of printing the configuration.
     #[arg(long)]
     probe: bool,
 }
 
-/// Prints the effective configuration or the results of the probe, or every error of the configuration.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.settings.load(Vec::new()) {
         Ok(config) => {
             for warning in config.warnings() {
-                // A closed standard error must not keep the configuration from being printed.
+                // The configuration is printed even if standard error is closed.
                 let _ = writeln!(io::stderr(), "warning: {warning}");
             }
             if arguments.probe {

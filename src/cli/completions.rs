@@ -1,14 +1,13 @@
-//! `tintype completions`: completion scripts for shells.
+//! `tintype completions`: shell completion scripts.
 
 use super::output::print;
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::{Shell, generate};
 use std::process::ExitCode;
 
-/// Options of `completions`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Your shell.
+    /// Shell.
     shell: SupportedShell,
 }
 
@@ -19,7 +18,6 @@ enum SupportedShell {
     Fish,
 }
 
-/// Prints the script for the commands of `C`.
 pub fn run<C: CommandFactory>(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let shell = match arguments.shell {
         SupportedShell::Bash => Shell::Bash,

@@ -1,5 +1,5 @@
-//! Initialises an empty data directory from a backup or an export. Until everything is in place and verified, a mark keeps every
-//! other command from opening it.
+//! Initialises an empty data directory from a backup, an export or a database. A marker file keeps every other command from opening
+//! the directory until its contents are complete and verified.
 
 use crate::backup;
 use crate::config::Config;
@@ -13,30 +13,29 @@ use tintype_actors::fail_stop::FailStop;
 use tintype_storage::engine::Engine;
 use tintype_storage::export::Loaded;
 
-/// Present on a fresh ext4 volume; does not count as content.
+/// Exists on a new ext4 volume. Does not count as content.
 const LOST_AND_FOUND: &str = "lost+found";
 /// Faults listed in an error.
-const NAMED: usize = 10;
+const MAX_LISTED: usize = 10;
 
-/// A data directory that is being initialised.
 pub struct DataDirInit<'a> {
     config: &'a Config,
-    mark: PathBuf,
+    marker: PathBuf,
 }
 
 impl<'a> DataDirInit<'a> {
-    /// Marks an empty directory as unfinished; makes it where it is missing.
+    /// Creates the directory if it is missing, and marks it as unfinished.
     ///
     /// # Errors
-    /// It holds something, or cannot be written.
+    /// The directory is not empty, or cannot be written.
     pub fn begin(config: &'a Config) -> anyhow::Result<Self> {
         let data_dir = &config.storage.data_dir;
         let named = || format!("the data directory {}", data_dir.display());
         fs::create_dir_all(data_dir).with_context(named)?;
-        let mark = backup::unfinished(data_dir);
-        if mark.exists() {
+        let marker = backup::unfinished(data_dir);
+        if marker.exists() {
             bail!(
-                "{} holds a restore or import that was not finished; empty it and start again",
+                "{} contains an unfinished restore, import or move; empty it and start again",
                 named()
             );
         }
@@ -44,40 +43,38 @@ impl<'a> DataDirInit<'a> {
             let name = entry.with_context(named)?.file_name();
             if name != LOST_AND_FOUND {
                 bail!(
-                    "{} is not empty: it holds {}; choose another directory with --data-dir, or empty this one",
+                    "{} is not empty: it contains {}; empty it, or choose another directory with --data-dir",
                     named(),
                     name.display()
                 );
             }
         }
-        File::create(&mark)
+        File::create(&marker)
             .and_then(|file| file.sync_all())
             .and_then(|()| sync(data_dir))
             .with_context(named)?;
-        Ok(Self { config, mark })
+        Ok(Self { config, marker })
     }
 
-    /// Opens the store.
-    ///
     /// # Errors
-    /// The engine cannot open it, or a database holds records already.
+    /// The engine cannot open the store, or the database contains records.
     pub fn open_store(&self) -> anyhow::Result<Arc<dyn Engine>> {
         let engine = engine::open_unfinished_engine(self.config, FailStop::new())?;
         engine::begin_to_fill(&*engine)?;
         Ok(engine)
     }
 
-    /// Removes the marks: from now on the directory may be used.
+    /// Removes the marker, so that a server may use the directory.
     ///
     /// # Errors
-    /// They cannot be removed.
-    pub fn end(self, engine: Arc<dyn Engine>) -> anyhow::Result<()> {
+    /// The marker cannot be removed.
+    pub fn finish(self, engine: Arc<dyn Engine>) -> anyhow::Result<()> {
         engine::end_filling(&*engine)?;
         engine.close();
         drop(engine);
         let data_dir = &self.config.storage.data_dir;
         sync(data_dir)
-            .and_then(|()| fs::remove_file(&self.mark))
+            .and_then(|()| fs::remove_file(&self.marker))
             .and_then(|()| sync(data_dir))
             .with_context(|| format!("the data directory {}", data_dir.display()))
     }
@@ -87,11 +84,9 @@ fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Refuses records with faults unless `even_with_faults` is set.
-///
 /// # Errors
-/// There are faults.
-pub fn accept(faults: &[String], even_with_faults: bool) -> anyhow::Result<()> {
+/// There are faults, and `even_with_faults` is not set.
+pub fn check_faults(faults: &[String], even_with_faults: bool) -> anyhow::Result<()> {
     if faults.is_empty() {
         return Ok(());
     }
@@ -99,15 +94,15 @@ pub fn accept(faults: &[String], even_with_faults: bool) -> anyhow::Result<()> {
         faults.iter().for_each(|fault| println!("FAULT {fault}"));
         return Ok(());
     }
-    let shown: Vec<&str> = faults.iter().take(NAMED).map(String::as_str).collect();
+    let shown: Vec<&str> = faults.iter().take(MAX_LISTED).map(String::as_str).collect();
     bail!(
-        "the ledger is inconsistent, as it was in the source ({} faults): {}; use an earlier backup, or accept it with --even-with-faults",
+        "the ledger is inconsistent, as it was in the source ({} faults): {}; use an earlier backup, or accept the faults with --even-with-faults",
         faults.len(),
         shown.join("; ")
     )
 }
 
-/// Prints what the service will do first with these records.
+/// Prints what the server will do when it starts with these records.
 pub fn print_pending_work(loaded: &Loaded) {
     let Loaded {
         live_jobs,
@@ -115,11 +110,11 @@ pub fn print_pending_work(loaded: &Loaded) {
         ..
     } = loaded;
     if *live_jobs > 0 {
-        println!("unfinished jobs: {live_jobs}; they run when the service starts");
+        println!("unfinished jobs: {live_jobs}; the server runs them when it starts");
     }
     if *pending_deliveries > 0 {
         println!(
-            "pending webhook deliveries: {pending_deliveries}; they are sent when the service starts, even if they were delivered since (receivers recognise them by their job_id)"
+            "pending webhook deliveries: {pending_deliveries}; the server sends them when it starts, even if they were delivered in the meantime (receivers can deduplicate them by job_id)"
         );
     }
 }

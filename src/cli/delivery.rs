@@ -1,8 +1,8 @@
-//! `tintype delivery ...`: the delivery log of a running server, and redelivery.
+//! `tintype delivery`: webhook deliveries of a running server.
 
-use super::common::{Common, block_on, moment, or_dash};
-use super::operator::{Operator, PageOptions, given, read};
-use super::output::{facts, print, print_json, shortened, table};
+use super::common::{Common, block_on, or_dash, parse_time};
+use super::operator::{Operator, PageOptions, only_set, read};
+use super::output::{field_lines, print, print_json, table, truncate};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -12,28 +12,32 @@ use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
 
-/// Shown of the response to an attempt: lines, and characters of a line.
-const ANSWER_LINES: usize = 3;
-const LINE_CHARS: usize = 120;
-/// Characters of an error in the list.
-const ERROR_CHARS: usize = 60;
+/// Lines shown of the response to an attempt.
+const MAX_RESPONSE_LINES: usize = 3;
+const MAX_LINE_CHARS: usize = 120;
+/// Maximum characters of an error in the list.
+const MAX_ERROR_CHARS: usize = 60;
 
 const HEADS: [&str; 7] = [
-    "DELIVERY", "CREATED", "STATUS", "ATTEMPTS", "LAST", "JOB", "URL",
+    "DELIVERY",
+    "CREATED",
+    "STATUS",
+    "ATTEMPTS",
+    "LAST RESULT",
+    "JOB",
+    "URL",
 ];
 
-/// What to do with deliveries.
 #[derive(Subcommand)]
 pub enum Command {
     /// List deliveries, newest first.
     List(List),
     /// Show a delivery with all its attempts.
     Show(Show),
-    /// Send a delivery, or all failed deliveries of a webhook, again.
+    /// Redeliver one delivery, or all failed deliveries of a webhook.
     Redeliver(Redeliver),
 }
 
-/// Options of `delivery list`.
 #[derive(Args)]
 pub struct List {
     /// Filter by account, by id or name.
@@ -54,29 +58,27 @@ pub struct List {
     common: Common,
 }
 
-/// Options of `delivery show`.
 #[derive(Args)]
 pub struct Show {
-    /// The delivery's id.
+    /// Id of the delivery.
     id: DeliveryId,
     #[command(flatten)]
     common: Common,
 }
 
-/// Options of `delivery redeliver`.
 #[derive(Args)]
 pub struct Redeliver {
-    /// The delivery's id.
+    /// Id of the delivery.
     #[arg(required_unless_present = "webhook", conflicts_with = "webhook")]
     id: Option<DeliveryId>,
-    /// Send all failed deliveries of this webhook again.
+    /// Redeliver all failed deliveries of this webhook.
     #[arg(long, value_name = "ID")]
     webhook: Option<WebhookId>,
-    /// Only deliveries created at or after this time, such as 2026-11-20T00:00:00Z.
-    #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = moment)]
+    /// Filter by creation time: at or after, such as 2026-11-20T00:00:00Z.
+    #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = parse_time)]
     from: Option<Timestamp>,
-    /// Only deliveries created at or before this time.
-    #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = moment)]
+    /// Filter by creation time: at or before.
+    #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = parse_time)]
     to: Option<Timestamp>,
     #[command(flatten)]
     common: Common,
@@ -88,7 +90,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             Command::List(arguments) => list(arguments).await,
             Command::Show(Show { id, common }) => {
                 let path = format!("/deliveries/{id}");
-                common.show(common.operator()?.get(&path).await?, shown)
+                common.show(common.operator()?.get(&path).await?, describe)
             }
             Command::Redeliver(arguments) => redeliver(arguments).await,
         }
@@ -98,7 +100,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account_id(arguments.account.as_deref()).await?;
-    let filters = given([
+    let filters = only_set([
         ("account_id", account),
         ("job_id", arguments.job.map(|it| it.to_string())),
         ("webhook_id", arguments.webhook.map(|it| it.to_string())),
@@ -115,27 +117,26 @@ fn row(it: Delivery) -> [String; 7] {
         it.created_at.into(),
         it.status.into(),
         it.attempts.len().to_string(),
-        or_dash(last.map(outcome)),
+        or_dash(last.map(describe_outcome)),
         or_dash(it.job_id.or(it.batch_id).map(String::from)),
         it.url,
     ]
 }
 
-/// The outcome of an attempt in a few words.
-fn outcome(attempt: &Attempt) -> String {
+fn describe_outcome(attempt: &Attempt) -> String {
     match (attempt.status_code, &attempt.error) {
         (Some(code), None) => code.to_string(),
-        (Some(code), Some(error)) => format!("{code}, {}", shortened(error, ERROR_CHARS)),
-        (None, error) => shortened(error.as_deref().unwrap_or("no answer"), ERROR_CHARS),
+        (Some(code), Some(error)) => format!("{code}, {}", truncate(error, MAX_ERROR_CHARS)),
+        (None, error) => truncate(error.as_deref().unwrap_or("no response"), MAX_ERROR_CHARS),
     }
 }
 
-fn shown(delivery: Delivery) -> String {
+fn describe(delivery: Delivery) -> String {
     let status = match &delivery.reason {
         Some(reason) => format!("{}: {}", &*delivery.status, &**reason),
         None => delivery.status.to_string(),
     };
-    let mut text = facts(&[
+    let mut text = field_lines(&[
         ("delivery", Some(&delivery.delivery_id)),
         ("status", Some(&status)),
         ("next attempt", delivery.next_attempt_at.as_deref()),
@@ -147,7 +148,7 @@ fn shown(delivery: Delivery) -> String {
         ("url", Some(&delivery.url)),
     ]);
     if delivery.attempts.is_empty() {
-        return text + "\nno attempt yet\n";
+        return text + "\nno attempts yet\n";
     }
     let mut rows = Vec::new();
     for (at, attempt) in delivery.attempts.iter().enumerate() {
@@ -155,7 +156,7 @@ fn shown(delivery: Delivery) -> String {
             .response_body
             .lines()
             .filter(|line| !line.trim().is_empty());
-        let mut first = lines.by_ref().take(ANSWER_LINES);
+        let mut first = lines.by_ref().take(MAX_RESPONSE_LINES);
         let code = attempt.status_code.map(|it| it.to_string());
         rows.push(vec![
             (at + 1).to_string(),
@@ -163,33 +164,36 @@ fn shown(delivery: Delivery) -> String {
             code.unwrap_or_else(|| "-".into()),
             format!("{} ms", attempt.duration_ms),
             attempt.error.clone().unwrap_or_else(|| "-".into()),
-            first.next().map(cut).unwrap_or_default(),
+            first.next().map(truncate_line).unwrap_or_default(),
         ]);
         let below = |text: String| {
             let mut row = vec![String::new(); 5];
             row.push(text);
             row
         };
-        rows.extend(first.map(|line| below(cut(line))));
+        rows.extend(first.map(|line| below(truncate_line(line))));
         if *attempt.url != delivery.url {
-            rows.push(below(cut(&format!("(sent to {})", &*attempt.url))));
+            rows.push(below(truncate_line(&format!(
+                "(sent to {})",
+                &*attempt.url
+            ))));
         }
     }
     text.push('\n');
     text.push_str(&table(
-        &["#", "AT", "STATUS", "TOOK", "ERROR", "RESPONSE"],
+        &["#", "TIME", "STATUS", "DURATION", "ERROR", "RESPONSE"],
         rows,
     ));
     text
 }
 
-fn cut(line: &str) -> String {
-    shortened(line, LINE_CHARS)
+fn truncate_line(line: &str) -> String {
+    truncate(line, MAX_LINE_CHARS)
 }
 
 async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
-    let answer = match (arguments.id, arguments.webhook) {
+    let response = match (arguments.id, arguments.webhook) {
         (Some(id), _) => {
             operator
                 .post(&format!("/deliveries/{id}/redeliver"), None)
@@ -199,39 +203,39 @@ async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
             let range = [("from", arguments.from), ("to", arguments.to)];
             let body: Map<String, Value> = range
                 .into_iter()
-                .filter_map(|(name, moment)| Some((name.to_owned(), json!(moment?.to_string()))))
+                .filter_map(|(name, time)| Some((name.to_owned(), json!(time?.to_string()))))
                 .collect();
             let path = format!("/webhooks/{webhook}/redeliver");
-            all_failed(&operator, &path, body).await?
+            redeliver_all_failed(&operator, &path, body).await?
         }
-        (None, None) => anyhow::bail!("name a delivery by its id, or a webhook with --webhook"),
+        (None, None) => anyhow::bail!("give the id of a delivery, or a webhook with --webhook"),
     };
     if arguments.common.json {
-        return print_json(&answer);
+        return print_json(&response);
     }
-    let said = match answer["redelivered"].as_u64() {
-        Some(1) => "1 delivery queued again".to_owned(),
-        Some(count) => format!("{count} deliveries queued again"),
+    let text = match response["redelivered"].as_u64() {
+        Some(1) => "1 delivery queued for redelivery".to_owned(),
+        Some(count) => format!("{count} deliveries queued for redelivery"),
         None => {
-            let delivery: Delivery = read(answer)?;
-            format!("{} queued again", &*delivery.delivery_id)
+            let delivery: Delivery = read(response)?;
+            format!("{} queued for redelivery", &*delivery.delivery_id)
         }
     };
-    print(&format!("{said}\n"))
+    print(&format!("{text}\n"))
 }
 
-/// Repeats the call with the cursor of the answer before, until there is none.
-async fn all_failed(
+/// Sends requests until the response contains no cursor.
+async fn redeliver_all_failed(
     operator: &Operator,
     path: &str,
     mut body: Map<String, Value>,
 ) -> anyhow::Result<Value> {
     let mut count = 0;
     loop {
-        let asked = Value::Object(body.clone());
-        let answer = operator.post(path, Some(asked)).await?;
-        count += answer["redelivered"].as_u64().unwrap_or(0);
-        let next = answer["next_cursor"].clone();
+        let request = Value::Object(body.clone());
+        let response = operator.post(path, Some(request)).await?;
+        count += response["redelivered"].as_u64().unwrap_or(0);
+        let next = response["next_cursor"].clone();
         if next.is_null() {
             return Ok(json!({"redelivered": count, "more": false, "next_cursor": null}));
         }
@@ -264,13 +268,13 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_is_shown_with_its_attempts() {
-        insta::assert_snapshot!(shown(delivery(attempts())));
-        assert!(shown(delivery(json!([]))).ends_with("\nno attempt yet\n"));
+    fn a_delivery_is_described_with_its_attempts() {
+        insta::assert_snapshot!(describe(delivery(attempts())));
+        assert!(describe(delivery(json!([]))).ends_with("\nno attempts yet\n"));
     }
 
     #[test]
-    fn a_list_shows_the_last_outcome_of_each() {
+    fn a_list_shows_the_last_result_of_each_delivery() {
         let list = [
             delivery(attempts()),
             delivery(json!([])),

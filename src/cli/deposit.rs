@@ -1,23 +1,21 @@
-//! `tintype deposit ...`: money for an account of a running server.
+//! `tintype deposit`: funds of an account of a running server.
 
 use super::common::{Common, block_on};
-use super::output::facts;
+use super::output::field_lines;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
 use std::process::ExitCode;
 use tintype_api::Transaction;
 
-/// What to do with deposits.
 #[derive(Subcommand)]
 pub enum Command {
     /// Add funds to an account. Use a negative amount to correct a deposit.
     Add(Add),
 }
 
-/// Options of `deposit add`.
 #[derive(Args)]
 pub struct Add {
-    /// Amount, such as 25.00. Use a negative amount to correct a deposit.
+    /// Amount, such as 25.00. A negative amount corrects an earlier deposit.
     #[arg(allow_negative_numbers = true)]
     amount: String,
     /// The account, by id or name [default: the only one].
@@ -26,8 +24,8 @@ pub struct Add {
     /// Reference shown in the ledger, such as an invoice number.
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
-    /// Idempotency key: repeating the command with the same key makes one deposit.
-    #[arg(long, value_name = "NAME")]
+    /// Idempotency key: repeating the command with the same key adds the funds once.
+    #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]
     common: Common,
@@ -50,10 +48,12 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     if let Some(reference) = arguments.reference {
         body.insert("reference".to_owned(), reference.into());
     }
-    let name = arguments.idempotency_key.as_deref();
-    let answer = operator.post_once(&path, Value::Object(body), name).await?;
-    arguments.common.show(answer, |it: Transaction| {
-        facts(&[
+    let key = arguments.idempotency_key.as_deref();
+    let response = operator
+        .post_idempotent(&path, Value::Object(body), key)
+        .await?;
+    arguments.common.show(response, |it: Transaction| {
+        field_lines(&[
             ("transaction", Some(&it.transaction_id)),
             ("account", Some(&account.name)),
             ("kind", Some(&it.kind)),

@@ -1,6 +1,6 @@
-//! `tintype generate`: generates one image, with a running server or with an embedded instance.
+//! `tintype generate`: generates one image with a running server or an embedded one.
 //!
-//! The embedded instance keeps its data in a temporary directory, unless `--data-dir` names one, and serves a free loopback port.
+//! The embedded server keeps its data in a temporary directory, or in `--data-dir`, and listens on a free loopback port.
 
 use super::native_client::NativeClient;
 use super::output::print;
@@ -34,50 +34,48 @@ use tintype_storage::engine::EngineError;
 use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
-/// The environment variable of the key to a server.
 const KEY_VARIABLE: &str = "TINTYPE_KEY";
-/// Seconds that one lookup waits for the end of the job. The progress line shows the status of each lookup.
-const WAIT: u64 = 2;
-/// Shortest time between two lookups, for servers that do not support waiting.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Longest time to wait for the job, its time in the queue included.
+/// Seconds that one request waits for the job to end. The progress line shows the status after each request.
+const LONG_POLL_SECONDS: u64 = 2;
+/// Minimum time between two requests, for servers that do not support long polling.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum time to wait for the job, including its time in the queue.
 const JOB_TIMEOUT: Duration = Duration::from_secs(3_600);
-/// The command deletes its key of the embedded instance when it ends; if it is killed, the key expires.
+/// The command deletes its key of the embedded server when it ends. If the command is killed, the key expires.
 const KEY_LIFETIME: Duration = Duration::from_secs(3_600);
 
-/// Options of `generate`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Describes the image.
+    /// Description of the image.
     prompt: String,
     /// File to save the image to [default: named after the prompt].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The model: fast, quality or pro.
+    /// Model: fast, quality or pro.
     #[arg(long, alias = "tier", default_value = "quality", value_parser = model)]
     model: Tier,
-    /// Aspect ratio, such as 16:9; auto follows the first input image [default: 1:1; with input images auto, if the model has it].
+    /// Aspect ratio, such as 16:9; auto copies the first input image [default: 1:1, or auto with input images, except for fast].
     #[arg(long, value_name = "RATIO")]
     aspect_ratio: Option<String>,
     /// Resolution: 1K, 2K or 4K.
     #[arg(long, value_name = "SIZE")]
     resolution: Option<String>,
-    /// Input image: a URL or, without --server, a file; may be given up to 14 times.
+    /// Input image: a URL or, without --server, a file. Repeat it for up to 14 images.
     #[arg(long, value_name = "URL_OR_FILE")]
     input: Vec<String>,
-    /// Running server to use, such as http://127.0.0.1:8080 [default: an embedded instance].
+    /// URL of a running server, such as http://127.0.0.1:8080 [default: start an embedded server].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// API key of that server. Prefer the environment variable TINTYPE_KEY, which the process list does not show.
+    /// API key for --server. Prefer the environment variable TINTYPE_KEY, which the process list does not show.
     #[arg(long, value_name = "KEY", requires = "server")]
     key: Option<String>,
-    /// Creates the job once, however often the command is repeated with it after a lost answer [default: random].
+    /// Idempotency key: repeating the command with the same key creates one job [default: random].
     #[arg(long, value_name = "KEY", requires = "server")]
     idempotency_key: Option<String>,
     /// Configuration file [default: ./config.toml if it exists].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Data directory that keeps the job and the image [default: a temporary directory].
+    /// Data directory in which the embedded server keeps the job and the image [default: a temporary directory].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -87,21 +85,20 @@ fn model(word: &str) -> Result<Tier, String> {
         .map_err(|_| "expected one of fast, quality, pro".to_owned())
 }
 
-/// Generates one image.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let output = match &arguments.output {
         Some(output) => output.clone(),
-        None => free_file(&file_stem(&arguments.prompt)),
+        None => unused_file(&file_stem(&arguments.prompt)),
     };
     check_output(&output)?;
     actix_web::rt::System::new().block_on(async {
         let image = match &arguments.server {
             Some(server) => {
                 refuse_files(&arguments.input)?;
-                let client = NativeClient::new(server, &key_of(&arguments)?)?;
+                let client = NativeClient::new(server, &api_key(&arguments)?)?;
                 generate(&client, &arguments, &arguments.input).await?
             }
-            None => embedded(&arguments).await?,
+            None => generate_embedded(&arguments).await?,
         };
         save(&output, &image)?;
         print(&format!("{}\n", output.display()))?;
@@ -109,7 +106,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Writes the image. If that fails, the image goes to the temporary directory: it is paid for.
+/// Writes the image. If that fails, writes it to the temporary directory, because the user has paid for it.
 fn save(output: &Path, image: &[u8]) -> anyhow::Result<()> {
     let Err(error) = umask::write_for_user(output, image) else {
         return Ok(());
@@ -127,22 +124,30 @@ fn save(output: &Path, image: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-fn key_of(arguments: &Arguments) -> anyhow::Result<String> {
-    let of_environment = || std::env::var(KEY_VARIABLE).ok();
-    let key = arguments.key.clone().or_else(of_environment);
+fn api_key(arguments: &Arguments) -> anyhow::Result<String> {
+    let from_environment = || std::env::var(KEY_VARIABLE).ok();
+    let key = arguments.key.clone().or_else(from_environment);
     key.with_context(|| {
-        format!("--server needs an API key; give one with --key or in {KEY_VARIABLE}")
+        format!(
+            "--server requires an API key; set --key or the environment variable {KEY_VARIABLE}"
+        )
     })
 }
 
-/// Checks the output file before anything is generated and paid.
+/// Checks the output path before the image is generated and charged.
 fn check_output(output: &Path) -> anyhow::Result<()> {
     if output.is_dir() {
-        bail!("--output {} is a directory; name a file", output.display());
+        bail!(
+            "--output {} is a directory; give a file name",
+            output.display()
+        );
     }
     match output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
-            bail!("--output: there is no directory {}", parent.display())
+            bail!(
+                "--output: the directory {} does not exist",
+                parent.display()
+            )
         }
         _ => Ok(()),
     }
@@ -151,7 +156,7 @@ fn check_output(output: &Path) -> anyhow::Result<()> {
 fn refuse_files(inputs: &[String]) -> anyhow::Result<()> {
     match inputs.iter().find(|input| !is_url(input)) {
         Some(file) => {
-            bail!("--input {file}: a server takes only URLs; to use a file, leave out --server")
+            bail!("--input {file}: --server accepts only URLs; to use a file, omit --server")
         }
         None => Ok(()),
     }
@@ -161,8 +166,8 @@ fn is_url(input: &str) -> bool {
     input.starts_with("http://") || input.starts_with("https://")
 }
 
-/// Starts an instance, calls it like any client and stops it.
-async fn embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
+/// Starts a server, calls it like any client and stops it.
+async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     let scratch = match arguments.data_dir {
         Some(_) => None,
         None => Some(tempfile::Builder::new().prefix("tintype-").tempdir()?),
@@ -171,7 +176,7 @@ async fn embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     log::start(&config.log);
     if config.demo_models().contains(&arguments.model.word()) {
         eprintln!(
-            "demo picture: no AI model is connected, the built-in generator draws it. docs/backends.md shows how to connect one."
+            "demo image: no AI model is connected, so the built-in generator draws the image; docs/backends.md shows how to connect a model"
         );
     }
     let listener = server::bind("127.0.0.1", 0)?;
@@ -183,7 +188,7 @@ async fn embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     actix_web::rt::spawn(server);
     let outcome = tokio::select! {
         biased;
-        // After a storage failure nothing can be written, so nothing is cleaned up. The key expires.
+        // After a storage failure nothing can be written, so nothing is cleaned up. The temporary key expires.
         reason = instance.state.fail_stop.tripped() => bail!("stopped: {reason}"),
         outcome = with_temporary_key(&instance.state, arguments) => outcome,
     };
@@ -193,13 +198,13 @@ async fn embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     outcome
 }
 
-/// A service that runs on the data directory can generate the image itself.
+/// Adds that the server which has locked the data directory can generate the image.
 fn suggest_server(error: StartError) -> anyhow::Error {
     let in_use = matches!(error, StartError::Engine(EngineError::Locked(_)));
     let error = anyhow::Error::new(error);
     if in_use {
         return anyhow::anyhow!(
-            "{error}; or use the service that runs on it: --server URL, with an API key in {KEY_VARIABLE}"
+            "{error}; to use the server that runs on it, give its URL with --server and an API key in {KEY_VARIABLE}"
         );
     }
     error
@@ -215,15 +220,15 @@ fn embedded_config(arguments: &Arguments, scratch: Option<&Path>) -> anyhow::Res
         config.storage.data_dir = directory.to_owned();
         config.storage.objects = None;
         config.storage.url = None;
-        // The money of a temporary account is not real: it must cover any configured price.
+        // A temporary account has play money, which must cover any configured price.
         config.first_run.balance = Decimal::from(1_000_000);
     }
-    // Input files are served from this instance's own address.
+    // The embedded server serves the input files from its own address.
     config
         .egress
         .allow
         .push(IpAddr::from(Ipv4Addr::LOCALHOST).into());
-    // Jobs of earlier runs, which this start has resumed, must not delay the end. They resume at the next start.
+    // Jobs of earlier runs, which this start has resumed, must not delay the exit. They resume at the next start.
     config.server.shutdown_grace_seconds = 0;
     let is_set = |name| std::env::var_os(name).is_some();
     if !["TINTYPE__LOG__FILTER", "RUST_LOG"].into_iter().any(is_set) {
@@ -243,19 +248,19 @@ async fn with_temporary_key(
         expires_at,
         ..key
     };
-    let (turn, author) = (state.operator.take().await?, Caller::service());
+    let (turn, caller) = (state.operator.take().await?, Caller::service());
     let (text, key) =
-        api_keys::issue(state, turn, &author, account.id, shape, api_keys::no_writes).await?;
+        api_keys::issue(state, turn, &caller, account.id, shape, api_keys::no_writes).await?;
     let client = NativeClient::new(&state.public_url, &text)?;
     let mut uploads = Vec::new();
     let work = async {
-        let urls = urls(state, &arguments.input, &mut uploads).await?;
+        let urls = input_urls(state, &arguments.input, &mut uploads).await?;
         generate(&client, arguments, &urls).await
     };
     let outcome = tokio::select! {
         outcome = work => outcome,
-        // The key and the uploads are removed below in this case too.
-        stopped = stop_signal() => stopped.and_then(|()| bail!(interrupted(arguments))),
+        // The key and the uploads are deleted below in this case too.
+        stopped = stop_signal() => stopped.and_then(|()| bail!(interrupted_message(arguments))),
     };
     for upload in uploads {
         state.images.delete(&upload).await?;
@@ -264,7 +269,7 @@ async fn with_temporary_key(
     outcome
 }
 
-fn interrupted(arguments: &Arguments) -> &'static str {
+fn interrupted_message(arguments: &Arguments) -> &'static str {
     match arguments.data_dir {
         Some(_) => {
             "interrupted; an accepted job resumes when a server starts on this data directory"
@@ -273,7 +278,6 @@ fn interrupted(arguments: &Arguments) -> &'static str {
     }
 }
 
-/// Waits for SIGTERM or SIGINT.
 async fn stop_signal() -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -283,8 +287,8 @@ async fn stop_signal() -> anyhow::Result<()> {
     }
 }
 
-/// The inputs as URLs. A file is put into the object store and presigned; its key is added to `uploads`, to be removed later.
-async fn urls(
+/// The inputs as URLs. Uploads each file to the object store, presigns it, and adds its key to `uploads` for the cleanup.
+async fn input_urls(
     state: &AppState,
     inputs: &[String],
     uploads: &mut Vec<String>,
@@ -315,35 +319,35 @@ async fn urls(
     Ok(urls)
 }
 
-/// Creates the job, waits for it and downloads the image.
 async fn generate(
     client: &NativeClient,
     arguments: &Arguments,
     urls: &[String],
 ) -> anyhow::Result<Bytes> {
-    let progress = progress::line("sending");
-    let path = path(arguments.model, !urls.is_empty());
-    let name = arguments.idempotency_key.clone();
-    let name = name.unwrap_or_else(|| Uuid::new_v4().to_string());
+    let progress = progress::spinner("sending");
+    let path = endpoint(arguments.model, !urls.is_empty());
+    let key = arguments.idempotency_key.clone();
+    let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
     let body = body(arguments, urls);
-    let status_url = client.create(&path, &body, &name).await?;
-    let job = follow(client, &status_url, &progress).await;
-    let job = job.with_context(|| format!("the job was accepted; see {status_url}"))?;
+    let status_url = client.create_job(&path, &body, &key).await?;
+    let job = wait_for_job(client, &status_url, &progress).await;
+    let job = job.with_context(|| format!("the server accepted the job; see {status_url}"))?;
     let Some(result) = job.result else {
         bail!(
             "no image was generated: {}",
             job.error
-                .unwrap_or_else(|| "the server gave no reason".into())
+                .unwrap_or_else(|| "the server did not say why".into())
         );
     };
     progress.set_message("downloading");
     let image = client.download(&result.image_url).await;
-    let image = image.with_context(|| format!("the image exists; see {status_url}"))?;
+    let image =
+        image.with_context(|| format!("the image is still on the server; see {status_url}"))?;
     progress.finish_and_clear();
     Ok(image)
 }
 
-async fn follow(
+async fn wait_for_job(
     client: &NativeClient,
     status_url: &str,
     progress: &ProgressBar,
@@ -351,17 +355,17 @@ async fn follow(
     let began = Instant::now();
     while began.elapsed() < JOB_TIMEOUT {
         let asked = Instant::now();
-        let job = client.look_up(status_url, WAIT).await?;
+        let job = client.get_job(status_url, LONG_POLL_SECONDS).await?;
         if matches!(&*job.status, "done" | "failed") {
             return Ok(job);
         }
         progress.set_message(job.status.to_string());
-        tokio::time::sleep(PAUSE.saturating_sub(asked.elapsed())).await;
+        tokio::time::sleep(POLL_INTERVAL.saturating_sub(asked.elapsed())).await;
     }
-    bail!("the job has not ended after an hour; see {status_url} later")
+    bail!("the job did not end within an hour; check {status_url} later")
 }
 
-fn path(model: Tier, with_inputs: bool) -> String {
+fn endpoint(model: Tier, with_inputs: bool) -> String {
     let prefix = match model {
         Tier::Fast => "/nb",
         Tier::Quality => "/nb2",
@@ -372,12 +376,12 @@ fn path(model: Tier, with_inputs: bool) -> String {
 }
 
 fn body(arguments: &Arguments, urls: &[String]) -> Value {
-    let automatic = if !urls.is_empty() && arguments.model != Tier::Fast {
+    let default_ratio = if !urls.is_empty() && arguments.model != Tier::Fast {
         "auto"
     } else {
         "1:1"
     };
-    let ratio = arguments.aspect_ratio.as_deref().unwrap_or(automatic);
+    let ratio = arguments.aspect_ratio.as_deref().unwrap_or(default_ratio);
     let mut body = json!({"prompt": arguments.prompt, "aspect_ratio": ratio});
     if let Some(resolution) = &arguments.resolution {
         body["resolution"] = json!(resolution);
@@ -388,12 +392,12 @@ fn body(arguments: &Arguments, urls: &[String]) -> Value {
     body
 }
 
-/// The first unused file name: an unnamed image must not replace a file.
-fn free_file(stem: &str) -> PathBuf {
+/// The first unused file name, so that an image without --output replaces no file.
+fn unused_file(stem: &str) -> PathBuf {
     let names = std::iter::once(format!("{stem}.png"))
         .chain((2..).map(|number| format!("{stem}-{number}.png")));
-    let free = names.map(PathBuf::from).find(|path| !path.exists());
-    free.unwrap_or_else(|| PathBuf::from("image.png"))
+    let unused = names.map(PathBuf::from).find(|path| !path.exists());
+    unused.unwrap_or_else(|| PathBuf::from("image.png"))
 }
 
 /// The first words of a prompt as a file name without extension.
@@ -430,7 +434,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let stem = directory.path().join("fox").display().to_string();
         for expected in ["fox.png", "fox-2.png", "fox-3.png"] {
-            let path = free_file(&stem);
+            let path = unused_file(&stem);
             assert_eq!(path, directory.path().join(expected));
             std::fs::write(path, b"").unwrap();
         }

@@ -1,4 +1,4 @@
-//! The HTTP client of the commands that call a server.
+//! HTTP client of the commands that call a server.
 
 use crate::user_agent::USER_AGENT;
 use bytes::Bytes;
@@ -12,21 +12,18 @@ use url::Url;
 /// Time limit for one request and its response, and between two chunks of a stream.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Bytes kept of a response that refuses a stream.
-const MAX_REFUSAL: usize = 64 * 1024;
+/// Maximum bytes kept of an error response to a streaming request.
+const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// A client of the server that the user names.
 pub struct HttpClient {
     client: Client,
 }
 
-/// A complete response.
 pub struct Response {
     pub status: StatusCode,
     pub body: Bytes,
 }
 
-/// The body of a request.
 pub struct Body {
     pub media_type: &'static str,
     pub bytes: Bytes,
@@ -53,10 +50,10 @@ impl HttpClient {
         Ok(Self { client })
     }
 
-    /// `GET` of a body of any length, which `each` receives in chunks. Returns the response if it is not a success.
+    /// `GET` a body of any length, and pass each chunk to `each`. Returns an error response.
     ///
     /// # Errors
-    /// As for [`HttpClient::send`], and those of `each`.
+    /// As [`HttpClient::send`], and the errors of `each`.
     pub async fn stream(
         &self,
         url: &str,
@@ -66,25 +63,25 @@ impl HttpClient {
         let url = parse(url)?;
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer(key)?)]);
         let sent = self.client.send(Method::GET, &url, headers, Bytes::new());
-        let mut answer = in_time(sent).await?;
-        let mut refusal = Vec::new();
-        while let Some(chunk) = in_time(answer.chunk()).await? {
-            if answer.status.is_success() {
+        let mut response = with_timeout(sent).await?;
+        let mut error_body = Vec::new();
+        while let Some(chunk) = with_timeout(response.chunk()).await? {
+            if response.status.is_success() {
                 each(&chunk)?;
-            } else if refusal.len() < MAX_REFUSAL {
-                refusal.extend_from_slice(&chunk);
+            } else if error_body.len() < MAX_ERROR_BODY {
+                error_body.extend_from_slice(&chunk);
             }
         }
-        Ok((!answer.status.is_success()).then(|| Response {
-            status: answer.status,
-            body: refusal.into(),
+        Ok((!response.status.is_success()).then(|| Response {
+            status: response.status,
+            body: error_body.into(),
         }))
     }
 
-    /// Sends a request, with an API key and an `Idempotency-Key` if there are any, and reads a response of at most `max_bytes`.
+    /// Sends a request and reads a response of at most `max_bytes`.
     ///
     /// # Errors
-    /// Why there is no complete response. The text names neither key nor body. [`did_not_arrive`] tells more of it.
+    /// There is no complete response. The error contains neither key nor body. See [`did_not_arrive`].
     pub async fn send(
         &self,
         method: Method,
@@ -99,9 +96,11 @@ impl HttpClient {
         if let Some(key) = key {
             headers.insert(header::AUTHORIZATION, bearer(key)?);
         }
-        if let Some(name) = idempotency_key {
-            let value = HeaderValue::from_str(name).map_err(|_| {
-                anyhow::anyhow!("the idempotency key has characters that no header can carry")
+        if let Some(key) = idempotency_key {
+            let value = HeaderValue::from_str(key).map_err(|_| {
+                anyhow::anyhow!(
+                    "the idempotency key contains characters that are not allowed in an HTTP header"
+                )
             })?;
             headers.insert("idempotency-key", value);
         }
@@ -114,33 +113,33 @@ impl HttpClient {
             None => Bytes::new(),
         };
         let exchange = async {
-            let mut answer = self.client.send(method, &url, headers, body).await?;
-            let mut read = Vec::new();
-            while let Some(chunk) = answer.chunk().await? {
-                read.extend_from_slice(&chunk);
-                if read.len() > max_bytes {
+            let mut response = self.client.send(method, &url, headers, body).await?;
+            let mut body = Vec::new();
+            while let Some(chunk) = response.chunk().await? {
+                body.extend_from_slice(&chunk);
+                if body.len() > max_bytes {
                     return Ok(Err(anyhow::anyhow!(
-                        "its answer has over {max_bytes} bytes"
+                        "the response is larger than {max_bytes} bytes"
                     )));
                 }
             }
             Ok::<_, Error>(Ok(Response {
-                status: answer.status,
-                body: read.into(),
+                status: response.status,
+                body: body.into(),
             }))
         };
         match tokio::time::timeout(TIMEOUT, exchange).await {
-            Ok(Ok(answered)) => answered,
-            Ok(Err(fault)) => Err(fault.into()),
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(anyhow::anyhow!(
-                "no whole answer within {} s",
+                "no complete response within {} s",
                 TIMEOUT.as_secs()
             )),
         }
     }
 }
 
-/// Is it certain that the request of this error did not arrive? Otherwise the server may have carried it out.
+/// Whether the request certainly did not reach the server. Otherwise the server may have executed it.
 pub fn did_not_arrive(error: &anyhow::Error) -> bool {
     match error.downcast_ref() {
         Some(Error::NotPublic | Error::Unreachable(_) | Error::Tls(_) | Error::Unsendable) => true,
@@ -149,21 +148,21 @@ pub fn did_not_arrive(error: &anyhow::Error) -> bool {
 }
 
 fn parse(url: &str) -> anyhow::Result<Url> {
-    parse_url(url).map_err(|fault| anyhow::anyhow!("the URL {url} {fault}"))
+    parse_url(url).map_err(|error| anyhow::anyhow!("the URL {url} {error}"))
 }
 
 fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
-        .map_err(|_| anyhow::anyhow!("the key has characters that no header can carry"))?;
+    let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
+        anyhow::anyhow!("the key contains characters that are not allowed in an HTTP header")
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-/// Awaits one step of a stream.
-async fn in_time<T>(step: impl Future<Output = Result<T, Error>>) -> anyhow::Result<T> {
+async fn with_timeout<T>(step: impl Future<Output = Result<T, Error>>) -> anyhow::Result<T> {
     match tokio::time::timeout(TIMEOUT, step).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(fault)) => Err(fault.into()),
-        Err(_) => Err(anyhow::anyhow!("nothing for {} s", TIMEOUT.as_secs())),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(anyhow::anyhow!("no data for {} s", TIMEOUT.as_secs())),
     }
 }

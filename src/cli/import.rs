@@ -13,20 +13,18 @@ use tintype_storage::export::load;
 use tintype_storage::store::Store;
 use tintype_storage::verify::verify;
 
-/// Options of `import`.
 #[derive(Args)]
 pub struct Arguments {
-    /// The export; `-` is standard input.
+    /// File with the export; - reads standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Import records even if their ledger is inconsistent.
+    /// Import even if the ledger is inconsistent.
     #[arg(long)]
     even_with_faults: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Loads the records, verifies them and prints the remaining steps.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.settings.load(Vec::new())?;
     let file = &arguments.file;
@@ -34,23 +32,23 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         true => Box::new(io::stdin().lock()),
         false => {
             let opened =
-                File::open(file).with_context(|| format!("the export {}", file.display()))?;
+                File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
             Box::new(BufReader::new(opened))
         }
     };
-    let progress = progress::line("reading the records");
+    let progress = progress::spinner("reading records");
     let init = DataDirInit::begin(&config)?;
     let engine = init.open_store()?;
     let loaded = load(&*engine, from, |_| {})?;
     progress.set_message("verifying the ledger");
     let report = verify(&Store::new(engine.clone()), |_| {})?;
     progress.finish_and_clear();
-    data_dir_init::accept(&report.faults, arguments.even_with_faults)?;
-    init.end(engine)?;
+    data_dir_init::check_faults(&report.faults, arguments.even_with_faults)?;
+    init.finish(engine)?;
     println!("{} records imported and verified", loaded.summary.records);
     data_dir_init::print_pending_work(&loaded);
     println!(
-        "an export holds no pictures and no key files: copy objects/, secrets-key, file-signing-key and admin-token from the old data directory to {}",
+        "an export contains no images and no key files: copy objects/, secrets-key, file-signing-key and admin-token from the old data directory to {}",
         config.storage.data_dir.display()
     );
     Ok(ExitCode::SUCCESS)

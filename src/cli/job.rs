@@ -1,29 +1,27 @@
-//! `tintype job ...`: the jobs of all accounts of a running server.
+//! `tintype job`: jobs of all accounts of a running server.
 
-use super::common::{Common, block_on, moment, or_dash};
-use super::operator::{Operator, PageOptions, given};
-use super::output::{facts, shortened};
+use super::common::{Common, block_on, or_dash, parse_time};
+use super::operator::{Operator, PageOptions, only_set};
+use super::output::{field_lines, truncate};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 use tintype_api::{BackendError, JobRecord};
 use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 
-/// Longest prompt in the list, in characters.
-const PROMPT_CHARS: usize = 40;
+/// Maximum characters of a prompt in the list.
+const MAX_PROMPT_CHARS: usize = 40;
 
-/// What to do with jobs.
 #[derive(Subcommand)]
 pub enum Command {
     /// List jobs, newest first.
     List(List),
     /// Show a job with its request, price and image URL.
-    Show(One),
-    /// Cancel a queued job and release its reserved price.
-    Cancel(One),
+    Show(Target),
+    /// Cancel a queued job and release its reservation.
+    Cancel(Target),
 }
 
-/// Options of `job list`.
 #[derive(Args)]
 pub struct List {
     /// Filter by account, by id or name.
@@ -35,20 +33,20 @@ pub struct List {
     /// Filter by model.
     #[arg(long, alias = "tier", value_parser = ["fast", "quality", "pro"])]
     model: Option<String>,
-    /// Only those that this key asked for.
+    /// Filter by API key.
     #[arg(long, value_name = "ID")]
     key: Option<KeyId>,
-    /// Only the jobs of this batch.
+    /// Filter by batch.
     #[arg(long, value_name = "ID")]
     batch: Option<BatchId>,
-    /// Filter by a member of metadata, such as order=4711; may be given up to 10 times.
+    /// Filter by a member of metadata, such as order=4711. Repeat it for up to 10 members.
     #[arg(long, value_name = "NAME=VALUE", value_parser = member)]
     metadata: Vec<(String, String)>,
-    /// Only jobs accepted at or after this time, such as 2026-11-20T00:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Filter by creation time: at or after, such as 2026-11-20T00:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
-    /// Only jobs accepted at or before this time.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    /// Filter by creation time: at or before.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<Timestamp>,
     #[command(flatten)]
     page: PageOptions,
@@ -63,12 +61,11 @@ fn member(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Options of what is done with one job.
 #[derive(Args)]
-pub struct One {
-    /// The job's id.
+pub struct Target {
+    /// Id of the job.
     id: JobId,
-    /// The account, by id or name; with many accounts this is faster [default: search all].
+    /// The account, by id or name. Faster with many accounts [default: search all accounts].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -79,12 +76,12 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
             Command::List(arguments) => list(arguments).await,
-            Command::Show(one) => {
-                let operator = one.common.operator()?;
-                let answer = operator.get(&path(&operator, &one).await?).await?;
-                one.common.show(answer, shown)
+            Command::Show(target) => {
+                let operator = target.common.operator()?;
+                let response = operator.get(&path(&operator, &target).await?).await?;
+                target.common.show(response, describe)
             }
-            Command::Cancel(one) => cancel(&one).await,
+            Command::Cancel(target) => cancel(&target).await,
         }
     })
 }
@@ -92,13 +89,13 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account_id(arguments.account.as_deref()).await?;
-    let text = |moment: Option<Timestamp>| moment.map(|it| it.to_string());
+    let text = |time: Option<Timestamp>| time.map(|it| it.to_string());
     let members = arguments.metadata.iter();
     let members: Vec<(String, String)> = members
         .map(|(name, value)| (format!("metadata[{name}]"), value.clone()))
         .collect();
     let members = members.iter().map(|(name, value)| (&**name, value.clone()));
-    let filters = given([
+    let filters = only_set([
         ("account_id", account),
         ("status", arguments.status),
         ("tier", arguments.model),
@@ -109,15 +106,15 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     ]);
     let filters: Vec<(&str, String)> = filters.into_iter().chain(members).collect();
     let found = operator.list("/jobs", &filters, arguments.page).await?;
-    let heads = [
+    let headings = [
         "JOB", "CREATED", "STATUS", "MODEL", "SIZE", "PRICE", "FINISHED", "PROMPT",
     ];
-    arguments.common.show_list(found, heads, row)
+    arguments.common.show_list(found, headings, row)
 }
 
 fn row(it: JobRecord<'_>) -> [String; 8] {
     let prompt = it.prompt.as_ref();
-    let prompt = prompt.map(|text| shortened(text, PROMPT_CHARS));
+    let prompt = prompt.map(|text| truncate(text, MAX_PROMPT_CHARS));
     let size = size(&it);
     [
         it.job.job_id.into(),
@@ -135,31 +132,30 @@ fn size(job: &JobRecord<'_>) -> String {
     format!("{} {}", &*job.resolution, &*job.aspect_ratio)
 }
 
-/// The path of a job, with its account if one is named.
-async fn path(operator: &Operator, one: &One) -> anyhow::Result<String> {
-    let account = operator.account_id(one.account.as_deref()).await?;
+async fn path(operator: &Operator, target: &Target) -> anyhow::Result<String> {
+    let account = operator.account_id(target.account.as_deref()).await?;
     let query = account.map(|id| format!("?account_id={id}"));
-    Ok(format!("/jobs/{}{}", one.id, query.unwrap_or_default()))
+    Ok(format!("/jobs/{}{}", target.id, query.unwrap_or_default()))
 }
 
-async fn cancel(one: &One) -> anyhow::Result<()> {
-    let operator = one.common.operator()?;
-    let answer = operator.delete(&path(&operator, one).await?).await?;
-    let done = format!("canceled {}; nothing is charged", one.id);
-    one.common.done(&answer, &done)
+async fn cancel(target: &Target) -> anyhow::Result<()> {
+    let operator = target.common.operator()?;
+    let response = operator.delete(&path(&operator, target).await?).await?;
+    let text = format!("canceled {}; nothing is charged", target.id);
+    target.common.confirm(&response, &text)
 }
 
-fn shown(it: JobRecord<'_>) -> String {
+fn describe(it: JobRecord<'_>) -> String {
     let status = match &it.job.error {
         Some(error) => format!("{}: {error}", &*it.job.status),
         None => it.job.status.to_string(),
     };
-    let causes: Vec<String> = it.causes.iter().map(cause).collect();
+    let causes: Vec<String> = it.causes.iter().map(describe_cause).collect();
     let custom_id = it.custom_id.as_deref().unwrap_or_default();
     let batch = it.batch_id.as_ref();
     let batch = batch.map(|id| format!("{}, custom_id {custom_id}", &**id));
-    let picture = it.job.result.as_ref().map(|it| &*it.image_url);
-    facts(&[
+    let image = it.job.result.as_ref().map(|it| &*it.image_url);
+    field_lines(&[
         ("job", Some(&it.job.job_id)),
         ("status", Some(&status)),
         ("model", Some(&format!("{}, {}", &*it.tier, &*it.mode))),
@@ -174,7 +170,7 @@ fn shown(it: JobRecord<'_>) -> String {
         ("created", Some(&it.job.created_at)),
         ("started", it.job.started_at.as_deref()),
         ("finished", it.job.finished_at.as_deref()),
-        ("picture", picture),
+        ("image", image),
         (
             "back end",
             it.picture.as_ref().and_then(|it| it.backend.as_deref()),
@@ -186,8 +182,7 @@ fn shown(it: JobRecord<'_>) -> String {
     ])
 }
 
-/// What went wrong at a back end.
-fn cause(it: &BackendError) -> String {
+fn describe_cause(it: &BackendError) -> String {
     let backend = it.backend.as_deref().unwrap_or("a back end");
     format!("{backend}: {} ({})", it.message, &*it.at)
 }
@@ -210,8 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_shown_and_listed() {
-        insta::assert_snapshot!(shown(job()));
+    fn a_job_is_described_and_listed() {
+        insta::assert_snapshot!(describe(job()));
         let listed = super::super::output::table(&["A"; 8], vec![row(job()).to_vec()]);
         assert!(
             listed.contains(r"a red fox in the snow,\u{1b}[2J painted by no..."),

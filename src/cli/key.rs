@@ -1,8 +1,8 @@
-//! `tintype key ...`: the API keys of a running server.
+//! `tintype key`: API keys of a running server.
 
-use super::common::{Common, OfAccount, block_on, or_dash, rate_text, yes_or_no};
+use super::common::{AccountScope, Common, block_on, or_dash, rate_text, yes_or_no};
 use super::key_options::KeyOptions;
-use super::output::facts;
+use super::output::field_lines;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -10,26 +10,24 @@ use tintype_api::ApiKey;
 use tintype_api::text::Money;
 use tintype_storage::domain::ids::KeyId;
 
-/// What to do with API keys.
 #[derive(Subcommand)]
 pub enum Command {
-    /// List the keys of an account, oldest first.
-    List(OfAccount),
-    /// Create a key and print it. It is shown only once.
+    /// List the API keys of an account, oldest first.
+    List(AccountScope),
+    /// Create an API key and print it. It is shown only once.
     Add(Add),
-    /// Show a key with its limits and what it has spent.
-    Show(One),
-    /// Change the name, scope or limits of a key. Options that you leave out stay unchanged.
+    /// Show a key with its limits and its spending.
+    Show(Target),
+    /// Change the name, scope or limits of a key. Options that you omit stay unchanged.
     Change(Change),
-    /// Rotate a key: print a new key once and keep the old one working for some hours.
+    /// Rotate a key: print its replacement once, and keep the old key working for some hours.
     Rotate(Rotate),
-    /// Deactivate a key; `key change --active true` activates it again.
-    Deactivate(One),
-    /// Delete a key. Its jobs and charges stay on record.
-    Rm(One),
+    /// Deactivate a key. Reactivate it with `key change --active true`.
+    Deactivate(Target),
+    /// Delete a key. Its jobs and charges are kept.
+    Rm(Target),
 }
 
-/// Options of `key add`.
 #[derive(Args)]
 pub struct Add {
     /// Display name.
@@ -43,16 +41,14 @@ pub struct Add {
     common: Common,
 }
 
-/// Options of what is done with one key.
 #[derive(Args)]
-pub struct One {
-    /// Id of the key, not the secret key itself.
+pub struct Target {
+    /// Id of the key, not the key itself.
     id: KeyId,
     #[command(flatten)]
     common: Common,
 }
 
-/// Options of `key change`.
 #[derive(Args)]
 pub struct Change {
     /// Id of the key.
@@ -69,12 +65,11 @@ pub struct Change {
     common: Common,
 }
 
-/// Options of `key rotate`.
 #[derive(Args)]
 pub struct Rotate {
     /// Id of the key.
     id: KeyId,
-    /// Hours for which the old key keeps working; 0 revokes it and all older ones at once.
+    /// Hours for which the old key keeps working (0: revoke it and all older keys immediately).
     #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=720))]
     overlap: u32,
     #[command(flatten)]
@@ -86,20 +81,20 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         match command {
             Command::List(arguments) => list(arguments).await,
             Command::Add(arguments) => add(arguments).await,
-            Command::Show(One { id, common }) => {
-                let answer = common.operator()?.get(&path(id)).await?;
-                common.show(answer, shown)
+            Command::Show(Target { id, common }) => {
+                let response = common.operator()?.get(&path(id)).await?;
+                common.show(response, describe)
             }
             Command::Change(arguments) => change(arguments).await,
             Command::Rotate(arguments) => rotate(arguments).await,
-            Command::Deactivate(One { id, common }) => {
+            Command::Deactivate(Target { id, common }) => {
                 let off = json!({"active": false});
-                let answer = common.operator()?.patch(&path(id), off).await?;
-                common.show(answer, shown)
+                let response = common.operator()?.patch(&path(id), off).await?;
+                common.show(response, describe)
             }
-            Command::Rm(One { id, common }) => {
-                let answer = common.operator()?.delete(&path(id)).await?;
-                common.done(&answer, &format!("removed {id}"))
+            Command::Rm(Target { id, common }) => {
+                let response = common.operator()?.delete(&path(id)).await?;
+                common.confirm(&response, &format!("deleted {id}"))
             }
         }
     })
@@ -109,8 +104,8 @@ fn path(id: KeyId) -> String {
     format!("/keys/{id}")
 }
 
-async fn list(of: OfAccount) -> anyhow::Result<()> {
-    let heads = [
+async fn list(scope: AccountScope) -> anyhow::Result<()> {
+    let headings = [
         "KEY",
         "CREATED",
         "ACTIVE",
@@ -121,8 +116,8 @@ async fn list(of: OfAccount) -> anyhow::Result<()> {
         "NAME",
         "PREFIX",
     ];
-    let all = of.whole("/keys").await?;
-    of.common.show_list(all, heads, |it: ApiKey| {
+    let all = scope.list_all("/keys").await?;
+    scope.common.show_list(all, headings, |it: ApiKey| {
         [
             it.key_id.to_string(),
             it.created_at.to_string(),
@@ -143,8 +138,8 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let path = operator.account_path(account, "/keys").await?;
     let mut body = arguments.options.body()?;
     body.insert("name".to_owned(), arguments.name.into());
-    let answer = operator.post(&path, Some(Value::Object(body))).await?;
-    arguments.common.show(answer, shown)
+    let response = operator.post(&path, Some(Value::Object(body))).await?;
+    arguments.common.show(response, describe)
 }
 
 async fn change(arguments: Change) -> anyhow::Result<()> {
@@ -153,34 +148,34 @@ async fn change(arguments: Change) -> anyhow::Result<()> {
     body.extend(arguments.active.map(|it| ("active".to_owned(), it.into())));
     anyhow::ensure!(
         !body.is_empty(),
-        "nothing to change; give an option such as --models fast (see tintype key change --help)"
+        "nothing to change; set an option such as --models fast (see `tintype key change --help`)"
     );
     let operator = arguments.common.operator()?;
-    let answer = operator
+    let response = operator
         .patch(&path(arguments.id), Value::Object(body))
         .await?;
-    arguments.common.show(answer, shown)
+    arguments.common.show(response, describe)
 }
 
 async fn rotate(arguments: Rotate) -> anyhow::Result<()> {
     let path = format!("{}/rotate", path(arguments.id));
     let body = json!({"overlap_hours": arguments.overlap});
-    let answer = arguments.common.operator()?.post(&path, Some(body)).await?;
-    arguments.common.show(answer, shown)
+    let response = arguments.common.operator()?.post(&path, Some(body)).await?;
+    arguments.common.show(response, describe)
 }
 
-fn models(key: &ApiKey, between: &str) -> String {
+fn models(key: &ApiKey, separator: &str) -> String {
     let models: Vec<&str> = key.models.iter().map(|it| &**it).collect();
-    models.join(between)
+    models.join(separator)
 }
 
-fn shown(it: ApiKey) -> String {
+fn describe(it: ApiKey) -> String {
     let limit = |limit: &Option<Money>, spent: &str| match limit {
         Some(limit) => format!("{spent} of {}", &**limit),
         None => spent.to_owned(),
     };
     let rate = it.rate_limit.as_ref().map(rate_text);
-    facts(&[
+    field_lines(&[
         ("key", Some(&it.key_id)),
         ("api key", it.api_key.as_deref()),
         ("prefix", it.prefix.as_deref()),
@@ -203,7 +198,7 @@ fn shown(it: ApiKey) -> String {
             it.allowed_ips.as_ref().map(|it| it.join(", ")).as_deref(),
         ),
         (
-            "live jobs at most",
+            "max live jobs",
             it.max_concurrent.map(|it| it.to_string()).as_deref(),
         ),
         ("expires", it.expires_at.as_deref()),
@@ -218,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_shown_with_its_limits_beside_what_is_spent() {
+    fn a_key_is_described_with_its_limits_and_spending() {
         let key = json!({
             "key_id": "k1", "account_id": "a1", "api_key": "tt_2Wa7x", "prefix": "tt_2Wa7", "system": false, "name": "ci", "models": ["fast", "pro"], "active": false,
             "expires_at": "t1", "spend_limit": "5.00", "spend_limit_daily": null, "spend_limit_monthly": "2.00",
@@ -227,6 +222,6 @@ mod tests {
             "max_concurrent": 4,
             "last_used_at": null, "previous_valid_until": "t2", "created_at": "t0",
         });
-        insta::assert_snapshot!(shown(serde_json::from_value(key).unwrap()));
+        insta::assert_snapshot!(describe(serde_json::from_value(key).unwrap()));
     }
 }

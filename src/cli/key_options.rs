@@ -1,43 +1,41 @@
-//! Options that restrict an API key, and the request body made from them.
+//! Options that restrict an API key, and their request body.
 
-use super::common::moment;
+use super::common::parse_time;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-/// Restrictions of a key. The value `none` removes a restriction.
+/// The value `none` removes a restriction.
 #[derive(Args, Default)]
 pub struct KeyOptions {
-    /// Allowed models, separated by commas; none: all models.
+    /// Allowed models, separated by commas (none: all models).
     #[arg(long, value_name = "MODELS")]
     models: Option<String>,
-    /// Time of expiry, such as 2030-01-31T12:00:00Z; none: never.
+    /// Expiry, such as 2030-01-31T12:00:00Z (none: never).
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
-    /// Total spend limit; none: no limit.
+    /// Total spend limit (none: no limit).
     #[arg(long, value_name = "AMOUNT")]
     spend_limit: Option<String>,
-    /// Spend limit per UTC day; none: no limit.
+    /// Spend limit per UTC day (none: no limit).
     #[arg(long, value_name = "AMOUNT")]
     spend_limit_daily: Option<String>,
-    /// Spend limit per UTC calendar month; none: no limit.
+    /// Spend limit per UTC calendar month (none: no limit).
     #[arg(long, value_name = "AMOUNT")]
     spend_limit_monthly: Option<String>,
-    /// Sustained requests per second and burst size, such as 5/10; none: the default of the server.
+    /// Sustained requests per second and burst size, such as 5/10 (none: the default of the server).
     #[arg(long, value_name = "RATE/BURST")]
     rate_limit: Option<String>,
-    /// Allowed IP addresses and ranges, separated by commas; none: all addresses.
+    /// Allowed IP addresses and ranges, separated by commas (none: all addresses).
     #[arg(long, value_name = "RANGES")]
     allowed_ips: Option<String>,
-    /// Jobs of the key that may be queued or processing at once; none: no limit.
+    /// Maximum number of queued and processing jobs (none: no limit).
     #[arg(long, value_name = "COUNT")]
     max_concurrent: Option<String>,
 }
 
 impl KeyOptions {
-    /// The fields of the given options.
-    ///
     /// # Errors
-    /// A time or a rate that cannot be parsed. The server checks all other values.
+    /// A time, rate or number is invalid. The server validates all other values.
     pub fn body(self) -> anyhow::Result<Map<String, Value>> {
         let mut body = Map::new();
         let list = |text: &str| Ok(text.split(',').map(|it| it.trim().to_owned()).collect());
@@ -47,42 +45,46 @@ impl KeyOptions {
             ("spend_limit_daily", self.spend_limit_daily),
             ("spend_limit_monthly", self.spend_limit_monthly),
         ] {
-            put(&mut body, name, amount, plain)?;
+            insert_option(&mut body, name, amount, plain)?;
         }
-        put(&mut body, "models", self.models, list)?;
-        put(&mut body, "expires_at", self.expires, time)?;
-        put(&mut body, "rate_limit", self.rate_limit, rate)?;
-        put(&mut body, "allowed_ips", self.allowed_ips, list)?;
-        put(&mut body, "max_concurrent", self.max_concurrent, count)?;
+        insert_option(&mut body, "models", self.models, list)?;
+        insert_option(&mut body, "expires_at", self.expires, expiry)?;
+        insert_option(&mut body, "rate_limit", self.rate_limit, parse_rate)?;
+        insert_option(&mut body, "allowed_ips", self.allowed_ips, list)?;
+        insert_option(
+            &mut body,
+            "max_concurrent",
+            self.max_concurrent,
+            parse_count,
+        )?;
         Ok(body)
     }
 }
 
-/// Adds the field of an option that was given; `none` becomes `null`.
-pub fn put(
+/// Adds the field of an option that is set. `none` becomes `null`.
+pub fn insert_option(
     body: &mut Map<String, Value>,
     name: &str,
-    given: Option<String>,
-    read: impl Fn(&str) -> anyhow::Result<Value>,
+    option: Option<String>,
+    parse: impl Fn(&str) -> anyhow::Result<Value>,
 ) -> anyhow::Result<()> {
-    if let Some(text) = given {
+    if let Some(text) = option {
         let value = match text.as_str() {
             "none" => Value::Null,
-            text => read(text)?,
+            text => parse(text)?,
         };
         body.insert(name.to_owned(), value);
     }
     Ok(())
 }
 
-fn time(text: &str) -> anyhow::Result<Value> {
-    let moment =
-        moment(text).map_err(|expected| anyhow::anyhow!("--expires `{text}`: {expected}"))?;
-    Ok(moment.to_string().into())
+fn expiry(text: &str) -> anyhow::Result<Value> {
+    let time =
+        parse_time(text).map_err(|expected| anyhow::anyhow!("--expires `{text}`: {expected}"))?;
+    Ok(time.to_string().into())
 }
 
-/// A rate limit.
-pub fn rate(text: &str) -> anyhow::Result<Value> {
+pub fn parse_rate(text: &str) -> anyhow::Result<Value> {
     let numbers = text
         .split_once('/')
         .and_then(|(rate, burst)| Some((rate.parse::<u32>().ok()?, burst.parse::<u32>().ok()?)));
@@ -94,8 +96,7 @@ pub fn rate(text: &str) -> anyhow::Result<Value> {
     Ok(json!({"per_second": rate, "burst": burst}))
 }
 
-/// A number of live jobs.
-pub fn count(text: &str) -> anyhow::Result<Value> {
+pub fn parse_count(text: &str) -> anyhow::Result<Value> {
     let count: u32 = text.parse().map_err(|_| {
         anyhow::anyhow!("--max-concurrent `{text}`: expected a whole number from 1 to 1,000,000")
     })?;

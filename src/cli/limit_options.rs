@@ -1,38 +1,41 @@
-//! Options that limit an account, and the request body made from them.
+//! Options that limit an account, and their request body.
 
-use super::key_options::{count, put, rate};
+use super::key_options::{insert_option, parse_count, parse_rate};
 use clap::Args;
 use serde_json::{Map, Value};
 
-/// Limits of an account, for all its keys together. The value `none` removes a limit.
+/// Limits for all API keys of an account together. The value `none` removes a limit.
 #[derive(Args, Default)]
 pub struct LimitOptions {
-    /// Spend limit per UTC day; none: no limit.
+    /// Spend limit per UTC day (none: no limit).
     #[arg(long, value_name = "AMOUNT")]
     spend_per_day: Option<String>,
-    /// Spend limit per UTC calendar month; none: no limit.
+    /// Spend limit per UTC calendar month (none: no limit).
     #[arg(long, value_name = "AMOUNT")]
     spend_per_month: Option<String>,
-    /// Sustained requests per second and burst size, such as 5/10; none: no limit.
+    /// Sustained requests per second and burst size, such as 5/10 (none: no limit).
     #[arg(long, value_name = "RATE/BURST")]
     rate_limit: Option<String>,
-    /// Jobs that may be queued or processing at once; none: the limit of the server.
+    /// Maximum number of queued and processing jobs (none: the limit of the server).
     #[arg(long, value_name = "COUNT")]
     max_concurrent: Option<String>,
 }
 
 impl LimitOptions {
-    /// The fields of the given options.
-    ///
     /// # Errors
-    /// A rate or a number that cannot be parsed. The server checks all other values.
+    /// A rate or number is invalid. The server validates all other values.
     pub fn body(self) -> anyhow::Result<Map<String, Value>> {
         let mut body = Map::new();
         let plain = |text: &str| Ok(Value::from(text));
-        put(&mut body, "spend_per_day", self.spend_per_day, plain)?;
-        put(&mut body, "spend_per_month", self.spend_per_month, plain)?;
-        put(&mut body, "rate_limit", self.rate_limit, rate)?;
-        put(&mut body, "max_concurrent", self.max_concurrent, count)?;
+        insert_option(&mut body, "spend_per_day", self.spend_per_day, plain)?;
+        insert_option(&mut body, "spend_per_month", self.spend_per_month, plain)?;
+        insert_option(&mut body, "rate_limit", self.rate_limit, parse_rate)?;
+        insert_option(
+            &mut body,
+            "max_concurrent",
+            self.max_concurrent,
+            parse_count,
+        )?;
         Ok(body)
     }
 }

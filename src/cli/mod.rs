@@ -1,4 +1,4 @@
-//! The command line.
+//! The `tintype` command: one module for each subcommand, and what they share.
 
 mod account;
 mod audit_log;
@@ -29,9 +29,9 @@ mod output;
 mod pause;
 mod person;
 mod probe;
+mod problem_text;
 mod progress;
 mod record_source;
-mod refusal;
 mod restore;
 mod schema;
 mod serve;
@@ -48,9 +48,9 @@ use clap::{Parser, Subcommand};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// A self-hosted server that turns prompts into pictures asynchronously.
+/// Self-hosted image generation server, and the tools to operate it.
 #[derive(Parser)]
-#[command(name = "tintype", version, about, propagate_version = true)]
+#[command(name = "tintype", version, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -58,26 +58,26 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the service.
+    /// Run the server.
     Serve(serve::Arguments),
     /// Generate one image from a prompt and save it.
     Generate(generate::Arguments),
-    /// List, open, rename and deactivate accounts; show their ledgers.
+    /// Manage accounts and their limits; show their ledgers.
     #[command(subcommand)]
     Account(account::Command),
-    /// Invite people to the panel of an account; change and remove them.
+    /// Manage the people who sign in to the panel of an account.
     #[command(subcommand)]
     Person(person::Command),
     /// Add funds to an account.
     #[command(subcommand)]
     Deposit(deposit::Command),
-    /// Create, limit, rotate and remove API keys.
+    /// Create, limit, rotate and delete API keys.
     #[command(subcommand)]
     Key(key::Command),
     /// List and show jobs; cancel queued jobs.
     #[command(subcommand)]
     Job(job::Command),
-    /// Submit many requests in one call; follow and cancel batches, and download their images.
+    /// Submit, follow and cancel batches of requests; download their images.
     #[command(subcommand)]
     Batch(batch::Command),
     /// Pause or resume everything or one model.
@@ -86,37 +86,37 @@ enum Command {
     /// List and test back ends.
     #[command(subcommand)]
     Backend(backend::Command),
-    /// List the nodes of a running service.
+    /// List the nodes of a running server.
     #[command(subcommand)]
     Node(node::Command),
     /// Show queues, throughput, back ends and webhooks of a running server.
     Stats(common::Common),
-    /// Show who changed what.
+    /// Show the audit log: who changed what, and when.
     #[command(subcommand)]
     Audit(audit_log::Command),
-    /// Register, test and receive webhooks.
+    /// Manage and test webhooks; receive deliveries on this machine.
     #[command(subcommand)]
     Webhook(webhook::Command),
-    /// List and show webhook deliveries; send them again.
+    /// List and show webhook deliveries; redeliver them.
     #[command(subcommand)]
     Delivery(delivery::Command),
     /// Verify the signatures of a saved delivery.
     WebhookVerify(webhook_verify::Arguments),
-    /// Check the ledger, jobs and images of a stopped data directory, a database or a backup.
+    /// Verify that the records and images of a stopped data directory, a database or a backup are consistent.
     Verify(verify::Arguments),
-    /// Back up a service, running or stopped, to a directory or a bucket.
+    /// Back up a running or stopped server to a directory or a bucket.
     Backup(backup::Arguments),
     /// Restore a backup into an empty data directory.
     Restore(restore::Arguments),
-    /// Export all records of a service, running or stopped, as lines of JSON.
+    /// Export all records of a running or stopped server as JSON Lines.
     Export(export::Arguments),
     /// Import an export into an empty data directory.
     Import(import::Arguments),
-    /// Move all records and pictures into a database that several nodes can share, or back into a data directory.
+    /// Move all records and images to a database that several nodes share, or back to a data directory.
     Move(move_records::Arguments),
-    /// Print the statements that make the tables of a PostgreSQL database.
+    /// Print the SQL that creates the tables of a PostgreSQL database.
     Schema,
-    /// Check the configuration and print the effective values, secrets masked.
+    /// Validate the configuration and print its effective values, with secrets masked.
     CheckConfig(check_config::Arguments),
     /// Print a built-in ComfyUI workflow as a starting point for your own.
     Workflow(workflow::Arguments),
@@ -165,12 +165,12 @@ pub fn main() -> ExitCode {
 
 /// An error with its causes, without the causes that its text already contains.
 fn error_line(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |said, cause| {
-        let words = cause.to_string();
-        match said.contains(&words) {
-            true => said,
-            false if said.is_empty() => words,
-            false => format!("{said}: {words}"),
+    error.chain().fold(String::new(), |line, cause| {
+        let cause = cause.to_string();
+        match line.contains(&cause) {
+            true => line,
+            false if line.is_empty() => cause,
+            false => format!("{line}: {cause}"),
         }
     })
 }

@@ -1,4 +1,4 @@
-//! `tintype move`: all records and pictures into a database that several nodes can share, or back into a data directory.
+//! `tintype move`: moves all records and images to a database that several nodes share, or back to a data directory.
 
 use super::data_dir_init::{self, DataDirInit};
 use super::record_source::{self, Records};
@@ -22,51 +22,48 @@ use tintype_storage::engine::{Direction, Engine, KeyRange};
 use tintype_storage::export::{Loaded, load, write};
 use tintype_storage::store::Store;
 
-/// The word for the directory of pictures in a data directory.
+/// Value of --objects for the images directory of a data directory.
 const LOCAL: &str = "local";
-/// An object that is written to a bucket, and removed again, to see whether that works.
-const PROBE: &str = "move-probe.txt";
-/// Pictures named in an error.
-const NAMED: usize = 5;
+/// Object that is written and deleted to test the access to a bucket.
+const PROBE_KEY: &str = "move-probe.txt";
+/// Images listed in an error.
+const MAX_LISTED: usize = 5;
 
-/// Options of `move`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Where the records go: postgres://USER@HOST/DATABASE, without records, or an empty directory. The password of the database
-    /// is taken from PGPASSWORD.
+    /// Target of the records: postgres://USER@HOST/DATABASE without records, or an empty directory. Set the password of the database
+    /// in PGPASSWORD.
     #[arg(long, value_name = "PLACE")]
     to: String,
-    /// Where the pictures go: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, or `local` for the new data directory
-    /// [default: they stay in their bucket].
+    /// Target of the images: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, or local for the new data directory
+    /// [default: images in a bucket stay there].
     #[arg(long, value_name = "PLACE")]
     objects: Option<String>,
-    /// Move records even if their ledger is inconsistent, or if pictures are missing.
+    /// Move even if the ledger is inconsistent or images are missing.
     #[arg(long)]
     even_with_faults: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// What was moved.
 struct Moved {
     loaded: Loaded,
-    /// `None` where the pictures stay where they are.
+    /// `None` if the images stay where they are.
     copied: Option<Copied>,
-    /// How much there is, as `verify` says it.
-    said: String,
+    /// The counts of [`verify::Report`].
+    counts: String,
 }
 
-/// Moves everything, and says how the service is to be configured.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let source = arguments.settings.beside()?;
+    let source = arguments.settings.load_without_backend_keys(Vec::new())?;
     ensure!(
         engine::has_store(&source),
-        "{} is no data directory of Tintype; name one with --data-dir, or a configuration with --config",
+        "{} is not a Tintype data directory; give one with --data-dir, or a configuration with --config",
         source.storage.data_dir.display()
     );
-    let target = target(&arguments, &source)?;
-    let progress = progress::line("looking at both places");
-    let say = |words: String| progress.set_message(words);
+    let target = target_config(&arguments, &source)?;
+    let progress = progress::spinner("checking source and target");
+    let say = |message: String| progress.set_message(message);
     let moving = move_all(&source, &target, arguments.even_with_faults, &say);
     let moved = actix_web::rt::System::new().block_on(moving)?;
     progress.finish_and_clear();
@@ -74,25 +71,25 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The configuration of the service on the place that the records go to.
-fn target(arguments: &Arguments, source: &Config) -> anyhow::Result<Config> {
+/// The configuration of the server after the move.
+fn target_config(arguments: &Arguments, source: &Config) -> anyhow::Result<Config> {
     let (to, objects) = (arguments.to.as_str(), arguments.objects.as_deref());
     let is_database = to.contains("://");
     if !is_database && source.storage.url.is_none() {
         bail!(
-            "the records are in the data directory {} and would go into another; to move a data directory, stop its service and copy the directory",
+            "the source is already a data directory: {}; to move it to another one, stop the server and copy the directory",
             source.storage.data_dir.display()
         );
     }
     let objects = match (objects, &source.storage.objects) {
         (Some(LOCAL), _) if is_database => bail!(
-            "--objects {LOCAL}: nodes on several machines share the pictures, so name a bucket such as s3://bucket/prefix"
+            "--objects {LOCAL}: several nodes share the images, so give a bucket such as s3://bucket/prefix"
         ),
         (Some(LOCAL), _) => String::new(),
-        (Some(place), _) => place.to_owned(),
+        (Some(url), _) => url.to_owned(),
         (None, Some(bucket)) => bucket.to_string(),
         (None, None) => bail!(
-            "the pictures are in the data directory {}, and the nodes of a database keep them in a bucket; name it with --objects s3://bucket/prefix",
+            "the images are in the data directory {}, but nodes that share a database need a bucket; give one with --objects s3://bucket/prefix",
             source.storage.data_dir.display()
         ),
     };
@@ -106,10 +103,10 @@ fn target(arguments: &Arguments, source: &Config) -> anyhow::Result<Config> {
     };
     let flag = |key: &str, value: &str| (key.to_owned(), toml::Value::String(value.to_owned()));
     let flags = vec![flag("storage.url", url), flag("storage.objects", &objects)];
-    let target = settings.beside_with(flags)?;
+    let target = settings.load_without_backend_keys(flags)?;
     ensure!(
         target.cluster.secret.is_some() || target.storage.url.is_none(),
-        "set the environment variable TINTYPE_SECRET to the output of `openssl rand -hex 32`: the nodes derive their keys from it, and the secrets of webhooks are sealed under it"
+        "set the environment variable TINTYPE_SECRET to the output of `openssl rand -hex 32`: the nodes derive their keys from it and encrypt webhook secrets with it"
     );
     Ok(target)
 }
@@ -122,101 +119,101 @@ async fn move_all(
 ) -> anyhow::Result<Moved> {
     let from = open_source(source)?;
     check_secrets(source, &Store::new(Arc::clone(&from))).await?;
-    let stays = target.storage.objects.is_some()
+    let images_stay = target.storage.objects.is_some()
         && target.storage.objects.as_ref() == source.storage.objects.as_ref();
-    if !stays && target.storage.objects.is_some() {
+    if !images_stay && target.storage.objects.is_some() {
         check_bucket(target).await?;
     }
-    let place = Place::open(target)?;
+    let new_store = NewStore::open(target)?;
     let data_dir = &source.storage.data_dir;
     let temp_dir = match data_dir.is_dir() {
         true => data_dir.clone(),
         false => std::env::temp_dir(),
     };
-    let records = record_source::of_engine(&from, false, &temp_dir, say)?;
-    let copied = match stays {
+    let records = record_source::from_engine(&from, false, &temp_dir, say)?;
+    let copied = match images_stay {
         true => None,
-        false => Some(copy_pictures(source, target, &records, say).await?),
+        false => Some(copy_images(source, target, &records, say).await?),
     };
     if let Some(Copied { missing, .. }) = &copied
         && !missing.is_empty()
         && !even_with_faults
     {
         bail!(
-            "{} pictures are named by records but are not in the object store: {}; `tintype verify` lists them; leave them behind with --even-with-faults",
+            "{} images of done jobs are not in the object store: {}; list them with `tintype verify`, or move without them with --even-with-faults",
             missing.len(),
-            missing[..missing.len().min(NAMED)].join(", ")
+            missing[..missing.len().min(MAX_LISTED)].join(", ")
         );
     }
-    say("writing the records".into());
-    let store = Store::new(Arc::clone(&place.engine));
-    engine::begin_to_fill(&*place.engine)?;
-    let loaded = load(&*place.engine, beginning(&records.file)?, |_| {})?;
-    compare(&records, &place.engine)?;
+    say("writing records".into());
+    let store = Store::new(Arc::clone(&new_store.engine));
+    engine::begin_to_fill(&*new_store.engine)?;
+    let loaded = load(&*new_store.engine, from_start(&records.file)?, |_| {})?;
+    verify_copy(&records, &new_store.engine)?;
     say("verifying the ledger".into());
     let images = object_store::look_at_images(target)?;
-    let checked = verify::check(target, &store, images.as_ref()).await?;
-    data_dir_init::accept(&checked.faults, even_with_faults)?;
+    let report = verify::check(target, &store, images.as_ref()).await?;
+    data_dir_init::check_faults(&report.faults, even_with_faults)?;
     if target.storage.url.is_some() {
-        // The nodes find the key of the webhooks' secrets in the database.
+        // The nodes read the key that encrypts webhook secrets from the database.
         let secrets = InstanceSecrets::of(target, true)?;
         secrets.open_vault(target, &store).await?;
     }
     from.close();
     drop(store);
-    place.end()?;
+    new_store.finish()?;
     Ok(Moved {
         loaded,
         copied,
-        said: checked.said,
+        counts: report.counts,
     })
 }
 
-/// Opens the records, which no service may use meanwhile: what it answered would not move along.
+/// Opens the source exclusively: what a server acknowledged during the move would be lost.
 fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
     if source.storage.url.is_some() {
-        // Before anything is written to a database that was named by mistake.
-        let seen = engine::open_engine_at_once(source, FailStop::new())?;
-        let first = seen.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
+        // Opening the database exclusively writes to it, so check first that it contains records.
+        let engine = engine::open_engine_at_once(source, FailStop::new())?;
+        let first = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
         ensure!(
             !first.wait()?.is_empty(),
-            "the database of this configuration holds no records"
+            "the configured database contains no records"
         );
     }
     engine::open_engine_alone(source, FailStop::new())
-        .context("the records cannot be moved while a service may change them")
+        .context("cannot move records while a server may change them")
 }
 
-/// Refuses records whose secrets of webhooks cannot be opened: no delivery of them could be signed.
+/// Refuses records with webhook secrets that cannot be decrypted, because their deliveries could not be signed.
 async fn check_secrets(source: &Config, store: &Store) -> anyhow::Result<()> {
-    let is_of_nodes = store.vault_key().await?.is_some();
-    if is_of_nodes || store.any_webhook().await?.is_some() {
-        let secrets = InstanceSecrets::of(source, is_of_nodes)?;
+    let has_vault_key = store.vault_key().await?.is_some();
+    if has_vault_key || store.any_webhook().await?.is_some() {
+        let secrets = InstanceSecrets::of(source, has_vault_key)?;
         secrets.open_vault(source, store).await?;
     }
     Ok(())
 }
 
-/// Refuses a bucket that cannot be written, before anything is begun.
+/// Refuses a bucket that cannot be written.
 async fn check_bucket(target: &Config) -> anyhow::Result<()> {
     let bucket = object_store::open_images(target, &target.public_url())?;
     let written = async {
         let probe = Bytes::from_static(b"tintype");
-        bucket.put(PROBE, probe, "text/plain").await?;
-        bucket.delete(PROBE).await
+        bucket.put(PROBE_KEY, probe, "text/plain").await?;
+        bucket.delete(PROBE_KEY).await
     };
     written
         .await
-        .context("the pictures cannot be written to the place that --objects names")
+        .context("cannot write images to the bucket of --objects")
 }
 
-async fn copy_pictures(
+async fn copy_images(
     source: &Config,
     target: &Config,
     records: &Records,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Copied> {
-    // No picture has been made yet where there is no directory for them.
+    // The server creates the directory with the first image.
     let Some(from) = object_store::look_at_images(source)? else {
         return Ok(Copied::default());
     };
@@ -225,14 +222,13 @@ async fn copy_pictures(
     copy_objects(&records.file, kept_since, &from, &to, say).await
 }
 
-/// Where the records go.
-struct Place<'a> {
+struct NewStore<'a> {
     engine: Arc<dyn Engine>,
-    /// Of a new data directory.
+    /// `None` for a database.
     init: Option<DataDirInit<'a>>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> NewStore<'a> {
     fn open(target: &'a Config) -> anyhow::Result<Self> {
         if target.storage.url.is_some() {
             let engine = engine::open_unfinished_engine(target, FailStop::new())?;
@@ -246,10 +242,10 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// From now on a service may use them.
-    fn end(self) -> anyhow::Result<()> {
+    /// Allows a server to use the store.
+    fn finish(self) -> anyhow::Result<()> {
         match self.init {
-            Some(init) => init.end(self.engine),
+            Some(init) => init.finish(self.engine),
             None => {
                 engine::end_filling(&*self.engine)?;
                 self.engine.close();
@@ -259,15 +255,15 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Holds what the target has against what the source had, record by record.
-fn compare(records: &Records, engine: &Arc<dyn Engine>) -> anyhow::Result<()> {
-    let mut expected = Compared::default();
-    let (mut lines, mut line) = (beginning(&records.file)?, Vec::new());
+/// Compares the records of source and target.
+fn verify_copy(records: &Records, engine: &Arc<dyn Engine>) -> anyhow::Result<()> {
+    let mut expected = ExportDigest::default();
+    let (mut lines, mut line) = (from_start(&records.file)?, Vec::new());
     while lines.read_until(b'\n', &mut line)? > 0 {
         expected.add(&line);
         line.clear();
     }
-    let mut found = Compared::default();
+    let mut found = ExportDigest::default();
     write(Arc::clone(engine).snapshot()?, |block| {
         let lines = block.split_inclusive(|it| *it == b'\n');
         lines.for_each(|line| found.add(line));
@@ -275,17 +271,16 @@ fn compare(records: &Records, engine: &Arc<dyn Engine>) -> anyhow::Result<()> {
     })?;
     ensure!(
         expected.0.finalize() == found.0.finalize(),
-        "the records that were written are not those that were read; begin again with an empty place"
+        "the target's records differ from the source's; empty the target and start again"
     );
     Ok(())
 }
 
-/// The lines of an export that are the same in both places.
 #[derive(Default)]
-struct Compared(Sha256);
+struct ExportDigest(Sha256);
 
-impl Compared {
-    /// The index of what is due is left out, because nodes keep it in another form, and so is the last line, which counts it.
+impl ExportDigest {
+    /// Skips the index of due deliveries, which a database stores in another form, and the last line, which counts its entries.
     fn add(&mut self, line: &[u8]) {
         let differs = [&br#"{"kind":"delivery_due","#[..], br#"{"records":"#];
         if !differs.iter().any(|it| line.starts_with(it)) {
@@ -294,7 +289,7 @@ impl Compared {
     }
 }
 
-fn beginning(file: &File) -> io::Result<BufReader<File>> {
+fn from_start(file: &File) -> io::Result<BufReader<File>> {
     let mut file = file.try_clone()?;
     file.seek(SeekFrom::Start(0))?;
     Ok(BufReader::new(file))
@@ -303,8 +298,8 @@ fn beginning(file: &File) -> io::Result<BufReader<File>> {
 fn print_outcome(source: &Config, target: &Config, moved: &Moved) {
     let records = moved.loaded.summary.records;
     println!(
-        "{records} records moved, compared one by one, and verified: {}",
-        moved.said.trim_end()
+        "{records} records moved, compared with the source, and verified: {}",
+        moved.counts.trim_end()
     );
     match &moved.copied {
         Some(Copied {
@@ -315,43 +310,43 @@ fn print_outcome(source: &Config, target: &Config, moved: &Moved) {
             missing,
         }) => {
             println!(
-                "{copied} pictures copied ({bytes} bytes), {there} were there already, {expired} had expired"
+                "images: {copied} copied ({bytes} bytes), {there} already in the target, {expired} deleted by retention"
             );
             for key in missing {
                 println!("MISSING: {key}");
             }
         }
-        None => println!("the pictures stay where they are"),
+        None => println!("images: not moved"),
     }
     data_dir_init::print_pending_work(&moved.loaded);
     println!("\n{}", instructions(source, target));
 }
 
-/// What to set, and what to do with what is left.
+/// How to configure the server after the move, and what to do with the source.
 fn instructions(source: &Config, target: &Config) -> String {
     let objects = target.storage.objects.as_ref();
     let objects = objects.map(ToString::to_string).unwrap_or_default();
     let data_dir = |config: &Config| config.storage.data_dir.display().to_string();
     match &target.storage.url {
         Some(url) => format!(
-            "Set this at each node, and start them:\n\n[storage]\nurl = \"{url}\"\nobjects = \"{objects}\"\n\n\
-             In the environment of each: TINTYPE_SECRET as it was set for this command, PGPASSWORD, and the variables of the bucket. A node \
-             keeps no records in its data directory; it writes the operator's token there. The records that were read are still there. Start \
-             no service on them: it would make the queued pictures and send the pending webhooks a second time.\n"
+            "Set this on each node, then start the nodes:\n\n[storage]\nurl = \"{url}\"\nobjects = \"{objects}\"\n\n\
+             Set these environment variables on each node: TINTYPE_SECRET as for this command, PGPASSWORD, and those of the bucket. A node \
+             keeps no records in its data directory, only the operator token. The source still contains its records. Start no server \
+             on it: that server would run the queued jobs and send the pending webhooks a second time.\n"
         ),
         None => {
             let from = source.storage.url.as_ref();
             let from = from.map(ToString::to_string).unwrap_or_default();
             let secret = match target.cluster.secret {
                 Some(_) => {
-                    "Keep TINTYPE_SECRET in the environment: the secrets of webhooks are sealed under it. "
+                    "Keep TINTYPE_SECRET in the environment: it encrypts the webhook secrets. "
                 }
                 None => "",
             };
             format!(
-                "Set this, and start the service:\n\n[storage]\nurl = \"\"\ndata_dir = \"{}\"\nobjects = \"{objects}\"\n\n\
-                 {secret}The service makes a new operator token in its data directory. The records that were read are still in {from}. Start no \
-                 service on them: it would make the queued pictures and send the pending webhooks a second time.\n",
+                "Set this, then start the server:\n\n[storage]\nurl = \"\"\ndata_dir = \"{}\"\nobjects = \"{objects}\"\n\n\
+                 {secret}The server creates a new operator token in its data directory. The source {from} still contains its records. Start no \
+                 server on it: that server would run the queued jobs and send the pending webhooks a second time.\n",
                 data_dir(target)
             )
         }

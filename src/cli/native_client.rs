@@ -1,7 +1,7 @@
-//! A small client of the native interface, for commands that talk to a server.
+//! Client of the native API (`/api/v1`), authenticated by an API key.
 
 use super::http_client::{Body, HttpClient, Response, did_not_arrive};
-use super::refusal::refusal;
+use super::problem_text::problem_text;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -10,12 +10,11 @@ use tintype_api::{Batch, BatchEstimate, CreatedJob, Job, Listing};
 use tintype_egress::{Method, StatusCode};
 use tintype_storage::domain::ids::BatchId;
 
-const NOT_TINTYPE: &str = "the answer is not from Tintype; check --server";
-/// Largest image accepted; a 4K PNG of noise has about 60 MB.
-const MAX_PICTURE: usize = 256 * 1024 * 1024;
-const MAX_ANSWER: usize = 1024 * 1024;
+const NOT_TINTYPE: &str = "the response is not from Tintype; check --server";
+/// Maximum bytes of an image. A 4K PNG of noise has about 60 MB.
+const MAX_IMAGE: usize = 256 * 1024 * 1024;
+const MAX_RESPONSE: usize = 1024 * 1024;
 
-/// A server with a key.
 pub struct NativeClient {
     http: HttpClient,
     base: String,
@@ -23,7 +22,7 @@ pub struct NativeClient {
 }
 
 impl NativeClient {
-    /// A client of the server at `base`, without `/api/v1`.
+    /// `base` is the URL without `/api/v1`.
     pub fn new(base: &str, key: &str) -> anyhow::Result<Self> {
         Ok(Self {
             http: HttpClient::new()?,
@@ -32,11 +31,11 @@ impl NativeClient {
         })
     }
 
-    /// Posts a job under an `Idempotency-Key`; returns the path of its status.
+    /// Creates a job; returns its `status_url`.
     ///
     /// # Errors
-    /// Why there is no job. Where the answer was lost, the text says what to do, because the job may exist.
-    pub async fn create(
+    /// If the response was lost, the error says what to do, because the job may exist.
+    pub async fn create_job(
         &self,
         path: &str,
         body: &Value,
@@ -44,49 +43,46 @@ impl NativeClient {
     ) -> anyhow::Result<String> {
         let path = format!("/api/v1{path}");
         let body = Some(Body::json(body));
-        let answer = self
+        let response = self
             .call(Method::POST, &path, body, Some(idempotency_key))
             .await
-            .map_err(|error| unanswered(&error, idempotency_key, "the job"))?;
-        if answer.status != StatusCode::ACCEPTED {
-            bail!(refusal(answer.status, &answer.body));
+            .map_err(|error| lost_response(&error, idempotency_key, "job"))?;
+        if response.status != StatusCode::ACCEPTED {
+            bail!(problem_text(response.status, &response.body));
         }
-        let created: CreatedJob = serde_json::from_slice(&answer.body).context(NOT_TINTYPE)?;
+        let created: CreatedJob = serde_json::from_slice(&response.body).context(NOT_TINTYPE)?;
         Ok(created.status_url.into())
     }
 
-    /// Looks up a job. The server answers when the job has ended, or after `wait` seconds.
-    pub async fn look_up(&self, status_url: &str, wait: u64) -> anyhow::Result<Job<'static>> {
+    /// The server responds when the job has ended, or after `wait` seconds.
+    pub async fn get_job(&self, status_url: &str, wait: u64) -> anyhow::Result<Job<'static>> {
         let path = format!("{status_url}?wait={wait}");
-        let answer = self.call(Method::GET, &path, None, None).await?;
-        if answer.status != StatusCode::OK {
-            bail!(refusal(answer.status, &answer.body));
+        let response = self.call(Method::GET, &path, None, None).await?;
+        if response.status != StatusCode::OK {
+            bail!(problem_text(response.status, &response.body));
         }
-        serde_json::from_slice(&answer.body).context(NOT_TINTYPE)
+        serde_json::from_slice(&response.body).context(NOT_TINTYPE)
     }
 
-    /// Submits a batch under an `Idempotency-Key`.
-    ///
     /// # Errors
-    /// As of [`NativeClient::create`].
-    pub async fn submit(&self, body: Body, idempotency_key: &str) -> anyhow::Result<Batch> {
+    /// As [`NativeClient::create_job`].
+    pub async fn submit_batch(&self, body: Body, idempotency_key: &str) -> anyhow::Result<Batch> {
         let path = "/api/v1/batches";
-        let answer = self
+        let response = self
             .call(Method::POST, path, Some(body), Some(idempotency_key))
             .await
-            .map_err(|error| unanswered(&error, idempotency_key, "the batch"))?;
-        read(&answer, StatusCode::ACCEPTED)
+            .map_err(|error| lost_response(&error, idempotency_key, "batch"))?;
+        read(&response, StatusCode::ACCEPTED)
     }
 
-    /// What a batch would cost.
-    pub async fn estimate(&self, body: Body) -> anyhow::Result<BatchEstimate> {
+    pub async fn estimate_batch(&self, body: Body) -> anyhow::Result<BatchEstimate> {
         let path = "/api/v1/batches?dry_run=true";
-        let answer = self.call(Method::POST, path, Some(body), None).await?;
-        read(&answer, StatusCode::OK)
+        let response = self.call(Method::POST, path, Some(body), None).await?;
+        read(&response, StatusCode::OK)
     }
 
-    /// Looks up a batch. The server answers when the batch has ended, or after `wait` seconds.
-    pub async fn batch(&self, id: BatchId, wait: u64) -> anyhow::Result<Batch> {
+    /// The server responds when the batch has ended, or after `wait` seconds.
+    pub async fn get_batch(&self, id: BatchId, wait: u64) -> anyhow::Result<Batch> {
         let path = format!("/api/v1/batches/{id}?wait={wait}");
         read(
             &self.call(Method::GET, &path, None, None).await?,
@@ -95,7 +91,11 @@ impl NativeClient {
     }
 
     /// A page of batches, newest first.
-    pub async fn batches(&self, limit: u8, cursor: Option<&str>) -> anyhow::Result<Listing<Batch>> {
+    pub async fn list_batches(
+        &self,
+        limit: u8,
+        cursor: Option<&str>,
+    ) -> anyhow::Result<Listing<Batch>> {
         let cursor = cursor.map(|it| format!("&cursor={it}")).unwrap_or_default();
         let path = format!("/api/v1/batches?limit={limit}{cursor}");
         read(
@@ -104,7 +104,7 @@ impl NativeClient {
         )
     }
 
-    /// Cancels what is still queued of a batch.
+    /// Cancels the queued jobs of a batch.
     pub async fn cancel_batch(&self, id: BatchId) -> anyhow::Result<Batch> {
         let path = format!("/api/v1/batches/{id}");
         read(
@@ -113,8 +113,8 @@ impl NativeClient {
         )
     }
 
-    /// Hands each line of a batch's results to `each`.
-    pub async fn results(
+    /// Passes each line of the results of a batch to `each`.
+    pub async fn for_each_result(
         &self,
         id: BatchId,
         mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
@@ -133,32 +133,32 @@ impl NativeClient {
                 false => each(line),
             })
         };
-        let refused = self.http.stream(&url, &self.key, lines).await;
-        let refused = refused.with_context(|| format!("the results of {} broke off", self.base))?;
-        match refused {
-            Some(answer) => bail!(refusal(answer.status, &answer.body)),
+        let streamed = self.http.stream(&url, &self.key, lines).await;
+        let error_response =
+            streamed.with_context(|| format!("cannot read the results from {}", self.base))?;
+        match error_response {
+            Some(response) => bail!(problem_text(response.status, &response.body)),
             None => Ok(()),
         }
     }
 
-    /// A fresh download URL of the image of a job that is done.
+    /// A new download URL of the image of a done job.
     pub async fn image_url(&self, job: &str) -> anyhow::Result<String> {
-        let job = self.look_up(&format!("/api/v1/jobs/{job}"), 0).await?;
+        let job = self.get_job(&format!("/api/v1/jobs/{job}"), 0).await?;
         let result = job.result.context("the job has no image")?;
         Ok(result.image_url.into())
     }
 
-    /// Downloads an image.
     pub async fn download(&self, url: &str) -> anyhow::Result<Bytes> {
-        let answer = self
+        let response = self
             .http
-            .send(Method::GET, url, None, None, None, MAX_PICTURE)
+            .send(Method::GET, url, None, None, None, MAX_IMAGE)
             .await
-            .context("cannot download the picture")?;
-        if !answer.status.is_success() {
-            bail!("cannot download the picture: {}", answer.status);
+            .context("cannot download the image")?;
+        if !response.status.is_success() {
+            bail!("cannot download the image: {}", response.status);
         }
-        Ok(answer.body)
+        Ok(response.body)
     }
 
     async fn call(
@@ -176,28 +176,27 @@ impl NativeClient {
                 Some(&self.key),
                 body,
                 idempotency_key,
-                MAX_ANSWER,
+                MAX_RESPONSE,
             )
             .await
-            .with_context(|| format!("no answer from {}", self.base))
+            .with_context(|| format!("no response from {}", self.base))
     }
 }
 
-/// What to do about a creation that was not answered.
-fn unanswered(error: &anyhow::Error, idempotency_key: &str, what: &str) -> anyhow::Error {
+fn lost_response(error: &anyhow::Error, idempotency_key: &str, what: &str) -> anyhow::Error {
     match did_not_arrive(error) {
         true => anyhow::anyhow!(
-            "{error:#}; the request did not arrive, and nothing is charged: check --server, and whether a server runs there"
+            "{error:#}; the request did not arrive, and nothing is charged: check that the server runs and that --server is correct"
         ),
         false => anyhow::anyhow!(
-            "{error:#}; the request may have arrived: repeat the command with --idempotency-key {idempotency_key}, and {what} is created and charged once"
+            "{error:#}; the request may have arrived: repeat the command with --idempotency-key {idempotency_key}, which creates and charges the {what} once"
         ),
     }
 }
 
-fn read<T: DeserializeOwned>(answer: &Response, expected: StatusCode) -> anyhow::Result<T> {
-    if answer.status != expected {
-        bail!(refusal(answer.status, &answer.body));
+fn read<T: DeserializeOwned>(response: &Response, expected: StatusCode) -> anyhow::Result<T> {
+    if response.status != expected {
+        bail!(problem_text(response.status, &response.body));
     }
-    serde_json::from_slice(&answer.body).context(NOT_TINTYPE)
+    serde_json::from_slice(&response.body).context(NOT_TINTYPE)
 }

@@ -1,4 +1,4 @@
-//! `tintype node ...`: shows the nodes of a running service.
+//! `tintype node`: nodes of a running server.
 
 use super::common::{Common, block_on, or_dash, yes_or_no};
 use super::operator::read;
@@ -14,17 +14,16 @@ const HEADS: [&str; 10] = [
     "PID",
     "VERSION",
     "STATE",
-    "RUNS",
-    "LAST BEAT",
+    "RUNNING",
+    "LAST HEARTBEAT",
     "STARTED AT",
     "CONFIGURATION",
-    "ANSWERS",
+    "RESPONDING",
 ];
 
-/// What to do with nodes.
 #[derive(Subcommand)]
 pub enum Command {
-    /// List the processes that serve the same records, as the one that is asked sees them.
+    /// List the server processes that share the records, as seen by the server that responds.
     List(Common),
 }
 
@@ -37,15 +36,15 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 }
 
 async fn list(common: &Common) -> anyhow::Result<()> {
-    let answer = common.operator()?.get("/nodes").await?;
+    let response = common.operator()?.get("/nodes").await?;
     if common.json {
-        return print_json(&answer);
+        return print_json(&response);
     }
-    let Nodes { data, warnings, .. } = read(answer)?;
+    let Nodes { data, warnings, .. } = read(response)?;
     let rows = data.into_iter().map(|it| row(it).to_vec());
     print(&table(&HEADS, rows.collect()))?;
     for warning in warnings {
-        // A closed standard error is no reason to fail.
+        // The command succeeds even if standard error is closed.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
     Ok(())

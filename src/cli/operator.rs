@@ -1,7 +1,7 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
 use super::http_client::{Body, HttpClient, Response, did_not_arrive};
-use super::refusal::refusal;
+use super::problem_text::problem_text;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -15,37 +15,35 @@ use tintype_storage::domain::ids::AccountId;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-/// Sources of the token, in order; part of every message about it.
-pub const TOKEN_PLACES: &str = "the token is read from --token, the environment variable TINTYPE_ADMIN_TOKEN, [admin] token of the configuration, or the file admin-token of the data directory (--data-dir)";
-const MAX_ANSWER: usize = 16 * 1024 * 1024;
-/// Entries per page, the maximum of the interface.
-const PAGE: usize = 100;
-/// Most pages read of one list.
+/// Sources of the token, in order. Part of every message about a missing or wrong token.
+pub const TOKEN_SOURCES: &str = "the token is read from --token, the environment variable TINTYPE_ADMIN_TOKEN, token in [admin] of the configuration, or the file admin-token in the data directory (--data-dir)";
+const MAX_RESPONSE: usize = 16 * 1024 * 1024;
+/// Entries per page: the maximum of the API.
+const PAGE_SIZE: usize = 100;
+/// Maximum number of pages read of one list.
 const MAX_PAGES: usize = 1_000;
 /// Accounts listed in a message.
-const NAMED: usize = 10;
+const MAX_LISTED: usize = 10;
 
-/// A server with the operator's token.
 pub struct Operator {
     http: HttpClient,
     base: String,
     token: Secret,
-    token_from: String,
+    token_source: String,
 }
 
-/// A page of a list.
 #[derive(Args)]
 pub struct PageOptions {
-    /// Most entries to list.
+    /// Maximum number of entries to list.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000).map(as_usize))]
     pub limit: usize,
-    /// Continue after an earlier list: its next_cursor.
+    /// Continue an earlier list: its next_cursor.
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
 
 impl Default for PageOptions {
-    /// The whole list.
+    /// All pages.
     fn default() -> Self {
         Self {
             limit: usize::MAX,
@@ -58,78 +56,73 @@ fn as_usize(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The server did not answer.
 #[derive(Debug, thiserror::Error)]
-enum NoAnswer {
+enum NoResponse {
     #[error(
-        "no answer from {base}: {error}; start a server with `tintype serve`, or name another one with --server"
+        "no response from {base}: {error}; start the server with `tintype serve`, or give its URL with --server"
     )]
     DidNotArrive { base: String, error: String },
-    /// The server may have carried out the call.
-    #[error("no answer from {base}: {error}")]
+    /// The server may have executed the request.
+    #[error("no response from {base}: {error}")]
     MayHaveArrived { base: String, error: String },
 }
 
 impl Operator {
-    /// A client of the server at `base`, without `/admin/v1`. `token_from` names the source of the token in messages.
-    pub fn new(base: &str, token: Secret, token_from: &str) -> anyhow::Result<Self> {
+    /// `base` is the URL without `/admin/v1`. Messages name `token_source` instead of the token.
+    pub fn new(base: &str, token: Secret, token_source: &str) -> anyhow::Result<Self> {
         if HeaderValue::from_str(token.expose()).is_err() {
             bail!(
-                "the operator token from {token_from} has characters that an HTTP header cannot carry"
+                "the operator token from {token_source} contains characters that are not allowed in an HTTP header"
             );
         }
         Ok(Self {
             http: HttpClient::new()?,
             base: base.to_owned(),
             token,
-            token_from: token_from.to_owned(),
+            token_source: token_source.to_owned(),
         })
     }
 
-    /// Where the server is.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// `GET` of a path below `/admin/v1`.
+    /// `GET` a path below `/admin/v1`.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.call(Method::GET, path, None).await
     }
 
-    /// `POST` with a JSON body, or with none.
     pub async fn post(&self, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
         self.call(Method::POST, path, body).await
     }
 
-    /// `POST` with an `Idempotency-Key`. Without `name` the key is random, and the error for a lost answer names it: the server may
-    /// have carried out the call.
-    pub async fn post_once(
+    /// `POST` with an `Idempotency-Key`: `key`, or a random one. If the response is lost, the error contains the key, because the
+    /// server may have executed the request.
+    pub async fn post_idempotent(
         &self,
         path: &str,
         body: Value,
-        name: Option<&str>,
+        key: Option<&str>,
     ) -> anyhow::Result<Value> {
-        let name = name.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
-        let outcome = self.send(Method::POST, path, Some(body), Some(&name)).await;
+        let key = key.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
+        let outcome = self.send(Method::POST, path, Some(body), Some(&key)).await;
         outcome.map_err(|error| match error.downcast_ref() {
-            Some(NoAnswer::MayHaveArrived { .. }) => anyhow::anyhow!(
-                "{error}; the server may have carried out the call: repeat it with --idempotency-key {name}, and it is carried out once"
+            Some(NoResponse::MayHaveArrived { .. }) => anyhow::anyhow!(
+                "{error}; the server may have executed the request: repeat the command with --idempotency-key {key}, which executes it once"
             ),
-            Some(NoAnswer::DidNotArrive { .. }) | None => error,
+            Some(NoResponse::DidNotArrive { .. }) | None => error,
         })
     }
 
-    /// `PATCH` with a JSON body.
     pub async fn patch(&self, path: &str, body: Value) -> anyhow::Result<Value> {
         self.call(Method::PATCH, path, Some(body)).await
     }
 
-    /// `DELETE`
     pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
         self.call(Method::DELETE, path, None).await
     }
 
-    /// A part of a list, from as many pages as needed.
+    /// Reads as many pages as `page.limit` needs.
     pub async fn list(
         &self,
         path: &str,
@@ -139,7 +132,7 @@ impl Operator {
         let mut found: Vec<Value> = Vec::new();
         let mut cursor = page.cursor;
         for _ in 0..MAX_PAGES {
-            let size = page.limit.saturating_sub(found.len()).min(PAGE);
+            let size = page.limit.saturating_sub(found.len()).min(PAGE_SIZE);
             if size == 0 {
                 break;
             }
@@ -162,57 +155,57 @@ impl Operator {
         })
     }
 
-    /// A whole list.
-    pub async fn whole(&self, path: &str) -> anyhow::Result<Listing<Value>> {
+    pub async fn list_all(&self, path: &str) -> anyhow::Result<Listing<Value>> {
         self.list(path, &[], PageOptions::default()).await
     }
 
-    /// The account with this id or name; without one, the only account.
-    pub async fn account(&self, wanted: Option<&str>) -> anyhow::Result<Account> {
-        if let Some(id) = wanted.and_then(|text| text.parse::<AccountId>().ok()) {
+    /// The account with this id or name. Without `id_or_name`, the only account.
+    pub async fn account(&self, id_or_name: Option<&str>) -> anyhow::Result<Account> {
+        if let Some(id) = id_or_name.and_then(|text| text.parse::<AccountId>().ok()) {
             return read(self.get(&format!("/accounts/{id}")).await?);
         }
-        let all: Vec<Account> = read_all(self.whole("/accounts").await?.data)?;
-        let mut fitting: Vec<Account> = all
+        let all: Vec<Account> = read_all(self.list_all("/accounts").await?.data)?;
+        let mut matches: Vec<Account> = all
             .iter()
-            .filter(|it| wanted.is_none_or(|name| it.name == name))
+            .filter(|it| id_or_name.is_none_or(|name| it.name == name))
             .cloned()
             .collect();
-        match (fitting.len(), wanted) {
-            (1, _) => Ok(fitting.swap_remove(0)),
+        match (matches.len(), id_or_name) {
+            (1, _) => Ok(matches.swap_remove(0)),
             (0, None) => {
-                bail!("the server has no account; open one with `tintype account add NAME`")
+                bail!("the server has no account; create one with `tintype account add NAME`")
             }
-            (0, Some(name)) => bail!(
-                "there is no account `{name}`; the accounts are {}",
-                names(&all)
-            ),
+            (0, Some(name)) => bail!("there is no account `{name}`; accounts: {}", names(&all)),
             (_, None) => bail!(
-                "there are several accounts; choose one by id or name (--account where the command takes it): {}",
+                "there are several accounts; choose one by id or name: {}",
                 names(&all)
             ),
             (_, Some(name)) => bail!(
-                "several accounts are named `{name}`; choose one by its id: {}",
-                names(&fitting)
+                "several accounts are named `{name}`; choose one by id: {}",
+                names(&matches)
             ),
         }
     }
 
-    /// The path below the account with this id or name; without one, the only account.
-    pub async fn account_path(&self, wanted: Option<&str>, below: &str) -> anyhow::Result<String> {
-        let account = self.account(wanted).await?;
+    /// A path below [`Operator::account`].
+    pub async fn account_path(
+        &self,
+        id_or_name: Option<&str>,
+        below: &str,
+    ) -> anyhow::Result<String> {
+        let account = self.account(id_or_name).await?;
         Ok(format!("/accounts/{}{below}", &*account.account_id))
     }
 
-    /// The id of the account with this id or name, if one is named.
-    pub async fn account_id(&self, wanted: Option<&str>) -> anyhow::Result<Option<String>> {
-        match wanted {
-            Some(wanted) => Ok(Some(self.account(Some(wanted)).await?.account_id.into())),
+    /// The id of [`Operator::account`]. `None` without `id_or_name`.
+    pub async fn account_id(&self, id_or_name: Option<&str>) -> anyhow::Result<Option<String>> {
+        match id_or_name {
+            Some(_) => Ok(Some(self.account(id_or_name).await?.account_id.into())),
             None => Ok(None),
         }
     }
 
-    /// The oldest accounts, `limit` at the most.
+    /// At most `limit` accounts, oldest first.
     pub async fn accounts(&self, limit: usize) -> anyhow::Result<Vec<Account>> {
         let page = PageOptions {
             limit,
@@ -221,7 +214,7 @@ impl Operator {
         read_all(self.list("/accounts", &[], page).await?.data)
     }
 
-    /// `GET` of a path whose answer is passed on in chunks.
+    /// `GET` a path and pass each chunk of the response to `each`.
     pub async fn stream(
         &self,
         path: &str,
@@ -229,30 +222,30 @@ impl Operator {
     ) -> anyhow::Result<()> {
         let url = format!("{}/admin/v1{path}", self.base);
         let streamed = self.http.stream(&url, self.token.expose(), each).await;
-        match streamed.map_err(|error| self.no_answer(&error))? {
-            Some(refusal) => self.refuse(&refusal),
+        match streamed.map_err(|error| self.no_response(&error))? {
+            Some(response) => self.check_status(&response),
             None => Ok(()),
         }
     }
 
-    fn no_answer(&self, error: &anyhow::Error) -> NoAnswer {
+    fn no_response(&self, error: &anyhow::Error) -> NoResponse {
         let (base, text) = (self.base.clone(), error.to_string());
         match did_not_arrive(error) {
-            true => NoAnswer::DidNotArrive { base, error: text },
-            false => NoAnswer::MayHaveArrived { base, error: text },
+            true => NoResponse::DidNotArrive { base, error: text },
+            false => NoResponse::MayHaveArrived { base, error: text },
         }
     }
 
-    fn refuse(&self, answer: &Response) -> anyhow::Result<()> {
-        if answer.status == StatusCode::UNAUTHORIZED {
+    fn check_status(&self, response: &Response) -> anyhow::Result<()> {
+        if response.status == StatusCode::UNAUTHORIZED {
             bail!(
-                "{} rejects the operator token from {}; {TOKEN_PLACES}",
+                "{} rejects the operator token from {}; {TOKEN_SOURCES}",
                 self.base,
-                self.token_from
+                self.token_source
             );
         }
-        if !answer.status.is_success() {
-            bail!(refusal(answer.status, &answer.body));
+        if !response.status.is_success() {
+            bail!(problem_text(response.status, &response.body));
         }
         Ok(())
     }
@@ -266,42 +259,41 @@ impl Operator {
         method: Method,
         path: &str,
         body: Option<Value>,
-        once: Option<&str>,
+        idempotency_key: Option<&str>,
     ) -> anyhow::Result<Value> {
         let url = format!("{}/admin/v1{path}", self.base);
         let token = Some(self.token.expose());
         let body = body.as_ref().map(Body::json);
-        let answer = self
+        let response = self
             .http
-            .send(method, &url, token, body, once, MAX_ANSWER)
+            .send(method, &url, token, body, idempotency_key, MAX_RESPONSE)
             .await
-            .map_err(|error| self.no_answer(&error))?;
-        self.refuse(&answer)?;
-        let bytes = answer.body;
+            .map_err(|error| self.no_response(&error))?;
+        self.check_status(&response)?;
+        let bytes = response.body;
         if bytes.is_empty() {
             return Ok(json!(null));
         }
         serde_json::from_slice(&bytes).with_context(|| {
             format!(
-                "the answer of {} is not from Tintype; check --server",
+                "the response of {} is not from Tintype; check --server",
                 self.base
             )
         })
     }
 }
 
-/// The filters that are given.
-pub fn given<const N: usize>(
-    filters: [(&'static str, Option<String>); N],
+pub fn only_set<const N: usize>(
+    fields: [(&'static str, Option<String>); N],
 ) -> Vec<(&'static str, String)> {
-    let given = |(name, value): (&'static str, Option<String>)| Some((name, value?));
-    filters.into_iter().filter_map(given).collect()
+    let is_set = |(name, value): (&'static str, Option<String>)| Some((name, value?));
+    fields.into_iter().filter_map(is_set).collect()
 }
 
-/// Parses an answer.
 pub fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
-    serde_json::from_value(value)
-        .context("the answer does not fit this version of tintype; use the version of the server")
+    serde_json::from_value(value).context(
+        "this version of tintype cannot read the response; use the same version as the server",
+    )
 }
 
 fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T>> {
@@ -311,10 +303,10 @@ fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T>> {
 fn names(accounts: &[Account]) -> String {
     let shown: Vec<String> = accounts
         .iter()
-        .take(NAMED)
+        .take(MAX_LISTED)
         .map(|it| format!("{} ({})", it.name, &*it.account_id))
         .collect();
-    let more = accounts.len().saturating_sub(NAMED);
+    let more = accounts.len().saturating_sub(MAX_LISTED);
     match more {
         0 => shown.join(", "),
         _ => format!("{} and {more} more", shown.join(", ")),

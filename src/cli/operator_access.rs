@@ -1,6 +1,6 @@
-//! How the operator commands find the server and the token.
+//! How operator commands find the server and its token.
 
-use super::operator::{Operator, TOKEN_PLACES};
+use super::operator::{Operator, TOKEN_SOURCES};
 use super::settings::Settings;
 use crate::config::{Config, Secret};
 use anyhow::{Context as _, bail};
@@ -8,13 +8,17 @@ use clap::Args;
 use std::path::Path;
 use url::{Host, Url};
 
+/// Source of the token in messages.
+const TOKEN_OPTION: &str = "--token or TINTYPE_ADMIN_TOKEN";
+
 /// Options of every command that calls a running server as its operator.
 #[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Server options")]
 pub struct Access {
-    /// The running server [default: server.listen of the configuration, http://127.0.0.1:8080].
+    /// URL of the running server [default: http:// and listen in [server] of the configuration].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// The operator's token [default: [admin] token of the configuration, else the file admin-token of the data directory].
+    /// Operator token [default: token in [admin] of the configuration, or else the file admin-token in the data directory].
     #[arg(
         long,
         value_name = "TOKEN",
@@ -27,45 +31,35 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether --server is given.
-    pub fn names_a_server(&self) -> bool {
+    pub fn has_server(&self) -> bool {
         self.server.is_some()
     }
 
-    /// The local configuration.
-    ///
-    /// # Errors
-    /// The configuration has errors.
+    /// Loads the local configuration.
     pub fn config(&self) -> anyhow::Result<Config> {
         Ok(self.settings.load(Vec::new())?)
     }
 
-    /// A client of the server, with the token.
-    ///
     /// # Errors
-    /// The URL is invalid, or no token is found.
+    /// The URL is invalid, or there is no token.
     pub fn operator(&self) -> anyhow::Result<Operator> {
         let named = self.server.as_deref().map(base_url).transpose()?;
-        let given = self.token.as_deref().filter(|text| !text.is_empty());
-        // With both given, the local configuration is not read and may have errors.
-        if let (Some(server), Some(token)) = (&named, given) {
-            return Operator::new(server, Secret::new(token), "--token or TINTYPE_ADMIN_TOKEN");
+        let token = self.token.as_deref().filter(|text| !text.is_empty());
+        // With --server and --token, the local configuration is not read, so it may have errors.
+        if let (Some(server), Some(token)) = (&named, token) {
+            return Operator::new(server, Secret::new(token), TOKEN_OPTION);
         }
-        let config = self.settings.of_service()?;
+        let config = self.settings.load_installed()?;
         let server = match &named {
             Some(server) => server.clone(),
-            None => listening(&config)?,
+            None => listen_url(&config)?,
         };
-        if let Some(token) = given {
-            return Operator::new(
-                &server,
-                Secret::new(token),
-                "--token or TINTYPE_ADMIN_TOKEN",
-            );
+        if let Some(token) = token {
+            return Operator::new(&server, Secret::new(token), TOKEN_OPTION);
         }
-        if !is_own(&server, &config) {
+        if !is_local_server(&server, &config) {
             bail!(
-                "{server} is not the server of this configuration, so the local token is not sent to it; give its token with --token or TINTYPE_ADMIN_TOKEN"
+                "{server} is not the server of the local configuration, so the local token is not sent to it; set --token or TINTYPE_ADMIN_TOKEN"
             );
         }
         let (token, from) = local_token(&config)?;
@@ -76,26 +70,26 @@ impl Access {
 fn base_url(text: &str) -> anyhow::Result<String> {
     let expected = "expected a URL such as http://127.0.0.1:8080";
     let url = Url::parse(text).with_context(|| format!("--server `{text}`: {expected}"))?;
-    let bare = url.query().is_none() && url.fragment().is_none();
-    let nobody = url.username().is_empty() && url.password().is_none();
-    if !matches!(url.scheme(), "http" | "https") || !bare || !nobody {
-        bail!("--server: {expected}, with only host, port and path");
+    let is_bare = url.query().is_none() && url.fragment().is_none();
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    if !matches!(url.scheme(), "http" | "https") || !is_bare || has_user {
+        bail!("--server: {expected}, without user, query and fragment");
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-fn listening(config: &Config) -> anyhow::Result<String> {
+fn listen_url(config: &Config) -> anyhow::Result<String> {
     let (_, port) = config.server.listen.host_and_port();
     if port == 0 {
         bail!(
-            "server.listen has port 0, so the system chooses the port; name the server with --server"
+            "listen in [server] of the configuration has port 0, so the system chooses the port; give the URL with --server"
         );
     }
     Ok(format!("http://{}", config.server.listen.reachable()))
 }
 
-/// Whether the local token may be sent to this server: it runs on this machine, or the configuration names its address.
-fn is_own(server: &str, config: &Config) -> bool {
+/// Whether the local token may be sent to this server: it runs on this machine, or the configuration contains its address.
+fn is_local_server(server: &str, config: &Config) -> bool {
     let Ok(url) = Url::parse(server) else {
         return false;
     };
@@ -105,18 +99,21 @@ fn is_own(server: &str, config: &Config) -> bool {
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
         None => false,
     };
-    let own = [Ok(config.public_url()), listening(config)];
+    let configured = [Ok(config.public_url()), listen_url(config)];
     loopback
-        || own
+        || configured
             .into_iter()
             .flatten()
-            .filter_map(|own| Url::parse(&own).ok())
-            .any(|own| own.origin() == url.origin())
+            .filter_map(|it| Url::parse(&it).ok())
+            .any(|it| it.origin() == url.origin())
 }
 
 fn local_token(config: &Config) -> anyhow::Result<(Secret, String)> {
     if let Some(token) = &config.admin.token {
-        return Ok((token.clone(), "[admin] token of the configuration".into()));
+        return Ok((
+            token.clone(),
+            "token in [admin] of the configuration".into(),
+        ));
     }
     let path = config.storage.data_dir.join("admin-token");
     let token = read_token(&path)?;
@@ -126,12 +123,15 @@ fn local_token(config: &Config) -> anyhow::Result<(Secret, String)> {
 fn read_token(path: &Path) -> anyhow::Result<Secret> {
     let text = std::fs::read_to_string(path).with_context(|| {
         format!(
-            "no operator token: {TOKEN_PLACES}; the file {} cannot be read",
+            "no operator token found: {TOKEN_SOURCES}; cannot read {}",
             path.display()
         )
     })?;
     match text.trim() {
-        "" => bail!("{} is empty; restart the server without it", path.display()),
+        "" => bail!(
+            "{} is empty; delete it and restart the server",
+            path.display()
+        ),
         token => Ok(Secret::new(token)),
     }
 }
@@ -175,15 +175,15 @@ mod tests {
     #[test]
     fn the_listening_address_is_the_default() {
         assert_eq!(
-            listening(&config("0.0.0.0:81")).unwrap(),
+            listen_url(&config("0.0.0.0:81")).unwrap(),
             "http://127.0.0.1:81"
         );
-        let error = listening(&config("127.0.0.1:0")).unwrap_err().to_string();
+        let error = listen_url(&config("127.0.0.1:0")).unwrap_err().to_string();
         assert!(error.contains("--server"), "{error}");
     }
 
     #[test]
-    fn the_local_token_goes_to_no_other_machine() {
+    fn the_local_token_is_sent_to_no_other_machine() {
         let config = config("10.0.0.1:81");
         for own in [
             "http://127.0.0.1:9",
@@ -192,7 +192,7 @@ mod tests {
             "https://pictures.example",
             "http://10.0.0.1:81",
         ] {
-            assert!(is_own(own, &config), "{own}");
+            assert!(is_local_server(own, &config), "{own}");
         }
         for other in [
             "http://pictures.example",
@@ -200,7 +200,7 @@ mod tests {
             "http://localhost.evil.example",
             "http://10.0.0.1:82",
         ] {
-            assert!(!is_own(other, &config), "{other}");
+            assert!(!is_local_server(other, &config), "{other}");
         }
     }
 

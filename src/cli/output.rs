@@ -4,12 +4,12 @@ use comfy_table::{Table, presets};
 use serde_json::Value;
 use std::io::{self, Write as _};
 
-/// A table without frames, so that `awk` and `grep` can read it.
-pub fn table(heads: &[&str], rows: Vec<Vec<String>>) -> String {
+/// A table without borders, so that `awk` and `grep` can read it.
+pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(heads);
+    table.load_style(presets::NOTHING).set_header(headings);
     for row in rows {
-        table.add_row(row.iter().map(|cell| printable(cell)));
+        table.add_row(row.iter().map(|cell| escape_control_chars(cell)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -17,18 +17,18 @@ pub fn table(heads: &[&str], rows: Vec<Vec<String>>) -> String {
     table.trim_fmt() + "\n"
 }
 
-/// Names and values in two columns, without the names that have no value.
-pub fn facts(facts: &[(&str, Option<&str>)]) -> String {
-    let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    facts
+/// Names and values in two columns. Omits fields without a value.
+pub fn field_lines(fields: &[(&str, Option<&str>)]) -> String {
+    let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    fields
         .iter()
         .filter_map(|(name, value)| Some((name, (*value)?)))
-        .map(|(name, value)| format!("{name:width$}  {}\n", printable(value)))
+        .map(|(name, value)| format!("{name:width$}  {}\n", escape_control_chars(value)))
         .collect()
 }
 
-/// The text with control characters escaped, so that untrusted text cannot control the terminal.
-pub fn printable(text: &str) -> String {
+/// Escapes control characters, so that untrusted text cannot control the terminal.
+pub fn escape_control_chars(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
             let escaped = c.is_control().then(|| c.escape_default());
@@ -38,15 +38,15 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// The first `max` characters, with dots where something was left out.
-pub fn shortened(text: &str, max: usize) -> String {
+/// The first `max` characters, followed by dots if the text is longer.
+pub fn truncate(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((at, _)) => format!("{}...", &text[..at]),
         None => text.to_owned(),
     }
 }
 
-/// Prints to standard output. A closed pipe, as of `head`, is no error.
+/// Prints to standard output. Ignores a closed pipe, such as that of `head`.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -55,7 +55,6 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints an answer as indented JSON.
 pub fn print_json(value: &Value) -> anyhow::Result<()> {
     print(&format!("{value:#}\n"))
 }
@@ -80,7 +79,7 @@ mod tests {
     #[test]
     fn untrusted_text_cannot_control_the_terminal() {
         assert_eq!(
-            printable("a\u{1b}[2J\r\n\u{9b}é"),
+            escape_control_chars("a\u{1b}[2J\r\n\u{9b}é"),
             "a\\u{1b}[2J\\r\\n\\u{9b}é"
         );
         let shown = table(&["A"], vec![vec!["one\n\u{1b}two".into()]]);
@@ -88,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_between_characters() {
-        assert_eq!(shortened("äöü", 2), "äö...");
-        assert_eq!(shortened("äöü", 3), "äöü");
+    fn long_text_is_truncated_between_characters() {
+        assert_eq!(truncate("äöü", 2), "äö...");
+        assert_eq!(truncate("äöü", 3), "äöü");
     }
 
     #[test]
-    fn facts_without_a_value_are_left_out() {
+    fn fields_without_a_value_are_omitted() {
         let lines = [("a", Some("1")), ("long", None), ("b", Some("2"))];
-        assert_eq!(facts(&lines), "a     1\nb     2\n");
+        assert_eq!(field_lines(&lines), "a     1\nb     2\n");
     }
 }

@@ -1,4 +1,4 @@
-//! `tintype pause ...`: pauses and resumes a running server or a model.
+//! `tintype pause`: pauses and resumes a running server or some of its models.
 
 use super::common::{Common, block_on};
 use super::operator::Operator;
@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use tintype_api::Switches;
 
-/// What to do with the switches.
 #[derive(Subcommand)]
 pub enum Command {
     /// Show what is paused and why.
@@ -19,20 +18,18 @@ pub enum Command {
     Clear(Clear),
 }
 
-/// Options of `pause set`.
 #[derive(Args)]
 pub struct Set {
     /// What to pause.
     #[arg(required = true)]
     what: Vec<Switch>,
-    /// Reason for callers, such as "new weights until 14:00".
+    /// Reason shown to callers, such as "new weights until 14:00".
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Options of `pause clear`.
 #[derive(Args)]
 pub struct Clear {
     /// What to resume [default: everything].
@@ -41,7 +38,6 @@ pub struct Clear {
     common: Common,
 }
 
-/// What can be paused.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
     Project,
@@ -74,16 +70,16 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
             Command::Show(common) => {
-                let answer = common.operator()?.get("/pause").await?;
-                common.show(answer, shown)
+                let response = common.operator()?.get("/pause").await?;
+                common.show(response, describe)
             }
             Command::Set(Set {
                 what,
                 reason,
                 common,
             }) => {
-                let answer = turn(&common.operator()?, &what, true, reason).await?;
-                common.show(answer, shown)
+                let response = set_paused(&common.operator()?, &what, true, reason).await?;
+                common.show(response, describe)
             }
             Command::Clear(Clear { what, common }) => {
                 let what = if what.is_empty() {
@@ -91,15 +87,15 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
                 } else {
                     what
                 };
-                let answer = turn(&common.operator()?, &what, false, None).await?;
-                common.show(answer, shown)
+                let response = set_paused(&common.operator()?, &what, false, None).await?;
+                common.show(response, describe)
             }
         }
     })
 }
 
-/// Changes only these switches, so that concurrent changes of others stay.
-async fn turn(
+/// Sends only the given switches, so that concurrent changes of other switches are kept.
+async fn set_paused(
     operator: &Operator,
     what: &[Switch],
     on: bool,
@@ -121,7 +117,7 @@ fn body(what: &[Switch], on: bool, reason: Option<String>) -> Value {
     body
 }
 
-fn shown(pause: Switches) -> String {
+fn describe(pause: Switches) -> String {
     let reasons = pause.reasons.as_ref();
     let row = |switch: Switch| {
         let state = if is_on(&pause, switch) {
@@ -157,6 +153,6 @@ mod tests {
             "project": false, "tiers": {"fast": true, "quality": false, "pro": true},
             "reasons": {"project": null, "fast": "new weights", "quality": null, "pro": null}
         });
-        insta::assert_snapshot!(shown(serde_json::from_value(pause).unwrap()));
+        insta::assert_snapshot!(describe(serde_json::from_value(pause).unwrap()));
     }
 }

@@ -1,37 +1,35 @@
-//! `tintype person ...`: the people who sign in to the panel for an account.
+//! `tintype person`: people who sign in to the panel of an account.
 
-use super::common::{Common, OfAccount, block_on, or_dash};
+use super::common::{AccountScope, Common, block_on, or_dash};
 use super::operator::Operator;
-use super::output::facts;
+use super::output::field_lines;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::process::ExitCode;
 use tintype_api::Person;
 use tintype_storage::domain::person::PersonId;
 
-/// What to do with people.
 #[derive(Subcommand)]
 pub enum Command {
     /// List the people of an account, oldest first.
-    List(OfAccount),
-    /// Invite a person and print the link for choosing a password. It is shown only once.
+    List(AccountScope),
+    /// Invite a person and print a link to set a password. It is shown only once.
     Invite(Invite),
     /// Show a person.
-    Show(One),
+    Show(Target),
     /// Change the role of a person.
     Change(Change),
-    /// Create a new link for a forgotten or leaked password.
+    /// Create a link to replace a forgotten or leaked password.
     Link(Link),
     /// End all sessions of a person.
-    SignOut(One),
-    /// Remove a person and end their sessions.
-    Rm(One),
+    SignOut(Target),
+    /// Delete a person and end their sessions.
+    Rm(Target),
 }
 
-/// Options of `person invite`.
 #[derive(Args)]
 pub struct Invite {
-    /// Email address for signing in.
+    /// Email address to sign in with.
     email: String,
     /// Role: an owner can make changes, a viewer can only read.
     #[arg(long, value_parser = ["owner", "viewer"])]
@@ -43,10 +41,9 @@ pub struct Invite {
     common: Common,
 }
 
-/// Options of what is done with one person.
 #[derive(Args)]
-pub struct One {
-    /// The person's id.
+pub struct Target {
+    /// Id of the person.
     id: PersonId,
     /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
@@ -55,22 +52,20 @@ pub struct One {
     common: Common,
 }
 
-/// Options of `person change`.
 #[derive(Args)]
 pub struct Change {
     #[command(flatten)]
-    one: One,
+    target: Target,
     /// Role: an owner can make changes, a viewer can only read.
     #[arg(long, value_parser = ["owner", "viewer"])]
     role: String,
 }
 
-/// Options of `person link`.
 #[derive(Args)]
 pub struct Link {
     #[command(flatten)]
-    one: One,
-    /// Revoke the current password and end all sessions now.
+    target: Target,
+    /// Also revoke the current password and end all sessions.
     #[arg(long)]
     revoke: bool,
 }
@@ -80,39 +75,43 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         match command {
             Command::List(arguments) => list(arguments).await,
             Command::Invite(arguments) => invite(arguments).await,
-            Command::Show(one) => {
-                let (operator, path) = one.open().await?;
-                one.common.show(operator.get(&path).await?, shown)
+            Command::Show(target) => {
+                let (operator, path) = target.resolve().await?;
+                target.common.show(operator.get(&path).await?, describe)
             }
-            Command::Change(Change { one, role }) => {
-                let (operator, path) = one.open().await?;
-                let answer = operator.patch(&path, json!({"role": role})).await?;
-                one.common.show(answer, shown)
+            Command::Change(Change { target, role }) => {
+                let (operator, path) = target.resolve().await?;
+                let response = operator.patch(&path, json!({"role": role})).await?;
+                target.common.show(response, describe)
             }
-            Command::Link(Link { one, revoke }) => {
-                let (operator, path) = one.open().await?;
+            Command::Link(Link { target, revoke }) => {
+                let (operator, path) = target.resolve().await?;
                 let path = format!("{path}/invitation");
                 let body = json!({"revoke": revoke});
-                let answer = operator.post(&path, Some(body)).await?;
-                one.common.show(answer, shown)
+                let response = operator.post(&path, Some(body)).await?;
+                target.common.show(response, describe)
             }
-            Command::SignOut(one) => {
-                let (operator, path) = one.open().await?;
-                let answer = operator.delete(&format!("{path}/sessions")).await?;
-                one.common.done(&answer, &format!("signed out {}", one.id))
+            Command::SignOut(target) => {
+                let (operator, path) = target.resolve().await?;
+                let response = operator.delete(&format!("{path}/sessions")).await?;
+                target
+                    .common
+                    .confirm(&response, &format!("signed out {}", target.id))
             }
-            Command::Rm(one) => {
-                let (operator, path) = one.open().await?;
-                let answer = operator.delete(&path).await?;
-                one.common.done(&answer, &format!("removed {}", one.id))
+            Command::Rm(target) => {
+                let (operator, path) = target.resolve().await?;
+                let response = operator.delete(&path).await?;
+                target
+                    .common
+                    .confirm(&response, &format!("deleted {}", target.id))
             }
         }
     })
 }
 
-impl One {
-    /// The server, and the person's path.
-    async fn open(&self) -> anyhow::Result<(Operator, String)> {
+impl Target {
+    /// The client, and the path of the person.
+    async fn resolve(&self) -> anyhow::Result<(Operator, String)> {
         let operator = self.common.operator()?;
         let below = format!("/people/{}", self.id);
         let path = operator.account_path(self.account.as_deref(), &below);
@@ -121,10 +120,17 @@ impl One {
     }
 }
 
-async fn list(of: OfAccount) -> anyhow::Result<()> {
-    let heads = ["PERSON", "CREATED", "ROLE", "STATUS", "LINK UNTIL", "EMAIL"];
-    let all = of.whole("/people").await?;
-    of.common.show_list(all, heads, |it: Person| {
+async fn list(scope: AccountScope) -> anyhow::Result<()> {
+    let headings = [
+        "PERSON",
+        "CREATED",
+        "ROLE",
+        "STATUS",
+        "LINK EXPIRES",
+        "EMAIL",
+    ];
+    let all = scope.list_all("/people").await?;
+    scope.common.show_list(all, headings, |it: Person| {
         [
             it.person_id.into(),
             it.created_at.into(),
@@ -141,19 +147,19 @@ async fn invite(arguments: Invite) -> anyhow::Result<()> {
     let account = arguments.account.as_deref();
     let path = operator.account_path(account, "/people").await?;
     let body = json!({"email": arguments.email, "role": arguments.role});
-    let answer = operator.post(&path, Some(body)).await?;
-    arguments.common.show(answer, shown)
+    let response = operator.post(&path, Some(body)).await?;
+    arguments.common.show(response, describe)
 }
 
-fn shown(it: Person) -> String {
-    facts(&[
+fn describe(it: Person) -> String {
+    field_lines(&[
         ("person", Some(&it.person_id)),
         ("account", Some(&it.account_id)),
         ("email", Some(&it.email)),
         ("role", Some(&it.role)),
         ("status", Some(&it.status)),
         ("link", it.invitation_url.as_deref()),
-        ("link until", it.invitation_expires_at.as_deref()),
+        ("link expires", it.invitation_expires_at.as_deref()),
         ("created", Some(&it.created_at)),
     ])
 }

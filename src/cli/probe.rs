@@ -6,15 +6,15 @@ use crate::backends::readiness::{self, ModelUse};
 use crate::config::{Backend, Config};
 use std::process::ExitCode;
 
-/// Tests all back ends and prints the results. Exit code 1 if one does not work.
+/// Exits with code 1 if a back end does not work.
 pub fn run(config: &Config) -> ExitCode {
     let system = actix_web::rt::System::new();
-    let sound = system.block_on(async {
-        let mut sound = true;
+    let all_work = system.block_on(async {
+        let mut all_work = true;
         for (name, backend) in &config.backends {
             let findings = readiness::test(config, name, backend).await;
-            sound &= findings.fails.is_empty();
-            sound &= print(&report(
+            all_work &= findings.fails.is_empty();
+            all_work &= print(&report(
                 name,
                 backend,
                 &findings,
@@ -22,20 +22,19 @@ pub fn run(config: &Config) -> ExitCode {
             ))
             .is_ok();
         }
-        sound
+        all_work
     });
-    match sound {
+    match all_work {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
 }
 
-/// The lines about one back end.
 fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[ModelUse]) -> String {
-    let place = backend
+    let address = backend
         .remote()
         .map_or(String::new(), |it| format!(" at {}", it.base_url));
-    let mut lines = format!("{name}{place}\n");
+    let mut lines = format!("{name}{address}\n");
     for line in &findings.works {
         lines.push_str(&format!("  ok    {line}\n"));
     }
@@ -48,7 +47,7 @@ fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[ModelUse])
         }
     }
     if findings.works.is_empty() && findings.fails.is_empty() {
-        lines.push_str("  no model uses it, so there was nothing to test\n");
+        lines.push_str("  not tested: no model uses this back end\n");
     }
     lines
 }

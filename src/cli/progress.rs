@@ -1,27 +1,25 @@
-//! The progress line of a command. It is written to a terminal only and is not part of the output.
+//! Progress indicators, which are written to a terminal only.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
-/// Starts a progress bar that ends at `total`.
-pub fn bar(total: u64, words: &'static str) -> ProgressBar {
+pub fn bar(total: u64, message: &'static str) -> ProgressBar {
     let progress = ProgressBar::new(total);
     let template = "{msg} [{bar:32}] {pos}/{len} {elapsed} (about {eta} left)";
     if let Ok(style) = ProgressStyle::with_template(template) {
         progress.set_style(style.progress_chars("=> "));
     }
     progress.enable_steady_tick(Duration::from_millis(200));
-    progress.set_message(words);
+    progress.set_message(message);
     progress
 }
 
-/// Starts a progress line with this message.
-pub fn line(words: &'static str) -> ProgressBar {
+pub fn spinner(message: &'static str) -> ProgressBar {
     let progress = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
         progress.set_style(style);
     }
     progress.enable_steady_tick(Duration::from_millis(100));
-    progress.set_message(words);
+    progress.set_message(message);
     progress
 }

@@ -1,4 +1,4 @@
-//! Reads all records as of one moment: from a stopped data directory, or from the service that runs on it.
+//! Reads a point-in-time export of all records: from a stopped data directory, a running server or a database.
 
 use super::operator::Operator;
 use super::operator_access::Access;
@@ -14,20 +14,18 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::export::{Reader, Summary, write};
 
-/// A complete export.
 pub struct Records {
     /// An unnamed file, positioned at its start.
     pub file: File,
-    /// Counts of the export.
     pub summary: Summary,
-    /// The records include everything that was answered before this moment.
+    /// The export contains everything that the server acknowledged before this time.
     pub taken_at: Timestamp,
-    /// Whether a service ran, or may have run, meanwhile.
+    /// Whether a server ran, or may have run, during the export.
     pub running: bool,
 }
 
-/// Reads the records of a data directory, from the service that runs on it if there is one, or of the configured database. The export is spooled to an unnamed
-/// file in `temp_dir`.
+/// Reads the records of the configured data directory or database. A server that runs on the data directory exports them itself.
+/// Spools the export to an unnamed file in `temp_dir`.
 ///
 /// # Errors
 /// The records cannot be read.
@@ -40,25 +38,25 @@ pub async fn from_data_dir(
     let data_dir = &config.storage.data_dir;
     if !engine::has_store(config) {
         bail!(
-            "{} is no data directory of Tintype; name one with --data-dir",
+            "{} is not a Tintype data directory; give one with --data-dir",
             data_dir.display()
         );
     }
     match engine::open_engine_at_once(config, FailStop::new()) {
         Ok(engine) => {
-            // A database may have a service on it.
+            // A server may use the database at the same time.
             let is_shared = config.storage.url.is_some();
-            let records = of_engine(&engine, is_shared, temp_dir, say);
+            let records = from_engine(&engine, is_shared, temp_dir, say);
             engine.close();
             records
         }
         Err(EngineError::Locked(_)) => {
-            say("asking the running service".into());
+            say("requesting an export from the running server".into());
             from_service(&access.operator()?, temp_dir, say)
                 .await
                 .with_context(|| {
                     format!(
-                        "{} is in use, and the service that runs on it could not be asked; name it with --server",
+                        "{} is in use, and the server that runs on it did not export its records; give its URL with --server",
                         data_dir.display()
                     )
                 })
@@ -67,11 +65,9 @@ pub async fn from_data_dir(
     }
 }
 
-/// Reads the records of an open engine.
-///
 /// # Errors
-/// They cannot be read, or there is no room for them in `temp_dir`.
-pub fn of_engine(
+/// The records cannot be read, or `temp_dir` has no space for them.
+pub fn from_engine(
     engine: &Arc<dyn Engine>,
     may_run: bool,
     temp_dir: &Path,
@@ -80,13 +76,11 @@ pub fn of_engine(
     let mut spool = Spool::new(temp_dir, say)?;
     let taken_at = Timestamp::now();
     write(Arc::clone(engine).snapshot()?, |block| spool.add(&block))?;
-    spool.whole(taken_at, may_run)
+    spool.finish(taken_at, may_run)
 }
 
-/// Reads the records of a running service.
-///
 /// # Errors
-/// The service does not answer, or its answer ends early.
+/// The server does not respond, or the response is incomplete.
 pub async fn from_service(
     operator: &Operator,
     temp_dir: &Path,
@@ -97,10 +91,9 @@ pub async fn from_service(
     operator
         .stream("/export", |chunk| Ok(spool.add(chunk)?))
         .await?;
-    spool.whole(taken_at, true)
+    spool.finish(taken_at, true)
 }
 
-/// Collects the export in a file.
 struct Spool<'a> {
     file: File,
     bytes: u64,
@@ -121,12 +114,12 @@ impl<'a> Spool<'a> {
     fn add(&mut self, block: &[u8]) -> io::Result<()> {
         self.file.write_all(block)?;
         self.bytes += block.len() as u64;
-        (self.say)(format!("reading the records, {} KiB", self.bytes >> 10));
+        (self.say)(format!("reading records: {} KiB", self.bytes >> 10));
         Ok(())
     }
 
-    /// Checks the file from its first line to its last.
-    fn whole(mut self, taken_at: Timestamp, running: bool) -> anyhow::Result<Records> {
+    /// Checks that the export is complete.
+    fn finish(mut self, taken_at: Timestamp, running: bool) -> anyhow::Result<Records> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut reader = Reader::new(BufReader::new(self.file.try_clone()?))?;
         while reader.read()?.is_some() {}

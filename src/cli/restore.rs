@@ -1,4 +1,4 @@
-//! `tintype restore`: a backup into an empty data directory.
+//! `tintype restore`: restores a backup into an empty data directory.
 
 use super::data_dir_init::{self, DataDirInit};
 use super::progress;
@@ -8,28 +8,26 @@ use crate::server::object_store;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Options of `restore`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Where backups are kept.
+    /// Backup repository: a directory or the URL of a bucket, as for `tintype backup`.
     #[arg(value_name = "PLACE")]
     place: String,
-    /// Id of the backup [default: the newest complete one].
+    /// Id of the backup [default: the latest complete backup].
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Restore records even if their ledger is inconsistent.
+    /// Restore even if the ledger is inconsistent.
     #[arg(long)]
     even_with_faults: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Restores a backup and reports success only after everything was checked.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.settings.load(Vec::new())?;
     let data_dir = &config.storage.data_dir;
-    let progress = progress::line("reading the manifest");
-    let say = |words: String| progress.set_message(words);
+    let progress = progress::spinner("reading the manifest");
+    let say = |message: String| progress.set_message(message);
     let (manifest, restored) = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open_existing(&arguments.place)?;
         let manifest = repository.manifest(arguments.id.as_deref()).await?;
@@ -49,13 +47,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             &say,
         )
         .await?;
-        data_dir_init::accept(&restored.report.faults, arguments.even_with_faults)?;
-        init.end(engine)?;
+        data_dir_init::check_faults(&restored.report.faults, arguments.even_with_faults)?;
+        init.finish(engine)?;
         anyhow::Ok((manifest, restored))
     })?;
     progress.finish_and_clear();
     println!(
-        "restored the backup {} of {} into {}: {} records and {} pictures, all verified",
+        "restored backup {} of {} into {}: {} records and {} images, all verified",
         manifest.id,
         manifest.taken_at,
         data_dir.display(),
@@ -63,15 +61,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         restored.pictures
     );
     if manifest.pictures.is_none() {
-        println!("this backup holds no pictures; the service reads them from storage.objects");
+        println!(
+            "the backup contains no images; the server reads them from `objects` in [storage]"
+        );
     }
     for key in &restored.missing {
-        println!("MISSING: {key} was already missing when the backup was made");
+        println!("MISSING: {key} was already missing at the time of the backup");
     }
     let has_key = |name| manifest.keys.iter().flatten().any(|it| it.name == name);
     if manifest.keys.is_none() || !has_key(SECRETS_KEY) {
         println!(
-            "this backup holds no {SECRETS_KEY}; if there are webhooks, copy it to {} before you start the service",
+            "the backup contains no {SECRETS_KEY}; if there are webhooks, copy it to {} before you start the server",
             data_dir.display()
         );
     }

@@ -1,10 +1,9 @@
-//! `tintype schema`: the tables of a database, for an administrator who makes them.
+//! `tintype schema`: SQL for an administrator who creates the tables of a database.
 
 use super::output::print;
 use crate::server::engine;
 use std::process::ExitCode;
 
-/// Prints the statements.
 pub fn run() -> anyhow::Result<ExitCode> {
     print(&engine::database_schema())?;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `tintype serve`
+//! `tintype serve`: runs the server until a signal stops it.
 
 use super::settings::Settings;
 use crate::application::state::AppState;
@@ -14,20 +14,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// After a storage failure the service still answers 503 for this long, then the process ends.
+/// After a storage failure the server answers 503 for this long, then the process exits.
 const SHUTDOWN_DELAY: Duration = Duration::from_secs(1);
 
-/// Options of `serve`.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     settings: Settings,
-    /// The address and port to listen on [default: server.listen of the configuration].
+    /// Address and port to listen on [default: listen in [server] of the configuration].
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
 }
 
-/// Runs the service until a signal stops it.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let listen = arguments
         .listen
@@ -39,7 +37,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {
-    // Handled from the start, so that a stop during a long recovery is orderly too.
+    // Installed first, so that a signal during a long recovery also causes a graceful shutdown.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let stop_signal = async move {
@@ -50,7 +48,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     };
     let (host, port) = config.server.listen.host_and_port();
     let listener = server::bind(host, port).with_context(|| {
-        format!("cannot listen on {host}:{port}; stop the other process, or choose another address with --listen")
+        format!("cannot listen on {host}:{port}; stop the process that uses the port, or choose another address with --listen")
     })?;
     let metrics = match &config.server.metrics_listen {
         Some(address) => Some(bind_metrics(address)?),
@@ -60,11 +58,11 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let instance = server::start(Setup::new(config, public_url)).await?;
     tokio::select! {
         biased;
-        // Also during the orderly stop, which writes too.
+        // Also during a graceful shutdown, which writes too.
         reason = instance.state.fail_stop.tripped() => {
             tokio::time::sleep(SHUTDOWN_DELAY).await;
             let _ = writeln!(std::io::stderr(), "tintype: stopped: {reason}");
-            // No orderly stop: nothing more may be written.
+            // No graceful shutdown: nothing more may be written.
             std::process::exit(1);
         }
         outcome = listen_until(stop_signal, &instance, listener, metrics) => outcome,
@@ -74,7 +72,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
 fn bind_metrics(address: &Listen) -> anyhow::Result<TcpListener> {
     let (host, port) = address.host_and_port();
     server::bind(host, port).with_context(|| {
-        format!("cannot listen on {host}:{port} for /metrics; choose another address in [server] metrics_listen")
+        format!("cannot listen on {host}:{port} for /metrics; choose another address with metrics_listen in [server]")
     })
 }
 
@@ -85,7 +83,7 @@ async fn listen_until(
     metrics: Option<TcpListener>,
 ) -> anyhow::Result<ExitCode> {
     let metrics_at = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    greet(&instance.state, metrics_at).await?;
+    print_startup_message(&instance.state, metrics_at).await?;
     let metrics_server = match metrics {
         Some(listener) => {
             let server = server::serve_metrics(instance.clone(), listener)?;
@@ -99,7 +97,7 @@ async fn listen_until(
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
     stop_signal.await;
-    // From here on connections are refused. Jobs continue within the same grace period.
+    // The server refuses new connections. Jobs continue within the same grace period.
     let closing = actix_web::rt::spawn(handle.stop(true));
     server::finish_jobs(instance).await;
     closing.await?;
@@ -114,15 +112,18 @@ async fn listen_until(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the address of the service and, at the first start, the first key with a call that works.
-async fn greet(state: &AppState, metrics: Option<SocketAddr>) -> anyhow::Result<()> {
+/// Prints the address and, at the first start, the first key with a working example call.
+async fn print_startup_message(
+    state: &AppState,
+    metrics: Option<SocketAddr>,
+) -> anyhow::Result<()> {
     let url = &state.public_url;
     let mut text = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
     if let Some(key) = bootstrap::key(state).await? {
         let account = bootstrap::account(state).await?;
         text += &format!(
             "
-The account `{}` has a balance of {} {}. This is its first API key. It is shown only once:
+Account `{}` was created with a balance of {} {}. This is its first API key. It is shown only once:
 
   {key}
 
@@ -133,7 +134,7 @@ Generate an image:
     -H 'Content-Type: application/json' \\
     -d '{{\"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}}'
 
-Then get its status_url with the same Authorization header until the status is done.
+Then poll its status_url with the same Authorization header until the status is `done`.
 
 ",
             account.name, account.balances.balance, state.config.billing.currency
@@ -147,17 +148,17 @@ Then get its status_url with the same Authorization header until the status is d
     if state.config.admin.token.is_none() {
         let file = state.config.storage.data_dir.join("admin-token");
         text += &format!(
-            "Operator token, for the panel and {url}/admin/v1: see the file {}\n",
+            "Operator token (for the panel and {url}/admin/v1): {}\n",
             file.display()
         );
     }
     let mut output = std::io::stdout().lock();
-    // A closed standard output does not stop the service.
+    // A closed standard output does not stop the server.
     if let Err(error) = output
         .write_all(text.as_bytes())
         .and_then(|()| output.flush())
     {
-        tracing::warn!(%error, "standard output is closed: the address and the first key could not be printed");
+        tracing::warn!(%error, "could not print the address and the first key: standard output is closed");
     }
     Ok(())
 }

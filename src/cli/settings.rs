@@ -4,44 +4,40 @@ use crate::config::{Config, ConfigErrors, Sources};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Read if --config is not given.
-const OWN_FILE: &str = "config.toml";
-/// Installed by the Debian package and the container.
+/// Read without --config.
+const LOCAL_FILE: &str = "config.toml";
+/// Installed by the Debian package and in the container image.
 const INSTALLED_FILE: &str = "/etc/tintype/config.toml";
 
-/// Paths of the configuration and the data.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Settings {
-    /// The configuration file [default: ./config.toml if it exists].
+    /// Configuration file [default: ./config.toml if it exists].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The data directory [default: storage.data_dir of the configuration].
+    /// Data directory [default: data_dir in [storage] of the configuration].
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Loads the effective configuration. `flags` (a key's path and its value) take precedence.
+    /// Loads the effective configuration. `flags` (the path of a key and its value) take precedence.
     pub fn load(&self, flags: Vec<(String, toml::Value)>) -> Result<Config, ConfigErrors> {
-        Config::load(&self.sources(flags, PathBuf::from(OWN_FILE)))
+        Config::load(&self.sources(flags, PathBuf::from(LOCAL_FILE)))
     }
 
-    /// The same for commands that call no back end.
-    pub fn beside(&self) -> Result<Config, ConfigErrors> {
-        self.beside_with(Vec::new())
+    /// As [`Settings::load`], for a command that calls no back end and so needs none of their keys.
+    pub fn load_without_backend_keys(
+        &self,
+        flags: Vec<(String, toml::Value)>,
+    ) -> Result<Config, ConfigErrors> {
+        Config::load_beside(&self.sources(flags, PathBuf::from(LOCAL_FILE)))
     }
 
-    /// The same with values that take precedence.
-    pub fn beside_with(&self, flags: Vec<(String, toml::Value)>) -> Result<Config, ConfigErrors> {
-        Config::load_beside(&self.sources(flags, PathBuf::from(OWN_FILE)))
-    }
-
-    /// Loads the configuration of the service on this machine: that of the package if --config is not given and ./config.toml does
-    /// not exist.
-    pub fn of_service(&self) -> Result<Config, ConfigErrors> {
-        let own = PathBuf::from(OWN_FILE);
-        let file = if own.exists() {
-            own
+    /// Loads the configuration of the server on this machine: without --config and ./config.toml, that of the package.
+    pub fn load_installed(&self) -> Result<Config, ConfigErrors> {
+        let local = PathBuf::from(LOCAL_FILE);
+        let file = if local.exists() {
+            local
         } else {
             INSTALLED_FILE.into()
         };

@@ -1,26 +1,26 @@
-//! `tintype stats`: queues, throughput and health of a running server.
+//! `tintype stats`: statistics of a running server.
 
 use super::common::{Common, block_on};
-use super::output::facts;
+use super::output::field_lines;
 use serde_json::Value;
 use std::process::ExitCode;
 
 pub fn run(common: Common) -> anyhow::Result<ExitCode> {
     block_on(async {
-        let answer = common.operator()?.get("/stats").await?;
-        common.show(answer, |answer: Value| shown(&answer))
+        let response = common.operator()?.get("/stats").await?;
+        common.show(response, |response: Value| describe(&response))
     })
 }
 
-/// Every figure under its path. The names come from the answer, so that the figures of a newer server are shown too.
-fn shown(answer: &Value) -> String {
+/// One line per figure, named by its path in the response, so that the figures of a newer server are shown too.
+fn describe(response: &Value) -> String {
     let mut found = Vec::new();
-    collect("", answer, &mut found);
+    collect("", response, &mut found);
     let lines: Vec<(&str, Option<&str>)> = found
         .iter()
         .map(|(path, text)| (path.as_str(), Some(text.as_str())))
         .collect();
-    facts(&lines)
+    field_lines(&lines)
 }
 
 fn collect(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
@@ -38,8 +38,8 @@ fn collect(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
         }
         Value::Array(entries) => {
             for (at, entry) in entries.iter().enumerate() {
-                let place = (at + 1).to_string();
-                let name = entry["name"].as_str().unwrap_or(&place);
+                let position = (at + 1).to_string();
+                let name = entry["name"].as_str().unwrap_or(&position);
                 collect(&below(name), entry, found);
             }
         }
@@ -62,6 +62,6 @@ mod tests {
             "backends": [{"name": "builtin", "health": "up", "probe_in_seconds": null, "places": 2, "running": 2}],
             "webhooks_pending": 0
         });
-        insta::assert_snapshot!(shown(&stats));
+        insta::assert_snapshot!(describe(&stats));
     }
 }

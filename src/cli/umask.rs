@@ -1,5 +1,5 @@
-//! The umask of the process and the files that it does not apply to. The data directory, backups and exports hold keys and prompts, so
-//! only the owner may read them. An image that the user asked for gets the mode of the user's own umask.
+//! The umask of the process. The data directory, backups and exports contain keys and prompts, so only the owner may read them. An
+//! image that the user requested gets the mode of the user's umask.
 
 use nix::sys::stat::{Mode, umask};
 use std::fs::{self, Permissions};
@@ -8,16 +8,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The umask with which the process was started.
 static INHERITED: OnceLock<Mode> = OnceLock::new();
 
-/// Makes every later file 0600 and every later directory 0700.
+/// Gives new files the mode 0600 and new directories 0700.
 pub fn restrict_to_owner() {
     let inherited = umask(Mode::S_IRWXG | Mode::S_IRWXO);
     INHERITED.get_or_init(|| inherited);
 }
 
-/// Writes a file that the user asked for. A new file gets the mode of the inherited umask.
+/// Writes a file that the user requested. A new file gets the mode of the inherited umask.
 pub fn write_for_user(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let is_new = !path.exists();
     fs::write(path, bytes)?;

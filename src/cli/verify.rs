@@ -1,4 +1,4 @@
-//! `tintype verify`: recomputes every invariant of a stopped data directory, without changing it.
+//! `tintype verify`: checks every invariant of a stopped data directory or a database, without changing it.
 
 use super::output::print;
 use super::settings::Settings;
@@ -15,53 +15,50 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::Store;
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
-/// Options of `verify`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Check a backup in this place instead: checksums, then everything that a restore checks.
+    /// Verify a backup in this repository instead: its checksums, and everything that a restore checks.
     #[arg(long, value_name = "PLACE", conflicts_with = "data_dir")]
     backup: Option<String>,
-    /// Id of the backup [default: the newest complete one].
+    /// Id of the backup [default: the latest complete backup].
     #[arg(long, value_name = "ID", requires = "backup")]
     id: Option<String>,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Prints what was checked and every fault. Exit code 1 if there is a fault.
+/// Exits with code 1 if there is a fault.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(place) = &arguments.backup {
         return verify_backup::run(place, arguments.id.as_deref());
     }
-    let config = arguments.settings.beside()?;
+    let config = arguments.settings.load_without_backend_keys(Vec::new())?;
     let data_dir = &config.storage.data_dir;
-    let has_store = engine::has_store(&config);
     anyhow::ensure!(
-        has_store,
-        "{} is no data directory of Tintype; name one with --data-dir",
+        engine::has_store(&config),
+        "{} is not a Tintype data directory; give one with --data-dir",
         data_dir.display()
     );
     let store = Store::new(engine::look_at_engine(&config)?);
     let images = object_store::look_at_images(&config)?;
-    let checked = check(&config, &store, images.as_ref());
-    let Checked { said, faults } = actix_web::rt::System::new().block_on(checked)?;
+    let report = check(&config, &store, images.as_ref());
+    let Report { counts, faults } = actix_web::rt::System::new().block_on(report)?;
     if faults.is_empty() {
-        print(&(said + "all invariants hold\n"))?;
+        print(&(counts + "all invariants hold\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let listed: String = faults.iter().map(|it| format!("FAULT {it}\n")).collect();
-    print(&format!("{said}{listed}{} faults\n", faults.len()))?;
+    print(&format!("{counts}{listed}{} faults\n", faults.len()))?;
     Ok(ExitCode::FAILURE)
 }
 
-/// What was checked.
-pub struct Checked {
-    /// How much there is.
-    pub said: String,
+pub struct Report {
+    /// One line with the number of records of each kind.
+    pub counts: String,
     pub faults: Vec<String>,
 }
 
-/// Checks all records of a store, and that the pictures that they name are there.
+/// Checks all records of a store, and that the image of each done job exists.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -69,7 +66,7 @@ pub async fn check(
     config: &Config,
     store: &Store,
     images: Option<&Images>,
-) -> anyhow::Result<Checked> {
+) -> anyhow::Result<Report> {
     let mut results: HashMap<String, u64> = HashMap::new();
     let kept_since = kept_since(config.results.retention_days);
     let mut favourites = HashSet::new();
@@ -83,12 +80,12 @@ pub async fn check(
         if let JobState::Done {
             image, finished_at, ..
         } = &job.state
-            && must_be_there(job.id, *finished_at, kept_since, &favourites)
+            && must_exist(job.id, *finished_at, kept_since, &favourites)
         {
             results.insert(image.key.clone(), image.bytes);
         }
     })?;
-    let pictures = results.len();
+    let image_count = results.len();
     let mut missing = Vec::new();
     for (key, bytes) in results {
         let Some(images) = images else {
@@ -98,16 +95,16 @@ pub async fn check(
         match images.head(&key).await {
             Ok(found) if found.size == bytes => {}
             Ok(found) => missing.push(format!(
-                "{key} has {} bytes, its job says {bytes}",
+                "{key} has {} bytes, but its job recorded {bytes}",
                 found.size
             )),
-            Err(error) => missing.push(format!("the picture of a done job: {error}")),
+            Err(error) => missing.push(format!("the image of a done job: {error}")),
         }
     }
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
     report.faults.extend(missing.into_iter().take(room));
-    let said = format!(
-        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} lines of the audit log, {pictures} pictures\n",
+    let counts = format!(
+        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} audit log entries, {image_count} images\n",
         report.accounts,
         report.live_jobs,
         report.ended_jobs,
@@ -115,14 +112,14 @@ pub async fn check(
         report.deliveries,
         report.audit_entries
     );
-    Ok(Checked {
-        said,
+    Ok(Report {
+        counts,
         faults: report.faults,
     })
 }
 
-/// Must the picture of a done job be there? Retention may have removed an old one, unless the job is a favourite.
-fn must_be_there(
+/// Retention may have deleted the image of an old job, unless the job is a favourite.
+fn must_exist(
     job: JobId,
     finished_at: Timestamp,
     kept_since: Timestamp,
@@ -131,7 +128,7 @@ fn must_be_there(
     finished_at >= kept_since || favourites.contains(&job)
 }
 
-/// Pictures of jobs that finished before this may have been removed by retention.
+/// Retention may have deleted the images of jobs that finished before this time.
 pub fn kept_since(retention_days: u64) -> Timestamp {
     if retention_days == 0 {
         return Timestamp::from_millis(0);
@@ -145,12 +142,12 @@ mod tests {
     use uuid::Uuid;
 
     #[test]
-    fn an_old_picture_must_be_there_if_it_is_of_a_favourite() {
+    fn an_old_image_must_exist_if_its_job_is_a_favourite() {
         let [favourite, other] = [1, 2].map(|id| JobId(Uuid::from_u128(id)));
         let favourites = HashSet::from([favourite]);
         let must = |job, millis| {
             let (finished, kept_since) = [millis, 100].map(Timestamp::from_millis).into();
-            must_be_there(job, finished, kept_since, &favourites)
+            must_exist(job, finished, kept_since, &favourites)
         };
         assert!(must(other, 100));
         assert!(!must(other, 99));

@@ -1,14 +1,14 @@
-//! `tintype verify --backup`: reads a backup and makes every check that a restore makes.
+//! `tintype verify --backup`: restores a backup to a temporary directory, which makes every check of a restore.
 
 use super::progress;
 use crate::backup::{Repository, restore};
 use crate::server::engine;
 use std::process::ExitCode;
 
-/// Prints what was checked and every fault. Exit code 1 if there is a fault.
+/// Exits with code 1 if there is a fault.
 pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
-    let progress = progress::line("reading the manifest");
-    let say = |words: String| progress.set_message(words);
+    let progress = progress::spinner("reading the manifest");
+    let say = |message: String| progress.set_message(message);
     let temp_dir = tempfile::tempdir()?;
     let (manifest, restored) = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open_existing(place)?;
@@ -28,17 +28,16 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     })?;
     progress.finish_and_clear();
     println!(
-        "backup {} of {}: {} records, {} pictures, {} key files",
+        "backup {} of {}: {} records, {} images, {} key files",
         manifest.id,
         manifest.taken_at,
         restored.loaded.summary.records,
         restored.pictures,
         manifest.keys.iter().flatten().count()
     );
-    let missing = restored
-        .missing
-        .iter()
-        .map(|key| format!("{key} is named by a job and was missing when the backup was made"));
+    let missing = restored.missing.iter().map(|key| {
+        format!("{key} is the image of a done job, and was missing at the time of the backup")
+    });
     let faults: Vec<String> = restored.report.faults.into_iter().chain(missing).collect();
     if faults.is_empty() {
         println!("the backup is complete; all invariants hold");

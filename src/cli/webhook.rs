@@ -1,9 +1,9 @@
-//! `tintype webhook ...`: registers webhooks through the operator interface, and receives deliveries for testing.
+//! `tintype webhook`: webhooks of a running server, and a local receiver for testing.
 
-use super::common::{Common, OfAccount, block_on, yes_or_no};
+use super::common::{AccountScope, Common, block_on, yes_or_no};
 use super::listen;
-use super::operator::given;
-use super::output::{facts, printable};
+use super::operator::only_set;
+use super::output::{escape_control_chars, field_lines};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -11,31 +11,29 @@ use tintype_api::{Delivery, Webhook};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::webhook::WebhookId;
 
-/// What to do with webhooks.
 #[derive(Subcommand)]
 pub enum Command {
     /// Register a URL and print its signing secret.
     Add(Add),
     /// List the webhooks of an account, oldest first; --json includes the secrets.
-    List(OfAccount),
+    List(AccountScope),
     /// Show a webhook with its secret.
-    Show(One),
-    /// Change the URL or the JSON encoding of a webhook, deactivate it or activate it again.
+    Show(Target),
+    /// Change the URL or the JSON encoding of a webhook; deactivate or reactivate it.
     Change(Change),
-    /// Remove a webhook. Its pending deliveries fail.
-    Rm(One),
-    /// Send a test delivery, to a webhook or to the operator's own one.
+    /// Delete a webhook. Its pending deliveries fail.
+    Rm(Target),
+    /// Send a test delivery to a webhook, or to the operator's webhook.
     Test(Test),
-    /// Replace the secret. The old one also signs webhook-signature for 24 more hours.
-    Rotate(One),
-    /// Receive deliveries on this machine, verify and print them.
+    /// Replace the secret of a webhook. The old secret also signs `webhook-signature` for 24 more hours.
+    Rotate(Target),
+    /// Receive, verify and print deliveries on this machine.
     Listen(listen::Arguments),
 }
 
-/// Options of `webhook add`.
 #[derive(Args)]
 pub struct Add {
-    /// URL that receives the deliveries. `[egress] allow` permits addresses that are not public.
+    /// URL that receives the deliveries. A private address must be listed in `allow` in [egress].
     url: String,
     /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
@@ -47,7 +45,6 @@ pub struct Add {
     common: Common,
 }
 
-/// Options of `webhook change`.
 #[derive(Args)]
 #[group(required = true, multiple = true, args = ["url", "encoding", "active"])]
 pub struct Change {
@@ -59,29 +56,27 @@ pub struct Change {
     /// JSON encoding: ascii (escaped, as Python writes it) or utf8 (as JavaScript writes it).
     #[arg(long, value_parser = encoding)]
     encoding: Option<Encoding>,
-    /// Activate (true) or deactivate (false) the webhook. While it is inactive, its deliveries fail with the reason `webhook inactive`.
+    /// Activate (true) or deactivate (false) the webhook. Deliveries to an inactive webhook fail with the reason `webhook inactive`.
     #[arg(long, value_name = "BOOL")]
     active: Option<bool>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Options of what is done with one webhook.
 #[derive(Args)]
-pub struct One {
+pub struct Target {
     /// Id of the webhook.
     id: WebhookId,
     #[command(flatten)]
     common: Common,
 }
 
-/// Options of `webhook test`.
 #[derive(Args)]
 #[group(required = true, multiple = false, args = ["id", "operator"])]
 pub struct Test {
     /// Id of the webhook.
     id: Option<WebhookId>,
-    /// The webhook of the configuration, `[operator] webhook_url`.
+    /// Test the operator's webhook: `webhook_url` in [operator] of the configuration.
     #[arg(long)]
     operator: bool,
     #[command(flatten)]
@@ -89,28 +84,29 @@ pub struct Test {
 }
 
 fn encoding(word: &str) -> Result<Encoding, String> {
-    word.parse().map_err(|_| "one of ascii, utf8".to_owned())
+    word.parse()
+        .map_err(|_| "expected one of ascii, utf8".to_owned())
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
             Command::Add(arguments) => add(arguments).await,
-            Command::List(of) => list(of).await,
-            Command::Show(One { id, common }) => {
-                let answer = common.operator()?.get(&path(id)).await?;
-                common.show(answer, shown)
+            Command::List(scope) => list(scope).await,
+            Command::Show(Target { id, common }) => {
+                let response = common.operator()?.get(&path(id)).await?;
+                common.show(response, describe)
             }
             Command::Change(arguments) => change(arguments).await,
-            Command::Rm(One { id, common }) => {
-                let answer = common.operator()?.delete(&path(id)).await?;
-                common.done(&answer, &format!("removed {id}"))
+            Command::Rm(Target { id, common }) => {
+                let response = common.operator()?.delete(&path(id)).await?;
+                common.confirm(&response, &format!("deleted {id}"))
             }
             Command::Test(arguments) => test(arguments).await,
-            Command::Rotate(One { id, common }) => {
+            Command::Rotate(Target { id, common }) => {
                 let path = format!("{}/rotate-secret", path(id));
-                let answer = common.operator()?.post(&path, None).await?;
-                common.show(answer, shown)
+                let response = common.operator()?.post(&path, None).await?;
+                common.show(response, describe)
             }
             Command::Listen(arguments) => listen::run(arguments).await,
         }
@@ -126,14 +122,14 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let account = arguments.account.as_deref();
     let path = operator.account_path(account, "/webhooks").await?;
     let body = json!({"url": arguments.url, "encoding": arguments.encoding.word()});
-    let answer = operator.post(&path, Some(body)).await?;
-    arguments.common.show(answer, shown)
+    let response = operator.post(&path, Some(body)).await?;
+    arguments.common.show(response, describe)
 }
 
-async fn list(of: OfAccount) -> anyhow::Result<()> {
-    let all = of.whole("/webhooks").await?;
-    let heads = ["WEBHOOK", "CREATED", "ENCODING", "ACTIVE", "URL"];
-    of.common.show_list(all, heads, |it: Webhook| {
+async fn list(scope: AccountScope) -> anyhow::Result<()> {
+    let all = scope.list_all("/webhooks").await?;
+    let headings = ["WEBHOOK", "CREATED", "ENCODING", "ACTIVE", "URL"];
+    scope.common.show_list(all, headings, |it: Webhook| {
         [
             it.webhook_id.into(),
             it.created_at.into(),
@@ -146,7 +142,7 @@ async fn list(of: OfAccount) -> anyhow::Result<()> {
 
 async fn change(arguments: Change) -> anyhow::Result<()> {
     let encoding = arguments.encoding.map(|it| it.word().to_owned());
-    let fields = given([("url", arguments.url), ("encoding", encoding)]);
+    let fields = only_set([("url", arguments.url), ("encoding", encoding)]);
     let mut body: Map<String, Value> = fields
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.into()))
@@ -154,8 +150,8 @@ async fn change(arguments: Change) -> anyhow::Result<()> {
     body.extend(arguments.active.map(|it| ("active".to_owned(), it.into())));
     let operator = arguments.common.operator()?;
     let path = path(arguments.id);
-    let answer = operator.patch(&path, Value::Object(body)).await?;
-    arguments.common.show(answer, shown)
+    let response = operator.patch(&path, Value::Object(body)).await?;
+    arguments.common.show(response, describe)
 }
 
 async fn test(arguments: Test) -> anyhow::Result<()> {
@@ -164,19 +160,18 @@ async fn test(arguments: Test) -> anyhow::Result<()> {
         Some(id) => format!("{}/test", path(id)),
         None => "/operator-webhook/test".to_owned(),
     };
-    let answer = common.operator()?.post(&path, None).await?;
-    common.show(answer, |sent: Delivery| {
+    let response = common.operator()?.post(&path, None).await?;
+    common.show(response, |sent: Delivery| {
         format!(
             "Test delivery to {} queued. See its result with: tintype delivery show {}\n",
-            printable(&sent.url),
+            escape_control_chars(&sent.url),
             &*sent.delivery_id
         )
     })
 }
 
-/// A webhook with its secret, for the receiver.
-fn shown(webhook: Webhook) -> String {
-    facts(&[
+fn describe(webhook: Webhook) -> String {
+    field_lines(&[
         ("webhook", Some(&webhook.webhook_id)),
         ("account", Some(&webhook.account_id)),
         ("url", Some(&webhook.url)),

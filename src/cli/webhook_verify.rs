@@ -11,19 +11,18 @@ use std::process::ExitCode;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
 
-/// The largest delivery that is read; a body has some 20 KiB.
+/// Maximum bytes of a saved delivery. A body has about 20 KiB.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Options of `webhook-verify`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Secret of the webhook, whsec_...; other users can see it in the process list, so prefer --secret-file.
+    /// Secret of the webhook, whsec_... Prefer --secret-file, which the process list does not show.
     #[arg(long, value_name = "SECRET", required_unless_present = "secret_file")]
     secret: Option<String>,
-    /// File that holds the secret.
+    /// File that contains the secret of the webhook.
     #[arg(long, value_name = "FILE", conflicts_with = "secret")]
     secret_file: Option<PathBuf>,
-    /// Time of the check, in Unix seconds [default: now]. A delivery more than 300 s away from it is rejected.
+    /// Reference time in Unix seconds; it may differ from the time of the delivery by up to 300 s [default: now].
     #[arg(long, value_name = "UNIX", value_parser = clap::value_parser!(u32))]
     now: Option<u32>,
     /// File with the header lines, a blank line and the body [default: standard input].
@@ -31,7 +30,7 @@ pub struct Arguments {
     file: Option<PathBuf>,
 }
 
-/// Reads header lines, a blank line and the body. Exit 0 when at least one scheme verifies.
+/// Exits with code 0 if at least one signature verifies.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let secret = secret(&arguments)?;
     let now = arguments.now.map_or_else(Timestamp::now, |seconds| {
@@ -46,9 +45,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => read(io::stdin(), "standard input")?,
     };
     let recorded = DeliveryFile::parse(&text)?;
-    let verdict = SignatureReport::new(&[secret], &recorded.signed(), recorded.body, now);
-    let [x_signature, standard] = verdict.lines();
-    let (outcome, code) = if verdict.verifies() {
+    let report = SignatureReport::new(&[secret], &recorded.signed(), recorded.body, now);
+    let [x_signature, standard] = report.lines();
+    let (outcome, code) = if report.verifies() {
         ("the delivery verifies", ExitCode::SUCCESS)
     } else {
         ("the delivery does not verify", ExitCode::FAILURE)
@@ -64,7 +63,7 @@ fn read(source: impl Read, name: &str) -> anyhow::Result<Vec<u8>> {
         .read_to_end(&mut text)
         .with_context(|| format!("cannot read {name}"))?;
     if text.len() as u64 > MAX_BYTES {
-        bail!("{name} is larger than {MAX_BYTES} bytes, so it is not a delivery");
+        bail!("{name} is too large for a delivery: more than {MAX_BYTES} bytes");
     }
     Ok(text)
 }
@@ -77,6 +76,6 @@ fn secret(arguments: &Arguments) -> anyhow::Result<Secret> {
                 .with_context(|| format!("--secret-file {}", path.display()))?;
             Secret::parse(&text).with_context(|| format!("--secret-file {}", path.display()))
         }
-        (None, None) => bail!("give the secret with --secret or --secret-file"),
+        (None, None) => bail!("no secret; set --secret or --secret-file"),
     }
 }

@@ -1,16 +1,15 @@
-//! `tintype workflow`: prints a built-in ComfyUI workflow, as a start for your own.
+//! `tintype workflow`: prints a built-in ComfyUI workflow.
 
 use super::output::print;
 use crate::backends::comfyui::builtin_workflow;
 use clap::{Args, ValueEnum};
 use std::process::ExitCode;
 
-/// Options of `workflow`.
 #[derive(Args)]
 pub struct Arguments {
     /// Mode of the workflow.
     mode: Mode,
-    /// Number of input images, for image-to-image.
+    /// Number of input images of an image-to-image workflow.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=14))]
     inputs: u8,
 }
@@ -23,7 +22,6 @@ enum Mode {
     Image,
 }
 
-/// Prints the workflow.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let inputs = match arguments.mode {
         Mode::Text => 0,

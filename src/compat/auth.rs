@@ -1,4 +1,4 @@
-//! Who calls: by `x-goog-api-key`, `?key=`, or `Authorization: Bearer`.
+//! Authenticates callers by `x-goog-api-key`, `?key=` or `Authorization: Bearer`.
 
 use super::refusal::{Kind, Refusal};
 use crate::application::payer::Payer;
@@ -12,22 +12,21 @@ use actix_web::http::header;
 const HEADER: &str = "x-goog-api-key";
 const PARAMETER: &str = "key";
 
-/// The key that a call has shown.
+/// Counts the request against the rate limit of the key. `Payer::check_rate` refuses it later, in the published order of checks.
 ///
 /// # Errors
-/// `MissingKey` and `InvalidKey`. What was sent is never repeated. The call is counted against the key's rate; that it was one
-/// too many is told later, in its order.
+/// `MissingKey`, `InvalidKey`, `WrongAddress`, or the store fails. A message never contains the key.
 pub async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Payer, Refusal> {
-    let shown = shown(request)?.ok_or_else(|| {
+    let sent_key = sent_key(request)?.ok_or_else(|| {
         Refusal::new(
             Kind::MissingKey,
             "send an API key: in the header x-goog-api-key, as ?key=, or as Authorization: Bearer",
         )
     })?;
-    let admitted = admission::admit(request, state, &shown).await;
+    let admitted = admission::admit(request, state, &sent_key).await;
     admitted.map_err(|refused| match refused {
         NotAdmitted::Unknown => invalid(
-            "API key not valid. Please pass a valid API key; check that it was copied whole.",
+            "API key not valid. Please pass a valid API key; check that it was copied completely.",
         ),
         NotAdmitted::Key(_) => invalid(&format!("API key not valid: {refused}")),
         NotAdmitted::Address(_) => Refusal::new(Kind::WrongAddress, refused.to_string()),
@@ -35,45 +34,45 @@ pub async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Pay
     })
 }
 
-/// Was the key sent as the OpenAI SDKs send it, and in no other way?
-pub fn is_bearer_alone(request: &HttpRequest) -> bool {
-    request.headers().contains_key(header::AUTHORIZATION) && !is_of_google(request.head())
+/// Whether the request has a key in the way of the OpenAI SDKs only.
+pub fn has_only_bearer_key(request: &HttpRequest) -> bool {
+    request.headers().contains_key(header::AUTHORIZATION) && !has_google_key(request.head())
 }
 
-/// Was a key sent as Google's SDKs send it?
-pub fn is_of_google(head: &RequestHead) -> bool {
-    head.headers.contains_key(HEADER) || parameter(head).is_some()
+/// Whether the request has a key in the way of Google's SDKs.
+pub fn has_google_key(head: &RequestHead) -> bool {
+    head.headers.contains_key(HEADER) || key_parameter(head).is_some()
 }
 
 fn invalid(message: &str) -> Refusal {
     Refusal::new(Kind::InvalidKey, message)
 }
 
-fn shown(request: &HttpRequest) -> Result<Option<String>, Refusal> {
+fn sent_key(request: &HttpRequest) -> Result<Option<String>, Refusal> {
     let headers = request.headers();
-    let twice = || invalid("API key not valid: its header stands twice; send it once");
-    let mut of_google = headers.get_all(HEADER);
-    if let Some(value) = of_google.next() {
-        if of_google.next().is_some() {
-            return Err(twice());
+    let given_twice = || invalid("API key not valid: its header is given twice; send it once");
+    let mut values = headers.get_all(HEADER);
+    if let Some(value) = values.next() {
+        if values.next().is_some() {
+            return Err(given_twice());
         }
         let text = value.to_str().unwrap_or("?");
         return Ok(Some(text.to_owned()).filter(|text| !text.is_empty()));
     }
-    if let Some(key) = parameter(request.head()) {
+    if let Some(key) = key_parameter(request.head()) {
         return Ok(Some(key).filter(|key| !key.is_empty()));
     }
     match bearer::read(headers) {
         Ok(token) => Ok(Some(token.to_owned())),
         Err(NoBearer::Missing) => Ok(None),
-        Err(NoBearer::Repeated) => Err(twice()),
+        Err(NoBearer::Repeated) => Err(given_twice()),
         Err(NoBearer::Malformed) => Err(invalid(
             "API key not valid: the Authorization header must be `Bearer <API_KEY>`",
         )),
     }
 }
 
-fn parameter(head: &RequestHead) -> Option<String> {
+fn key_parameter(head: &RequestHead) -> Option<String> {
     let query = head.uri.query().unwrap_or_default();
     url::form_urlencoded::parse(query.as_bytes())
         .find(|(name, _)| name == PARAMETER)

@@ -1,13 +1,12 @@
-//! Base64 as callers write it, decoded while it arrives: both alphabets, padded or not, with or without line breaks.
+//! Decodes base64 while it arrives: both alphabets, with or without padding and line breaks.
 //!
-//! The crate that does the decoding wants whole groups of one alphabet. What is ours is to bring the text into that form, in
-//! memory of a constant size.
+//! The base64 crate decodes whole groups of one alphabet. This module normalises the text for it, in constant memory.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Without padding, which has been taken off, and not strict about the spare bits of the last character.
+/// The padding is already removed. Ignores the unused bits of the last character.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -15,25 +14,23 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Why a text is not base64. Completes a sentence that begins with the name of the field.
+/// A sentence without its subject, which is the name of the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Base64Fault {
     /// A character of neither alphabet.
-    #[error("is not base64: it holds {shown} after {after} characters", shown = shown(*.byte))]
+    #[error("is not base64: found {shown} after {after} characters", shown = shown(*.byte))]
     Foreign {
-        /// The character, or a byte of it.
         byte: u8,
-        /// How many came before it.
+        /// Number of characters before it.
         after: u64,
     },
-    /// It begins as a data URI does.
-    #[error("is not base64: leave out `data:...;base64,` and send what follows it")]
+    #[error("is not base64: remove the prefix `data:...;base64,`")]
     DataUri,
-    /// Something follows the padding, or there is too much or too little of it.
+    /// Data follows the padding, or its length is wrong.
     #[error("is not base64: its padding is wrong")]
     Padding,
-    /// One character is left over.
-    #[error("is not base64: it is cut off")]
+    /// The last group has one character.
+    #[error("is not base64: it is truncated")]
     CutOff,
 }
 
@@ -45,20 +42,19 @@ fn shown(byte: u8) -> String {
     }
 }
 
-/// Decodes one text.
 #[derive(Default)]
 pub struct Decoder {
-    /// Characters that have no whole group yet, in the standard alphabet.
+    /// Characters of an incomplete group, in the standard alphabet.
     pending: Vec<u8>,
     characters: u64,
     padding: u64,
 }
 
 impl Decoder {
-    /// Decodes a piece of the text.
+    /// Decodes the next part of the text.
     ///
     /// # Errors
-    /// Nothing that follows can make it good.
+    /// The text is not base64.
     pub fn push(&mut self, text: &[u8]) -> Result<Vec<u8>, Base64Fault> {
         self.pending.reserve(text.len());
         for byte in text {
@@ -88,10 +84,10 @@ impl Decoder {
         decode(&std::mem::replace(&mut self.pending, rest))
     }
 
-    /// Decodes what is left.
+    /// Decodes the last group.
     ///
     /// # Errors
-    /// The text is cut off or padded wrongly.
+    /// The text is truncated, or its padding is wrong.
     pub fn finish(&mut self) -> Result<Vec<u8>, Base64Fault> {
         if self.pending.len() == 1 {
             return Err(Base64Fault::CutOff);
@@ -106,7 +102,7 @@ impl Decoder {
 }
 
 fn decode(text: &[u8]) -> Result<Vec<u8>, Base64Fault> {
-    // Only characters of the alphabet are here, and no lone one at the end.
+    // The text has only characters of the alphabet, and no group of one character.
     LENIENT.decode(text).map_err(|_| Base64Fault::CutOff)
 }
 
@@ -141,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_are_passed_over() {
+    fn line_breaks_are_ignored() {
         assert_eq!(in_pieces("AA\r\nEC\n AA==\n", 3), Ok(vec![0, 1, 2, 0]));
     }
 
     #[test]
-    fn each_fault_is_told_apart() {
+    fn each_error_is_distinguished() {
         let foreign = |byte, after| Err(Base64Fault::Foreign { byte, after });
         for (text, outcome) in [
             ("AAEC.A", foreign(b'.', 4)),

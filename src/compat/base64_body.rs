@@ -1,5 +1,5 @@
-//! Bodies made of text and of pictures in base64, read from the object store while they are sent: an answer takes no more
-//! memory for a large picture than for a small one.
+//! Response bodies of text and base64 images. Images are read from the object store while they are sent, so the memory of a response
+//! does not depend on their size.
 
 use crate::application::state::AppState;
 use crate::images::ImagesError;
@@ -12,67 +12,59 @@ use futures_util::{Stream, StreamExt as _};
 use object_store::GetResult;
 use std::mem;
 
-/// A piece of a body, or why it breaks off.
+/// A piece of a body. An error aborts the response.
 pub type Piece = Result<Bytes, object_store::Error>;
 
-/// A picture that has been found in the store.
-pub struct Picture(GetResult);
+/// An image in the object store, opened for reading.
+pub struct StoredImage(GetResult);
 
-impl Picture {
-    /// Finds it.
-    ///
+impl StoredImage {
     /// # Errors
-    /// It is kept no more, or the store fails.
+    /// The image is no longer stored, or the object store fails.
     pub async fn open(state: &AppState, key: &str) -> Result<Self, ImagesError> {
         state.images.reader(key).await.map(Self)
     }
 
-    /// Characters of its base64 text.
-    fn characters(&self) -> u64 {
+    fn base64_length(&self) -> u64 {
         self.0.meta.size.div_ceil(3) * 4
     }
 
-    /// Its base64 text, in pieces.
-    fn text(self) -> BoxStream<'static, Piece> {
-        encoded(self.0.into_stream()).boxed()
+    fn base64_pieces(self) -> BoxStream<'static, Piece> {
+        encode_base64(self.0.into_stream()).boxed()
     }
 }
 
-/// A part of a body.
 pub enum Part {
-    /// Text as it is.
     Text(String),
-    /// A picture in base64.
-    Picture(Box<Picture>),
+    /// Sent as base64.
+    Image(Box<StoredImage>),
 }
 
-/// The parts one after the other, as a body whose length is known; see [`followed_by`].
+/// A body with `Content-Length`; for `sent` see [`on_sent`].
 pub fn sized(parts: Vec<Part>, sent: impl FnOnce() + 'static) -> BoxBody {
     let length = parts.iter().map(|part| match part {
         Part::Text(text) => text.len() as u64,
-        Part::Picture(picture) => picture.characters(),
+        Part::Image(image) => image.base64_length(),
     });
     let length = length.sum();
-    BoxBody::new(SizedStream::new(length, followed_by(pieces(parts), sent)))
+    BoxBody::new(SizedStream::new(length, on_sent(pieces(parts), sent)))
 }
 
-/// The parts one after the other.
 pub fn pieces(parts: Vec<Part>) -> BoxStream<'static, Piece> {
     let each = |part| match part {
         Part::Text(text) => stream::iter([Ok(Bytes::from(text))]).boxed(),
-        Part::Picture(picture) => picture.text(),
+        Part::Image(image) => image.base64_pieces(),
     };
     stream::iter(parts).flat_map(each).boxed()
 }
 
-/// A body that goes on for as long as `pieces` does.
+/// A body without `Content-Length`.
 pub fn streamed(pieces: impl Stream<Item = Piece> + 'static) -> BoxBody {
     BoxBody::new(BodyStream::new(pieces))
 }
 
-/// The pieces; `sent` is called after the last of them. It is dropped uncalled where the client goes away before, or the object
-/// store fails.
-pub fn followed_by(
+/// Calls `sent` after the last piece. Drops it uncalled if the client disconnects before, or if the object store fails.
+pub fn on_sent(
     pieces: BoxStream<'static, Piece>,
     sent: impl FnOnce() + 'static,
 ) -> impl Stream<Item = Piece> {
@@ -89,18 +81,18 @@ pub fn followed_by(
     })
 }
 
-/// Encodes bytes that come in pieces: base64 takes them by threes.
-fn encoded(bytes: BoxStream<'static, Piece>) -> impl Stream<Item = Piece> + Send {
+/// Base64 encodes groups of three bytes, so up to two bytes wait for the next piece.
+fn encode_base64(bytes: BoxStream<'static, Piece>) -> impl Stream<Item = Piece> + Send {
     let ended = stream::iter([None]);
     let all = bytes.map(Some).chain(ended);
-    all.scan(Vec::new(), |left: &mut Vec<u8>, piece| {
+    all.scan(Vec::new(), |pending: &mut Vec<u8>, piece| {
         let text = match piece {
-            None => Ok(STANDARD.encode(mem::take(left))),
+            None => Ok(STANDARD.encode(mem::take(pending))),
             Some(Err(error)) => Err(error),
             Some(Ok(bytes)) => {
-                left.extend_from_slice(&bytes);
-                let rest = left.split_off(left.len() - left.len() % 3);
-                Ok(STANDARD.encode(mem::replace(left, rest)))
+                pending.extend_from_slice(&bytes);
+                let rest = pending.split_off(pending.len() - pending.len() % 3);
+                Ok(STANDARD.encode(mem::replace(pending, rest)))
             }
         };
         std::future::ready(Some(text.map(Bytes::from)))
@@ -112,7 +104,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn pieces_of_any_size_give_one_text() {
+    async fn pieces_of_any_size_encode_to_the_same_text() {
         for length in [0, 1, 2, 3, 4, 1_000, 1_001] {
             let bytes: Vec<u8> = (0..length).map(|at| at as u8).collect();
             for piece in [1, 2, 3, 7, 4_096] {
@@ -120,7 +112,7 @@ mod tests {
                     .chunks(piece)
                     .map(|it| Ok(Bytes::copy_from_slice(it)))
                     .collect();
-                let text: Vec<Bytes> = encoded(stream::iter(pieces).boxed())
+                let text: Vec<Bytes> = encode_base64(stream::iter(pieces).boxed())
                     .map(Result::unwrap)
                     .collect()
                     .await;
@@ -130,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_breaks_the_text_off() {
+    async fn an_error_aborts_the_text() {
         let fault = || {
             Err(object_store::Error::NotImplemented {
                 operation: "it".into(),
@@ -138,7 +130,7 @@ mod tests {
             })
         };
         let pieces = [Ok(Bytes::from_static(b"abc")), fault()];
-        let outcome: Vec<bool> = encoded(stream::iter(pieces).boxed())
+        let outcome: Vec<bool> = encode_base64(stream::iter(pieces).boxed())
             .map(|piece| piece.is_ok())
             .collect()
             .await;

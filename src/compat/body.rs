@@ -1,5 +1,4 @@
-//! Reads the JSON body of a call while its pictures are streamed to the object store: memory holds the text and one part of one
-//! picture.
+//! Reads a JSON body and streams its images to the object store. Memory holds the text and one part of one image.
 
 use super::body_timeouts::BodyTimeouts;
 use super::drain::drain;
@@ -17,59 +16,53 @@ use tintype_storage::domain::ids::AccountId;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-/// Bytes of a body (specification, "Limits").
+/// Maximum bytes of a body (specification, "Limits").
 pub const MAX_BODY_BYTES: u64 = 200_000_000;
-/// Pictures of one body, over all turns of a conversation. Each is an object in the store.
-pub const MAX_BODY_PICTURES: usize = 64;
+/// Maximum images of a body, over all turns of a conversation. Each is an object in the store.
+pub const MAX_BODY_IMAGES: usize = 64;
 
-/// What becomes of the pictures in a body.
+/// What to do with the images of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pictures {
-    /// They go to the object store.
-    Stored,
-    /// They are only counted.
-    Passed,
+pub enum ImageHandling {
+    Store,
+    Count,
 }
 
-/// A body that has arrived whole.
+/// A complete body.
 pub struct Received {
-    /// The JSON text, with a number in place of the data of each picture.
+    /// The JSON text, in which a number replaces the data of each image.
     pub text: String,
-    /// The pictures by their numbers.
-    pub pictures: Vec<BodyPicture>,
+    /// The images by number.
+    pub images: Vec<BodyImage>,
 }
 
-/// A picture of a body. A fault counts only when the request uses the picture.
-pub enum BodyPicture {
+/// An image of a body. An invalid image is an error only if the request uses it.
+pub enum BodyImage {
     /// In the object store. Dropping it deletes it.
     Stored(Box<StoredUpload>),
-    /// Refused for this reason, which follows the name of the field.
-    Faulty(String),
-    /// Only counted.
-    Passed,
+    /// The reason, a sentence without its subject.
+    Invalid(String),
+    Counted,
 }
 
-/// Where the objects of one call lie.
-pub fn prefix() -> Path {
+/// A new prefix for the objects of one request.
+pub fn upload_prefix() -> Path {
     Path::from(format!("inputs/{}", Uuid::new_v4()))
 }
 
-/// What is refused for being too large.
 pub fn too_large() -> Refusal {
     Refusal::body(format!(
         "the request body may have at most {MAX_BODY_BYTES} bytes"
     ))
 }
 
-/// Is the body sent as it is, and not said to be too large?
-///
 /// # Errors
-/// What is wrong with its headers.
+/// The body is compressed, or its declared length is too large.
 pub fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
     let headers = request.headers();
     let mut encodings = headers.get_all(header::CONTENT_ENCODING);
     if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        let message = "Content-Encoding is not supported; send the body as it is";
+        let message = "Content-Encoding is not supported; send the body uncompressed";
         return Err(Refusal::body(message));
     }
     let declared = headers
@@ -81,28 +74,26 @@ pub fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Reads a body, at most until `until`.
-///
 /// # Errors
-/// It is too large, too slow, breaks off, or is no text in UTF-8; there is no memory for it; or the object store fails. What it
-/// holds is not judged here.
+/// The body is too large, too slow, incomplete or not UTF-8; there is no memory for it; or the object store fails. The JSON is not
+/// validated here.
 pub async fn receive(
     request: &HttpRequest,
     mut payload: web::Payload,
     state: &CompatState,
     account: AccountId,
-    pictures: Pictures,
-    until: Instant,
+    images: ImageHandling,
+    deadline: Instant,
 ) -> Result<Received, Refusal> {
-    let timeouts = BodyTimeouts::new(state, until);
+    let timeouts = BodyTimeouts::new(state, deadline);
     let read = async {
         check_headers(request)?;
         let limits = state.input_limits(account);
-        read(&mut payload, state, &limits, pictures, timeouts).await
+        read(&mut payload, state, &limits, images, timeouts).await
     };
-    let outcome = timeouts.whole(read).await;
+    let outcome = timeouts.with_deadline(read).await;
     if outcome.is_err() {
-        drain(&mut payload, timeouts.end()).await;
+        drain(&mut payload, timeouts.drain_deadline()).await;
     }
     outcome
 }
@@ -111,29 +102,28 @@ async fn read(
     payload: &mut web::Payload,
     state: &AppState,
     limits: &InputLimits,
-    pictures: Pictures,
+    images: ImageHandling,
     timeouts: BodyTimeouts,
 ) -> Result<Received, Refusal> {
     let mut scanner = Scanner::new(state.config.server.max_body_bytes);
-    let mut collector = PictureCollector {
+    let mut collector = ImageCollector {
         state,
         limits,
         timeouts,
-        prefix: prefix(),
-        keeps: pictures == Pictures::Stored,
-        current: Current::Nothing,
-        taken: Vec::new(),
+        upload_prefix: upload_prefix(),
+        stores_images: images == ImageHandling::Store,
+        current: Current::None,
+        images: Vec::new(),
     };
-    let (mut arrived, mut pieces) = (0, Vec::new());
-    while let Some(chunk) = timeouts.arrival(payload.next()).await? {
-        let broken =
-            |error| Refusal::body(format!("the request body did not arrive whole: {error}"));
+    let (mut received_bytes, mut pieces) = (0, Vec::new());
+    while let Some(chunk) = timeouts.read_step(payload.next()).await? {
+        let broken = |error| Refusal::body(format!("the request body is incomplete: {error}"));
         let chunk = chunk.map_err(broken)?;
-        arrived += chunk.len() as u64;
-        if arrived > MAX_BODY_BYTES {
+        received_bytes += chunk.len() as u64;
+        if received_bytes > MAX_BODY_BYTES {
             return Err(too_large());
         }
-        scanner.push(&chunk, &mut pieces).map_err(unscannable)?;
+        scanner.push(&chunk, &mut pieces).map_err(scan_refusal)?;
         for piece in pieces.drain(..) {
             collector.take(piece).await?;
         }
@@ -142,62 +132,61 @@ async fn read(
         .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
     Ok(Received {
         text,
-        pictures: collector.taken,
+        images: collector.images,
     })
 }
 
-fn unscannable(fault: ScanFault) -> Refusal {
+fn scan_refusal(fault: ScanFault) -> Refusal {
     Refusal::body(fault.to_string())
 }
 
-/// Collects the pictures of a body, one after the other.
-struct PictureCollector<'a> {
+struct ImageCollector<'a> {
     state: &'a AppState,
     limits: &'a InputLimits,
     timeouts: BodyTimeouts,
-    prefix: Path,
-    keeps: bool,
+    upload_prefix: Path,
+    stores_images: bool,
     current: Current,
-    taken: Vec<BodyPicture>,
+    images: Vec<BodyImage>,
 }
 
 enum Current {
-    Nothing,
-    Arriving(Box<StagedUpload>),
-    /// The rest of it is ignored.
-    Over(BodyPicture),
+    None,
+    Uploading(Box<StagedUpload>),
+    /// The rest of the image is ignored.
+    Skipping(BodyImage),
 }
 
-impl PictureCollector<'_> {
+impl ImageCollector<'_> {
     async fn take(&mut self, piece: Piece) -> Result<(), Refusal> {
-        let current = std::mem::replace(&mut self.current, Current::Nothing);
+        let current = std::mem::replace(&mut self.current, Current::None);
         match (piece, current) {
             (Piece::Begin, _) => self.begin(),
-            (Piece::Bytes(bytes), Current::Arriving(upload)) => {
+            (Piece::Bytes(bytes), Current::Uploading(upload)) => {
                 self.current = match self
                     .timeouts
-                    .storing(upload.push(Bytes::from(bytes)))
+                    .store_step(upload.push(Bytes::from(bytes)))
                     .await?
                 {
-                    Ok(upload) => Current::Arriving(Box::new(upload)),
-                    Err(fault) => Current::Over(faulty(fault)?),
+                    Ok(upload) => Current::Uploading(Box::new(upload)),
+                    Err(fault) => Current::Skipping(invalid_image(fault)?),
                 };
                 Ok(())
             }
-            (Piece::End(Ok(())), Current::Arriving(upload)) => {
-                let taken = match self.timeouts.storing(upload.finish()).await? {
-                    Ok(held) => BodyPicture::Stored(Box::new(held)),
-                    Err(fault) => faulty(fault)?,
+            (Piece::End(Ok(())), Current::Uploading(upload)) => {
+                let images = match self.timeouts.store_step(upload.finish()).await? {
+                    Ok(held) => BodyImage::Stored(Box::new(held)),
+                    Err(fault) => invalid_image(fault)?,
                 };
-                self.taken.push(taken);
+                self.images.push(images);
                 Ok(())
             }
-            (Piece::End(Err(fault)), Current::Arriving(_)) => {
-                self.taken.push(BodyPicture::Faulty(fault.to_string()));
+            (Piece::End(Err(fault)), Current::Uploading(_)) => {
+                self.images.push(BodyImage::Invalid(fault.to_string()));
                 Ok(())
             }
-            (Piece::End(_), Current::Over(taken)) => {
-                self.taken.push(taken);
+            (Piece::End(_), Current::Skipping(images)) => {
+                self.images.push(images);
                 Ok(())
             }
             (_, current) => {
@@ -208,27 +197,27 @@ impl PictureCollector<'_> {
     }
 
     fn begin(&mut self) -> Result<(), Refusal> {
-        let number = self.taken.len();
-        if !self.keeps {
-            self.current = Current::Over(BodyPicture::Passed);
+        let number = self.images.len();
+        if !self.stores_images {
+            self.current = Current::Skipping(BodyImage::Counted);
             return Ok(());
         }
-        if number == MAX_BODY_PICTURES {
+        if number == MAX_BODY_IMAGES {
             return Err(Refusal::body(format!(
-                "the request has too many inline images; at most {MAX_BODY_PICTURES} are allowed over all turns"
+                "the request has too many inline images; at most {MAX_BODY_IMAGES} are allowed over all turns"
             )));
         }
-        let stem = self.prefix.clone().join(format!("h{number}"));
+        let stem = self.upload_prefix.clone().join(format!("h{number}"));
         let upload = StagedUpload::begin(self.state.images.store(), stem, self.limits);
-        self.current = Current::Arriving(Box::new(upload));
+        self.current = Current::Uploading(Box::new(upload));
         Ok(())
     }
 }
 
-/// A fault of the caller's counts once the picture is used; one of the object store ends the call.
-fn faulty(fault: UploadFault) -> Result<BodyPicture, Refusal> {
+/// An invalid image is an error only if the request uses it; a failure of the object store ends the request.
+fn invalid_image(fault: UploadFault) -> Result<BodyImage, Refusal> {
     match fault {
-        UploadFault::Image(message) => Ok(BodyPicture::Faulty(message)),
+        UploadFault::Image(message) => Ok(BodyImage::Invalid(message)),
         fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => Err(fault.into()),
     }
 }

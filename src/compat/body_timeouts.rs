@@ -1,4 +1,4 @@
-//! Timeouts of reading a body: one for each step of the caller and of the object store, and one for the call as a whole.
+//! Timeouts of reading a body: one for each step of the caller or the object store, and one for the whole request.
 
 use super::refusal::{Kind, Refusal};
 use crate::application::state::AppState;
@@ -7,31 +7,29 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// The timeouts of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyTimeouts {
     step: Duration,
-    until: Instant,
+    deadline: Instant,
 }
 
 impl BodyTimeouts {
-    /// For a call that ends at `until`; the step's is configured.
-    pub fn new(state: &AppState, until: Instant) -> Self {
+    pub fn new(state: &AppState, deadline: Instant) -> Self {
         Self {
             step: state.config.server.body_timeout(),
-            until,
+            deadline,
         }
     }
 
-    /// Waits for the caller.
+    /// Waits for the next data of the caller.
     ///
     /// # Errors
-    /// Nothing has come.
-    pub async fn arrival<T>(&self, next: impl Future<Output = T>) -> Result<T, Refusal> {
+    /// No data arrived within the step timeout.
+    pub async fn read_step<T>(&self, next: impl Future<Output = T>) -> Result<T, Refusal> {
         timeout(self.step, next).await.map_err(|_| {
             let seconds = self.step.as_secs();
             Refusal::body(format!(
-                "the request body did not arrive whole: nothing has come for {seconds} s"
+                "the request body is incomplete: no data for {seconds} s"
             ))
         })
     }
@@ -39,32 +37,32 @@ impl BodyTimeouts {
     /// Waits for the object store.
     ///
     /// # Errors
-    /// It hangs.
-    pub async fn storing<T>(&self, work: impl Future<Output = T>) -> Result<T, Refusal> {
+    /// The object store did not respond within the step timeout.
+    pub async fn store_step<T>(&self, work: impl Future<Output = T>) -> Result<T, Refusal> {
         timeout(self.step, work).await.map_err(|_| {
-            tracing::error!(target: FAULT_TARGET, "the object store did not take an input image in time");
+            tracing::error!(target: FAULT_TARGET, "timeout while storing an input image");
             let message = "the input images could not be stored in time; try again";
             Refusal::new(Kind::Unavailable, message)
         })
     }
 
-    /// Does the whole work.
-    ///
     /// # Errors
-    /// It fails, or the time of the call is up.
-    pub async fn whole<T>(
+    /// Those of `work`, and `Deadline` if the request exceeds its deadline.
+    pub async fn with_deadline<T>(
         &self,
         work: impl Future<Output = Result<T, Refusal>>,
     ) -> Result<T, Refusal> {
-        let late = |_| {
-            let message = "the request body did not arrive within the time of the call";
+        let deadline_exceeded = |_| {
+            let message = "the request body did not arrive before the deadline of the request";
             Refusal::new(Kind::Deadline, message)
         };
-        timeout_at(self.until, work).await.map_err(late)?
+        timeout_at(self.deadline, work)
+            .await
+            .map_err(deadline_exceeded)?
     }
 
-    /// When draining a refused body ends.
-    pub fn end(&self) -> Instant {
+    /// The deadline for draining a refused body.
+    pub fn drain_deadline(&self) -> Instant {
         Instant::now() + self.step
     }
 }
@@ -74,41 +72,41 @@ mod tests {
     use super::*;
     use std::future::pending;
 
-    fn timeouts(until: u64) -> BodyTimeouts {
+    fn timeouts(deadline: u64) -> BodyTimeouts {
         BodyTimeouts {
             step: Duration::from_secs(30),
-            until: Instant::now() + Duration::from_secs(until),
+            deadline: Instant::now() + Duration::from_secs(deadline),
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_side_is_blamed_for_its_own_silence() {
+    async fn a_timeout_blames_the_side_that_is_silent() {
         let timeouts = timeouts(280);
-        let arrival = async { timeouts.arrival(pending::<()>()).await };
+        let read_step = async { timeouts.read_step(pending::<()>()).await };
         assert_eq!(
-            timeouts.whole(arrival).await.unwrap_err().kind,
+            timeouts.with_deadline(read_step).await.unwrap_err().kind,
             Kind::Invalid
         );
-        let storing = async { timeouts.storing(pending::<()>()).await };
-        let refusal = timeouts.whole(storing).await.unwrap_err();
+        let store_step = async { timeouts.store_step(pending::<()>()).await };
+        let refusal = timeouts.with_deadline(store_step).await.unwrap_err();
         assert_eq!(refusal.kind, Kind::Unavailable);
         assert!(refusal.retry_after.is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_may_take_longer_than_its_steps_and_no_longer_than_the_call() {
+    async fn a_body_may_take_longer_than_one_step_but_not_longer_than_the_request() {
         let slow = |timeouts: BodyTimeouts, steps: u64| async move {
             for _ in 0..steps {
                 timeouts
-                    .arrival(tokio::time::sleep(Duration::from_secs(20)))
+                    .read_step(tokio::time::sleep(Duration::from_secs(20)))
                     .await?;
             }
             Ok(())
         };
-        let patient = timeouts(280);
-        assert_eq!(patient.whole(slow(patient, 10)).await, Ok(()));
-        let hurried = timeouts(100);
-        let refusal = hurried.whole(slow(hurried, 10)).await.unwrap_err();
+        let long = timeouts(280);
+        assert_eq!(long.with_deadline(slow(long, 10)).await, Ok(()));
+        let short = timeouts(100);
+        let refusal = short.with_deadline(slow(short, 10)).await.unwrap_err();
         assert_eq!(refusal.kind, Kind::Deadline);
     }
 }

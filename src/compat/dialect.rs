@@ -1,4 +1,4 @@
-//! The two ways to tell a refusal: as Google's API does, and as OpenAI's does.
+//! Error responses in the formats of Google and OpenAI.
 
 use super::refusal::{Kind, Refusal};
 use actix_web::HttpResponse;
@@ -6,7 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header;
 use serde_json::{Value, json};
 
-/// Whose clients the answer is for.
+/// The client libraries that read the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// The google-genai SDKs.
@@ -15,12 +15,12 @@ pub enum Dialect {
     OpenAi,
 }
 
-/// Status and word of Google's canonical codes.
+/// HTTP status and Google's canonical code.
 fn gemini(kind: Kind) -> (u16, &'static str) {
     match kind {
         Kind::MissingKey | Kind::NotAllowed | Kind::WrongAddress => (403, "PERMISSION_DENIED"),
         Kind::InvalidKey | Kind::Invalid | Kind::Blocked => (400, "INVALID_ARGUMENT"),
-        // Google knows paths together with their method: another method is another, unknown path.
+        // Google routes by method and path, so a wrong method is an unknown path.
         Kind::UnknownModel | Kind::NotFound | Kind::NoSuchObject | Kind::WrongMethod => {
             (404, "NOT_FOUND")
         }
@@ -33,7 +33,7 @@ fn gemini(kind: Kind) -> (u16, &'static str) {
     }
 }
 
-/// Status, type and code, as the OpenAI SDKs tell their exceptions apart.
+/// HTTP status, type and code. The OpenAI SDKs choose their exception by them.
 fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
     let (invalid, server) = ("invalid_request_error", "server_error");
     match kind {
@@ -62,7 +62,7 @@ fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
 }
 
 impl Dialect {
-    /// The word for programs that names a refusal, where there is one.
+    /// The error code, if the dialect has one.
     pub fn code(self, kind: Kind) -> Option<&'static str> {
         match self {
             Self::Gemini => Some(gemini(kind).1),
@@ -70,7 +70,6 @@ impl Dialect {
         }
     }
 
-    /// The status of a refusal.
     pub fn status(self, kind: Kind) -> StatusCode {
         let code = match self {
             Self::Gemini => gemini(kind).0,
@@ -79,7 +78,6 @@ impl Dialect {
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The body of a refusal.
     pub fn body(self, refusal: &Refusal) -> Value {
         match self {
             Self::Gemini => {
@@ -103,28 +101,27 @@ impl Dialect {
         }
     }
 
-    /// The whole answer.
-    pub fn answer(self, refusal: &Refusal) -> HttpResponse {
-        let mut answer = HttpResponse::build(self.status(refusal.kind));
-        answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    pub fn response(self, refusal: &Refusal) -> HttpResponse {
+        let mut response = HttpResponse::build(self.status(refusal.kind));
+        response.insert_header((header::CACHE_CONTROL, "no-store"));
         if let Some(seconds) = refusal.retry_after {
-            answer.insert_header((header::RETRY_AFTER, seconds));
+            response.insert_header((header::RETRY_AFTER, seconds));
         }
         match (self, refusal.kind) {
-            // A repeat would meet the same empty account or ended batch; without this the SDKs try twice more.
+            // A retry would fail again, and the SDKs retry twice by default.
             (Self::OpenAi, Kind::NoFunds | Kind::Conflict) => {
-                answer.insert_header(("x-should-retry", "false"));
+                response.insert_header(("x-should-retry", "false"));
             }
             (Self::OpenAi, Kind::MissingKey | Kind::InvalidKey) => {
-                answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+                response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
             }
             _ => {}
         }
-        answer.json(self.body(refusal))
+        response.json(self.body(refusal))
     }
 }
 
-/// The details that Google's clients look into, as protobuf's JSON has them.
+/// The details that Google's clients read, in the JSON format of protobuf.
 fn details(refusal: &Refusal) -> Vec<Value> {
     let mut details = Vec::new();
     match (refusal.kind, &refusal.field) {

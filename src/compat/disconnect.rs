@@ -1,4 +1,4 @@
-//! Jobs whose callers have disconnected: canceled, if they have not started and no other caller waits for them.
+//! Cancels jobs whose callers have disconnected, if they have not started and no other caller waits for them.
 
 use crate::application::state::AppState;
 use actix_web::web::Data;
@@ -10,8 +10,7 @@ use tintype_storage::domain::job::{Job, TransitionError};
 use tintype_storage::store::{EventError, StoreError};
 use tokio::sync::mpsc;
 
-/// Cancellations that are decided side by side.
-const SIDE_BY_SIDE: usize = 256;
+const MAX_CONCURRENT_CANCELLATIONS: usize = 256;
 
 /// A job whose caller has disconnected.
 #[derive(Clone, Copy, Debug)]
@@ -20,72 +19,70 @@ pub struct Disconnected {
     pub job: JobId,
 }
 
-/// Reports disconnects from where a caller's future is dropped. That may be outside of any runtime, so nothing is awaited or spawned there.
+/// Reports a disconnect when the future of a caller is dropped. That may be outside of a runtime, so the report neither awaits nor
+/// spawns.
 pub struct DisconnectSender(mpsc::UnboundedSender<Disconnected>);
 
-/// Receives them.
 pub type DisconnectReceiver = mpsc::UnboundedReceiver<Disconnected>;
 
 impl DisconnectSender {
     pub fn new() -> (Self, DisconnectReceiver) {
-        let (tell, heard) = mpsc::unbounded_channel();
-        (Self(tell), heard)
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
     }
 
-    /// Reports a job. No more are queued than there were connections.
+    /// The queue is bounded by the number of connections.
     pub fn send(&self, disconnected: Disconnected) {
-        // The receiver is gone once the service has stopped; the next start cancels these jobs.
+        // After the server has stopped there is no receiver. The next start cancels these jobs.
         let _ = self.0.send(disconnected);
     }
 }
 
-/// What became of a job whose caller disconnected.
-pub enum Outcome {
-    /// It had not started, and no other caller waited for it.
+/// What happened to the job of a disconnected caller.
+pub enum CancelOutcome {
     Canceled,
-    /// It has started, or another caller watches it: it goes on and is charged, even without a caller that watches it at its end.
-    GoesOn,
-    /// It had ended before.
-    Over(Box<Job>),
-    /// The service is stopping.
+    /// It has started, or another caller watches it. It is charged even if no caller watches its end.
+    Continues,
+    AlreadyEnded(Box<Job>),
+    /// The server is stopping.
     Unknown,
 }
 
-/// Runs for as long as the process does.
-pub async fn run(state: Data<AppState>, heard: DisconnectReceiver) {
-    let all = stream::unfold(heard, |mut heard| async move {
-        heard.recv().await.map(|disconnected| (disconnected, heard))
+pub async fn run(state: Data<AppState>, receiver: DisconnectReceiver) {
+    let all = stream::unfold(receiver, |mut receiver| async move {
+        receiver
+            .recv()
+            .await
+            .map(|disconnected| (disconnected, receiver))
     });
-    all.for_each_concurrent(SIDE_BY_SIDE, async |disconnected| {
+    all.for_each_concurrent(MAX_CONCURRENT_CANCELLATIONS, async |disconnected| {
         cancel(&state, disconnected).await;
     })
     .await;
 }
 
-/// Cancels a job whose caller has disconnected, if possible.
-///
-/// A second call for the same job keeps it, and so does a lookup that waits: that caller wants the picture, and has `DELETE` to
-/// cancel.
-pub async fn cancel(state: &AppState, disconnected: Disconnected) -> Outcome {
+/// Cancels the job of a disconnected caller, unless another caller waits for it: with a repeated request or a long poll. That caller
+/// wants the image, and can cancel with `DELETE`.
+pub async fn cancel(state: &AppState, disconnected: Disconnected) -> CancelOutcome {
     let Disconnected { account, job } = disconnected;
     if state.system.watchers(job) > 0 {
-        return Outcome::GoesOn;
+        return CancelOutcome::Continues;
     }
-    match cancel_unless_over(state, disconnected).await {
-        Ok(Some(left)) => left,
-        Ok(None) => Outcome::Unknown,
+    match cancel_unless_ended(state, disconnected).await {
+        Ok(Some(outcome)) => outcome,
+        Ok(None) => CancelOutcome::Unknown,
         Err(error) => {
-            tracing::warn!(%account, %job, %error, "the job of a disconnected caller could not be canceled");
-            Outcome::Unknown
+            tracing::warn!(%account, %job, %error, "could not cancel the job of a disconnected caller");
+            CancelOutcome::Unknown
         }
     }
 }
 
-/// What became of the job; `None` where its account is not known here, or answers no more.
-async fn cancel_unless_over(
+/// `None` if the account is unknown or its actor has stopped.
+async fn cancel_unless_ended(
     state: &AppState,
     disconnected: Disconnected,
-) -> Result<Option<Outcome>, StoreError> {
+) -> Result<Option<CancelOutcome>, StoreError> {
     let Disconnected { account, job } = disconnected;
     let Some(handle) = state.system.accounts().get(account)? else {
         return Ok(None);
@@ -93,16 +90,16 @@ async fn cancel_unless_over(
     Ok(match handle.cancel(job).await {
         Ok(Ok(canceled)) => {
             state.system.job_canceled(&canceled);
-            // Spawned: an object store that hangs must not delay the next cancellation.
+            // Spawned, so that a hanging object store does not delay the next cancellation.
             actix_web::rt::spawn(state.result_store.forget_inputs(&canceled));
             tracing::debug!(%job, "canceled because its caller disconnected");
-            Some(Outcome::Canceled)
+            Some(CancelOutcome::Canceled)
         }
         Ok(Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))) => {
-            let over = state.store.job(account, job).await?;
-            over.map(|job| Outcome::Over(Box::new(job)))
+            let ended = state.store.job(account, job).await?;
+            ended.map(|job| CancelOutcome::AlreadyEnded(Box::new(job)))
         }
-        Ok(Err(EventError::Transition(_))) => Some(Outcome::GoesOn),
+        Ok(Err(EventError::Transition(_))) => Some(CancelOutcome::Continues),
         Ok(Err(EventError::Store(error))) => return Err(error),
         Ok(Err(EventError::NotFound)) | Err(_) => None,
     })

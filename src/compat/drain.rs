@@ -1,7 +1,7 @@
-//! Lets a client finish sending what nobody wants to read, so that it is ready to hear why.
+//! Reads and discards the body of a refused request.
 //!
-//! Many clients read no answer before they have sent all of their body: cut off, they report a broken connection instead of
-//! the refusal. What is read here is thrown away at once.
+//! Many clients read the response only after they have sent the whole body. If the server closes the connection before that, they
+//! report a broken connection instead of the refusal.
 
 use actix_web::error::PayloadError;
 use actix_web::web;
@@ -10,41 +10,41 @@ use futures_util::{Stream, StreamExt as _};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// Enough for a body that is just too large.
+/// Enough for a body that is slightly too large.
 const MAX_BYTES: u64 = 256_000_000;
 
-/// The same for those who have not even shown a good key.
-const MAX_BYTES_OF_STRANGERS: u64 = 8_000_000;
-const TIME_OF_STRANGERS: Duration = Duration::from_secs(5);
+/// Smaller, because the caller may not have a valid key.
+const BRIEF_MAX_BYTES: u64 = 8_000_000;
+const BRIEF_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reads the rest of a body, up to a bound in size and time.
+/// Discards the rest of a body, within limits of size and time.
 pub async fn drain(
     payload: &mut (impl Stream<Item = Result<Bytes, PayloadError>> + Unpin),
-    until: Instant,
+    deadline: Instant,
 ) {
-    throw_away(payload, MAX_BYTES, until).await;
+    discard(payload, MAX_BYTES, deadline).await;
 }
 
-/// The same for a call that is refused before its body was to be read.
-pub async fn briefly(payload: &mut web::Payload) {
-    let until = Instant::now() + TIME_OF_STRANGERS;
-    throw_away(payload, MAX_BYTES_OF_STRANGERS, until).await;
+/// As [`drain`], for a request that is refused before its body is read.
+pub async fn drain_briefly(payload: &mut web::Payload) {
+    let deadline = Instant::now() + BRIEF_TIMEOUT;
+    discard(payload, BRIEF_MAX_BYTES, deadline).await;
 }
 
-async fn throw_away(
+async fn discard(
     payload: &mut (impl Stream<Item = Result<Bytes, PayloadError>> + Unpin),
-    most: u64,
-    until: Instant,
+    max_bytes: u64,
+    deadline: Instant,
 ) {
     let rest = async {
-        let mut thrown_away = 0;
+        let mut discarded = 0;
         while let Some(Ok(chunk)) = payload.next().await {
-            thrown_away += chunk.len() as u64;
-            if thrown_away > most {
+            discarded += chunk.len() as u64;
+            if discarded > max_bytes {
                 return;
             }
         }
     };
-    // Too slow as well: then it hears nothing.
-    let _ = timeout_at(until, rest).await;
+    // A client that is too slow gets no response.
+    let _ = timeout_at(deadline, rest).await;
 }

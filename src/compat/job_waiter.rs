@@ -1,8 +1,8 @@
-//! A caller who waits for a job: until it is over, the time is up, or the service stops; and then for its picture.
+//! A caller that waits for a job until it ends, the deadline passes or the server stops, and then reads its image.
 
-use super::base64_body::Picture;
-use super::detached_jobs::Request;
-use super::disconnect::{self, Disconnected, Outcome};
+use super::base64_body::StoredImage;
+use super::detached_jobs::RequestIdentity;
+use super::disconnect::{self, CancelOutcome, Disconnected};
 use super::refusal::{Kind, Refusal};
 use crate::application::error;
 use crate::application::result_url::presign;
@@ -13,40 +13,36 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
 use tokio::time::{Instant, sleep_until};
 
-/// How a job ended that did not fail.
-pub enum Made {
-    /// With a picture.
-    Picture(ResultImage),
-    /// Blocked for safety, for this reason.
+pub enum JobOutcome {
+    Image(ResultImage),
+    /// Blocked by a safety filter, for this reason.
     Blocked(String),
 }
 
-/// A caller who waits for a job. One who goes away before the job has started has it canceled.
+/// Waits for a job on behalf of a caller. Dropping it before the job has started cancels the job.
 pub struct JobWaiter {
     state: web::Data<CompatState>,
     account: AccountId,
-    /// The job.
     pub job: JobId,
-    /// Was it accepted by an earlier call, with the same idempotency key or one whose caller had gone?
+    /// Whether an earlier request created the job: with the same idempotency key, or an identical one whose caller disconnected.
     pub replayed: bool,
-    /// Under which it is found again, where it has no idempotency key.
-    pub request: Option<Request>,
-    stage: Stage,
+    /// Finds the job again for a repeated request without an idempotency key.
+    pub request: Option<RequestIdentity>,
+    on_drop: OnDrop,
 }
 
-/// What becomes of the job of a caller who goes away now.
+/// What happens to the job when the caller disconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// It is canceled, unless it has started.
-    Waiting,
-    /// It goes on, or has its picture: one who comes back gets that.
-    Kept,
-    /// Nothing: all has been said.
-    Told,
+enum OnDrop {
+    /// It is canceled if it has not started.
+    Cancel,
+    /// It continues or is done. A repeated request gets its image.
+    Detach,
+    /// Nothing, because the caller has the final response.
+    Nothing,
 }
 
 impl JobWaiter {
-    /// One who begins to wait.
     pub fn new(
         state: &web::Data<CompatState>,
         account: AccountId,
@@ -59,35 +55,35 @@ impl JobWaiter {
             job,
             replayed,
             request: None,
-            stage: Stage::Waiting,
+            on_drop: OnDrop::Cancel,
         }
     }
 
-    /// Waits until the job is over, at most until `until`.
+    /// Waits until the job ends or `deadline` passes.
     ///
     /// # Errors
-    /// `Deadline` when it is not over by then: a job that has not started is canceled, another goes on. `Unavailable` when
-    /// the service stops. And what the job failed of.
-    pub async fn wait(&mut self, until: Instant) -> Result<Made, Refusal> {
-        match self.ended(until).await? {
-            Some(ended) => self.hear(ended),
-            None => self.late().await,
+    /// `Deadline` if the job has not ended: it is canceled if it has not started, and continues otherwise. `Unavailable` if the
+    /// server stops. Otherwise the failure of the job.
+    pub async fn wait(&mut self, deadline: Instant) -> Result<JobOutcome, Refusal> {
+        match self.end_state(deadline).await? {
+            Some(end_state) => self.finish(end_state),
+            None => self.timed_out().await,
         }
     }
 
-    /// The job once it is over; `None` when the time is up before. Whoever watches the job is gone when this returns.
-    async fn ended(&self, until: Instant) -> Result<Option<Option<Job>>, Refusal> {
+    /// The job when it has ended; `None` if the deadline passes first. No watcher of the job is left when this returns.
+    async fn end_state(&self, deadline: Instant) -> Result<Option<Option<Job>>, Refusal> {
         let state = &self.state;
         let mut stopping = state.stopping.subscribe();
-        let ended = state.system.ended(self.account, self.job);
-        tokio::pin!(ended);
+        let end_state = state.system.ended(self.account, self.job);
+        tokio::pin!(end_state);
         let mut is_stopping = false;
         loop {
             tokio::select! {
-                ended = &mut ended => return Ok(Some(ended?)),
+                end_state = &mut end_state => return Ok(Some(end_state?)),
                 _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
-                () = sleep_until(until) => return Ok(None),
-                // The sender lives as long as the state does.
+                () = sleep_until(deadline) => return Ok(None),
+                // The sender lives as long as the state.
                 _ = stopping.wait_for(|it| *it), if !is_stopping => {
                     is_stopping = true;
                     if self.is_queued().await? {
@@ -104,118 +100,116 @@ impl JobWaiter {
         Ok(job.is_some_and(|job| job.state == JobState::Queued))
     }
 
-    fn hear(&mut self, ended: Option<Job>) -> Result<Made, Refusal> {
-        let outcome = match ended {
-            Some(job) => outcome(job),
-            None => Err(Refusal::new(Kind::Internal, "the job is gone")),
+    fn finish(&mut self, end_state: Option<Job>) -> Result<JobOutcome, Refusal> {
+        let outcome = match end_state {
+            Some(job) => job_outcome(job),
+            None => Err(Refusal::new(Kind::Internal, "the job no longer exists")),
         };
-        self.stage = match outcome {
-            Ok(Made::Picture(_)) => Stage::Kept,
-            Ok(Made::Blocked(_)) | Err(_) => Stage::Told,
+        self.on_drop = match outcome {
+            Ok(JobOutcome::Image(_)) => OnDrop::Detach,
+            Ok(JobOutcome::Blocked(_)) | Err(_) => OnDrop::Nothing,
         };
         outcome
     }
 
-    /// The time is up. What is said is what has come of the attempt to cancel the job, and no guess: it may have started or
-    /// ended just now, and others may wait for it.
-    async fn late(&mut self) -> Result<Made, Refusal> {
+    /// Cancels the job after the deadline and reports the result: the job may have just started or ended, and other callers may wait
+    /// for it.
+    async fn timed_out(&mut self) -> Result<JobOutcome, Refusal> {
         let state = self.state.clone();
-        let gone = Disconnected {
+        let disconnected = Disconnected {
             account: self.account,
             job: self.job,
         };
-        let left = tokio::select! {
-            left = disconnect::cancel(&state, gone) => left,
+        let outcome = tokio::select! {
+            outcome = disconnect::cancel(&state, disconnected) => outcome,
             _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
         };
-        let message = match left {
-            Outcome::Canceled => {
-                self.stage = Stage::Told;
-                "the job had not started in time and was canceled; nothing was charged".to_owned()
+        let message = match outcome {
+            CancelOutcome::Canceled => {
+                self.on_drop = OnDrop::Nothing;
+                "the job did not start in time and was canceled; nothing was charged".to_owned()
             }
-            Outcome::Over(job) => return self.hear(Some(*job)),
-            Outcome::GoesOn => {
-                self.stage = Stage::Kept;
+            CancelOutcome::AlreadyEnded(job) => return self.finish(Some(*job)),
+            CancelOutcome::Continues => {
+                self.on_drop = OnDrop::Detach;
                 format!(
-                    "no picture was made in time; the job goes on: {}",
-                    self.again()
+                    "the image was not ready in time; the job continues: {}",
+                    self.retry_hint()
                 )
             }
-            Outcome::Unknown => return Err(error::stopping().into()),
+            CancelOutcome::Unknown => return Err(error::stopping().into()),
         };
         Err(Refusal::new(Kind::Deadline, message))
     }
 
-    /// How one who goes away now gets the picture after all.
-    fn again(&self) -> String {
+    /// How the caller can get the image later.
+    fn retry_hint(&self) -> String {
         let repeat = match self.request {
-            Some(_) => "send the very same request again within two minutes",
-            None => "send the request again with the same Idempotency-Key",
+            Some(_) => "repeat the identical request within two minutes",
+            None => "repeat the request with the same Idempotency-Key",
         };
-        format!("{repeat}, or look it up at /api/v1/jobs/{}", self.job)
+        format!("{repeat}, or get the job at /api/v1/jobs/{}", self.job)
     }
 
-    /// Opens the picture that was made.
-    ///
     /// # Errors
-    /// It is kept no more, or the store fails.
-    pub async fn open(&mut self, image: &ResultImage) -> Result<Picture, Refusal> {
-        let opened = Picture::open(&self.state, &image.key).await;
+    /// The image is no longer stored, or the object store fails.
+    pub async fn open(&mut self, image: &ResultImage) -> Result<StoredImage, Refusal> {
+        let opened = StoredImage::open(&self.state, &image.key).await;
         opened.map_err(|error| {
             if let ImagesError::NotFound { .. } = error {
-                // One who comes back is to get another.
-                self.stage = Stage::Told;
-                let message = "the picture of this request is no longer kept";
+                // A repeated request must create a new job.
+                self.on_drop = OnDrop::Nothing;
+                let message = "the image of this request is no longer stored";
                 return Refusal::new(Kind::NotFound, message);
             }
-            tracing::error!(target: FAULT_TARGET, job = %self.job, %error, "a picture could not be read");
-            self.unreadable()
+            tracing::error!(target: FAULT_TARGET, job = %self.job, %error, "could not read an image");
+            self.unreadable_image()
         })
     }
 
-    /// A download URL of the picture that was made.
+    /// A download URL of the image.
     ///
     /// # Errors
-    /// The store gives none.
+    /// The object store cannot presign it.
     pub async fn presign(&self, image: &ResultImage) -> Result<String, Refusal> {
         let signed = presign(&self.state, &image.key).await;
-        signed.map_err(|_| self.unreadable())
+        signed.map_err(|_| self.unreadable_image())
     }
 
-    fn unreadable(&self) -> Refusal {
+    fn unreadable_image(&self) -> Refusal {
         let message = format!(
-            "the picture was made and could not be read: {}",
-            self.again()
+            "the image was generated but could not be read: {}",
+            self.retry_hint()
         );
         Refusal::new(Kind::Unavailable, message)
     }
 
-    /// Would one who comes back get this job's picture?
-    pub fn is_kept(&self) -> bool {
-        self.stage == Stage::Kept
+    /// Whether a repeated request gets the image of this job.
+    pub fn is_retrievable(&self) -> bool {
+        self.on_drop == OnDrop::Detach
     }
 }
 
-/// Notes that the whole answer has been sent to these callers. Where it is dropped uncalled, the pictures that they have paid for
-/// are found again when they come back.
-pub fn answered(mut callers: Vec<JobWaiter>) -> impl FnOnce() {
+/// To be called when these callers have the complete response. If it is dropped uncalled, repeated requests get the images that
+/// were charged.
+pub fn mark_answered(mut waiters: Vec<JobWaiter>) -> impl FnOnce() {
     move || {
-        for caller in &mut callers {
-            caller.stage = Stage::Told;
+        for waiter in &mut waiters {
+            waiter.on_drop = OnDrop::Nothing;
         }
     }
 }
 
 impl Drop for JobWaiter {
     fn drop(&mut self) {
-        if self.stage == Stage::Told {
+        if self.on_drop == OnDrop::Nothing {
             return;
         }
         if let Some(request) = self.request {
             let detached_jobs = &self.state.detached_jobs;
-            detached_jobs.leave(request, self.job, self.state.now());
+            detached_jobs.add(request, self.job, self.state.now());
         }
-        if self.stage == Stage::Waiting {
+        if self.on_drop == OnDrop::Cancel {
             self.state.disconnects.send(Disconnected {
                 account: self.account,
                 job: self.job,
@@ -224,16 +218,14 @@ impl Drop for JobWaiter {
     }
 }
 
-/// How a job ended.
-///
 /// # Errors
-/// What it failed of.
-pub fn outcome(job: Job) -> Result<Made, Refusal> {
+/// The failure of the job.
+pub fn job_outcome(job: Job) -> Result<JobOutcome, Refusal> {
     match job.state {
-        JobState::Done { image, .. } => Ok(Made::Picture(image)),
+        JobState::Done { image, .. } => Ok(JobOutcome::Image(image)),
         JobState::Failed { error, kind, .. } => Err(Refusal::new(
             match kind {
-                FailureKind::Blocked => return Ok(Made::Blocked(error)),
+                FailureKind::Blocked => return Ok(JobOutcome::Blocked(error)),
                 FailureKind::Refused => Kind::Invalid,
                 FailureKind::Unavailable => Kind::Unavailable,
                 FailureKind::TimedOut => Kind::Deadline,
@@ -243,7 +235,7 @@ pub fn outcome(job: Job) -> Result<Made, Refusal> {
             error,
         )),
         JobState::Queued | JobState::Processing { .. } => {
-            Err(Refusal::new(Kind::Internal, "the job is not over"))
+            Err(Refusal::new(Kind::Internal, "the job has not ended"))
         }
     }
 }

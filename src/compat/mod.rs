@@ -1,8 +1,8 @@
-//! The synchronous interfaces: the Gemini API as the google-genai SDKs speak it, and the Images API as OpenAI's do. One call,
-//! one picture, in the answer.
+//! The synchronous APIs: the Gemini API for the google-genai SDKs and the Images API for the OpenAI SDKs. The response to a request
+//! contains the image.
 //!
-//! A call becomes a job like any other; what differs is that its caller waits. Neither interface decides anything about money
-//! or order: that is the application's. What both share is [`submission`].
+//! A request becomes an ordinary job, and the caller waits for it. The application decides about money and order. Both APIs submit
+//! jobs through [`submission`].
 
 mod auth;
 mod base64;

@@ -1,4 +1,4 @@
-//! The models on offer, under every id that they have, in the shapes of both interfaces.
+//! The list of models with all their ids, in the formats of both APIs.
 
 use super::auth;
 use super::dialect::Dialect;
@@ -11,21 +11,20 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::tier::Tier;
 
-/// Entries of a page where the caller names no number.
-const PAGE: usize = 50;
+const DEFAULT_PAGE: usize = 50;
 const MAX_PAGE: usize = 1_000;
 
-/// The tier that a model id stands for: its own name, or one of the configured ids.
+/// The tier of a model id, which is the name of the tier or a configured id.
 pub fn tier_of(tiers: &Tiers, model: &str) -> Option<Tier> {
     let model = model.strip_prefix("models/").unwrap_or(model);
-    let all = tiers.iter();
-    let (name, _) = all
+    let model_ids = tiers.iter();
+    let (name, _) = model_ids
         .iter()
         .find(|(name, tier)| *name == model || tier.compat_models.iter().any(|id| id == model))?;
     name.parse().ok()
 }
 
-/// The refusal of a model that is not there, in the words that Google's clients know.
+/// The refusal of an unknown model, in Google's wording.
 pub fn unknown(model: &str, version: &str, method: &str) -> Refusal {
     let model = model.strip_prefix("models/").unwrap_or(model);
     let message = format!(
@@ -42,13 +41,13 @@ pub async fn list(
     state: web::Data<CompatState>,
 ) -> HttpResponse {
     let dialect = dialect(&request, &path);
-    let outcome = admitted(&request, &state)
+    let outcome = authenticate(&request, &state)
         .await
         .and_then(|()| match dialect {
-            Dialect::Gemini => page(&request, &state.config.tiers),
+            Dialect::Gemini => gemini_page(&request, &state.config.tiers),
             Dialect::OpenAi => Ok(openai_list(&state.config.tiers)),
         });
-    answer(outcome, dialect)
+    respond(outcome, dialect)
 }
 
 /// `GET {version}/models/{model}`
@@ -59,7 +58,7 @@ pub async fn show(
 ) -> HttpResponse {
     let (version, model) = path.into_inner();
     let dialect = dialect(&request, &version);
-    let outcome = admitted(&request, &state).await.and_then(|()| {
+    let outcome = authenticate(&request, &state).await.and_then(|()| {
         let id = model.strip_prefix("models/").unwrap_or(&model);
         let tier = tier_of(&state.config.tiers, id);
         let tier = tier.ok_or_else(|| unknown(id, &version, "GetModel"))?;
@@ -68,46 +67,46 @@ pub async fn show(
             Dialect::OpenAi => openai_entry(id),
         })
     });
-    answer(outcome, dialect)
+    respond(outcome, dialect)
 }
 
-async fn admitted(request: &HttpRequest, state: &AppState) -> Result<(), Refusal> {
+async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<(), Refusal> {
     auth::authenticate(request, state).await?;
     Ok(rate_headers::counted(request).admit()?)
 }
 
-/// Both interfaces have this path under `/v1`. OpenAI's clients send their key as a bearer token and Google's do not.
+/// Both APIs have this path under `/v1`. OpenAI's clients send the key as a bearer token, and Google's do not.
 fn dialect(request: &HttpRequest, version: &str) -> Dialect {
-    if version == "v1" && auth::is_bearer_alone(request) {
+    if version == "v1" && auth::has_only_bearer_key(request) {
         Dialect::OpenAi
     } else {
         Dialect::Gemini
     }
 }
 
-fn answer(outcome: Result<Value, Refusal>, dialect: Dialect) -> HttpResponse {
+fn respond(outcome: Result<Value, Refusal>, dialect: Dialect) -> HttpResponse {
     match outcome {
         Ok(body) => HttpResponse::Ok().json(body),
-        Err(refusal) => dialect.answer(&refusal),
+        Err(refusal) => dialect.response(&refusal),
     }
 }
 
-/// Every id with its tier, each tier's own name first.
-fn all(tiers: &Tiers) -> Vec<(&str, Tier)> {
+/// Every id with its tier. The name of the tier comes first.
+fn model_ids(tiers: &Tiers) -> Vec<(&str, Tier)> {
     let ids = |(name, config): (&'static str, _)| {
         let config: &TierConfig = config;
         let tier = name.parse::<Tier>().ok();
-        let own = config.compat_models.iter().map(String::as_str);
+        let aliases = config.compat_models.iter().map(String::as_str);
         std::iter::once(name)
-            .chain(own.filter(move |id| *id != name))
+            .chain(aliases.filter(move |id| *id != name))
             .filter_map(move |id| Some((id, tier?)))
             .collect::<Vec<_>>()
     };
     tiers.iter().into_iter().flat_map(ids).collect()
 }
 
-/// One page; the token of the next is the number of entries before it.
-fn page(request: &HttpRequest, tiers: &Tiers) -> Result<Value, Refusal> {
+/// The token of the next page is the number of entries before it.
+fn gemini_page(request: &HttpRequest, tiers: &Tiers) -> Result<Value, Refusal> {
     let parameter = |camel: &str, snake: &str| {
         url::form_urlencoded::parse(request.query_string().as_bytes())
             .find(|(name, _)| name == camel || name == snake)
@@ -115,27 +114,27 @@ fn page(request: &HttpRequest, tiers: &Tiers) -> Result<Value, Refusal> {
             .filter(|value| !value.is_empty())
     };
     let size = match parameter("pageSize", "page_size") {
-        None => PAGE,
+        None => DEFAULT_PAGE,
         Some(text) => match text.parse::<usize>() {
-            Ok(0) => PAGE,
+            Ok(0) => DEFAULT_PAGE,
             Ok(size) => size.min(MAX_PAGE),
-            Err(_) => return Err(Refusal::field("pageSize", "must be a number of entries")),
+            Err(_) => return Err(Refusal::field("pageSize", "must be a whole number")),
         },
     };
-    let all = all(tiers);
+    let model_ids = model_ids(tiers);
     let first = match parameter("pageToken", "page_token") {
         None => 0,
         Some(token) => token
             .parse()
             .ok()
-            .filter(|first| *first < all.len())
-            .ok_or_else(|| Refusal::field("pageToken", "is none that was given out"))?,
+            .filter(|first| *first < model_ids.len())
+            .ok_or_else(|| Refusal::field("pageToken", "is not a page token of this list"))?,
     };
-    let entries = all.iter().skip(first).take(size);
+    let entries = model_ids.iter().skip(first).take(size);
     let entries: Vec<Value> = entries.map(|(id, tier)| gemini_entry(id, *tier)).collect();
     let next = first + entries.len();
     let mut body = json!({ "models": entries });
-    if next < all.len() {
+    if next < model_ids.len() {
         body["nextPageToken"] = next.to_string().into();
     }
     Ok(body)
@@ -143,9 +142,9 @@ fn page(request: &HttpRequest, tiers: &Tiers) -> Result<Value, Refusal> {
 
 fn gemini_entry(id: &str, tier: Tier) -> Value {
     let description = match tier {
-        Tier::Fast => "Pictures at 1K, quick and cheap",
-        Tier::Quality => "Pictures up to 4K, in every ratio",
-        Tier::Pro => "The best pictures, up to 4K, in every ratio",
+        Tier::Fast => "Images at 1K, fast and cheap",
+        Tier::Quality => "Images up to 4K, in every aspect ratio",
+        Tier::Pro => "The best images, up to 4K, in every aspect ratio",
     };
     json!({
         "name": format!("models/{id}"),
@@ -159,7 +158,10 @@ fn gemini_entry(id: &str, tier: Tier) -> Value {
 }
 
 fn openai_list(tiers: &Tiers) -> Value {
-    let entries: Vec<Value> = all(tiers).iter().map(|(id, _)| openai_entry(id)).collect();
+    let entries: Vec<Value> = model_ids(tiers)
+        .iter()
+        .map(|(id, _)| openai_entry(id))
+        .collect();
     json!({"object": "list", "data": entries})
 }
 

@@ -1,5 +1,4 @@
-//! What can be told before a body is read, so that nobody sends 200 MB for nothing. All of it is decided again once the
-//! request is known.
+//! Checks before the body is read, so that no caller sends 200 MB in vain. All of them are repeated once the request is parsed.
 
 use super::refusal::Refusal;
 use super::state::CompatState;
@@ -12,68 +11,68 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::IdempotentCall;
 
-/// Refuses a call that can be for one of these models alone, and could begin no job of any. One that may be answered with a
-/// job that is there already is let through: that costs nothing, and is answered also while paused.
+/// Refuses a request for one of these models if no job can start on any of them. Admits a possible replay of an existing job, which
+/// costs nothing and is answered even while paused.
 ///
 /// # Errors
-/// Paused or full, one call too many, or too little money for the cheapest picture.
+/// The models are paused, the queue is full, the rate limit is exceeded, or the balance does not cover the cheapest image.
 pub async fn check(
     state: &Data<CompatState>,
     caller: &Payer,
-    name: Option<&str>,
+    idempotency_key: Option<&str>,
     tiers: &[Tier],
 ) -> Result<(), Refusal> {
-    if may_be_there(state, &caller.key, name).await? {
+    if may_be_replay(state, &caller.key, idempotency_key).await? {
         return Ok(());
     }
     let pause = pause::for_call(state, caller).await?;
-    let mut shut = None;
-    let mut open = Vec::new();
+    let mut first_error = None;
+    let mut available = Vec::new();
     for tier in tiers {
-        let is_open = availability::check_pause(&pause, &[*tier]);
-        match is_open.and_then(|()| availability::check_queue(state, 1)) {
-            Ok(()) => open.push(*tier),
+        let outcome = availability::check_pause(&pause, &[*tier]);
+        match outcome.and_then(|()| availability::check_queue(state, 1)) {
+            Ok(()) => available.push(*tier),
             Err(error) => {
-                shut.get_or_insert(error);
+                first_error.get_or_insert(error);
             }
         }
     }
-    if let (true, Some(error)) = (open.is_empty(), shut) {
+    if let (true, Some(error)) = (available.is_empty(), first_error) {
         return Err(error.into());
     }
     caller.check_rate()?;
-    if let Some(price) = cheapest(state, &open) {
+    if let Some(price) = cheapest(state, &available) {
         balance_check::check(&state.app, &caller.key, price).await?;
     }
     Ok(())
 }
 
-/// The same where the model is told in the body: any that the key is scoped for.
+/// As [`check`], for a request that names its model in the body: checks all models that the key may use.
 pub async fn check_any(
     state: &Data<CompatState>,
     caller: &Payer,
-    name: Option<&str>,
+    idempotency_key: Option<&str>,
 ) -> Result<(), Refusal> {
     let tiers = Tier::ALL.iter().copied();
     let allowed: Vec<Tier> = tiers
         .filter(|tier| caller.check_scope(*tier).is_ok())
         .collect();
-    check(state, caller, name, &allowed).await
+    check(state, caller, idempotency_key, &allowed).await
 }
 
-async fn may_be_there(
+async fn may_be_replay(
     state: &CompatState,
     key: &ApiKey,
-    name: Option<&str>,
+    idempotency_key: Option<&str>,
 ) -> Result<bool, Refusal> {
     let now = state.now();
-    let Some(name) = name else {
+    let Some(idempotency_key) = idempotency_key else {
         return Ok(state.detached_jobs.has_any(key.id, now));
     };
     let call = IdempotentCall::Generation;
     let first = state
         .store
-        .idempotency(call, key.account, name, now)
+        .idempotency(call, key.account, idempotency_key, now)
         .await?;
     Ok(first.is_some())
 }

@@ -1,5 +1,4 @@
-//! Every way in which a call of the synchronous interfaces can end without a picture, before it is put into the words of one
-//! of them.
+//! Errors of the synchronous APIs, independent of the dialect that formats them.
 
 use crate::application::error::{Error, ErrorKind};
 use crate::application::input_ingestion::ALL_INPUTS;
@@ -9,10 +8,10 @@ use crate::web::problem::{Code, Problem};
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, StoreError};
 
-/// Seconds after which a paused model may be open again.
+/// `Retry-After` for a paused model, in seconds.
 const PAUSED_RETRY_AFTER: u32 = 30;
 
-/// What is wrong. Each dialect has one row for each of these.
+/// Each dialect maps each kind to a status and a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// No API key was sent.
@@ -21,51 +20,48 @@ pub enum Kind {
     InvalidKey,
     /// The key is not scoped for the model.
     NotAllowed,
-    /// The key may not be used from where the call comes.
+    /// The key does not allow the IP address of the caller.
     WrongAddress,
-    /// There is no such model.
+    /// The model does not exist.
     UnknownModel,
-    /// There is nothing at this path.
+    /// The path does not exist.
     NotFound,
-    /// The account has no file or batch of this id.
+    /// The account has no file or batch with this id.
     NoSuchObject,
-    /// The file or batch is not in a state for it.
+    /// The state of the file or batch does not allow the request.
     Conflict,
-    /// The path is there, for another method.
+    /// The path exists, but not for this method.
     WrongMethod,
-    /// The request is at fault: malformed, too large, or refused by the back end.
+    /// The request is malformed, too large, or refused by the back end.
     Invalid,
-    /// The balance or the key's own limit does not cover the price.
+    /// The balance or a spend limit does not cover the price.
     NoFunds,
-    /// Too many jobs of this account.
+    /// A rate limit or a limit of live jobs is exceeded.
     TooMany,
-    /// Paused, full, stopping, or the back ends are out of reach.
+    /// Paused, full, stopping, or the back ends are unreachable.
     Unavailable,
-    /// It took too long.
+    /// The deadline has passed.
     Deadline,
-    /// The job was canceled before it had started.
+    /// The job was canceled before it started.
     Canceled,
-    /// The prompt or the picture was blocked.
+    /// A safety filter blocked the prompt or the image.
     Blocked,
-    /// Our fault, or a back end gave something that is of no use.
+    /// A failure of the server, or an unusable response of a back end.
     Internal,
 }
 
-/// A refusal, told to people in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What is wrong.
     pub kind: Kind,
-    /// What was wrong this time, and what to do.
+    /// One sentence: what is wrong and what to do.
     pub message: String,
-    /// The field at fault, where it is one.
+    /// The invalid field, if there is one.
     pub field: Option<String>,
-    /// Seconds after which a repeat makes sense.
+    /// Seconds after which a retry may succeed.
     pub retry_after: Option<u32>,
 }
 
 impl Refusal {
-    /// A refusal with its explanation.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -78,7 +74,7 @@ impl Refusal {
         }
     }
 
-    /// A field that is at fault. `message` goes on after its name.
+    /// An invalid field. `message` is a sentence without its subject.
     pub fn field(field: impl Into<String>, message: impl std::fmt::Display) -> Self {
         let field = field.into();
         Self {
@@ -88,7 +84,7 @@ impl Refusal {
         }
     }
 
-    /// The body as a whole is at fault.
+    /// An invalid request without an invalid field.
     pub fn body(message: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, message)
     }
@@ -115,7 +111,7 @@ impl From<Error> for Refusal {
                 Kind::Unavailable
             }
         };
-        // These interfaces tell one fault: the first.
+        // These APIs report only the first error.
         let first = error.faults.into_iter().next();
         let refusal = match first.filter(|_| error.kind == ErrorKind::Invalid) {
             Some(fault) if fault.field == ALL_INPUTS => {
@@ -124,12 +120,12 @@ impl From<Error> for Refusal {
             Some(fault) => Self::field(fault.field, fault.message),
             None => Self::new(kind, error.detail),
         };
-        let of_kind = match error.kind {
+        let default = match error.kind {
             ErrorKind::Paused => Some(PAUSED_RETRY_AFTER),
             _ => refusal.retry_after,
         };
         Self {
-            retry_after: error.retry_after.or(of_kind),
+            retry_after: error.retry_after.or(default),
             ..refusal
         }
     }
@@ -188,12 +184,12 @@ impl From<AcceptError> for Refusal {
 }
 
 impl From<UploadFault> for Refusal {
-    /// Of the service's doing; what is the caller's is told with the name of its field.
+    /// A failure of the server. The caller of this reports an invalid image with the name of its field.
     fn from(fault: UploadFault) -> Self {
         if let UploadFault::MemoryUnavailable(fault) = fault {
             return Error::from(fault).into();
         }
-        tracing::error!(target: FAULT_TARGET, error = %fault, "an input image could not be stored");
+        tracing::error!(target: FAULT_TARGET, error = %fault, "could not store an input image");
         Self::new(
             Kind::Unavailable,
             "the input images could not be stored; try again",

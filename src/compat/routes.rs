@@ -1,5 +1,5 @@
-//! Which path of the synchronous interfaces is handled where. Below their prefixes every answer, of unknown paths too, has
-//! the form that their clients read.
+//! Routes of the synchronous APIs. Under their prefixes every response, including that for an unknown path, has the format of the
+//! dialect.
 
 use super::dialect::Dialect;
 use super::gemini;
@@ -9,7 +9,6 @@ use super::refusal::{Kind, Refusal};
 use crate::web::catch_panic::Walled;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
-/// Adds all routes.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
@@ -24,7 +23,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
         )
         .service(
             web::resource("/v1/images{rest:(/.*)?}")
-                .default_service(web::to(openai::unknown_paths::nothing_there)),
+                .default_service(web::to(openai::unknown_paths::not_found)),
         )
         .configure(openai::files::configure)
         .configure(openai::batches::configure)
@@ -44,7 +43,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .service(versioned("{rest:(/.*)?}").default_service(web::to(unknown)));
 }
 
-/// What the clients of this path read; `None` where that is the native interface's form.
+/// The dialect of a path; `None` for the native API.
 pub fn dialect_of(path: &str) -> Option<Dialect> {
     let mut segments = path.trim_start_matches('/').split('/');
     match (segments.next()?, segments.next()) {
@@ -54,16 +53,12 @@ pub fn dialect_of(path: &str) -> Option<Dialect> {
     }
 }
 
-/// The versions are one and the same interface.
+/// All versions are the same API.
 fn versioned(path: &str) -> Resource {
     web::resource(format!("/{{version:v1|v1beta|v1alpha}}{path}"))
 }
 
 async fn unknown(request: HttpRequest) -> HttpResponse {
-    let message = format!(
-        "there is nothing at {} {}",
-        request.method(),
-        request.path()
-    );
-    Dialect::Gemini.answer(&Refusal::new(Kind::NotFound, message))
+    let message = format!("unknown path: {} {}", request.method(), request.path());
+    Dialect::Gemini.response(&Refusal::new(Kind::NotFound, message))
 }

@@ -1,39 +1,35 @@
-//! Cuts the pictures out of a JSON body while it arrives, so that what is left is small enough to be read whole.
+//! Extracts the images from a JSON body while it arrives, so that the remaining text is small enough to parse in memory.
 //!
-//! The `data` of each `inlineData` is decoded and handed on piece by piece; in its place the text gets the picture's number.
-//! Signatures of thoughts, which can be as large and which nobody here reads, are left out. Everything else passes
-//! unchanged, and is judged afterwards by a real JSON parser: this only follows strings and brackets. A body that is no JSON
-//! may therefore be cut at odd places, but what is left of it is no JSON either.
+//! The scanner decodes the `data` of each `inlineData` piece by piece, and replaces it with the number of the image. It drops thought
+//! signatures, which can be as large and are not used. It copies everything else unchanged. The scanner follows only strings and
+//! brackets; a JSON parser validates the remaining text. If the body is not JSON, the remaining text is not JSON either.
 //!
-//! Crates that read JSON in pieces were looked at and refused: those that are fed (`actson`, `json-event-parser`) gather
-//! each string whole, which is the very thing to be avoided; `struson` streams strings, but pulls from a blocking reader,
-//! so each slow caller would hold a thread of the pool that the object store's files need too.
+//! Streaming JSON crates do not fit: push parsers (`actson`, `json-event-parser`) buffer each string, and `struson` streams strings
+//! but reads from a blocking reader, so each slow caller would hold a thread of the blocking pool, which the object store needs too.
 
 use super::base64::{Base64Fault, Decoder};
 
-/// How deep a body may be nested.
+/// Maximum nesting depth of a body.
 pub const MAX_DEPTH: usize = 64;
-/// No name that matters is longer, with every character of it escaped.
+/// Longest relevant name, with every character escaped.
 const MAX_NAME: usize = 6 * "thought_signature".len();
 
-/// What the scanner came upon.
+/// A part of an image in the body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// A picture begins.
     Begin,
-    /// Bytes of it.
     Bytes(Vec<u8>),
-    /// It ended, well or not.
+    /// The image is complete, or not valid base64.
     End(Result<(), Base64Fault>),
 }
 
-/// Why a body is not read on.
+/// Why the scanner rejects a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScanFault {
     /// See [`MAX_DEPTH`].
     #[error("the body is nested too deep; at most {MAX_DEPTH} levels are allowed")]
     TooDeep,
-    /// What is no picture is too large.
+    /// The text besides the images is too large.
     #[error("the body may have at most {0} bytes besides the data of its inline images")]
     TooMuchText(usize),
 }
@@ -56,72 +52,71 @@ enum Level {
 }
 
 enum State {
-    Between,
-    /// In a string that stays.
-    Text {
+    OutsideString,
+    /// In a string that is copied.
+    Kept {
         name: Option<Vec<u8>>,
         escaped: bool,
     },
-    /// In a string that is left out.
-    Left {
+    /// In a string that is dropped.
+    Skipped {
         escaped: bool,
     },
-    Picture(Box<Picture>),
+    Image(Box<Image>),
 }
 
-struct Picture {
+struct Image {
     decoder: Decoder,
     fault: Option<Base64Fault>,
-    /// An escape that has begun: what came after the backslash.
+    /// The characters after the backslash of an incomplete escape.
     escape: Option<Vec<u8>>,
 }
 
-/// Scans one body.
 pub struct Scanner {
     levels: Vec<Level>,
     state: State,
     text: Vec<u8>,
     max_text: usize,
-    pictures: usize,
+    images: usize,
 }
 
 impl Scanner {
-    /// A scanner that keeps at most so many bytes of text.
+    /// `max_text` limits the bytes of text besides the images.
     pub fn new(max_text: usize) -> Self {
         Self {
             levels: Vec::new(),
-            state: State::Between,
+            state: State::OutsideString,
             text: Vec::new(),
             max_text,
-            pictures: 0,
+            images: 0,
         }
     }
 
     /// Scans the next bytes of the body.
     ///
     /// # Errors
-    /// See [`ScanFault`]; nothing more may be pushed then.
+    /// See [`ScanFault`]. The scanner must not be used after an error.
     pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Piece>) -> Result<(), ScanFault> {
-        // Each round uses up at least one byte.
+        // Each iteration consumes at least one byte.
         while let Some(first) = bytes.first() {
             let used = match &mut self.state {
-                State::Between => {
-                    self.between(*first, out)?;
+                State::OutsideString => {
+                    self.scan_structure(*first, out)?;
                     1
                 }
-                State::Text { .. } => self.in_text(bytes)?,
-                State::Left { escaped } => {
+                State::Kept { .. } => self.scan_kept_string(bytes)?,
+                State::Skipped { escaped } => {
                     let end = end_of_string(bytes, escaped);
                     if end.is_some() {
-                        self.state = State::Between;
-                        self.keep(b"\"")?;
+                        self.state = State::OutsideString;
+                        self.append_text(b"\"")?;
                     }
                     end.unwrap_or(bytes.len())
                 }
-                State::Picture(picture) => {
-                    let (used, ended) = picture.push(bytes, out);
+                State::Image(image) => {
+                    let (used, ended) = image.push(bytes, out);
                     if ended {
-                        self.end_picture(out)?;
+                        self.end_image(out)?;
                     }
                     used
                 }
@@ -131,12 +126,12 @@ impl Scanner {
         Ok(())
     }
 
-    /// The body without its pictures.
+    /// The body without its images.
     pub fn into_text(self) -> Vec<u8> {
         self.text
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), ScanFault> {
+    fn append_text(&mut self, bytes: &[u8]) -> Result<(), ScanFault> {
         if self.text.len() + bytes.len() > self.max_text {
             return Err(ScanFault::TooMuchText(self.max_text));
         }
@@ -144,11 +139,11 @@ impl Scanner {
         Ok(())
     }
 
-    fn between(&mut self, byte: u8, out: &mut Vec<Piece>) -> Result<(), ScanFault> {
+    fn scan_structure(&mut self, byte: u8, out: &mut Vec<Piece>) -> Result<(), ScanFault> {
         match byte {
             b'"' => return self.begin_string(out),
             b'{' => {
-                let is_inline = self.name() == Some(Name::InlineData);
+                let is_inline = self.member_name() == Some(Name::InlineData);
                 self.open(Level::Object {
                     is_inline,
                     name: Name::Other,
@@ -164,7 +159,7 @@ impl Scanner {
             }
             _ => {}
         }
-        self.keep(&[byte])
+        self.append_text(&[byte])
     }
 
     fn open(&mut self, level: Level) -> Result<(), ScanFault> {
@@ -175,8 +170,8 @@ impl Scanner {
         Ok(())
     }
 
-    /// The name of the member whose value comes next.
-    fn name(&self) -> Option<Name> {
+    /// The name of the member whose value follows.
+    fn member_name(&self) -> Option<Name> {
         match self.levels.last() {
             Some(Level::Object {
                 name,
@@ -188,7 +183,7 @@ impl Scanner {
     }
 
     fn begin_string(&mut self, out: &mut Vec<Piece>) -> Result<(), ScanFault> {
-        let in_picture = matches!(
+        let in_inline_data = matches!(
             self.levels.last(),
             Some(Level::Object {
                 is_inline: true,
@@ -202,9 +197,9 @@ impl Scanner {
                 ..
             })
         );
-        match self.name() {
-            Some(Name::Data) if in_picture => {
-                self.state = State::Picture(Box::new(Picture {
+        match self.member_name() {
+            Some(Name::Data) if in_inline_data => {
+                self.state = State::Image(Box::new(Image {
                     decoder: Decoder::default(),
                     fault: None,
                     escape: None,
@@ -212,65 +207,65 @@ impl Scanner {
                 out.push(Piece::Begin);
                 return Ok(());
             }
-            Some(Name::Signature) => self.state = State::Left { escaped: false },
+            Some(Name::Signature) => self.state = State::Skipped { escaped: false },
             _ => {
-                self.state = State::Text {
+                self.state = State::Kept {
                     name: awaits_name.then(Vec::new),
                     escaped: false,
                 };
             }
         }
-        self.keep(b"\"")
+        self.append_text(b"\"")
     }
 
-    fn in_text(&mut self, bytes: &[u8]) -> Result<usize, ScanFault> {
-        let State::Text { name, escaped } = &mut self.state else {
+    fn scan_kept_string(&mut self, bytes: &[u8]) -> Result<usize, ScanFault> {
+        let State::Kept { name, escaped } = &mut self.state else {
             return Ok(0);
         };
         let end = end_of_string(bytes, escaped);
         let used = end.unwrap_or(bytes.len());
         if let Some(name) = name {
-            let of_name = &bytes[..end.map_or(used, |end| end - 1)];
+            let name_bytes = &bytes[..end.map_or(used, |end| end - 1)];
             let room = (MAX_NAME + 1).saturating_sub(name.len());
-            name.extend_from_slice(&of_name[..of_name.len().min(room)]);
+            name.extend_from_slice(&name_bytes[..name_bytes.len().min(room)]);
         }
         if end.is_some()
-            && let State::Text {
+            && let State::Kept {
                 name: Some(raw), ..
-            } = std::mem::replace(&mut self.state, State::Between)
+            } = std::mem::replace(&mut self.state, State::OutsideString)
             && let Some(Level::Object {
                 name, awaits_name, ..
             }) = self.levels.last_mut()
         {
-            *name = read_name(&raw);
+            *name = parse_name(&raw);
             *awaits_name = false;
         }
-        self.keep(&bytes[..used])?;
+        self.append_text(&bytes[..used])?;
         Ok(used)
     }
 
-    fn end_picture(&mut self, out: &mut Vec<Piece>) -> Result<(), ScanFault> {
-        if let State::Picture(mut picture) = std::mem::replace(&mut self.state, State::Between) {
-            let outcome = picture.fault.take().map_or_else(
-                || picture.decoder.finish().map(|last| keep_piece(last, out)),
+    fn end_image(&mut self, out: &mut Vec<Piece>) -> Result<(), ScanFault> {
+        if let State::Image(mut image) = std::mem::replace(&mut self.state, State::OutsideString) {
+            let outcome = image.fault.take().map_or_else(
+                || image.decoder.finish().map(|last| push_bytes(last, out)),
                 Err,
             );
             out.push(Piece::End(outcome));
         }
-        let number = format!("\"{}\"", self.pictures);
-        self.pictures += 1;
-        self.keep(number.as_bytes())
+        let number = format!("\"{}\"", self.images);
+        self.images += 1;
+        self.append_text(number.as_bytes())
     }
 }
 
-impl Picture {
-    /// Takes what belongs to the string, and tells how much that was and whether the string has ended.
+impl Image {
+    /// Returns the number of bytes that belong to the string, and whether the string has ended.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Piece>) -> (usize, bool) {
         if let Some(escape) = &mut self.escape {
             escape.extend(bytes.first());
-            if let Some(meant) = unescaped(escape) {
+            if let Some(byte) = unescape(escape) {
                 self.escape = None;
-                self.decode(&[meant], out);
+                self.decode(&[byte], out);
             }
             return (1, false);
         }
@@ -286,31 +281,31 @@ impl Picture {
         }
     }
 
-    /// A fault is kept for the end: whether it matters is not known before all of the body has been read.
+    /// Stores an error until the end of the image: whether the request uses the image is known only after parsing.
     fn decode(&mut self, text: &[u8], out: &mut Vec<Piece>) {
         if self.fault.is_some() {
             return;
         }
         match self.decoder.push(text) {
-            Ok(bytes) => keep_piece(bytes, out),
+            Ok(bytes) => push_bytes(bytes, out),
             Err(fault) => self.fault = Some(fault),
         }
     }
 }
 
-fn keep_piece(bytes: Vec<u8>, out: &mut Vec<Piece>) {
+fn push_bytes(bytes: Vec<u8>, out: &mut Vec<Piece>) {
     if bytes.is_empty() {
         return;
     }
     match out.last_mut() {
-        // Escapes make pieces of a few bytes, which are put together again.
+        // Merges the small pieces that escapes cause.
         Some(Piece::Bytes(before)) => before.extend(bytes),
         _ => out.push(Piece::Bytes(bytes)),
     }
 }
 
-/// The character that an escape stands for, once it is complete. What base64 has no use for is a byte that it refuses.
-fn unescaped(escape: &[u8]) -> Option<u8> {
+/// The character of a complete escape. A character that is not in the base64 alphabet becomes a byte that the decoder rejects.
+fn unescape(escape: &[u8]) -> Option<u8> {
     match escape {
         [b'n' | b'r' | b't'] => Some(b'\n'),
         [b'u', digits @ ..] if digits.len() < 4 => None,
@@ -323,7 +318,7 @@ fn unescaped(escape: &[u8]) -> Option<u8> {
     }
 }
 
-/// How many bytes there are up to the end of the string, its quote included; `None` when it goes on.
+/// The number of bytes up to and including the closing quote; `None` if the string continues.
 fn end_of_string(bytes: &[u8], escaped: &mut bool) -> Option<usize> {
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
@@ -336,7 +331,7 @@ fn end_of_string(bytes: &[u8], escaped: &mut bool) -> Option<usize> {
     None
 }
 
-fn read_name(raw: &[u8]) -> Name {
+fn parse_name(raw: &[u8]) -> Name {
     if raw.len() > MAX_NAME {
         return Name::Other;
     }

@@ -1,17 +1,13 @@
-//! What the synchronous interfaces keep in memory.
+//! State of the synchronous APIs, shared by all workers.
 
 use super::{DetachedJobs, DisconnectSender};
 use crate::application::state::AppState;
 use actix_web::web::Data;
 use std::ops::Deref;
 
-/// Shared by all workers.
 pub struct CompatState {
-    /// What all interfaces share.
     pub app: Data<AppState>,
-    /// Takes reports of callers who disconnect.
     pub disconnects: DisconnectSender,
-    /// Jobs that go on without their callers.
     pub detached_jobs: DetachedJobs,
 }
 

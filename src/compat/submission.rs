@@ -1,6 +1,6 @@
-//! Has a valid request of a synchronous interface accepted, or finds the job that was made for it before.
+//! Submits a valid request as a job, or finds the existing job of a repeated request.
 
-use super::detached_jobs::Request;
+use super::detached_jobs::RequestIdentity;
 use super::job_waiter::JobWaiter;
 use super::refusal::{Kind, Refusal};
 use super::state::CompatState;
@@ -15,10 +15,8 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::IdempotentCall;
 use tokio::time::Instant;
 
-/// Is the model open to this caller? It is told under the id that the caller has used.
-///
 /// # Errors
-/// `NotAllowed`.
+/// `NotAllowed`. The message contains the model id that the caller sent.
 pub fn check_scope(caller: &Payer, tier: Tier, model: &str) -> Result<(), Refusal> {
     caller.check_scope(tier).map_err(|_| {
         let message = format!("this API key lacks permission for the model {model}");
@@ -26,28 +24,25 @@ pub fn check_scope(caller: &Payer, tier: Tier, model: &str) -> Result<(), Refusa
     })
 }
 
-/// Has a request accepted as a job, or finds the job of its first use.
-///
 /// # Errors
-/// Whatever stands against it; then nothing is kept of it and nothing held.
-pub async fn accept(
+/// The request is refused. Nothing is stored and nothing is reserved.
+pub async fn submit(
     state: &Data<CompatState>,
     caller: &Payer,
     request: GenerationRequest,
-    until: Instant,
+    deadline: Instant,
 ) -> Result<JobWaiter, Refusal> {
-    match earlier(state, caller, &request).await? {
+    match find_existing(state, caller, &request).await? {
         Some(waiter) => Ok(waiter),
-        None => begin(state, caller, request, until).await,
+        None => submit_new(state, caller, request, deadline).await,
     }
 }
 
-/// The waiter for a job that is there already: by its idempotency key; or because a caller who left while this very request was
-/// being made has come back.
+/// Finds an existing job by idempotency key, or a detached job of an identical request.
 ///
 /// # Errors
-/// The idempotency key stands for another request.
-pub async fn earlier(
+/// The idempotency key belongs to a different request.
+pub async fn find_existing(
     state: &Data<CompatState>,
     caller: &Payer,
     request: &GenerationRequest,
@@ -59,50 +54,47 @@ pub async fn earlier(
         let first = idempotency::first_use(state, call, account, &used).await?;
         return Ok(first.map(|id| waiter(JobId(id))));
     }
-    let Some(left) = unnamed(caller, request) else {
+    let Some(identity) = request_identity(caller, request) else {
         return Ok(None);
     };
-    while let Some(id) = state.detached_jobs.take(left, state.now()) {
+    while let Some(id) = state.detached_jobs.take(identity, state.now()) {
         let job = state.store.job(account, id).await?;
-        // One that is canceled, or about to be, is of no use; one that failed is tried anew.
-        let goes_on = job.is_some_and(|job| {
+        // A failed, canceled or queued job is not reused: a queued one is about to be canceled.
+        let is_usable = job.is_some_and(|job| {
             matches!(
                 job.state,
                 JobState::Processing { .. } | JobState::Done { .. }
             )
         });
-        if goes_on {
+        if is_usable {
             let mut waiter = waiter(id);
-            waiter.request = Some(left);
+            waiter.request = Some(identity);
             return Ok(Some(waiter));
         }
     }
     Ok(None)
 }
 
-/// Has a request accepted as a new job.
-///
 /// # Errors
-/// It is not accepted, or an input is not to be had.
-pub async fn begin(
+/// The request is refused, or an input image is not available.
+pub async fn submit_new(
     state: &Data<CompatState>,
     caller: &Payer,
     request: GenerationRequest,
-    until: Instant,
+    deadline: Instant,
 ) -> Result<JobWaiter, Refusal> {
-    let left = unnamed(caller, &request);
+    let identity = request_identity(caller, &request);
     let (shared, account) = (state.clone(), caller.account());
     let watch = move |accepted: tintype_storage::store::Accepted| {
         let mut waiter = JobWaiter::new(&shared, account, accepted.job, accepted.replayed);
-        waiter.request = left;
+        waiter.request = identity;
         waiter
     };
-    Ok(submit_and_watch(&state.app, caller, request, until, watch).await?)
+    Ok(submit_and_watch(&state.app, caller, request, deadline, watch).await?)
 }
 
-/// What finds a request again that has no idempotency key.
-fn unnamed(caller: &Payer, request: &GenerationRequest) -> Option<Request> {
-    request.idempotency_key.is_none().then(|| Request {
+fn request_identity(caller: &Payer, request: &GenerationRequest) -> Option<RequestIdentity> {
+    request.idempotency_key.is_none().then(|| RequestIdentity {
         key: caller.key.id,
         fingerprint: request.fingerprint(),
     })

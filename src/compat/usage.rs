@@ -1,39 +1,34 @@
-//! Figures of tokens, for clients that add them up. Nobody is charged by them here: a picture has a fixed price.
+//! Token counts for clients that read them. They do not affect the price, which is fixed per image.
 
 use tintype_storage::domain::job::ResultImage;
 use tintype_storage::domain::tier::{Resolution, Tier};
 
-/// Tokens of one input image, as Google counts one tile.
+/// Tokens of one input image: Google's count for one tile.
 const PER_INPUT: u64 = 258;
-/// Characters of one token: Google's own rule of thumb.
+/// Google's rule of thumb.
 const CHARACTERS_PER_TOKEN: u64 = 4;
 
-/// What goes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prompt {
-    /// Of the words.
+pub struct PromptTokens {
     pub text: u64,
-    /// Of the input images.
     pub images: u64,
 }
 
-impl Prompt {
-    /// An estimate.
-    pub fn of(prompt: &str, inputs: usize) -> Self {
+impl PromptTokens {
+    pub fn estimate(prompt: &str, inputs: usize) -> Self {
         Self {
             text: (prompt.chars().count() as u64).div_ceil(CHARACTERS_PER_TOKEN),
             images: inputs as u64 * PER_INPUT,
         }
     }
 
-    /// Both.
     pub fn total(self) -> u64 {
         self.text + self.images
     }
 }
 
-/// Tokens of a picture, as published for the tiers' models.
-pub fn of_picture(tier: Tier, resolution: Resolution) -> u64 {
+/// Output tokens of an image, as published for the models of the tiers.
+pub fn image_tokens(tier: Tier, resolution: Resolution) -> u64 {
     match (tier, resolution) {
         (Tier::Fast, _) => 1_290,
         (_, Resolution::K1 | Resolution::K2) => 1_120,
@@ -41,7 +36,6 @@ pub fn of_picture(tier: Tier, resolution: Resolution) -> u64 {
     }
 }
 
-/// Its sides as text.
 pub fn size(image: &ResultImage) -> String {
     format!("{}x{}", image.width, image.height)
 }

@@ -135,7 +135,7 @@ struct Rendered {
 /// A problem in the form that the clients of the interface read.
 fn render(problem: &Problem, dialect: Option<Dialect>, id: &str) -> HttpResponse<BoxBody> {
     match dialect {
-        Some(dialect) => dialect.answer(&problem.clone().into()),
+        Some(dialect) => dialect.response(&problem.clone().into()),
         None => problem.render(id),
     }
 }

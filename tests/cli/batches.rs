@@ -1,14 +1,14 @@
-//! `tintype batch` against a real server: submitted, followed, canceled, downloaded.
+//! `tintype batch` against a real server: submit, follow, cancel and download.
 
-use crate::support::{Ended, Service, run};
+use crate::support::{Completed, Service, run};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
 impl Service {
-    /// A command with the key of the service.
-    fn batch(&self, words: &[&str], input: &[u8]) -> Ended {
-        let mut command = self.command(&[&["batch"], words].concat());
+    /// Runs a command with the API key of the service.
+    fn batch(&self, arguments: &[&str], input: &[u8]) -> Completed {
+        let mut command = self.command(&[&["batch"], arguments].concat());
         command.env("TINTYPE_KEY", &self.key);
         run(command, input)
     }
@@ -18,7 +18,7 @@ impl Service {
     }
 }
 
-fn fact(printed: &str, name: &str) -> String {
+fn field(printed: &str, name: &str) -> String {
     let line = printed.lines().find(|line| line.starts_with(name));
     let line = line.unwrap_or_else(|| panic!("no {name} in {printed}"));
     line[name.len()..].trim().to_owned()
@@ -50,8 +50,8 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     service.write("prompts.jsonl", &lines);
     let dry = service
         .batch(&["submit", "prompts.jsonl", "--dry-run"], b"")
-        .good();
-    assert_eq!(fact(&dry, "price"), "0.117");
+        .success();
+    assert_eq!(field(&dry, "price"), "0.117");
     let submit = [
         "submit",
         "prompts.jsonl",
@@ -61,11 +61,11 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     ];
     let ended = service.batch(&submit, b"");
     assert!(ended.err.starts_with("batch "), "{ended:?}");
-    let printed = ended.good();
-    assert_eq!(fact(&printed, "status"), "ended");
-    assert_eq!(fact(&printed, "done"), "3");
-    let id = fact(&printed, "batch");
-    // The same once more is the same batch.
+    let printed = ended.success();
+    assert_eq!(field(&printed, "status"), "ended");
+    assert_eq!(field(&printed, "done"), "3");
+    let id = field(&printed, "batch");
+    // A repeated submission returns the same batch.
     let again = service.batch(
         &[
             "submit",
@@ -76,9 +76,9 @@ fn a_batch_is_submitted_followed_and_downloaded() {
         ],
         b"",
     );
-    let again: Value = serde_json::from_str(&again.good()).unwrap();
+    let again: Value = serde_json::from_str(&again.success()).unwrap();
     assert_eq!(again["batch_id"], id.as_str());
-    let listed = service.batch(&["list"], b"").good();
+    let listed = service.batch(&["list"], b"").success();
     assert_eq!(listed.lines().count(), 2, "{listed}");
     assert!(listed.contains(&id));
 
@@ -88,22 +88,22 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     assert!(
         ended
             .err
-            .contains("3 of 3 images are in pictures; 0 were there before"),
+            .contains("3 of 3 images are in pictures; 0 already existed"),
         "{ended:?}"
     );
-    ended.good();
+    ended.success();
     assert_eq!(names(&pictures), ["a_b-2.png", "a_b.png", "fox.png"]);
-    // What is complete stays; what is missing or was cut off is downloaded again.
+    // Complete files are kept; missing and partial files are downloaded again.
     let fox = fs::read(pictures.join("fox.png")).unwrap();
     fs::write(pictures.join("a_b.png"), "mine").unwrap();
     fs::rename(pictures.join("fox.png"), pictures.join("fox.png.part")).unwrap();
     let ended = service.batch(&results, b"");
-    assert!(ended.err.contains("2 were there before"), "{ended:?}");
-    ended.good();
+    assert!(ended.err.contains("2 already existed"), "{ended:?}");
+    ended.success();
     assert_eq!(names(&pictures), ["a_b-2.png", "a_b.png", "fox.png"]);
     assert_eq!(fs::read(pictures.join("fox.png")).unwrap(), fox);
     assert_eq!(fs::read(pictures.join("a_b.png")).unwrap(), b"mine");
-    let printed = service.batch(&["results", &id], b"").good();
+    let printed = service.batch(&["results", &id], b"").success();
     let ids: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["custom_id"].clone())
@@ -119,16 +119,16 @@ fn a_table_is_submitted_from_standard_input_and_canceled() {
     (0..200).for_each(|at| table.push_str(&format!("fast,\"prompt {at}, with a comma\",1:1\n")));
     let printed = service
         .batch(&["submit", "-", "--csv"], table.as_bytes())
-        .good();
-    assert_eq!(fact(&printed, "requests"), "200");
-    let id = fact(&printed, "batch");
-    let canceled = service.batch(&["cancel", &id], b"").good();
-    assert_eq!(fact(&canceled, "queued"), "0");
-    // What was canceled is missing, and the command says so.
+        .success();
+    assert_eq!(field(&printed, "requests"), "200");
+    let id = field(&printed, "batch");
+    let canceled = service.batch(&["cancel", &id], b"").success();
+    assert_eq!(field(&canceled, "queued"), "0");
+    // The command reports the canceled requests.
     let ended = service.batch(&["results", &id, "-o", "out", "--wait"], b"");
     assert!(ended.err.contains("failed: 199: canceled"), "{ended:?}");
-    ended.bad();
-    let shown = service.batch(&["show", &id, "--json"], b"").good();
+    ended.failure();
+    let shown = service.batch(&["show", &id, "--json"], b"").success();
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["status"], "ended");
     let done = shown["counts"]["done"].as_u64().unwrap() as usize;
@@ -137,21 +137,21 @@ fn a_table_is_submitted_from_standard_input_and_canceled() {
 }
 
 #[test]
-fn faults_are_told_by_the_place_of_their_request() {
+fn errors_contain_the_position_of_the_request() {
     let service = Service::start();
     service.write(
         "bad.jsonl",
         &[request("a", "a fox"), request("a", "")].concat(),
     );
-    let said = service.batch(&["submit", "bad.jsonl"], b"").bad();
-    assert!(said.contains("requests[1].prompt"), "{said}");
-    assert!(said.contains("requests[1].custom_id"), "{said}");
-    let said = service.batch(&["submit", "missing.jsonl"], b"").bad();
-    assert!(said.contains("cannot read missing.jsonl"), "{said}");
+    let output = service.batch(&["submit", "bad.jsonl"], b"").failure();
+    assert!(output.contains("requests[1].prompt"), "{output}");
+    assert!(output.contains("requests[1].custom_id"), "{output}");
+    let output = service.batch(&["submit", "missing.jsonl"], b"").failure();
+    assert!(output.contains("cannot read missing.jsonl"), "{output}");
     let unknown = "01a1ee56-5e02-7114-b20e-867347a4b375";
-    let said = service.batch(&["show", unknown], b"").bad();
-    assert!(said.contains("there is no such batch"), "{said}");
-    let said = run(service.command(&["batch", "list"]), b"").bad();
-    assert!(said.contains("TINTYPE_KEY"), "{said}");
+    let output = service.batch(&["show", unknown], b"").failure();
+    assert!(output.contains("there is no such batch"), "{output}");
+    let output = run(service.command(&["batch", "list"]), b"").failure();
+    assert!(output.contains("TINTYPE_KEY"), "{output}");
     service.stop();
 }

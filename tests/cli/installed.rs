@@ -1,4 +1,4 @@
-//! What the package installs fits together: its configuration, its unit, and the commands that look for both.
+//! The files of the package match: its configuration, its systemd unit, and the paths that the commands read.
 
 use crate::support::{run, tintype};
 use std::fs;
@@ -17,7 +17,7 @@ fn text(path: impl AsRef<Path>) -> String {
 }
 
 #[test]
-fn the_installed_configuration_is_sound_and_puts_data_where_the_unit_lets_it() {
+fn the_installed_configuration_is_valid_and_uses_the_state_directory_of_the_unit() {
     let directory = tempfile::tempdir().unwrap();
     let config = root().join("deploy/debian/config.toml");
     let config = config.to_str().unwrap();
@@ -25,7 +25,7 @@ fn the_installed_configuration_is_sound_and_puts_data_where_the_unit_lets_it() {
         tintype(directory.path(), &["check-config", "--config", config]),
         b"",
     )
-    .good();
+    .success();
     let data_dir = format!("data_dir = \"{DATA_DIR}\"");
     assert!(printed.contains(&data_dir), "{printed}");
     let unit = text("deploy/tintype.service");
@@ -33,7 +33,7 @@ fn the_installed_configuration_is_sound_and_puts_data_where_the_unit_lets_it() {
         .lines()
         .filter_map(|it| it.strip_prefix("ExecStart="))
         .collect();
-    // A flag would overrule the file without a word, for the service and not for the commands.
+    // A flag would silently override the file for the service, but not for the commands.
     assert_eq!(
         starts,
         [format!("/usr/bin/tintype serve --config {CONFIG}")]
@@ -42,7 +42,7 @@ fn the_installed_configuration_is_sound_and_puts_data_where_the_unit_lets_it() {
 }
 
 #[test]
-fn every_file_of_the_package_is_there_and_secrets_are_for_root_alone() {
+fn every_file_of_the_package_exists_and_only_root_can_read_secrets() {
     let manifest: toml::Value = toml::from_str(&text("Cargo.toml")).unwrap();
     let package = &manifest["package"]["metadata"]["deb"];
     let assets = package["assets"].as_array().unwrap();
@@ -52,7 +52,7 @@ fn every_file_of_the_package_is_there_and_secrets_are_for_root_alone() {
         let from = part(0);
         modes.push((part(1), part(2)));
         let place = root().join(from.split('*').next().unwrap());
-        // What is built is not there before it is.
+        // Build artifacts do not exist yet.
         assert!(from.starts_with("target/") || place.exists(), "{from}");
     }
     let mode = |name: &str| {
@@ -70,7 +70,7 @@ fn every_file_of_the_package_is_there_and_secrets_are_for_root_alone() {
 }
 
 #[test]
-fn a_key_that_only_the_service_has_keeps_no_command_from_its_work() {
+fn commands_work_without_the_backend_keys_of_the_service() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("config.toml");
     let listen = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -82,17 +82,17 @@ fn a_key_that_only_the_service_has_keeps_no_command_from_its_work() {
          [tiers.fast]\nbackends = [{{ name = \"google\", model = \"gemini-2.5-flash-image\" }}]\n"
     );
     fs::write(&config, settings).unwrap();
-    let said = |words: &[&str]| run(tintype(directory.path(), words), b"").bad();
-    assert!(said(&["check-config"]).contains("A_KEY_OF_THE_SERVICE"));
-    let unreachable = said(&["stats"]);
+    let output = |arguments: &[&str]| run(tintype(directory.path(), arguments), b"").failure();
+    assert!(output(&["check-config"]).contains("A_KEY_OF_THE_SERVICE"));
+    let unreachable = output(&["stats"]);
     assert!(
         !unreachable.contains("A_KEY_OF_THE_SERVICE"),
         "{unreachable}"
     );
     assert!(unreachable.contains(&address.to_string()), "{unreachable}");
-    let nothing_there = said(&["verify"]);
+    let nothing_there = output(&["verify"]);
     assert!(
-        nothing_there.contains("no data directory"),
+        nothing_there.contains("not a Tintype data directory"),
         "{nothing_there}"
     );
 }

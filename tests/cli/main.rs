@@ -1,4 +1,4 @@
-//! The command line from outside: the real binary against a real server, on loopback.
+//! The command line: the real binary against a real server on loopback.
 
 mod batches;
 mod installed;

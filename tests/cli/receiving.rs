@@ -1,13 +1,13 @@
-//! A webhook from its registration to a delivery that was sent again, with nothing but the command line.
+//! A webhook from registration to redelivery, using only the command line.
 
 use crate::support::{Running, Service, run, tintype};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-fn listener(service: &Service, words: &[&str]) -> (Running, String) {
-    let words = [&["webhook", "listen", "--port", "0"], words].concat();
-    let running = Running::start(service.command(&words));
+fn listener(service: &Service, arguments: &[&str]) -> (Running, String) {
+    let arguments = [&["webhook", "listen", "--port", "0"], arguments].concat();
+    let running = Running::start(service.command(&arguments));
     let url = running.after("Listening at");
     (running, url)
 }
@@ -18,7 +18,7 @@ fn word<'a>(facts: &'a str, name: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no {name} in {facts}"))
 }
 
-/// Has a picture made, which ends a job; returns its id.
+/// Creates a job; returns its id.
 fn job(service: &Service, callback: &str) -> String {
     let body = json!({
         "prompt": "a red fox", "aspect_ratio": "1:1",
@@ -43,14 +43,14 @@ fn http_post(url: &str, key: &str, body: &Value) -> Value {
 }
 
 #[test]
-fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
+fn a_webhook_is_registered_tested_observed_and_redelivered_to() {
     let service = Service::start();
     let (receiver, url) = listener(&service, &["--fail", "2"]);
     let greeting = receiver.after("Verifying with the secrets of the webhooks at");
     assert_eq!(greeting, service.url);
 
-    // Registered, by the account's name and without it.
-    let added = service.ask(&["webhook", "add", &url, "--account", "default"]);
+    // Register a webhook with and without the name of the account.
+    let added = service.run(&["webhook", "add", &url, "--account", "default"]);
     let webhook = word(&added, "webhook").to_owned();
     assert_eq!(word(&added, "url"), url);
     let secret = word(&added, "secret").to_owned();
@@ -63,10 +63,10 @@ fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
         "utf8",
     ]);
     assert_eq!(utf8["encoding"], "utf8");
-    let again = run(service.command(&["webhook", "add", &url]), b"").bad();
+    let again = run(service.command(&["webhook", "add", &url]), b"").failure();
     assert!(again.contains("has a webhook with this URL"), "{again}");
 
-    let listed = service.ask(&["webhook", "list"]);
+    let listed = service.run(&["webhook", "list"]);
     assert_eq!(listed.lines().count(), 3, "{listed}");
     assert!(
         listed.contains(&webhook) && !listed.contains("whsec_"),
@@ -75,22 +75,22 @@ fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
     let list = service.json(&["webhook", "list"]);
     assert_eq!(list["data"][0]["secret"], secret.as_str());
 
-    // Tested: two refusals, then taken.
-    let said = service.ask(&["webhook", "test", &webhook]);
-    let test = said.split_whitespace().last().unwrap();
-    let delivery = service.settled(test, "delivered");
+    // Send a test delivery: two failures, then success.
+    let output = service.run(&["webhook", "test", &webhook]);
+    let test = output.split_whitespace().last().unwrap();
+    let delivery = service.wait_for_delivery(test, "delivered");
     let codes: Vec<&Value> = attempts(&delivery)
         .iter()
         .map(|it| &it["status_code"])
         .collect();
     assert_eq!(codes, [500, 500, 200]);
     receiver.line("the third attempt", |line| {
-        line.contains("attempt 3, answered 200").then_some(())
+        line.contains("attempt 3, response 200").then_some(())
     });
     receiver.line("its metadata", |line| {
         line.ends_with(r#"metadata  {"test":true}"#).then_some(())
     });
-    // The webhook is newer than the receiver, which has looked its secret up.
+    // The webhook is newer than the receiver, which has looked up its secret.
     let lines = receiver.lines();
     let verified = |name: &str| {
         let line = format!("  {name}: verifies");
@@ -102,13 +102,13 @@ fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
         "{lines:#?}"
     );
 
-    // A job of a customer.
+    // The delivery of a job.
     let job = job(&service, &url);
-    let mine = crate::support::until_some("the job's delivery", || {
+    let mine = crate::support::wait_for("the job's delivery", || {
         let found = service.json(&["delivery", "list", "--job", &job]);
         found["data"][0]["delivery_id"].as_str().map(str::to_owned)
     });
-    service.settled(&mine, "delivered");
+    service.wait_for_delivery(&mine, "delivered");
     receiver.line("the job", |line| {
         (line.trim() == format!("job       {job}")).then_some(())
     });
@@ -116,13 +116,13 @@ fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
         line.contains(r#"{"caf\u00e9":"\u2615","order":4711}"#)
             .then_some(())
     });
-    let shown = service.ask(&["delivery", "show", &mine]);
+    let shown = service.run(&["delivery", "show", &mine]);
     assert_eq!(word(&shown, "status"), "delivered");
     for part in ["rejected because of --fail", "received", " ms", &job, &url] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
 
-    // Found by what it is.
+    // Filter the list.
     for filter in [
         ["--webhook", webhook.as_str()],
         ["--account", "default"],
@@ -135,17 +135,17 @@ fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
         service.json(&["delivery", "list", "--limit", "1"])["data"][0]["delivery_id"],
         mine.as_str()
     );
-    let none = service.ask(&["delivery", "list", "--status", "failed"]);
+    let none = service.run(&["delivery", "list", "--status", "failed"]);
     assert_eq!(none.lines().count(), 1, "{none}");
 
-    // Sent again, under its old id, with a secret that has been replaced meanwhile.
-    let rotated = service.ask(&["webhook", "rotate", &webhook]);
+    // Redeliver under the same id after the secret was rotated.
+    let rotated = service.run(&["webhook", "rotate", &webhook]);
     assert_ne!(word(&rotated, "secret"), secret);
-    service.ask(&["delivery", "redeliver", &mine]);
+    service.run(&["delivery", "redeliver", &mine]);
     receiver.line("the fourth attempt", |line| {
-        line.contains("attempt 4, answered 200").then_some(())
+        line.contains("attempt 4, response 200").then_some(())
     });
-    let delivery = service.settled(&mine, "delivered");
+    let delivery = service.wait_for_delivery(&mine, "delivered");
     assert_eq!(attempts(&delivery).len(), 4);
     let lines = receiver.lines();
     assert!(
@@ -153,9 +153,9 @@ fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
         "{lines:#?}"
     );
 
-    let removed = service.ask(&["webhook", "rm", &webhook]);
-    assert_eq!(removed.trim(), format!("removed {webhook}"));
-    let refused = run(service.command(&["delivery", "redeliver", &mine]), b"").bad();
+    let removed = service.run(&["webhook", "rm", &webhook]);
+    assert_eq!(removed.trim(), format!("deleted {webhook}"));
+    let refused = run(service.command(&["delivery", "redeliver", &mine]), b"").failure();
     assert!(refused.contains("webhook"), "{refused}");
     assert_eq!(receiver.stop(), Some(0));
     service.stop();
@@ -166,9 +166,9 @@ fn attempts(delivery: &Value) -> &Vec<Value> {
 }
 
 #[test]
-fn all_failed_deliveries_of_a_webhook_are_sent_again() {
+fn all_failed_deliveries_of_a_webhook_are_redelivered() {
     let service = Service::start();
-    // Nobody listens at this port once the receiver has gone.
+    // After the receiver has stopped, no server listens on this port.
     let (receiver, url) = listener(&service, &[]);
     let port = url
         .trim_end_matches('/')
@@ -183,22 +183,22 @@ fn all_failed_deliveries_of_a_webhook_are_sent_again() {
         .to_owned();
     let sent = service.json(&["webhook", "test", &webhook]);
     let id = sent["delivery_id"].as_str().unwrap();
-    let failed = service.settled(id, "failed");
+    let failed = service.wait_for_delivery(id, "failed");
     assert_eq!(attempts(&failed).len(), 7);
     assert_eq!(failed["reason"], "attempts exhausted");
-    let shown = service.ask(&["delivery", "show", id]);
+    let shown = service.run(&["delivery", "show", id]);
     assert!(shown.contains("failed: attempts exhausted"), "{shown}");
     assert!(shown.contains("connection refused"), "{shown}");
 
     let redeliver = ["delivery", "redeliver", "--webhook", &webhook];
     let late = [&redeliver[..], &["--from", "2100-01-01T00:00:00Z"]].concat();
-    assert!(service.ask(&late).starts_with("0 deliveries"));
+    assert!(service.run(&late).starts_with("0 deliveries"));
     let (receiver, again) = {
-        let words = ["webhook", "listen", "--port", &port, "--json"];
-        let running = Running::start(service.command(&words));
+        let arguments = ["webhook", "listen", "--port", &port, "--json"];
+        let running = Running::start(service.command(&arguments));
         let again = running.line("its URL", |line| {
-            let said: Value = serde_json::from_str(line).ok()?;
-            said["listening"].as_str().map(str::to_owned)
+            let output: Value = serde_json::from_str(line).ok()?;
+            output["listening"].as_str().map(str::to_owned)
         });
         (running, again)
     };
@@ -211,13 +211,13 @@ fn all_failed_deliveries_of_a_webhook_are_sent_again() {
     ];
     assert!(
         service
-            .ask(&[&redeliver[..], &range].concat())
+            .run(&[&redeliver[..], &range].concat())
             .starts_with("1 delivery queued")
     );
-    service.settled(id, "delivered");
+    service.wait_for_delivery(id, "delivered");
     let line: Value = receiver.line("the delivery", |line| {
-        let said: Value = serde_json::from_str(line).ok()?;
-        said.get("body").is_some().then_some(said)
+        let output: Value = serde_json::from_str(line).ok()?;
+        output.get("body").is_some().then_some(output)
     });
     assert_eq!(line["verified"], true);
     assert_eq!(line["headers"]["webhook-id"], id);
@@ -229,18 +229,18 @@ fn all_failed_deliveries_of_a_webhook_are_sent_again() {
     service.stop();
 }
 
-/// A delivery that was kept, with its secret and its time.
-struct Kept {
+/// A saved delivery, the secret of its webhook, and its time.
+struct SavedDelivery {
     directory: TempDir,
     text: String,
     secret: String,
     sent: i64,
 }
 
-impl Kept {
-    fn verify(&self, text: &str, words: &[&str]) -> (Option<i32>, String) {
-        let words = [&["webhook-verify"], words].concat();
-        let ended = run(tintype(self.directory.path(), &words), text.as_bytes());
+impl SavedDelivery {
+    fn verify(&self, text: &str, arguments: &[&str]) -> (Option<i32>, String) {
+        let arguments = [&["webhook-verify"], arguments].concat();
+        let ended = run(tintype(self.directory.path(), &arguments), text.as_bytes());
         (ended.code, ended.out + &ended.err)
     }
 
@@ -251,15 +251,15 @@ impl Kept {
     }
 }
 
-fn keep(encoding: &str) -> Kept {
+fn save_delivery(encoding: &str) -> SavedDelivery {
     let service = Service::start();
     let directory = tempfile::tempdir().unwrap();
-    let kept = directory.path().join("kept");
-    let (receiver, url) = listener(&service, &["--save", kept.to_str().unwrap()]);
+    let saved_delivery = directory.path().join("kept");
+    let (receiver, url) = listener(&service, &["--save", saved_delivery.to_str().unwrap()]);
     let webhook = service.json(&["webhook", "add", &url, "--encoding", encoding]);
     job(&service, &url);
     let path = receiver.after("saved to");
-    assert_eq!(Path::new(&path).parent(), Some(kept.as_path()));
+    assert_eq!(Path::new(&path).parent(), Some(saved_delivery.as_path()));
     let text = std::fs::read_to_string(path).unwrap();
     let sent = text
         .lines()
@@ -268,7 +268,7 @@ fn keep(encoding: &str) -> Kept {
     assert_eq!(receiver.stop(), Some(0));
     service.stop();
     let secret = webhook["secret"].as_str().unwrap().to_owned();
-    Kept {
+    SavedDelivery {
         directory,
         text,
         secret,
@@ -277,59 +277,74 @@ fn keep(encoding: &str) -> Kept {
 }
 
 #[test]
-fn a_kept_delivery_is_verified_or_refused_with_a_reason() {
+fn a_saved_delivery_is_verified_or_refused_with_a_reason() {
     for encoding in ["ascii", "utf8"] {
-        let kept = keep(encoding);
-        let secret = ["--secret", &kept.secret];
-        let at = |late: i64| (kept.sent + late).to_string();
-        let outcome = |text: &str, words: &[&str]| {
-            let (code, said) = kept.verify(text, words);
-            (code.unwrap(), said)
+        let saved_delivery = save_delivery(encoding);
+        let secret = ["--secret", &saved_delivery.secret];
+        let at = |late: i64| (saved_delivery.sent + late).to_string();
+        let outcome = |text: &str, arguments: &[&str]| {
+            let (code, output) = saved_delivery.verify(text, arguments);
+            (code.unwrap(), output)
         };
         let both = "X-Signature: verifies\nwebhook-signature: verifies\nthe delivery verifies\n";
-        assert_eq!(outcome(&kept.text, &secret), (0, both.to_owned()));
-        let file = kept.file(&format!("{}\n", kept.secret));
+        assert_eq!(outcome(&saved_delivery.text, &secret), (0, both.to_owned()));
+        let file = saved_delivery.file(&format!("{}\n", saved_delivery.secret));
         let by_file = ["--secret-file", file.to_str().unwrap()];
-        assert_eq!(outcome(&kept.text, &by_file), (0, both.to_owned()));
-        let saved = kept.directory.path().join("delivery.txt");
-        std::fs::write(&saved, &kept.text).unwrap();
+        assert_eq!(
+            outcome(&saved_delivery.text, &by_file),
+            (0, both.to_owned())
+        );
+        let saved = saved_delivery.directory.path().join("delivery.txt");
+        std::fs::write(&saved, &saved_delivery.text).unwrap();
         let named = [&secret[..], &[saved.to_str().unwrap()]].concat();
         assert_eq!(outcome("", &named), (0, both.to_owned()));
         let missing = [&secret[..], &["nowhere.txt"]].concat();
         assert!(outcome("", &missing).1.contains("nowhere.txt"));
         for late in [-300, 300] {
-            let (code, said) = outcome(&kept.text, &[&secret[..], &["--now", &at(late)]].concat());
-            assert_eq!(code, 0, "{late}: {said}");
+            let (code, output) = outcome(
+                &saved_delivery.text,
+                &[&secret[..], &["--now", &at(late)]].concat(),
+            );
+            assert_eq!(code, 0, "{late}: {output}");
         }
 
         for (late, reason) in [(301, "301 s ago"), (-301, "301 s in the future")] {
-            let (code, said) = outcome(&kept.text, &[&secret[..], &["--now", &at(late)]].concat());
-            assert_eq!((code, said.matches(reason).count()), (1, 2), "{said}");
+            let (code, output) = outcome(
+                &saved_delivery.text,
+                &[&secret[..], &["--now", &at(late)]].concat(),
+            );
+            assert_eq!((code, output.matches(reason).count()), (1, 2), "{output}");
         }
         let other = format!("whsec_{}=", "A".repeat(43));
-        let changed = kept.text.replace("4711", "4712");
-        assert_ne!(changed, kept.text);
-        for (text, secret) in [(&kept.text, &other), (&changed, &kept.secret)] {
-            let (code, said) = outcome(text, &["--secret", secret]);
+        let changed = saved_delivery.text.replace("4711", "4712");
+        assert_ne!(changed, saved_delivery.text);
+        for (text, secret) in [
+            (&saved_delivery.text, &other),
+            (&changed, &saved_delivery.secret),
+        ] {
+            let (code, output) = outcome(text, &["--secret", secret]);
             assert_eq!(
-                (code, said.matches("does not match").count()),
+                (code, output.matches("does not match").count()),
                 (1, 2),
-                "{said}"
+                "{output}"
             );
         }
 
-        // One scheme is enough, and what is said of a body that was written anew tells so.
-        let spaced = kept.text.replace(",\"status\"", ", \"status\"");
-        let (code, said) = outcome(&spaced, &secret);
-        assert_eq!(code, 0, "{said}");
-        assert!(said.contains(&format!("as {encoding}")), "{said}");
-        let standard_only: String = kept
+        // One valid signature is enough, and a re-encoded body is reported.
+        let spaced = saved_delivery.text.replace(",\"status\"", ", \"status\"");
+        let (code, output) = outcome(&spaced, &secret);
+        assert_eq!(code, 0, "{output}");
+        assert!(output.contains(&format!("as {encoding}")), "{output}");
+        let standard_only: String = saved_delivery
             .text
             .split_inclusive('\n')
             .filter(|line| !line.starts_with("x-"))
             .collect();
-        let (code, said) = outcome(&standard_only, &secret);
-        assert_eq!(code, 0, "{said}");
-        assert!(said.contains("the header X-Signature is missing"), "{said}");
+        let (code, output) = outcome(&standard_only, &secret);
+        assert_eq!(code, 0, "{output}");
+        assert!(
+            output.contains("the header X-Signature is missing"),
+            "{output}"
+        );
     }
 }

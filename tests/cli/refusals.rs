@@ -1,13 +1,13 @@
-//! What the commands say when they cannot do what they are asked for.
+//! Error messages of the commands.
 
 use crate::support::{Running, Service, run, tintype};
 use std::io::Read as _;
 use std::net::TcpListener;
 
 #[test]
-fn a_server_that_is_not_there_or_refuses_the_token_is_named() {
+fn an_unreachable_server_and_a_rejected_token_are_reported() {
     let directory = tempfile::tempdir().unwrap();
-    // Bound and closed again, so that nobody answers there.
+    // Bound and closed, so that no server listens on the port.
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -15,28 +15,28 @@ fn a_server_that_is_not_there_or_refuses_the_token_is_named() {
         .port();
     let nobody = format!("http://127.0.0.1:{port}");
     let list = ["webhook", "list", "--server", &nobody];
-    let said = run(tintype(directory.path(), &list), b"").bad();
+    let output = run(tintype(directory.path(), &list), b"").failure();
     for part in ["--token", "TINTYPE_ADMIN_TOKEN", "data/admin-token"] {
-        assert!(said.contains(part), "{said}");
+        assert!(output.contains(part), "{output}");
     }
     let mut command = tintype(directory.path(), &list);
     command.env("TINTYPE_ADMIN_TOKEN", "token-of-the-environment-0123456789");
-    let said = run(command, b"").bad();
+    let output = run(command, b"").failure();
     for part in [&nobody, "connection refused", "tintype serve"] {
-        assert!(said.contains(part), "{said}");
+        assert!(output.contains(part), "{output}");
     }
     let other = ["delivery", "list", "--server", "http://192.0.2.1"];
     std::fs::create_dir(directory.path().join("data")).unwrap();
     std::fs::write(directory.path().join("data/admin-token"), "of-the-file").unwrap();
-    let said = run(tintype(directory.path(), &other), b"").bad();
-    assert!(said.contains("is not sent to it"), "{said}");
+    let output = run(tintype(directory.path(), &other), b"").failure();
+    assert!(output.contains("is not sent to it"), "{output}");
 
     let service = Service::start();
     let wrong = run(
         service.command(&["webhook", "list", "--token", "wrong"]),
         b"",
     )
-    .bad();
+    .failure();
     assert!(
         wrong.contains("--token") && !wrong.contains("wrong"),
         "{wrong}"
@@ -45,11 +45,11 @@ fn a_server_that_is_not_there_or_refuses_the_token_is_named() {
 }
 
 #[test]
-fn what_does_not_exist_or_is_ambiguous_is_said() {
+fn unknown_and_invalid_values_are_reported() {
     let service = Service::start();
     let unknown = "01a1fa95-0000-7000-8000-000000000000";
-    let refused = |words: &[&str]| run(service.command(words), b"").bad();
-    for (words, reason) in [
+    let refused = |arguments: &[&str]| run(service.command(arguments), b"").failure();
+    for (arguments, reason) in [
         (&["webhook", "rm", unknown][..], "no such webhook"),
         (&["webhook", "test", unknown], "no such webhook"),
         (&["webhook", "rotate", unknown], "no such webhook"),
@@ -65,15 +65,15 @@ fn what_does_not_exist_or_is_ambiguous_is_said() {
         ),
         (
             &["webhook", "list", "--account", "nobody"],
-            "the accounts are default (",
+            "accounts: default (",
         ),
         (&["webhook", "add", "ftp://x/"], "url"),
         (&["webhook", "add", "http://10.0.0.1/"], "egress"),
     ] {
-        let said = refused(words);
-        assert!(said.contains(reason), "{words:?}: {said}");
+        let output = refused(arguments);
+        assert!(output.contains(reason), "{arguments:?}: {output}");
     }
-    for words in [
+    for arguments in [
         &["webhook", "rm", "x"][..],
         &[
             "webhook",
@@ -102,28 +102,32 @@ fn what_does_not_exist_or_is_ambiguous_is_said() {
             "today",
         ],
     ] {
-        assert_eq!(run(service.command(words), b"").code, Some(2), "{words:?}");
+        assert_eq!(
+            run(service.command(arguments), b"").code,
+            Some(2),
+            "{arguments:?}"
+        );
     }
     service.stop();
 }
 
 #[test]
-fn what_is_no_delivery_or_no_secret_is_said() {
+fn an_invalid_delivery_or_secret_is_reported() {
     let directory = tempfile::tempdir().unwrap();
-    let verify = |words: &[&str], input: &[u8]| {
-        let words = [&["webhook-verify"], words].concat();
-        run(tintype(directory.path(), &words), input)
+    let verify = |arguments: &[&str], input: &[u8]| {
+        let arguments = [&["webhook-verify"], arguments].concat();
+        run(tintype(directory.path(), &arguments), input)
     };
     let secret = format!("whsec_{}=", "A".repeat(43));
-    let said = verify(&["--secret", &secret], b"{}").bad();
-    assert!(said.contains("blank line"), "{said}");
-    let said = verify(&["--secret", "whsec_hush"], b"").bad();
+    let output = verify(&["--secret", &secret], b"{}").failure();
+    assert!(output.contains("blank line"), "{output}");
+    let output = verify(&["--secret", "whsec_hush"], b"").failure();
     assert!(
-        said.contains("--secret") && !said.contains("hush"),
-        "{said}"
+        output.contains("--secret") && !output.contains("hush"),
+        "{output}"
     );
-    let said = verify(&["--secret-file", "nowhere"], b"").bad();
-    assert!(said.contains("nowhere"), "{said}");
+    let output = verify(&["--secret-file", "nowhere"], b"").failure();
+    assert!(output.contains("nowhere"), "{output}");
     assert_eq!(verify(&[], b"").code, Some(2));
     let bare = verify(&["--secret", &secret], b"Host: x\n\n{}");
     assert_eq!(bare.code, Some(1));
@@ -134,31 +138,35 @@ fn what_is_no_delivery_or_no_secret_is_said() {
 }
 
 #[test]
-fn a_receiver_without_secrets_says_that_it_does_not_verify() {
+fn a_receiver_without_secrets_reports_that_it_does_not_verify() {
     let directory = tempfile::tempdir().unwrap();
     let listen = ["webhook", "listen", "--port", "0"];
     let receiver = Running::start(tintype(directory.path(), &listen));
     let url = receiver.after("Listening at");
-    let said = receiver.after("Not verifying");
-    assert!(said.contains("--secret"), "{said}");
+    let output = receiver.after("Not verifying");
+    assert!(output.contains("--secret"), "{output}");
     let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
     let taken = ["webhook", "listen", "--port", port];
-    let said = run(tintype(directory.path(), &taken), b"").bad();
-    assert!(said.contains("choose another port"), "{said}");
+    let output = run(tintype(directory.path(), &taken), b"").failure();
+    assert!(output.contains("choose another port"), "{output}");
     assert_eq!(receiver.stop(), Some(0));
 }
 
 #[test]
-fn a_call_without_an_answer_says_whether_it_may_have_arrived() {
+fn a_lost_response_is_reported_with_whether_the_request_may_have_arrived() {
     let directory = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
-    let generate = |words: &[&str]| {
+    let generate = |arguments: &[&str]| {
         let fixed = ["generate", "a fox", "--server", &server, "--key", "tt_x"];
-        run(tintype(directory.path(), &[&fixed, words].concat()), b"").bad()
+        run(
+            tintype(directory.path(), &[&fixed, arguments].concat()),
+            b"",
+        )
+        .failure()
     };
     let deposit = || {
-        let words = [
+        let arguments = [
             "deposit",
             "add",
             "5",
@@ -169,26 +177,26 @@ fn a_call_without_an_answer_says_whether_it_may_have_arrived() {
             "--token",
             "a-token",
         ];
-        run(tintype(directory.path(), &words), b"").bad()
+        run(tintype(directory.path(), &arguments), b"").failure()
     };
-    // Takes two calls and answers none of them.
+    // Accepts two requests and responds to none.
     let taking = std::thread::spawn(move || {
         for _ in 0..2 {
             let (mut stream, _) = listener.accept().unwrap();
             let _ = stream.read(&mut [0; 4_096]);
         }
     });
-    let said = generate(&[]);
-    assert!(said.contains("may have arrived"), "{said}");
-    assert!(said.contains("--idempotency-key "), "{said}");
-    let said = generate(&["--idempotency-key", "mine"]);
-    assert!(said.contains("--idempotency-key mine"), "{said}");
+    let output = generate(&[]);
+    assert!(output.contains("may have arrived"), "{output}");
+    assert!(output.contains("--idempotency-key "), "{output}");
+    let output = generate(&["--idempotency-key", "mine"]);
+    assert!(output.contains("--idempotency-key mine"), "{output}");
     taking.join().unwrap();
-    // Now no server listens there.
-    let said = generate(&[]);
-    assert!(said.contains("did not arrive"), "{said}");
-    assert!(!said.contains("--idempotency-key"), "{said}");
-    let said = deposit();
-    assert!(said.contains("tintype serve"), "{said}");
-    assert!(!said.contains("may have carried out"), "{said}");
+    // Now no server listens.
+    let output = generate(&[]);
+    assert!(output.contains("did not arrive"), "{output}");
+    assert!(!output.contains("--idempotency-key"), "{output}");
+    let output = deposit();
+    assert!(output.contains("tintype serve"), "{output}");
+    assert!(!output.contains("may have executed"), "{output}");
 }

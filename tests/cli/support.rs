@@ -1,4 +1,4 @@
-//! Running the real binary: commands to their end, and servers until they are told to stop.
+//! Runs the real binary: commands until they exit, and servers until SIGTERM.
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -9,88 +9,88 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
-const STEP: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Looks again and again until there is something, and gives up loudly after a minute.
-pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+/// Calls `probe` until it returns a value. Panics after a minute.
+pub fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + TIMEOUT;
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = probe() {
             return found;
         }
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        thread::sleep(STEP);
+        assert!(
+            Instant::now() < deadline,
+            "timeout while waiting until {what}"
+        );
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// The binary with these words, in a directory, knowing nothing of the environment's configuration.
-pub fn tintype(directory: &Path, words: &[&str]) -> Command {
+/// A command in `directory`, without the `TINTYPE_` variables of the environment.
+pub fn tintype(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tintype"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TINTYPE_")) {
         command.env_remove(name);
     }
-    command.current_dir(directory).args(words);
+    command.current_dir(directory).args(arguments);
     command
 }
 
-/// Runs a command to its end with this on its standard input.
-pub fn run(mut command: Command, input: &[u8]) -> Ended {
+/// Runs a command with this standard input until it exits.
+pub fn run(mut command: Command, input: &[u8]) -> Completed {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that does not read its input may have closed it.
+    // A command that does not read standard input may have closed it.
     let _ = child.stdin.take().unwrap().write_all(input);
     let Output {
         status,
         stdout,
         stderr,
     } = child.wait_with_output().unwrap();
-    Ended {
+    Completed {
         code: status.code(),
         out: String::from_utf8(stdout).unwrap(),
         err: String::from_utf8(stderr).unwrap(),
     }
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
-pub struct Ended {
-    /// Its exit code.
+pub struct Completed {
+    /// Exit code; `None` after a signal.
     pub code: Option<i32>,
-    /// Standard output.
     pub out: String,
-    /// Standard error.
     pub err: String,
 }
 
-impl Ended {
-    /// What it printed, once it has succeeded.
+impl Completed {
+    /// Standard output of a command that must have succeeded.
     #[track_caller]
-    pub fn good(self) -> String {
+    pub fn success(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.out
     }
 
-    /// What it complained of, once it has failed with exit code 1.
+    /// Standard error of a command that must have failed with exit code 1.
     #[track_caller]
-    pub fn bad(self) -> String {
+    pub fn failure(self) -> String {
         assert_eq!(self.code, Some(1), "{self:?}");
         self.err
     }
 }
 
-/// A command that runs until it is told to stop.
+/// A command that runs until SIGTERM.
 pub struct Running {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Running {
-    /// Starts it.
     pub fn start(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
@@ -104,44 +104,44 @@ impl Running {
         Self { child, lines }
     }
 
-    /// What it has printed so far.
+    /// The lines printed so far, from standard output and standard error.
     pub fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
 
-    /// Waits for a line for which there is something.
-    pub fn line<T>(&self, what: &str, look: impl Fn(&str) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+    /// Waits for a line for which `probe` returns a value.
+    pub fn line<T>(&self, what: &str, probe: impl Fn(&str) -> Option<T>) -> T {
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let lines = self.lines();
-            if let Some(found) = lines.iter().find_map(|line| look(line)) {
+            if let Some(found) = lines.iter().find_map(|line| probe(line)) {
                 return found;
             }
             assert!(Instant::now() < deadline, "no line with {what}: {lines:#?}");
-            thread::sleep(STEP);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// What stands in a line after these words.
-    pub fn after(&self, words: &str) -> String {
-        self.line(words, |line| {
-            line.split_once(words)
+    /// Waits for a line that contains `text`; returns the rest of the line.
+    pub fn after(&self, text: &str) -> String {
+        self.line(text, |line| {
+            line.split_once(text)
                 .map(|(_, rest)| rest.trim().to_owned())
         })
     }
 
-    /// Sends SIGTERM and waits for the end; returns the exit code.
+    /// Sends SIGTERM and waits; returns the exit code.
     pub fn stop(mut self) -> Option<i32> {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
         assert!(sent.success());
-        until_some("it has ended", || self.child.try_wait().unwrap()).code()
+        wait_for("it has ended", || self.child.try_wait().unwrap()).code()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Ended already when the test went well.
+        // After a successful test the process has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -155,19 +155,18 @@ fn collect(stream: impl Read + Send + 'static, lines: Arc<Mutex<Vec<String>>>) {
     });
 }
 
-/// A running service with a data directory of its own.
+/// A running server with its own data directory.
 pub struct Service {
-    /// The working directory; the data are in `data` below it.
+    /// The working directory. The data directory is `data` in it.
     pub directory: TempDir,
-    /// Where it is.
     pub url: String,
-    /// Its first API key.
+    /// The first API key.
     pub key: String,
     running: Running,
 }
 
 impl Service {
-    /// Starts `tintype serve` on a free port, with retries after a second and loopback opened.
+    /// Starts `tintype serve` on a free port. Webhooks may go to loopback and are retried after a second.
     pub fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut command = tintype(directory.path(), &["serve", "--listen", "127.0.0.1:0"]);
@@ -188,35 +187,35 @@ impl Service {
         }
     }
 
-    /// A command that speaks to it, with the token of its data directory.
-    pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = tintype(self.directory.path(), words);
+    /// A command for this server, with the token of its data directory.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = tintype(self.directory.path(), arguments);
         command.args(["--server", &self.url]);
         command
     }
 
-    /// Runs such a command, which must succeed, and returns what it printed.
+    /// Runs a command that must succeed; returns standard output.
     #[track_caller]
-    pub fn ask(&self, words: &[&str]) -> String {
-        run(self.command(words), b"").good()
+    pub fn run(&self, arguments: &[&str]) -> String {
+        run(self.command(arguments), b"").success()
     }
 
-    /// The same as JSON.
+    /// As [`Service::run`], with `--json`.
     #[track_caller]
-    pub fn json(&self, words: &[&str]) -> Value {
-        let out = self.ask(&[words, &["--json"]].concat());
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        let out = self.run(&[arguments, &["--json"]].concat());
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
 
-    /// Waits until a delivery stands so.
-    pub fn settled(&self, delivery: &str, status: &str) -> Value {
-        until_some(&format!("{delivery} is {status}"), || {
+    /// Waits until a delivery has this status.
+    pub fn wait_for_delivery(&self, delivery: &str, status: &str) -> Value {
+        wait_for(&format!("{delivery} is {status}"), || {
             let seen = self.json(&["delivery", "show", delivery]);
             (seen["status"] == status).then_some(seen)
         })
     }
 
-    /// Stops it in an orderly way, and leaves its directory.
+    /// Stops the server gracefully; returns its directory.
     pub fn stop(self) -> TempDir {
         let Self {
             directory, running, ..

@@ -1,4 +1,4 @@
-//! What an answer with a picture holds.
+//! Responses with an image.
 
 use crate::desk::{Told, asking, fox, picture, with_picture};
 use crate::support::pictures::tiny_png;
@@ -38,7 +38,7 @@ fn a_picture_comes_in_the_form_that_both_sdks_read() {
 }
 
 #[test]
-fn a_text_comes_only_where_one_is_asked_for() {
+fn text_is_sent_only_on_request() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for (modalities, texts) in [

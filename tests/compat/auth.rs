@@ -1,4 +1,4 @@
-//! Who may call, and how the key is sent.
+//! API keys: where they are sent, and which are rejected.
 
 use crate::desk::{Told, fox};
 use crate::support::{Customer, Server};
@@ -33,7 +33,7 @@ fn the_header_of_google_counts_before_the_others() {
 }
 
 #[test]
-fn keys_that_are_no_good_are_all_told_alike() {
+fn all_invalid_keys_get_the_same_error() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let expired = server.another_key(

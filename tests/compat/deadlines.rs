@@ -1,4 +1,4 @@
-//! How long a call may take.
+//! Deadlines of requests.
 
 use crate::desk::{Told, fox};
 use crate::support::raw::Wire;
@@ -6,7 +6,7 @@ use crate::support::{OneNode, Options, Server, fox as native_fox, until};
 use tintype_storage::engine::Wait as _;
 
 #[test]
-fn past_the_bound_a_job_that_runs_goes_on_and_the_call_says_where() {
+fn after_the_deadline_a_running_job_continues_and_the_error_names_it() {
     let options = Options::new().one_node(OneNode::Repeats);
     let server = Server::with(options.set("compat.timeout_seconds", 1));
     let customer = server.customer("1.00");
@@ -25,7 +25,7 @@ fn past_the_bound_a_job_that_runs_goes_on_and_the_call_says_where() {
 }
 
 #[test]
-fn past_the_bound_a_job_that_waits_is_canceled() {
+fn after_the_deadline_a_queued_job_is_canceled() {
     let options = Options::new().set("compat.timeout_seconds", 1).slots(1);
     let server = Server::with(options);
     let customer = server.customer("1.00");
@@ -43,9 +43,9 @@ fn past_the_bound_a_job_that_waits_is_canceled() {
     server.assert_settled();
 }
 
-/// A lookup that waits keeps it, and goes on to do so when it has ended.
+/// A long poll keeps the job, even after the long poll has ended.
 #[test]
-fn past_the_bound_a_job_that_somebody_else_watches_goes_on_and_the_call_says_so() {
+fn after_the_deadline_a_job_with_another_watcher_continues_and_the_error_says_so() {
     let options = Options::new().set("compat.timeout_seconds", 2).slots(1);
     let server = Server::with(options);
     let customer = server.customer("1.00");
@@ -76,7 +76,7 @@ fn past_the_bound_a_job_that_somebody_else_watches_goes_on_and_the_call_says_so(
     until("both watch", || server.watchers() == 2);
     let said = late.join().unwrap();
     let said = said.assert_google_error(504, "DEADLINE_EXCEEDED");
-    assert!(said.contains("goes on") && said.ends_with(&job), "{said}");
+    assert!(said.contains("continues") && said.ends_with(&job), "{said}");
     drop(lookup);
     until("nobody watches", || server.watchers() == 0);
     server.generator.release_all();
@@ -86,7 +86,7 @@ fn past_the_bound_a_job_that_somebody_else_watches_goes_on_and_the_call_says_so(
 }
 
 #[test]
-fn the_callers_own_bound_counts_where_it_is_shorter() {
+fn a_shorter_timeout_of_the_caller_wins() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -101,7 +101,7 @@ fn the_callers_own_bound_counts_where_it_is_shorter() {
 }
 
 #[test]
-fn an_orderly_stop_sends_waiting_callers_away_and_cancels_what_has_not_begun() {
+fn a_graceful_shutdown_refuses_waiting_callers_and_cancels_queued_jobs() {
     let options = Options::new()
         .on_disk()
         .set("server.shutdown_grace_seconds", 20)

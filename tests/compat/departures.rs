@@ -1,4 +1,4 @@
-//! Callers who go away while they wait.
+//! Callers that disconnect while they wait.
 
 use crate::desk::{Told, fox, picture, with_picture};
 use crate::support::raw::Wire;
@@ -17,12 +17,12 @@ fn one_node() -> Server {
     Server::with(Options::new().one_node(OneNode::Repeats))
 }
 
-fn one_place() -> Server {
+fn one_slot() -> Server {
     Server::with(Options::new().slots(1).one_node(OneNode::Repeats))
 }
 
-/// Sends a call and does not read on.
-fn leave_waiting(server: &Server, customer: &Customer, method: &str, body: &Value) -> Wire {
+/// Sends a request and does not read the response.
+fn send_without_reading(server: &Server, customer: &Customer, method: &str, body: &Value) -> Wire {
     let request = server
         .post(&format!("/v1beta/models/fast:{method}"))
         .header("x-goog-api-key", &customer.key)
@@ -33,19 +33,19 @@ fn leave_waiting(server: &Server, customer: &Customer, method: &str, body: &Valu
 }
 
 #[test]
-fn one_whose_job_has_not_started_has_it_canceled_and_released() {
+fn a_disconnect_before_the_job_starts_cancels_it_and_releases_its_price() {
     for (how, method) in [
         ("close", "generateContent"),
         ("reset", "generateContent"),
         ("close", "streamGenerateContent?alt=sse"),
     ] {
-        let server = one_place();
+        let server = one_slot();
         let customer = server.customer("1.00");
         server.generator.hold();
         let first = server.in_background(server.gemini(&customer, "fast", &fox()));
         server.until_running(1);
         let body = with_picture(&picture(9, 9));
-        let wire = leave_waiting(&server, &customer, method, &body);
+        let wire = send_without_reading(&server, &customer, method, &body);
         server.until_live(2);
         server.assert_money(&customer, "1.00", "0.078", "0.922");
         match how {
@@ -69,11 +69,11 @@ fn one_whose_job_has_not_started_has_it_canceled_and_released() {
 }
 
 #[test]
-fn one_whose_job_has_started_has_it_finished_kept_and_charged() {
-    let server = one_place();
+fn a_disconnect_after_the_job_started_finishes_keeps_and_charges_it() {
+    let server = one_slot();
     let customer = server.customer("1.00");
     server.generator.hold();
-    let wire = leave_waiting(&server, &customer, "generateContent", &fox());
+    let wire = send_without_reading(&server, &customer, "generateContent", &fox());
     server.until_running(1);
     drop(wire);
     server.generator.release_all();
@@ -87,14 +87,14 @@ fn one_whose_job_has_started_has_it_finished_kept_and_charged() {
     );
 }
 
-/// Some clients do so by themselves when a connection breaks.
+/// Some clients retry automatically when a connection breaks.
 #[test]
-fn one_who_comes_back_with_the_same_request_gets_the_picture_of_the_first() {
-    let server = one_place();
+fn an_identical_request_gets_the_image_of_the_first() {
+    let server = one_slot();
     let customer = server.customer("1.00");
     server.generator.hold();
     let body = with_picture(&picture(9, 9));
-    let wire = leave_waiting(&server, &customer, "generateContent", &body);
+    let wire = send_without_reading(&server, &customer, "generateContent", &body);
     server.until_running(1);
     drop(wire);
     until("it is noticed", || server.watchers() == 0);
@@ -106,19 +106,19 @@ fn one_who_comes_back_with_the_same_request_gets_the_picture_of_the_first() {
     assert_eq!(answer.header("idempotent-replayed"), Some("true"));
     assert_eq!(server.generator.runs(), 1);
     server.assert_money(&customer, "0.961", "0.00", "0.961");
-    // Once it has been handed over, the same request is a new one.
+    // After the response was delivered, an identical request creates a new job.
     server.gemini(&customer, "fast", &body).expect(200);
     assert_eq!(server.generator.runs(), 2);
     server.assert_settled();
 }
 
 #[test]
-fn nobody_else_and_no_other_request_gets_it() {
+fn no_other_key_and_no_other_request_gets_it() {
     let server = one_node();
     let customer = server.customer("1.00");
     let other_key = server.another_key(&customer.account, serde_json::json!({}));
     server.generator.hold();
-    let wire = leave_waiting(&server, &customer, "generateContent", &fox());
+    let wire = send_without_reading(&server, &customer, "generateContent", &fox());
     server.until_running(1);
     drop(wire);
     until("it is noticed", || server.watchers() == 0);
@@ -137,10 +137,10 @@ fn nobody_else_and_no_other_request_gets_it() {
 }
 
 #[test]
-fn one_who_leaves_in_the_middle_of_the_body_leaves_nothing() {
+fn a_disconnect_within_the_body_leaves_nothing() {
     let server = one_node();
     let customer = server.customer("1.00");
-    // More than the store is given at a time, so that it has heard of it.
+    // More than one part of an upload, so that the object store has received data.
     let large = STANDARD.encode(pictures::heavy_png(12_000_000));
     let request = server.gemini(&customer, "fast", &with_picture(&large));
     let bytes = request.wire();
@@ -156,17 +156,17 @@ fn one_who_leaves_in_the_middle_of_the_body_leaves_nothing() {
     assert_eq!(server.generator.runs(), 1);
 }
 
-/// The picture is larger than what lies between both ends.
+/// The image is larger than the buffers between client and server.
 #[test]
-fn one_who_leaves_in_the_middle_of_the_answer_gets_it_when_coming_back() {
+fn an_identical_request_after_a_disconnect_within_the_response_gets_the_image() {
     let server = one_node();
     let picture = pictures::heavy_png(30_000_000);
     server.generator.behave(Behaviour::Show(picture.clone()));
     for method in ["generateContent", "streamGenerateContent?alt=sse"] {
-        // Exactly one picture can be paid, so a second job would be refused.
+        // The balance covers exactly one image, so a second job would be refused.
         let customer = server.customer("0.039");
         let before = server.generator.runs();
-        let mut wire = leave_waiting(&server, &customer, method, &fox());
+        let mut wire = send_without_reading(&server, &customer, method, &fox());
         until("the answer has begun", || wire.peek("inlineData"));
         server.until_live(0);
         drop(wire);
@@ -190,11 +190,11 @@ fn one_who_leaves_in_the_middle_of_the_answer_gets_it_when_coming_back() {
     server.assert_settled();
 }
 
-/// Has a job made whose caller has gone, and gives the place of its picture.
-fn made_for_nobody(server: &Server, customer: &Customer) -> PathBuf {
+/// Creates a job whose caller disconnects; returns the path of its image.
+fn disconnect_from_job(server: &Server, customer: &Customer) -> PathBuf {
     let runs = server.generator.runs();
     server.generator.hold();
-    let wire = leave_waiting(server, customer, "generateContent", &fox());
+    let wire = send_without_reading(server, customer, "generateContent", &fox());
     server.until_running(runs + 1);
     drop(wire);
     until("it is noticed", || server.watchers() == 0);
@@ -205,17 +205,17 @@ fn made_for_nobody(server: &Server, customer: &Customer) -> PathBuf {
 }
 
 #[test]
-fn a_picture_that_cannot_be_read_now_is_not_paid_twice() {
+fn an_unreadable_image_is_not_charged_twice() {
     let server = one_node();
     let customer = server.customer("0.039");
-    let path = made_for_nobody(&server, &customer);
+    let path = disconnect_from_job(&server, &customer);
     let aside = path.with_extension("aside");
     std::fs::rename(&path, &aside).unwrap();
     std::os::unix::fs::symlink(&path, &path).unwrap();
     for _ in 0..2 {
         let answer = server.gemini(&customer, "fast", &fox()).send();
         let said = answer.assert_google_error(503, "UNAVAILABLE");
-        assert!(said.contains("the very same request"), "{said}");
+        assert!(said.contains("the identical request"), "{said}");
         assert!(!said.contains("Idempotency-Key"), "none was sent: {said}");
     }
     std::fs::rename(&aside, &path).unwrap();
@@ -228,19 +228,19 @@ fn a_picture_that_cannot_be_read_now_is_not_paid_twice() {
 }
 
 #[test]
-fn a_picture_that_is_kept_no_more_is_made_anew_for_one_who_comes_back() {
+fn an_identical_request_for_a_deleted_image_generates_it_again() {
     let server = one_node();
     let customer = server.customer("1.00");
-    std::fs::remove_file(made_for_nobody(&server, &customer)).unwrap();
+    std::fs::remove_file(disconnect_from_job(&server, &customer)).unwrap();
     let call = server.gemini(&customer, "fast", &fox());
     call.send().assert_google_error(404, "NOT_FOUND");
     call.expect(200).picture();
     assert_eq!(server.generator.runs(), 2);
 }
 
-/// What a caller has begun holds the money for it, and may have ended in a pause: neither stands in the way of the picture.
+/// The first job has reserved the balance, and a pause may have started since. A repeated request gets the image anyway.
 #[test]
-fn one_who_comes_back_needs_neither_money_nor_an_open_service() {
+fn an_identical_request_needs_neither_balance_nor_an_unpaused_server() {
     for (body, is_openai) in [
         (with_picture(&picture(9, 9)), false),
         (json!({"model": "fast", "prompt": "a fox"}), true),
@@ -273,7 +273,7 @@ fn one_who_comes_back_needs_neither_money_nor_an_open_service() {
 }
 
 #[test]
-fn one_who_leaves_while_an_input_is_fetched_gets_no_job() {
+fn a_disconnect_while_an_input_is_fetched_creates_no_job() {
     let asked = Arc::new(AtomicBool::new(false));
     let (go, gate) = mpsc::channel::<()>();
     let (told, gate) = (Arc::clone(&asked), Mutex::new(gate));
@@ -288,16 +288,16 @@ fn one_who_leaves_while_an_input_is_fetched_gets_no_job() {
     let body = json!({"contents": [{"parts": [
         {"text": "a"}, {"fileData": {"fileUri": origin.url("/a.png")}},
     ]}]});
-    let wire = leave_waiting(&server, &customer, "generateContent", &body);
+    let wire = send_without_reading(&server, &customer, "generateContent", &body);
     until("the input is asked for", || asked.load(Ordering::SeqCst));
     drop(wire);
-    // A caller's own time-out ends the fetch as well.
+    // A timeout of the caller also ends the fetch.
     let call = server.gemini(&customer, "fast", &body);
     let answer = call.header("X-Server-Timeout", "0.2").send();
     let said = answer.assert_google_error(504, "DEADLINE_EXCEEDED");
     assert!(said.contains("nothing charged"), "{said}");
     drop(go);
-    // What would have become of it has had its time when another call has gone all the way.
+    // Once another request is complete, the canceled one would have created its job too.
     server.gemini(&customer, "fast", &body).expect(200);
     assert_eq!(server.generator.runs(), 1);
     server.assert_settled();
@@ -309,8 +309,8 @@ fn one_who_leaves_while_an_input_is_fetched_gets_no_job() {
 }
 
 #[test]
-fn another_who_waits_for_the_same_job_keeps_it() {
-    let server = one_place();
+fn another_waiting_caller_keeps_the_job() {
+    let server = one_slot();
     let customer = server.customer("1.00");
     server.generator.hold();
     let first = server.in_background(server.gemini(&customer, "fast", &fox()));

@@ -1,4 +1,4 @@
-//! Calls of the synchronous interfaces, and what is demanded of their answers.
+//! Requests to the synchronous APIs, and assertions about their responses.
 
 use crate::support::http::Request;
 use crate::support::{Answer, Customer, Server, pictures, until};
@@ -8,17 +8,15 @@ use serde_json::{Value, json};
 use std::thread::{self, JoinHandle};
 use tintype_storage::engine::Wait as _;
 
-/// A body that asks for a fox.
 pub fn fox() -> Value {
     asking("a red fox in the snow")
 }
 
-/// A body with this prompt.
 pub fn asking(prompt: &str) -> Value {
     json!({"contents": [{"role": "user", "parts": [{"text": prompt}]}]})
 }
 
-/// A body with this picture beside its prompt.
+/// A body with this input image in base64.
 pub fn with_picture(data: &str) -> Value {
     json!({"contents": [{"role": "user", "parts": [
         {"text": "make it blue"},
@@ -26,42 +24,40 @@ pub fn with_picture(data: &str) -> Value {
     ]}]})
 }
 
-/// A small picture in base64.
+/// An image in base64.
 pub fn picture(width: u32, height: u32) -> String {
     STANDARD.encode(pictures::png(width, height))
 }
 
 impl Server {
-    /// A `generateContent` call without a key.
     pub fn gemini_without_key(&self, model: &str, body: &Value) -> Request {
         self.post(&format!("/v1beta/models/{model}:generateContent"))
             .json(body)
     }
 
-    /// A `generateContent` call.
     pub fn gemini(&self, customer: &Customer, model: &str, body: &Value) -> Request {
         self.gemini_without_key(model, body)
             .header("x-goog-api-key", &customer.key)
     }
 
-    /// A call of the Images API.
+    /// A request to `/v1/images/generations`.
     pub fn openai(&self, customer: &Customer, body: &Value) -> Request {
         self.post("/v1/images/generations")
             .bearer(&customer.key)
             .json(body)
     }
 
-    /// Sends a call from a thread of its own.
+    /// Sends a request from a new thread.
     pub fn in_background(&self, request: Request) -> JoinHandle<Answer> {
         thread::spawn(move || request.send())
     }
 
-    /// Waits until so many runs have begun.
+    /// Waits until this many runs have started.
     pub fn until_running(&self, runs: usize) {
         until("the runs have begun", || self.generator.runs() >= runs);
     }
 
-    /// How many callers wait for live jobs.
+    /// The number of callers that wait for live jobs.
     pub fn watchers(&self) -> usize {
         let mut watchers = 0;
         let counted = self
@@ -76,7 +72,7 @@ impl Server {
         watchers
     }
 
-    /// Waits until the store has so many jobs that are not over.
+    /// Waits until the store has this many live jobs.
     pub fn until_live(&self, jobs: usize) {
         until("the jobs are live", || {
             self.inside().system.live_jobs() == jobs
@@ -84,13 +80,13 @@ impl Server {
     }
 }
 
-/// What is demanded of answers.
+/// Assertions about responses.
 pub trait Told {
-    /// Google's envelope, and no more than it.
+    /// Checks Google's error format, which must have no other members; returns the message.
     fn assert_google_error(&self, code: u16, status: &str) -> String;
-    /// OpenAI's envelope.
+    /// Checks OpenAI's error format; returns the message.
     fn assert_openai_error(&self, status: u16, kind: &str, code: Option<&str>) -> String;
-    /// The picture of an answer that both SDKs make one of.
+    /// The image of a response that both SDKs can read.
     fn picture(&self) -> Vec<u8>;
 }
 

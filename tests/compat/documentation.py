@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every program of docs/sdk.md as it stands there against a running server (see served.py).
+"""Runs every program of docs/sdk.md unchanged against a running server (see served.py).
 
 JavaScript finds its packages beside the directory that is named; each program runs in one of its own and must leave a picture, or
 an answer that holds one.
@@ -35,7 +35,7 @@ def run(language: str, text: str, packages: str) -> bool:
         command = COMMANDS[language]
         (directory / command[-1]).write_text(text, encoding="utf-8")
         ended = subprocess.run(command, cwd=directory, timeout=120)
-        # Some are named by the program alone.
+        # Only the program knows the names of some files.
         files |= {file.name for file in directory.glob("*.png")}
         pictures = [picture(directory / file) for file in files if ended.returncode == 0]
         return bool(pictures) and all(it.startswith(b"\x89PNG") for it in pictures)

@@ -1,16 +1,15 @@
-//! Files and batches as OpenAI's SDKs submit and follow them.
+//! Helpers for files and batches of the OpenAI API.
 
 use crate::support::http::Request;
 use crate::support::poll::until_some;
 use crate::support::{Answer, Customer, Server};
 use serde_json::{Value, json};
 
-/// A request of a file.
+/// A line of an input file.
 pub fn line(custom_id: &str, body: Value) -> Value {
     json!({"custom_id": custom_id, "method": "POST", "url": "/v1/images/generations", "body": body})
 }
 
-/// A request for a fox.
 pub fn fox(custom_id: &str) -> Value {
     line(
         custom_id,
@@ -18,12 +17,12 @@ pub fn fox(custom_id: &str) -> Value {
     )
 }
 
-/// These requests as the lines of a file.
+/// Formats requests as JSON Lines.
 pub fn lines(requests: &[Value]) -> String {
     requests.iter().map(|it| format!("{it}\n")).collect()
 }
 
-/// The form of an upload, with these parts beside the file.
+/// The form of an upload, with these text parts besides the file.
 pub fn upload_form(texts: &[(&str, &str)], name: &str, content: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, text) in texts {
@@ -40,26 +39,23 @@ pub fn upload_form(texts: &[(&str, &str)], name: &str, content: &[u8]) -> Vec<u8
 }
 
 impl Server {
-    /// A call of OpenAI's interface.
     pub fn v1(&self, customer: &Customer, method: &str, path: &str) -> Request {
         self.call(method, &format!("/v1{path}"))
             .bearer(&customer.key)
     }
 
-    /// A call with this form.
     pub fn upload_call(&self, customer: &Customer, form: &[u8]) -> Request {
         let call = self.v1(customer, "POST", "/files");
         call.bytes("multipart/form-data; boundary=b", form)
     }
 
-    /// Uploads a file of requests.
     #[track_caller]
     pub fn upload(&self, customer: &Customer, content: &str) -> Value {
         let form = upload_form(&[("purpose", "batch")], "batch.jsonl", content.as_bytes());
         self.upload_call(customer, &form).expect(200).json()
     }
 
-    /// A call that submits this file.
+    /// The request that submits a file as a batch.
     pub fn file_batch_call(&self, customer: &Customer, file: &Value, extra: Value) -> Request {
         let mut body = json!({
             "input_file_id": file["id"],
@@ -70,7 +66,7 @@ impl Server {
         self.v1(customer, "POST", "/batches").json(&body)
     }
 
-    /// Uploads these requests and submits them.
+    /// Uploads requests and submits them as a batch.
     #[track_caller]
     pub fn submit_file(&self, customer: &Customer, requests: &[Value]) -> Value {
         let file = self.upload(customer, &lines(requests));
@@ -79,14 +75,13 @@ impl Server {
             .json()
     }
 
-    /// A batch as the lookup tells it.
     #[track_caller]
     pub fn file_batch(&self, customer: &Customer, batch: &Value) -> Value {
         let path = format!("/batches/{}", batch["id"].as_str().unwrap());
         self.v1(customer, "GET", &path).expect(200).json()
     }
 
-    /// A batch, once it has this status.
+    /// Waits until a batch has this status.
     #[track_caller]
     pub fn file_batch_once(&self, customer: &Customer, batch: &Value, status: &str) -> Value {
         until_some(status, || {
@@ -95,13 +90,12 @@ impl Server {
         })
     }
 
-    /// A call for the content of a file.
     pub fn content_call(&self, customer: &Customer, id: &Value) -> Request {
         let path = format!("/files/{}/content", id.as_str().expect("a file"));
         self.v1(customer, "GET", &path)
     }
 
-    /// The lines of a file of results.
+    /// The parsed lines of a results file.
     #[track_caller]
     pub fn result_lines(&self, customer: &Customer, id: &Value) -> Vec<Value> {
         let text = self.content_call(customer, id).expect(200).text();
@@ -112,7 +106,6 @@ impl Server {
     }
 }
 
-/// The ids of a page.
 #[track_caller]
 pub fn ids(answer: &Answer) -> Vec<String> {
     let body = answer.json();

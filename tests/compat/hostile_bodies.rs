@@ -1,5 +1,4 @@
-//! Bodies that are not as they must be. Each is refused in the interface's own form, leaves nothing behind, and the service
-//! is well afterwards.
+//! Invalid bodies. The server refuses each in the error format of the API, leaves nothing behind, and stays healthy.
 
 use crate::desk::{Told, asking, fox, picture, with_picture};
 use crate::support::raw::Wire;
@@ -28,7 +27,7 @@ fn assert_untouched(server: &Server, customer: &Customer) {
 }
 
 #[test]
-fn pictures_that_are_none() {
+fn invalid_images() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let png = picture(30, 20);
@@ -64,7 +63,7 @@ fn pictures_that_are_none() {
 }
 
 #[test]
-fn a_file_that_is_no_url() {
+fn a_file_uri_that_is_not_an_http_url() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let long = format!("http://a.example/{}", "x".repeat(3_000));
@@ -88,7 +87,7 @@ fn a_file_that_is_no_url() {
 }
 
 #[test]
-fn what_is_said_of_a_picture_does_not_count_its_bytes_do() {
+fn the_bytes_determine_the_image_type() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for media_type in ["image/jpeg", "text/plain", "", "x"] {
@@ -103,7 +102,7 @@ fn what_is_said_of_a_picture_does_not_count_its_bytes_do() {
 }
 
 #[test]
-fn texts_that_are_no_json() {
+fn invalid_json() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let deep = |open: &str, close: &str, levels: usize| {
@@ -154,7 +153,7 @@ fn a_thousand_parts() {
 }
 
 #[test]
-fn text_is_bounded_whatever_it_is() {
+fn all_text_is_limited() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let long = "x".repeat(1_100_000);
@@ -193,7 +192,7 @@ fn a_compressed_body_is_refused_unread() {
 }
 
 #[test]
-fn a_body_that_does_not_arrive_is_given_up() {
+fn an_incomplete_body_times_out() {
     let server = Server::with(Options::new().set("server.body_timeout_seconds", 1));
     let customer = server.customer("1.00");
     let whole = server
@@ -203,12 +202,12 @@ fn a_body_that_does_not_arrive_is_given_up() {
     wire.send(&whole[..whole.len() / 2]);
     let answer = wire.answer_to("POST").expect("an answer");
     let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
-    assert!(said.contains("did not arrive"), "{said}");
+    assert!(said.contains("is incomplete"), "{said}");
     assert_untouched(&server, &customer);
 }
 
 #[test]
-fn all_pictures_of_a_call_share_one_bound() {
+fn all_images_of_a_request_share_one_limit() {
     let server = Server::with(Options::new().set("inputs.max_total_bytes", 2_000));
     let customer = server.customer("1.00");
     let body = with_picture(&picture(1_000, 1_000));
@@ -217,9 +216,9 @@ fn all_pictures_of_a_call_share_one_bound() {
     assert_untouched(&server, &customer);
 }
 
-/// What is left of it for those that are fetched would tell the caller nothing.
+/// The message contains the configured limit, not what inline images left of it.
 #[test]
-fn the_bound_that_fetched_pictures_pass_is_told_as_it_is() {
+fn the_error_of_fetched_images_names_the_configured_limit() {
     let origin = Origin::start([("/a.png", origin::bytes(pictures::heavy_png(3_000)))]);
     let options = Options::new().set("inputs.max_total_bytes", 2_000);
     let server = Server::with(options.allow_loopback());

@@ -1,4 +1,4 @@
-//! `Idempotency-Key` on the synchronous interfaces.
+//! `Idempotency-Key` in the synchronous APIs.
 
 use crate::desk::{Told, asking, fox, picture, with_picture};
 use crate::support::raw::Wire;
@@ -52,7 +52,7 @@ fn another_request_under_the_same_key_is_refused() {
     let (one, other) = (picture(9, 9), picture(9, 8));
     let first = server.gemini(&customer, "fast", &with_picture(&one));
     first.idempotent("k").expect(200);
-    // The same picture in the other alphabet and without padding is the same request.
+    // The same image in the other base64 alphabet and without padding is the same request.
     let same = one.replace('+', "-").replace('/', "_").replace('=', "");
     let same = server.gemini(&customer, "gemini-2.5-flash-image", &with_picture(&same));
     same.idempotent("k").expect(200);
@@ -85,7 +85,7 @@ fn a_repeat_of_a_failure_fails_alike() {
     assert_eq!(server.generator.runs(), 1);
 }
 
-/// Nobody was answered with anything that a repeat should find again.
+/// The first request got no result that a repeat should return.
 #[test]
 fn a_repeat_of_what_came_to_nothing_is_tried_anew() {
     let server = Server::with(Options::new().set("jobs.timeout_seconds", 1));

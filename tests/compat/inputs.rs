@@ -1,4 +1,4 @@
-//! Pictures to begin with: in the body, or at a URL.
+//! Input images: in the body, or at a URL.
 
 use crate::desk::{Told, fox, picture, with_picture};
 use crate::openai_edits::{call, form};
@@ -29,7 +29,7 @@ fn both_alphabets_are_read_padded_or_not() {
 }
 
 #[test]
-fn a_picture_that_is_cut_off_is_refused_before_a_job_is_made_of_it() {
+fn a_truncated_image_is_refused_before_a_job_is_created() {
     let server = Server::start();
     let customer = server.customer("10.00");
     for format in [
@@ -55,7 +55,7 @@ fn a_picture_that_is_cut_off_is_refused_before_a_job_is_made_of_it() {
     });
 }
 
-/// A whole image by its frame, with altered bytes inside: only its decoding shows it.
+/// An image with a valid structure and corrupt data, which only decoding detects.
 fn altered() -> Vec<u8> {
     let mut bytes = pictures::png(64, 64);
     let middle = bytes.len() / 2;

@@ -1,4 +1,4 @@
-//! A call of the synchronous interface is a job like any other, but for its webhook.
+//! A synchronous request creates an ordinary job, but without a webhook.
 
 use crate::desk::{Told, fox};
 use crate::support::{Server, until};

@@ -1,5 +1,5 @@
-//! The synchronous interfaces from outside: a real server on loopback, spoken to in the words that the SDKs were recorded
-//! with. The SDKs themselves are driven by the programs of other languages beside these files.
+//! The synchronous APIs of a real server on loopback, called with requests recorded from the SDKs. The programs in Python and
+//! JavaScript in this directory call the SDKs themselves.
 //!
 //! `spec_*` has one test for each row of the specification's tables.
 

@@ -1,4 +1,4 @@
-//! The lists of models, in both shapes.
+//! The lists of models in both formats.
 
 use crate::desk::Told;
 use crate::support::{Customer, Options, Server};
@@ -89,7 +89,7 @@ fn ids_are_configuration() {
 }
 
 #[test]
-fn a_model_that_is_not_there_and_a_key_that_is_not() {
+fn unknown_models_and_invalid_keys() {
     let server = Server::start();
     let customer = server.customer("0.00");
     let call = server.get("/v1beta/models/nothing");
@@ -103,7 +103,7 @@ fn a_model_that_is_not_there_and_a_key_that_is_not() {
     }
 }
 
-/// The path is the same for both; the way the key is sent tells them apart.
+/// Both APIs share the path. The server distinguishes them by the way of sending the key.
 #[test]
 fn a_bearer_token_under_v1_gets_the_shape_of_openai() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! The object store: how its failures are told, and what is left in it.
+//! The object store: how its failures are reported, and what remains in it.
 
 use crate::desk::{Told, asking, fox, picture, with_picture};
 use crate::openai_edits::{call, form};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 use tintype::server::orphaned_objects;
 
-/// Has nothing be written below this place of the store.
+/// Makes all writes below this prefix of the store fail.
 fn block(server: &Server, place: &str) {
     fs::create_dir_all(server.objects()).unwrap();
     fs::write(server.objects().join(place), "in the way").unwrap();
@@ -44,7 +44,7 @@ fn a_store_that_takes_no_input_is_unavailable_and_nothing_is_charged() {
 }
 
 #[test]
-fn words_that_cannot_be_stored_leave_no_fetched_input_behind() {
+fn a_text_that_cannot_be_stored_leaves_no_fetched_input() {
     let origin = Origin::start([("/a.png", origin::bytes(pictures::png(9, 9)))]);
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1.00");
@@ -61,7 +61,7 @@ fn words_that_cannot_be_stored_leave_no_fetched_input_behind() {
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 
-/// Lets a file be as many days older than the start of the clock.
+/// Sets the age of a file in days before the start of the test clock.
 pub fn age(path: &Path, days: u64) {
     let start = SystemTime::UNIX_EPOCH + Duration::from_millis(START_MILLIS.unsigned_abs());
     let then = start - Duration::from_secs(days * 86_400);
@@ -108,7 +108,7 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
     assert_eq!(sweep(), 1);
 }
 
-/// As after a crash between the storing of a large request's text and the acceptance of its job.
+/// As after a crash between storing the text of a large request and accepting its job.
 #[test]
 fn request_texts_of_no_job_are_swept_once_they_are_old() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! Files that are at fault, calls that are refused, and calls that are repeated.
+//! Invalid files, refused requests and repeated requests.
 
 use crate::desk::Told;
 use crate::file_batches::{fox, ids, line, lines};
@@ -152,7 +152,7 @@ fn files_with_nothing_or_too_much_are_at_fault_as_a_whole() {
     assert_eq!(batch["status"], "in_progress");
 }
 
-/// The record has 16 KiB, whatever the file holds.
+/// The record has at most 16 KiB for any file.
 #[test]
 fn faults_are_told_as_far_as_there_is_room() {
     let server = Server::start();
@@ -254,7 +254,7 @@ fn a_call_that_is_repeated_makes_one_batch() {
     server.assert_money(&customer, "0.961", "0.00", "0.961");
 }
 
-/// The SDKs send no idempotency key, but say that they repeat a call.
+/// The SDKs send no idempotency key, but a header with the number of retries.
 #[test]
 fn a_call_that_an_sdk_repeats_by_itself_makes_one_batch() {
     let server = Server::start();
@@ -288,7 +288,7 @@ fn a_call_that_an_sdk_repeats_by_itself_makes_one_batch() {
     );
 }
 
-/// The SDKs repeat a call that they have waited for too long, which still runs.
+/// The SDKs repeat a request after a timeout while the server still handles it.
 #[test]
 fn a_call_that_an_sdk_repeats_while_it_runs_makes_one_batch() {
     repeat_while_it_runs(&[&Server::start()]);
@@ -356,7 +356,7 @@ fn lists_go_on_after_the_last_batch_and_have_no_native_ones() {
     let path = format!("/batches/batch_{}", native["batch_id"].as_str().unwrap());
     let answer = server.v1(&customer, "GET", &path).send();
     answer.assert_openai_error(404, INVALID, None);
-    // The other way round they are seen, under the same id.
+    // The native API lists file batches, under the same id.
     let id = newest_first[0].strip_prefix("batch_").unwrap();
     let seen = server
         .native(&customer, "GET", &format!("/batches/{id}"))

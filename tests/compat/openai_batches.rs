@@ -1,4 +1,4 @@
-//! `/v1/batches`: files of requests, submitted, followed and read as OpenAI's SDKs do it.
+//! `/v1/batches`: submits files of requests, follows the batches and reads their results.
 
 use crate::desk::Told;
 use crate::file_batches::{fox, line, lines};
@@ -224,7 +224,7 @@ fn an_image_that_is_gone_leaves_the_others() {
     assert_eq!(results[1]["custom_id"], "b");
 }
 
-/// Long prompts are stored apart, and read for the figures alone.
+/// Long prompts are stored separately, and read only to count their tokens.
 #[test]
 fn prompts_of_any_length_are_batched() {
     let server = Server::start();

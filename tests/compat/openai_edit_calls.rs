@@ -1,4 +1,4 @@
-//! `POST /v1/images/edits`: what holds for every call holds for these as well.
+//! `POST /v1/images/edits`: the checks of every request.
 
 use crate::desk::Told;
 use crate::openai_edits::{call, form};
@@ -83,7 +83,7 @@ fn scope_pause_rate_and_money_are_looked_at() {
 }
 
 #[test]
-fn one_who_leaves_before_it_has_started_has_it_canceled() {
+fn a_disconnect_before_the_job_starts_cancels_it() {
     let server = Server::with(Options::new().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -107,18 +107,18 @@ fn refused(server: &Server, customer: &Customer, texts: &[(&str, &str)]) -> Stri
 }
 
 #[test]
-fn a_field_that_stands_twice_is_refused() {
+fn a_repeated_field_is_refused() {
     let server = Server::start();
     let customer = server.customer("1.00");
     for name in ["prompt", "model", "size"] {
         let texts = [("prompt", "a"), (name, "fast"), (name, "pro")];
         let said = refused(&server, &customer, &texts);
-        assert!(said.contains("stands twice"), "{said}");
+        assert!(said.contains("given twice"), "{said}");
     }
     assert_eq!(server.generator.runs(), 0);
 }
 
-/// Each of them costs memory, so all of them together have a bound, whatever they are called.
+/// Each part needs memory, so all parts together are limited, even unknown ones.
 #[test]
 fn many_tiny_parts_are_bounded() {
     let server = Server::start();
@@ -135,7 +135,7 @@ fn many_tiny_parts_are_bounded() {
         &[(&long, ""), (&long, ""), (&long, ""), (&long, "")],
     );
     assert!(
-        said.contains("too much text") || said.contains("is not a form"),
+        said.contains("too much text") || said.contains("is not a valid form"),
         "{said}"
     );
     texts.drain(..15_000);
@@ -144,7 +144,7 @@ fn many_tiny_parts_are_bounded() {
     assert_nothing_left(&server);
 }
 
-/// What stands before the first part is read without a word of it, but it is counted.
+/// The parser skips the preamble before the first part, but the server counts it.
 #[test]
 fn a_preamble_of_200_mb_is_refused() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! `POST /v1/images/edits`
+//! `POST /v1/images/edits`: images and forms.
 
 use crate::desk::Told;
 use crate::support::http::Request;
@@ -7,7 +7,6 @@ use crate::support::{Customer, Server, pictures, until};
 
 const INVALID: &str = "invalid_request_error";
 
-/// A form of texts and files.
 pub fn form(texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, text) in texts {
@@ -24,7 +23,6 @@ pub fn form(texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// A call with this form.
 pub fn call(server: &Server, customer: &Customer, body: &[u8]) -> Request {
     server
         .post("/v1/images/edits")
@@ -72,7 +70,7 @@ fn one_picture_or_several_are_edited() {
 }
 
 #[test]
-fn what_is_no_form_or_no_picture_is_refused_and_leaves_nothing() {
+fn invalid_forms_and_images_are_refused_and_leave_nothing() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let png = pictures::png(9, 9);

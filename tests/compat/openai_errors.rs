@@ -1,4 +1,4 @@
-//! Refusals in the envelope that the OpenAI SDKs read.
+//! Errors in the format of the OpenAI SDKs.
 
 use crate::desk::Told;
 use crate::support::{Behaviour, Options, Server, merge};
@@ -11,7 +11,7 @@ fn fox() -> Value {
 }
 
 #[test]
-fn a_key_that_is_missing_or_no_good_is_401() {
+fn a_missing_or_invalid_key_is_401() {
     let server = Server::start();
     for path in ["/v1/images/generations", "/v1/images/edits"] {
         let missing = server.post(path).json(&fox()).send();
@@ -131,7 +131,7 @@ fn a_balance_that_is_too_low_is_429_and_not_tried_again() {
 }
 
 #[test]
-fn paused_is_503_and_late_is_504() {
+fn paused_is_503_and_a_timeout_is_504() {
     let server = Server::with(Options::new().set("compat.timeout_seconds", 1));
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -147,7 +147,7 @@ fn paused_is_503_and_late_is_504() {
 }
 
 #[test]
-fn other_paths_and_methods_are_told_in_the_same_words() {
+fn unknown_paths_and_methods_have_the_same_error_format() {
     let server = Server::start();
     for path in [
         "/v1/images",

@@ -184,7 +184,7 @@ fn lists_go_on_after_the_last_file() {
     let customer = server.customer("1.00");
     let batch = server.submit_file(&customer, &[fox("a")]);
     let batch = server.file_batch_once(&customer, &batch, "completed");
-    // Two nodes may make ids of one moment in any order.
+    // Two nodes may create ids within a millisecond in any order.
     server.clock.advance(Duration::from_secs(1));
     server.upload(&customer, "later");
     let list = |query: &str| {
@@ -378,7 +378,7 @@ fn results_expire_with_their_images_or_when_the_caller_wants() {
         .expect(404);
 }
 
-/// An upload that is cut off leaves nothing.
+/// An interrupted upload leaves nothing.
 #[test]
 fn a_caller_who_leaves_leaves_no_file() {
     let server = Server::start();

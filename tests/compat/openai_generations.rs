@@ -81,7 +81,7 @@ fn several_pictures_are_several_jobs_each_paid_if_made() {
     let answer = server.openai(&customer, &body).expect(200).json();
     assert_eq!(answer["data"].as_array().map(Vec::len), Some(5));
     server.assert_money(&customer, "0.805", "0.00", "0.805");
-    // Four of five fail: the one that was made is answered, and it alone is paid.
+    // Four of five fail: the response contains the other image, and only that one is charged.
     server.generator.hold();
     let call = server.in_background(server.openai(&customer, &body));
     server.until_running(10);
@@ -107,7 +107,7 @@ fn several_pictures_that_cannot_all_be_paid_are_none() {
     server.assert_money(&customer, "0.10", "0.00", "0.10");
 }
 
-/// All or nothing, whether the call has a name or not.
+/// All or nothing, with an idempotency key too.
 #[test]
 fn several_pictures_under_a_key_that_cannot_all_be_paid_are_none() {
     let server = Server::start();
@@ -151,7 +151,7 @@ fn paused_and_poor_at_once_is_paused() {
 }
 
 #[test]
-fn pictures_that_are_late_are_named_and_had_by_one_who_comes_back() {
+fn pending_jobs_are_listed_and_an_identical_request_gets_their_images() {
     let server = Server::with(Options::new().set("compat.timeout_seconds", 2));
     let customer = server.customer("0.117");
     server.generator.hold();
@@ -170,7 +170,7 @@ fn pictures_that_are_late_are_named_and_had_by_one_who_comes_back() {
         server.job_once(&customer, job.as_str().unwrap(), "done");
     }
     server.assert_money(&customer, "0.00", "0.00", "0.00");
-    // The two that were not handed over; the third cannot be paid.
+    // The two images that were not delivered; the balance does not cover a third.
     let answer = call.expect(200);
     assert_eq!(answer.header("idempotent-replayed"), Some("true"));
     let answer = answer.json();
@@ -202,7 +202,7 @@ fn one_picture_that_cannot_be_read_does_not_keep_the_others_back() {
 }
 
 #[test]
-fn one_who_leaves_has_what_has_not_begun_canceled() {
+fn a_disconnect_cancels_queued_jobs() {
     let server = Server::with(Options::new().slots(1));
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -221,7 +221,7 @@ fn one_who_leaves_has_what_has_not_begun_canceled() {
 }
 
 #[test]
-fn options_that_only_tune_are_passed_over() {
+fn tuning_options_are_ignored() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let body = fox_with(json!({

@@ -1,4 +1,4 @@
-//! What is refused before a large body has been sent.
+//! Requests that are refused before a large body is sent.
 
 use crate::desk::{Told, fox, with_picture};
 use crate::support::raw::Wire;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use uuid::Uuid;
 
-/// The answer to the mere announcement of a body of 100 MB.
+/// The response to the headers of a request with 100 MB, before any of the body is sent.
 fn announced(server: &Server, customer: &Customer, path: &str, headers: &str) -> Answer {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n{headers}\
@@ -24,9 +24,9 @@ fn announced(server: &Server, customer: &Customer, path: &str, headers: &str) ->
     wire.answer_to("POST").expect("an answer")
 }
 
-/// All at once, for each waits until the service has stopped listening for more.
+/// Concurrent, because each request waits until the server has stopped draining the body.
 #[test]
-fn a_call_that_can_begin_nothing_hears_so_before_its_body_is_sent() {
+fn a_request_that_cannot_start_a_job_is_refused_before_its_body_is_sent() {
     const GENERATE: &str = "/v1beta/models/fast:generateContent";
     const COUNT: &str = "/v1beta/models/fast:countTokens";
     const EDITS: &str = "/v1/images/edits";
@@ -73,7 +73,7 @@ fn large_bodies_that_find_no_room_are_told_to_come_again() {
     let large = with_picture(&STANDARD.encode(pictures::heavy_png(2_000_000)));
     let memory = &server.instance().state.limits.memory;
     let mut places = Vec::new();
-    // One account alone may not hold all of it.
+    // One account may not reserve all of the memory.
     for account in [1, 2].map(|it| AccountId(Uuid::from_u128(it))) {
         let memory = memory.of(account, Duration::ZERO);
         while let Some(place) = memory.reserve(None).now_or_never() {

@@ -1,4 +1,4 @@
-//! The rate of a key, on the synchronous interfaces.
+//! Rate limits of a key in the synchronous APIs.
 
 use crate::desk::fox;
 use crate::support::{Answer, Customer, OneNode, Server, options::Options};
@@ -15,7 +15,7 @@ fn one_node() -> Server {
     Server::with(Options::new().one_node(OneNode::Rates))
 }
 
-fn assert_told(answer: &Answer) {
+fn assert_rate_limited(answer: &Answer) {
     assert_eq!(answer.header("ratelimit-policy"), Some("\"key\";q=1;w=1"));
     assert_eq!(answer.header("ratelimit"), Some("\"key\";r=0;t=1"));
     assert_eq!(answer.header("retry-after"), Some("1"));
@@ -28,17 +28,17 @@ fn one_call_too_many_is_resource_exhausted() {
     let answer = server
         .gemini(&customer, "gemini-2.5-flash-image", &fox())
         .expect(429);
-    assert_told(&answer);
+    assert_rate_limited(&answer);
     assert_eq!(answer.json()["error"]["status"], "RESOURCE_EXHAUSTED");
     for path in ["/v1beta/models", "/v1beta/models/gemini-2.5-flash-image"] {
         let answer = server
             .get(path)
             .header("x-goog-api-key", &customer.key)
             .expect(429);
-        assert_told(&answer);
+        assert_rate_limited(&answer);
     }
     let count = server.post("/v1beta/models/pro:countTokens").json(&fox());
-    assert_told(&count.header("x-goog-api-key", &customer.key).expect(429));
+    assert_rate_limited(&count.header("x-goog-api-key", &customer.key).expect(429));
     assert_eq!(server.generator.runs(), 0);
 }
 
@@ -48,7 +48,7 @@ fn one_call_too_many_is_rate_limit_exceeded() {
     let customer = limited(&server);
     let body = json!({"model": "pro", "prompt": "a red fox"});
     let answer = server.openai(&customer, &body).expect(429);
-    assert_told(&answer);
+    assert_rate_limited(&answer);
     let error = &answer.json()["error"];
     assert_eq!(
         (&error["type"], &error["code"]),
@@ -60,7 +60,7 @@ fn one_call_too_many_is_rate_limit_exceeded() {
 }
 
 #[test]
-fn a_limited_key_is_told_how_it_stands() {
+fn responses_contain_the_rate_limit_of_the_key() {
     let server = Server::with(
         Options::new()
             .one_node(OneNode::Rates)
@@ -89,7 +89,7 @@ fn model_and_pause_come_before_the_rate_and_funds_after_it() {
     let model = "gemini-2.5-flash-image";
     server.gemini(&poor, "nothing", &fox()).expect(404);
     let answer = server.gemini(&poor, model, &fox()).expect(429);
-    assert_told(&answer);
+    assert_rate_limited(&answer);
     server.pause(&["fast"]);
     server.gemini(&poor, model, &fox()).expect(503);
 }

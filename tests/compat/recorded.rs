@@ -1,5 +1,5 @@
-//! Requests as the SDKs were recorded to send them: Python's google-genai 1.75, 2.34 and 3.4, JavaScript's @google/genai 1.52
-//! and 2.32, Python's openai 1.109 and 3.52. What several send alike stands there once.
+//! Requests recorded from the SDKs: Python's google-genai 1.75, 2.34 and 3.4, JavaScript's @google/genai 1.52 and 2.32, Python's
+//! openai 1.109 and 3.52. A request that several SDKs send is listed once.
 
 use crate::desk::Told;
 use crate::support::http::Request;
@@ -29,7 +29,7 @@ fn request(server: &Server, customer: &Customer, case: &Value) -> Request {
     }
 }
 
-/// A form with these parts; files hold a picture.
+/// A form with these parts. Each file is an image.
 fn form(call: Request, parts: &Value) -> Request {
     let mut bytes = Vec::new();
     for part in parts.as_array().expect("parts") {
@@ -62,7 +62,7 @@ fn every_recorded_request_is_answered_as_its_sdk_expects() {
         let name = text(case, "case");
         let said = format!("{case}: {}", answer.text());
         match name {
-            // Two pictures that are none, a host that no resolver knows, and calls that are not made here.
+            // Two invalid images, a host that does not resolve, and unsupported requests.
             "inline_image_needs_urlsafe" | "file_uri_part" => {
                 assert_eq!(answer.status, 400, "{said}");
                 answer.assert_google_error(400, "INVALID_ARGUMENT");

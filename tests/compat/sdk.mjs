@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Drives the JavaScript SDKs @google/genai and openai against a running server (see served.py), pictures, streams and
-// errors. They are found through NODE_PATH.
+// Drives the JavaScript SDKs @google/genai and openai against a running server (see served.py): images, streams and
+// errors. NODE_PATH must contain the SDKs.
 
 import { createRequire } from "node:module";
 
@@ -29,7 +29,7 @@ async function pause(fast) {
 const gemini = (apiKey = key, options = {}) =>
   new GoogleGenAI({ apiKey, httpOptions: { baseUrl: url, ...options } });
 
-// Width and height, as the head of a PNG has them.
+// Width and height from the header of a PNG.
 function size(bytes) {
   const buffer = Buffer.from(bytes);
   if (buffer.toString("latin1", 1, 4) !== "PNG") throw new Error("no PNG");
@@ -38,7 +38,7 @@ function size(bytes) {
 
 const opened = (answer) => size(Buffer.from(answer.data, "base64"));
 
-// The smallest PNG of a size: what is measured is its head.
+// A minimal PNG of a size: only its header is measured.
 async function png(aspectRatio) {
   const config = { imageConfig: { aspectRatio } };
   const answer = await gemini().models.generateContent({ model: "fast", contents: "red", config });
@@ -146,7 +146,7 @@ async function pictureAtAUrl() {
   check("the shape of a picture at a URL", opened(answer) === "1264x848");
 }
 
-// What only a back end can be the reason for. A slow stream keeps the only place taken meanwhile.
+// Failures that only a back end can cause. Meanwhile a slow stream holds the only slot.
 async function frail() {
   const { TINTYPE_FRAIL_URL: baseUrl, TINTYPE_FRAIL_KEY: apiKey } = process.env;
   const client = new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });
@@ -159,12 +159,12 @@ async function frail() {
         const stream = await client.models.generateContentStream({ model: "fast", contents: "slow" });
         for await (const chunk of stream) chunks.push(chunk);
       } catch (error) {
-        // A call below had the only place.
+        // A request below had the only slot.
         if (error.status !== 503) throw error;
       }
     }
   })();
-  // Until the stream's job is there, the place is this call's, and its picture is made.
+  // Until the stream has created its job, this request gets the slot, and its image is generated.
   for (let full = false; !full; ) full = await ask("a fox").then(() => false, () => true);
   await refused("no capacity", 503, "UNAVAILABLE", () => ask("a fox"));
   const ofOpenAi = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey, maxRetries: 0 });

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drives the Python SDKs google-genai and openai against a running server (see served.py), pictures, streams and errors."""
+"""Drives the Python SDKs google-genai and openai against a running server (see served.py): images, streams and errors."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ def png(width: int, height: int) -> bytes:
     return file.getvalue()
 
 
-# A client that nothing refers to any more closes its connections, also when its `models` are still in use.
+# A client without references closes its connections, even if its `models` are still in use.
 clients = []
 
 
@@ -178,14 +178,14 @@ def frail() -> None:
             try:
                 chunks.extend(client.models.generate_content_stream(model="fast", contents="slow"))
             except errors.ServerError as error:
-                # A call below had the only place.
+                # A request below had the only slot.
                 if error.code != 503:
                     raise
 
     slow = threading.Thread(target=stream)
     slow.start()
     while True:
-        # Until the stream's job is there, the place is this call's, and its picture is made.
+        # Until the stream has created its job, this request gets the slot, and its image is generated.
         try:
             client.models.generate_content(model="fast", contents="a fox")
         except errors.ServerError as error:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starts the real program on an empty directory, on loopback alone, and runs a command against it.
+"""Starts the real program with an empty data directory, on loopback only, and runs a command against it.
 
 The command finds in its environment TINTYPE_URL; TINTYPE_KEY, a key with all rights; TINTYPE_KEY_FAST, which is scoped for the
 model `fast`; TINTYPE_KEY_POOR, of an account without money; and TINTYPE_ADMIN_TOKEN. TINTYPE_FRAIL_URL and TINTYPE_FRAIL_KEY are
@@ -69,7 +69,7 @@ class Frail(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         prompt = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["prompt"]
         if "slow" in prompt:
-            # Longer than a stream is silent.
+            # Longer than the keep-alive interval of a stream.
             time.sleep(12)
         picture = b"no picture" if "garbage" in prompt else png()
         answer = json.dumps({"created": 0, "data": [{"b64_json": base64.b64encode(picture).decode()}]}).encode()

@@ -68,7 +68,7 @@ fn row_400_invalid_argument_an_unsupported_image_size() {
 fn row_400_invalid_argument_a_body_over_200_mb() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    // Declared: refused before it is sent.
+    // With Content-Length: refused before the body is sent.
     let head = format!(
         "POST /v1beta/models/fast:generateContent HTTP/1.1\r\nHost: a\r\nx-goog-api-key: {}\r\n",
         customer.key
@@ -83,21 +83,21 @@ fn row_400_invalid_argument_a_body_over_200_mb() {
     let said = wire.answer_to("POST").expect("an answer");
     let said = said.assert_google_error(400, "INVALID_ARGUMENT");
     assert!(said.contains("200000000"), "{said}");
-    // Counted as it arrives.
+    // Without Content-Length: counted while the body arrives.
     let said = chunked(&server, &head, 200_000_001);
     assert!(said.contains("200000000"), "{said}");
-    // The bound itself is none too many: what is refused is the picture.
+    // A body of exactly the maximum size is accepted, and the image is refused.
     let said = chunked(&server, &head, 200_000_000);
     assert!(said.contains("inlineData.data is not a PNG"), "{said}");
     assert!(server.objects_left().is_empty());
 }
 
-/// Sends a whole body of so many bytes, in chunks.
+/// Sends a body of this many bytes with chunked encoding.
 fn chunked(server: &Server, head: &str, bytes: usize) -> String {
     const BEGIN: &str = r#"{"contents":[{"parts":[{"text":"a"},{"inlineData":{"data":""#;
     const END: &str = r#""}}]}]}"#;
     let data = bytes - BEGIN.len() - END.len();
-    // Base64 comes by fours; blanks after the end make up for the rest.
+    // Base64 has groups of four; spaces at the end fill the rest.
     let (data, blanks) = (data - data % 4, data % 4);
     let mut wire = Wire::open(server.address);
     wire.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n").as_bytes());

@@ -1,4 +1,4 @@
-//! `streamGenerateContent`, in the strict form.
+//! `streamGenerateContent`.
 
 use crate::desk::{Told, fox};
 use crate::support::http::Request;
@@ -15,7 +15,7 @@ fn call(server: &Server, customer: &Customer, target: &str, body: &Value) -> Req
         .json(body)
 }
 
-/// The objects of a stream in which there is nothing but `data:` lines and blank ones.
+/// The objects of a stream, which may contain only `data:` lines and blank lines.
 #[track_caller]
 fn events(text: &str) -> Vec<Value> {
     assert!(text.ends_with("\r\n\r\n"));
@@ -101,9 +101,9 @@ fn a_failure_before_anything_was_sent_has_its_status() {
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 
-/// Takes as long as the silence that is allowed before the first sign of life.
+/// Takes as long as the interval before the first keep-alive.
 #[test]
-fn a_slow_stream_is_kept_alive_and_tells_its_failure_as_an_event() {
+fn a_slow_stream_is_kept_alive_and_sends_its_failure_as_an_event() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -123,7 +123,7 @@ fn a_slow_stream_is_kept_alive_and_tells_its_failure_as_an_event() {
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 
-/// The same for what is no failure, and in the other framing: both streams wait side by side.
+/// Success and a blocked prompt, in the other framing. Both streams wait concurrently.
 #[test]
 fn a_slow_stream_ends_with_its_picture_or_with_what_was_blocked() {
     let server = Server::start();

@@ -198,8 +198,8 @@ fn backed_up() -> Place {
     let made = place.run(&["backup", "backups"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     for words in [
-        "pictures: 1 (",
-        "of which 1 were copied",
+        "images: 1 (",
+        "1 newly copied",
         "secrets-key",
         "admin-token",
     ] {
@@ -252,7 +252,7 @@ fn a_restore_goes_into_an_empty_directory_alone() {
     assert_eq!(restored.code, Some(0), "{restored:?}");
     let verified = there.run(&["verify"]);
     assert!(
-        verified.code == Some(0) && verified.out.contains("1 pictures"),
+        verified.code == Some(0) && verified.out.contains("1 images"),
         "{verified:?}"
     );
     there
@@ -271,7 +271,7 @@ fn what_is_left_out_of_a_backup_is_named() {
     let place = small();
     let made = place.run(&["backup", "backups", "--without-pictures", "--without-keys"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    for words in ["left out: the pictures", "left out: the key files"] {
+    for words in ["omitted: images", "omitted: key files"] {
         assert!(made.out.contains(words), "{words}: {made:?}");
     }
     let there = Place::new();
@@ -279,8 +279,8 @@ fn what_is_left_out_of_a_backup_is_named() {
     let restored = there.run(&["restore", backups.to_str().expect("a path")]);
     assert_eq!(restored.code, Some(0), "{restored:?}");
     for words in [
-        "this backup holds no pictures",
-        "this backup holds no secrets-key",
+        "the backup contains no images",
+        "the backup contains no secrets-key",
     ] {
         assert!(restored.out.contains(words), "{words}: {restored:?}");
     }
@@ -289,7 +289,7 @@ fn what_is_left_out_of_a_backup_is_named() {
     fs::remove_file(&picture).expect("gone");
     let made = place.run(&["backup", "backups"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    assert!(made.out.contains("MISSING: 1 pictures"), "{made:?}");
+    assert!(made.out.contains("MISSING: 1 images"), "{made:?}");
     let checked = place.run_without_data(&["verify", "--backup", "backups"]);
     let name = picture.file_name().expect("a name").to_string_lossy();
     assert_eq!(checked.code, Some(1), "{checked:?}");

@@ -87,6 +87,6 @@ fn a_damaged_export_is_refused_by_its_line_and_leaves_nothing_that_opens() {
         there.run(&["verify"]).assert_fault(&["cut off"]);
         there
             .run(&["import", "bad.jsonl"])
-            .assert_fault(&["not finished"]);
+            .assert_fault(&["unfinished"]);
     }
 }

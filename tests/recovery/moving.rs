@@ -70,7 +70,7 @@ fn records_pictures_and_secrets_move_into_a_database_and_back() {
     let accounts = exported(&place);
 
     let said = good(place.run(&["move", "--to", &database.url(), "--objects", BUCKET]));
-    assert!(said.contains("1 pictures copied"), "{said}");
+    assert!(said.contains("images: 1 copied"), "{said}");
     for line in [&format!("url = \"{}\"", database.url()), "TINTYPE_SECRET"] {
         assert!(said.contains(line), "{said}");
     }
@@ -95,7 +95,7 @@ fn records_pictures_and_secrets_move_into_a_database_and_back() {
     let accounts = exported(&place);
 
     let said = good(place.run(&["move", "--to", to, "--objects", "local"]));
-    for part in ["3 pictures copied", "pending webhook deliveries: 1"] {
+    for part in ["images: 3 copied", "pending webhook deliveries: 1"] {
         assert!(said.contains(part), "{said}");
     }
     assert!(said.contains(&format!("data_dir = \"{to}\"")), "{said}");
@@ -122,23 +122,23 @@ fn what_cannot_be_moved_is_refused_and_leaves_both_places_as_they_were() {
         place.run(&[&["move", "--to", to], objects].concat())
     };
     let here = ["--objects", BUCKET];
-    moving(&place, &url, &here).assert_fault(&["no data directory of Tintype"]);
+    moving(&place, &url, &here).assert_fault(&["not a Tintype data directory"]);
     good(place.run(&["generate", "a fox", "--tier", "fast"]));
     moving(&place, &url, &here).assert_fault(&["TINTYPE_SECRET", "openssl rand -hex 32"]);
     equip(&mut place, &bucket);
     let service = place.serve();
-    moving(&place, &url, &here).assert_fault(&["in use by another process", "while a service"]);
+    moving(&place, &url, &here).assert_fault(&["in use by another process", "while a server"]);
     service.stop();
     moving(&place, &url, &[]).assert_fault(&["--objects s3://bucket/prefix"]);
     moving(&place, &url, &["--objects", "local"]).assert_fault(&["--objects local", "a bucket"]);
     moving(&place, "elsewhere", &[]).assert_fault(&["copy the directory"]);
     place.set_variable("AWS_SECRET_ACCESS_KEY", "not that of the bucket");
-    moving(&place, &url, &here).assert_fault(&["pictures cannot be written", "s3://pictures/here"]);
+    moving(&place, &url, &here).assert_fault(&["cannot write images", "s3://pictures/here"]);
     place.set_variable("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
     let picture = place.objects("results").pop().expect("a picture");
     let aside = place.path("aside");
     fs::rename(&picture, &aside).expect("moved");
-    moving(&place, &url, &here).assert_fault(&["1 pictures", "--even-with-faults"]);
+    moving(&place, &url, &here).assert_fault(&["1 images", "--even-with-faults"]);
     fs::rename(&aside, &picture).expect("moved");
     good(place.run(&["verify"]));
     good(moving(&place, &url, &here));

@@ -31,7 +31,10 @@ fn a_place_where_nothing_can_be_made() {
 fn an_empty_directory_is_no_data_directory_to_verify() {
     let place = Place::new();
     let data = place.data();
-    let named = ["no data directory", data.to_str().expect("a path")];
+    let named = [
+        "not a Tintype data directory",
+        data.to_str().expect("a path"),
+    ];
     place.run(&["verify"]).assert_fault(&named);
     assert!(!data.exists(), "verify makes nothing");
 }

@@ -14,7 +14,7 @@ fn a_picture_that_is_gone_or_cut_is_a_fault() {
     assert_eq!(made.code, Some(0), "{made:?}");
     let clean = place.run(&["verify"]);
     assert_eq!(clean.code, Some(0), "{clean:?}");
-    assert!(clean.out.contains("1 pictures"), "{clean:?}");
+    assert!(clean.out.contains("1 images"), "{clean:?}");
 
     let picture = place.objects("results").remove(0);
     let name = picture

@@ -1,9 +1,9 @@
-//! `tintype batch results -o DIR`: downloads the images of a batch, and goes on where an earlier run has stopped.
+//! `tintype batch results -o DIR`: downloads the images of a batch. Resumes an interrupted download.
 
 use super::note;
 use crate::api::file_names::FileNames;
 use crate::cli::native_client::NativeClient;
-use crate::cli::output::printable;
+use crate::cli::output::escape_control_chars;
 use crate::cli::{progress, umask};
 use anyhow::Context as _;
 use futures_util::stream::{self, StreamExt as _};
@@ -15,16 +15,14 @@ use tintype_api::BatchResult;
 use tintype_storage::domain::ids::BatchId;
 use url::Url;
 
-/// Images that are downloaded side by side.
-const AT_A_TIME: usize = 8;
-/// Attempts for one image. Each after the first asks for a fresh URL, as the first may have expired.
-const ATTEMPTS: u32 = 4;
-/// The time before the second attempt; it doubles with each further one.
-const PAUSE: Duration = Duration::from_millis(500);
-/// What a file ends with until it is complete.
+const CONCURRENT_DOWNLOADS: usize = 8;
+/// Attempts for one image. Each retry requests a new URL, because the first may have expired.
+const MAX_ATTEMPTS: u32 = 4;
+/// Delay before the first retry. It doubles with each retry.
+const FIRST_RETRY_DELAY: Duration = Duration::from_millis(500);
+/// Extension of an incomplete file.
 const PARTIAL: &str = "part";
 
-/// An image that is to be there.
 struct Image {
     custom_id: String,
     job: String,
@@ -32,21 +30,20 @@ struct Image {
     path: PathBuf,
 }
 
-/// What the results say.
 #[derive(Default)]
-struct Listed {
+struct Results {
     images: Vec<Image>,
-    /// Custom ids of failed requests, and why.
+    /// Custom id and error of each failed request.
     failed: Vec<(String, String)>,
     /// Requests that have not ended yet.
     unfinished: usize,
 }
 
-/// Downloads what is not there yet. Fails if a request has failed, has not ended, or its image cannot be had.
+/// Downloads the missing images. Exits with code 1 if a request has failed or not ended, or if a download fails.
 pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow::Result<ExitCode> {
-    let created = fs::create_dir_all(directory);
-    created.with_context(|| format!("cannot create {}", directory.display()))?;
-    let Listed {
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot create {}", directory.display()))?;
+    let Results {
         images,
         mut failed,
         unfinished,
@@ -54,20 +51,20 @@ pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow
     let total = images.len();
     let bar = progress::bar(total as u64, "downloading");
     let missing = images.into_iter().filter(|it| {
-        let is_there = it.path.exists();
-        bar.inc(u64::from(is_there));
-        !is_there
+        let exists = it.path.exists();
+        bar.inc(u64::from(exists));
+        !exists
     });
     let missing: Vec<Image> = missing.collect();
-    let there = total - missing.len();
+    let present = total - missing.len();
     let outcomes = stream::iter(missing)
         .map(|image| async {
-            let outcome = save(client, &image).await;
+            let outcome = download(client, &image).await;
             bar.inc(1);
             (image, outcome)
         })
-        .buffered(AT_A_TIME);
-    let lost: Vec<(String, String)> = outcomes
+        .buffered(CONCURRENT_DOWNLOADS);
+    let not_downloaded: Vec<(String, String)> = outcomes
         .filter_map(|(image, outcome)| async move {
             Some((image.custom_id, format!("{:#}", outcome.err()?)))
         })
@@ -75,21 +72,21 @@ pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow
         .await;
     bar.finish_and_clear();
     note(&format!(
-        "{} of {total} images are in {}; {there} were there before",
-        total - lost.len(),
+        "{} of {total} images are in {}; {present} already existed",
+        total - not_downloaded.len(),
         directory.display(),
     ));
-    failed.extend(lost);
+    failed.extend(not_downloaded);
     for (custom_id, reason) in &failed {
         note(&format!(
             "failed: {}: {}",
-            printable(custom_id),
-            printable(reason)
+            escape_control_chars(custom_id),
+            escape_control_chars(reason)
         ));
     }
     if unfinished > 0 {
         note(&format!(
-            "{unfinished} requests have not ended; repeat the command for their images, or use --wait"
+            "{unfinished} requests have not ended; repeat the command later, or use --wait"
         ));
     }
     Ok(match failed.is_empty() && unfinished == 0 {
@@ -98,37 +95,36 @@ pub async fn run(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow
     })
 }
 
-async fn list(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow::Result<Listed> {
-    let (mut listed, mut names, mut position) = (Listed::default(), FileNames::default(), 0);
+async fn list(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow::Result<Results> {
+    let (mut results, mut names, mut position) = (Results::default(), FileNames::default(), 0);
     client
-        .results(id, |line| {
+        .for_each_result(id, |line| {
             let result: BatchResult<'_> = serde_json::from_slice(line)
-                .context("the answer is not from Tintype; check --server")?;
+                .context("the response is not from Tintype; check --server")?;
             let custom_id = result.custom_id.into_owned();
-            // Also for those without an image, so that a name does not depend on how far the others are.
+            // Results without an image get a name too, so that names do not depend on the progress of the batch.
             let name = names.give(&custom_id, position);
             position += 1;
             match (result.result, result.error) {
                 (Some(it), _) => {
                     let url = String::from(it.image_url);
                     let file = format!("{name}.{}", extension(&url));
-                    listed.images.push(Image {
+                    results.images.push(Image {
                         custom_id,
                         job: result.job_id.into(),
                         path: directory.join(file),
                         url,
                     });
                 }
-                (None, Some(error)) => listed.failed.push((custom_id, error.into_owned())),
-                (None, None) => listed.unfinished += 1,
+                (None, Some(error)) => results.failed.push((custom_id, error.into_owned())),
+                (None, None) => results.unfinished += 1,
             }
             Ok(())
         })
         .await?;
-    Ok(listed)
+    Ok(results)
 }
 
-/// That of the object, as the path of its URL ends.
 fn extension(url: &str) -> String {
     let path = Url::parse(url).ok().map(|url| url.path().to_owned());
     let extension = path.as_deref().and_then(|it| it.rsplit_once('.'));
@@ -142,21 +138,21 @@ fn extension(url: &str) -> String {
     }
 }
 
-/// Downloads one image. A file under its own name is complete: until then it has another one.
-async fn save(client: &NativeClient, image: &Image) -> anyhow::Result<()> {
+/// Downloads to a partial file and renames it, so that a file under the final name is complete.
+async fn download(client: &NativeClient, image: &Image) -> anyhow::Result<()> {
     let mut url = image.url.clone();
-    let mut pause = PAUSE;
+    let mut delay = FIRST_RETRY_DELAY;
     let mut attempt = 1;
     let bytes = loop {
         match client.download(&url).await {
             Ok(bytes) => break bytes,
-            Err(error) if attempt == ATTEMPTS => return Err(error),
+            Err(error) if attempt == MAX_ATTEMPTS => return Err(error),
             Err(_) => {}
         }
-        tokio::time::sleep(pause).await;
-        (attempt, pause) = (attempt + 1, pause * 2);
-        if let Ok(fresh) = client.image_url(&image.job).await {
-            url = fresh;
+        tokio::time::sleep(delay).await;
+        (attempt, delay) = (attempt + 1, delay * 2);
+        if let Ok(new_url) = client.image_url(&image.job).await {
+            url = new_url;
         }
     };
     let mut partial = image.path.clone().into_os_string();

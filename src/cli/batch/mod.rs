@@ -1,10 +1,10 @@
-//! `tintype batch ...`: many requests in one call to a running server, as the holder of an API key.
+//! `tintype batch`: batches of requests to a running server, with an API key.
 
 mod downloads;
 mod requests;
 
 use super::native_client::NativeClient;
-use super::output::{facts, print, print_json, table};
+use super::output::{field_lines, print, print_json, table};
 use super::progress;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -17,33 +17,32 @@ use tintype_api::Batch;
 use tintype_storage::domain::ids::BatchId;
 use uuid::Uuid;
 
-/// Seconds that one lookup waits for the end of a batch: the progress bar moves after each.
-const WAIT: u64 = 1;
-/// Shortest time between two lookups.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Seconds that one request waits for the batch to end. The progress bar advances after each request.
+const LONG_POLL_SECONDS: u64 = 1;
+/// Minimum time between two requests.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What to do with batches.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Submit the requests of a file as one batch.
+    /// Submit a file of requests as one batch.
     Submit(Submit),
     /// List batches, newest first.
     List(List),
     /// Show a batch.
-    Show(One),
-    /// Cancel what is still queued of a batch, and release the reserved prices.
-    Cancel(One),
-    /// Print the results of a batch as lines of JSON, or download its images.
+    Show(Target),
+    /// Cancel the queued jobs of a batch and release their reservations.
+    Cancel(Target),
+    /// Print the results of a batch as JSON Lines, or download its images.
     Results(Results),
 }
 
-/// The server and the key.
 #[derive(Args)]
+#[command(next_help_heading = "Server options")]
 struct Access {
-    /// The running server.
+    /// URL of the running server.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     server: String,
-    /// API key. Prefer the environment variable, which the process list does not show.
+    /// API key. Prefer the environment variable TINTYPE_KEY, which the process list does not show.
     #[arg(long, value_name = "KEY", env = "TINTYPE_KEY", hide_env_values = true)]
     key: Option<String>,
 }
@@ -51,50 +50,47 @@ struct Access {
 impl Access {
     fn client(&self) -> anyhow::Result<NativeClient> {
         let key = self.key.as_deref();
-        let key = key.context("an API key is needed; give one with --key or in TINTYPE_KEY")?;
+        let key = key.context("no API key; set --key or the environment variable TINTYPE_KEY")?;
         NativeClient::new(&self.server, key)
     }
 }
 
-/// Options of `batch submit`.
 #[derive(Args)]
 pub struct Submit {
-    /// The requests: one JSON object per line, the JSON body of the call, or a CSV table; - reads standard input.
+    /// File of requests: JSON Lines, the JSON body of the API request, or CSV; - reads standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The file is a CSV table whose first row names the fields [default: if the file is named *.csv].
+    /// Read the file as CSV with the field names in the first row [default: if the file is named *.csv].
     #[arg(long)]
     csv: bool,
-    /// Creates the batch once, however often the command is repeated with it after a lost answer [default: random].
+    /// Idempotency key: repeating the command with the same key creates one batch [default: random].
     #[arg(long, value_name = "KEY", conflicts_with = "dry_run")]
     idempotency_key: Option<String>,
-    /// Wait until the batch has ended; fail if some of its jobs have failed.
+    /// Wait until the batch has ended. Exit with code 1 if a job has failed.
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
-    /// Check everything and print the price; submit nothing.
+    /// Validate the requests and print the price without submitting them.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     output: Output,
 }
 
-/// Options of `batch list`.
 #[derive(Args)]
 pub struct List {
-    /// Entries of the page, 1 to 100.
+    /// Maximum number of entries to list, 1 to 100.
     #[arg(long, default_value_t = 20)]
     limit: u8,
-    /// Where the page before has ended.
+    /// Continue an earlier list: its next_cursor.
     #[arg(long)]
     cursor: Option<String>,
     #[command(flatten)]
     output: Output,
 }
 
-/// Options of what is done with one batch.
 #[derive(Args)]
-pub struct One {
-    /// The batch's id.
+pub struct Target {
+    /// Id of the batch.
     id: BatchId,
     #[command(flatten)]
     output: Output,
@@ -104,17 +100,16 @@ pub struct One {
 struct Output {
     #[command(flatten)]
     access: Access,
-    /// Print the answer of the server as JSON.
+    /// Print the response as JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Options of `batch results`.
 #[derive(Args)]
 pub struct Results {
-    /// The batch's id.
+    /// Id of the batch.
     id: BatchId,
-    /// Directory to download the images to, each named after its custom_id. Images that are there are not downloaded again.
+    /// Download the images to this directory, named after their custom_id. Existing files are not downloaded again.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Wait until the batch has ended.
@@ -129,13 +124,23 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         match command {
             Command::Submit(arguments) => submit(arguments).await,
             Command::List(arguments) => list(&arguments).await,
-            Command::Show(one) => {
-                let batch = one.output.access.client()?.batch(one.id, 0).await?;
-                show(&batch, one.output.json)
+            Command::Show(target) => {
+                let batch = target
+                    .output
+                    .access
+                    .client()?
+                    .get_batch(target.id, 0)
+                    .await?;
+                show(&batch, target.output.json)
             }
-            Command::Cancel(one) => {
-                let batch = one.output.access.client()?.cancel_batch(one.id).await?;
-                show(&batch, one.output.json)
+            Command::Cancel(target) => {
+                let batch = target
+                    .output
+                    .access
+                    .client()?
+                    .cancel_batch(target.id)
+                    .await?;
+                show(&batch, target.output.json)
             }
             Command::Results(arguments) => results(&arguments).await,
         }
@@ -146,10 +151,10 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
     let client = arguments.output.access.client()?;
     let body = requests::read(&arguments.file, arguments.csv)?;
     if arguments.dry_run {
-        let estimate = client.estimate(body).await?;
+        let estimate = client.estimate_batch(body).await?;
         match arguments.output.json {
             true => print_json(&json!(estimate))?,
-            false => print(&facts(&[
+            false => print(&field_lines(&[
                 ("requests", Some(&estimate.requests.to_string())),
                 ("price", Some(&estimate.price)),
                 ("available", Some(&estimate.available)),
@@ -157,14 +162,14 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let name = arguments.idempotency_key;
-    let name = name.unwrap_or_else(|| Uuid::new_v4().to_string());
-    let mut batch = client.submit(body, &name).await?;
+    let key = arguments.idempotency_key;
+    let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
+    let mut batch = client.submit_batch(body, &key).await?;
     if arguments.wait {
-        let id = id_of(&batch)?;
-        // The id first: it is what the images are found by, should the command be interrupted.
+        let id = parse_id(&batch)?;
+        // Printed first, because the user needs the id to find the images if the command is interrupted.
         note(&format!("batch {id}"));
-        batch = ended(&client, id).await?;
+        batch = wait_until_ended(&client, id).await?;
     }
     show(&batch, arguments.output.json)?;
     Ok(match arguments.wait && batch.counts.failed > 0 {
@@ -173,17 +178,16 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn id_of(batch: &Batch) -> anyhow::Result<BatchId> {
+fn parse_id(batch: &Batch) -> anyhow::Result<BatchId> {
     let id = batch.batch_id.parse();
-    id.context("the answer is not from Tintype; check --server")
+    id.context("the response is not from Tintype; check --server")
 }
 
-/// The batch once it has ended, with a progress bar meanwhile.
-async fn ended(client: &NativeClient, id: BatchId) -> anyhow::Result<Batch> {
+async fn wait_until_ended(client: &NativeClient, id: BatchId) -> anyhow::Result<Batch> {
     let mut bar = None;
     loop {
-        let asked = Instant::now();
-        let batch = client.batch(id, WAIT).await?;
+        let requested_at = Instant::now();
+        let batch = client.get_batch(id, LONG_POLL_SECONDS).await?;
         let counts = batch.counts;
         let bar = bar.get_or_insert_with(|| progress::bar(counts.total.into(), "generating"));
         bar.set_position(u64::from(counts.done) + u64::from(counts.failed));
@@ -191,19 +195,19 @@ async fn ended(client: &NativeClient, id: BatchId) -> anyhow::Result<Batch> {
             bar.finish_and_clear();
             return Ok(batch);
         }
-        tokio::time::sleep(PAUSE.saturating_sub(asked.elapsed())).await;
+        tokio::time::sleep(POLL_INTERVAL.saturating_sub(requested_at.elapsed())).await;
     }
 }
 
 async fn list(arguments: &List) -> anyhow::Result<ExitCode> {
     let client = arguments.output.access.client()?;
     let cursor = arguments.cursor.as_deref();
-    let found = client.batches(arguments.limit, cursor).await?;
+    let found = client.list_batches(arguments.limit, cursor).await?;
     if arguments.output.json {
         print_json(&json!(found))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let heads = [
+    let headings = [
         "BATCH", "CREATED", "STATUS", "TOTAL", "DONE", "FAILED", "PRICE",
     ];
     let row = |it: &Batch| {
@@ -217,9 +221,11 @@ async fn list(arguments: &List) -> anyhow::Result<ExitCode> {
             it.price.to_string(),
         ]
     };
-    print(&table(&heads, found.data.iter().map(row).collect()))?;
+    print(&table(&headings, found.data.iter().map(row).collect()))?;
     if let Some(next) = &found.next_cursor {
-        note(&format!("there may be more; continue with --cursor {next}"));
+        note(&format!(
+            "more results may follow; get them with --cursor {next}"
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -227,14 +233,14 @@ async fn list(arguments: &List) -> anyhow::Result<ExitCode> {
 fn show(batch: &Batch, json: bool) -> anyhow::Result<ExitCode> {
     match json {
         true => print_json(&json!(batch))?,
-        false => print(&shown(batch))?,
+        false => print(&describe(batch))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn shown(it: &Batch) -> String {
+fn describe(it: &Batch) -> String {
     let counts = &it.counts;
-    facts(&[
+    field_lines(&[
         ("batch", Some(&it.batch_id)),
         ("status", Some(&it.status)),
         ("requests", Some(&counts.total.to_string())),
@@ -252,13 +258,13 @@ fn shown(it: &Batch) -> String {
 async fn results(arguments: &Results) -> anyhow::Result<ExitCode> {
     let client = arguments.access.client()?;
     if arguments.wait {
-        ended(&client, arguments.id).await?;
+        wait_until_ended(&client, arguments.id).await?;
     }
     let Some(directory) = &arguments.output else {
         let mut out = io::stdout().lock();
         let write = |line: &[u8]| Ok(out.write_all(line).and_then(|()| out.write_all(b"\n"))?);
-        return match client.results(arguments.id, write).await {
-            // A closed pipe, as of `head`, is no error.
+        return match client.for_each_result(arguments.id, write).await {
+            // Ignores a closed pipe, such as that of `head`.
             Err(error) if is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),
             outcome => outcome.map(|()| ExitCode::SUCCESS),
         };
@@ -271,7 +277,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     cause.is_some_and(|it| it.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Says something that is no output. A closed standard error is no reason to fail.
+/// Prints to standard error. The command succeeds even if standard error is closed.
 fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

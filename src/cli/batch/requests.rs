@@ -1,4 +1,4 @@
-//! The file of requests, as it is sent. The server judges what is in it.
+//! Reads a file of requests. The server validates its contents.
 
 use crate::api::batch::Form;
 use crate::api::batch_table::{self, TableFault};
@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Reads the file, or standard input where it is `-`.
+/// Reads the file, or standard input if it is `-`.
 pub fn read(file: &Path, is_csv: bool) -> anyhow::Result<Body> {
     let bytes = match file.as_os_str() == "-" {
         true => {
@@ -19,11 +19,11 @@ pub fn read(file: &Path, is_csv: bool) -> anyhow::Result<Body> {
         }
         false => fs::read(file).with_context(|| format!("cannot read {}", file.display()))?,
     };
-    let named_so = file
+    let has_csv_extension = file
         .extension()
         .is_some_and(|it| it.eq_ignore_ascii_case("csv"));
-    if is_csv || named_so {
-        return from_csv(&bytes).with_context(|| format!("{} as CSV", file.display()));
+    if is_csv || has_csv_extension {
+        return from_csv(&bytes).with_context(|| format!("cannot read {} as CSV", file.display()));
     }
     Ok(Body {
         media_type: match batch_table::form(&bytes) {

@@ -1,19 +1,18 @@
-//! Counts the attempts of each delivery in bounded memory.
+//! Counts the attempts per delivery in bounded memory.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
-/// Deliveries remembered; beyond that all counts restart.
+/// When more deliveries arrive, all counts restart.
 const MAX_DELIVERIES: usize = 10_000;
-/// Characters of an id that are compared; an id of Tintype has 36.
+/// Characters of an id that are compared. An id of Tintype has 36.
 const MAX_ID_CHARS: usize = 100;
 
-/// How often each delivery arrived.
 #[derive(Default)]
 pub struct Attempts(Mutex<HashMap<String, u32>>);
 
 impl Attempts {
-    /// Counts one more attempt of a delivery; returns its number, 1 for the first.
+    /// Counts an attempt; returns its number, from 1.
     pub fn count(&self, delivery: &str) -> u32 {
         let mut counts = self.0.lock();
         let id: String = delivery.chars().take(MAX_ID_CHARS).collect();
@@ -31,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_delivery_is_counted_by_itself() {
+    fn each_delivery_has_its_own_count() {
         let attempts = Attempts::default();
         let counted = ["a", "a", "b", "a"].map(|id| attempts.count(id));
         assert_eq!(counted, [1, 2, 1, 3]);

@@ -5,7 +5,7 @@ mod report;
 mod secrets;
 
 use super::operator_access::Access;
-use super::output::{print, printable};
+use super::output::{escape_control_chars, print};
 use crate::server;
 use crate::webhooks::DeliveryFile;
 use actix_web::http::StatusCode;
@@ -14,7 +14,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use anyhow::Context as _;
 use attempts::Attempts;
 use clap::Args;
-use report::{Answered, Report};
+use report::{Report, SentResponse};
 use secrets::Secrets;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,25 +22,24 @@ use tintype_storage::domain::secret::{NotASecret, Secret};
 use tintype_storage::domain::time::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Largest body accepted; that of a delivery has about 20 KiB.
+/// Maximum bytes of a body. The body of a delivery has about 20 KiB.
 const MAX_BODY: usize = 1024 * 1024;
 
-/// Options of `webhook listen`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Port of 127.0.0.1 to listen on; with 0 the system chooses one.
+    /// Port of 127.0.0.1 to listen on (0: any free port).
     #[arg(long, value_name = "PORT", default_value_t = 9_000)]
     port: u16,
-    /// Answer 500 to the first N attempts of each delivery, then 200.
+    /// Respond with status 500 to the first N attempts of each delivery, then with 200.
     #[arg(long, value_name = "N", default_value_t = 0)]
     fail: u32,
-    /// Secret to verify with; may be given several times [default: the secrets of the server's webhooks].
+    /// Secret to verify signatures with. Repeat it for several secrets [default: the secrets of the server's webhooks].
     #[arg(long, value_name = "SECRET", value_parser = secret)]
     secret: Vec<Secret>,
     /// Save each delivery to a file in this directory, for `webhook-verify`.
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
-    /// Print one line of JSON per delivery.
+    /// Print deliveries as JSON Lines.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -60,7 +59,6 @@ struct Receiver {
     saved: AtomicU64,
 }
 
-/// Receives until a signal stops it.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -71,7 +69,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let port = arguments.port;
     let listener = server::bind("127.0.0.1", port).with_context(|| {
         format!(
-            "cannot listen on 127.0.0.1:{port}; choose another port with --port, such as --port 0"
+            "cannot listen on 127.0.0.1:{port}; choose another port with --port, or any free port with --port 0"
         )
     })?;
     let url = format!("http://{}/", listener.local_addr()?);
@@ -79,7 +77,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if !arguments.json {
         print(&format!(
             "Listening at {url}\n{}\n",
-            secrets.greeting().await
+            secrets.describe_source().await
         ))?;
     } else {
         print(&format!("{}\n", serde_json::json!({"listening": url})))?;
@@ -97,7 +95,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             .app_data(receiver.clone())
             .default_service(web::route().to(receive))
     });
-    // One worker, so that the output of deliveries does not mix.
+    // One worker, so that the output of two deliveries does not interleave.
     let server = server.workers(1).disable_signals().listen(listener)?.run();
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
@@ -119,27 +117,27 @@ async fn receive(
     if request.method() != actix_web::http::Method::POST {
         return HttpResponse::MethodNotAllowed()
             .insert_header(("Allow", "POST"))
-            .body("deliveries are sent with POST\n");
+            .body("use POST\n");
     }
     let Ok(Ok(body)) = payload.to_bytes_limited(MAX_BODY).await else {
-        return HttpResponse::PayloadTooLarge().body("this body is too large for a delivery\n");
+        return HttpResponse::PayloadTooLarge().body("the body is too large for a delivery\n");
     };
     let mut headers: Vec<(&str, &str)> = request
         .headers()
         .iter()
         .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
         .collect();
-    // actix-web gives them in random order.
+    // actix-web iterates in random order.
     headers.sort_unstable();
-    let recorded = DeliveryFile {
+    let delivery = DeliveryFile {
         headers,
         body: &body,
     };
-    let signed = recorded.signed();
-    let number = receiver
+    let signed = delivery.signed();
+    let attempt = receiver
         .attempts
         .count(signed.webhook_id.unwrap_or_default());
-    let status = if number <= receiver.fail {
+    let status = if attempt <= receiver.fail {
         StatusCode::INTERNAL_SERVER_ERROR
     } else {
         StatusCode::OK
@@ -147,18 +145,18 @@ async fn receive(
     let report = Report {
         at,
         path: request.path(),
-        recorded: &recorded,
-        answered: Answered { number, status },
-        signatures: receiver.secrets.report(&signed, &body, at).await,
+        delivery: &delivery,
+        response: SentResponse { attempt, status },
+        signatures: receiver.secrets.verify(&signed, &body, at).await,
     };
     let text = if receiver.json {
         report.json()
     } else {
         report.text()
     };
-    // A closed standard output or a full disk must not keep deliveries from being answered.
-    if let Err(error) = print(&text).and_then(|()| receiver.save(&recorded)) {
-        eprintln!("tintype: {}", printable(&format!("{error:#}")));
+    // The receiver responds even if standard output is closed or the disk is full.
+    if let Err(error) = print(&text).and_then(|()| receiver.save(&delivery)) {
+        eprintln!("tintype: {}", escape_control_chars(&format!("{error:#}")));
     }
     HttpResponse::build(status).body(if status.is_success() {
         "received\n"
@@ -168,13 +166,13 @@ async fn receive(
 }
 
 impl Receiver {
-    fn save(&self, recorded: &DeliveryFile<'_>) -> anyhow::Result<()> {
+    fn save(&self, delivery: &DeliveryFile<'_>) -> anyhow::Result<()> {
         let Some(directory) = &self.save else {
             return Ok(());
         };
         let number = self.saved.fetch_add(1, Ordering::Relaxed) + 1;
         let path = directory.join(format!("{number:04}.txt"));
-        std::fs::write(&path, recorded.text())
+        std::fs::write(&path, delivery.text())
             .with_context(|| format!("cannot write {}", path.display()))?;
         if self.json {
             return Ok(());

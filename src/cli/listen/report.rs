@@ -1,6 +1,6 @@
-//! The output about one received delivery.
+//! Formats the output about one received delivery.
 
-use super::super::output::{facts, printable, shortened};
+use super::super::output::{escape_control_chars, field_lines, truncate};
 use crate::webhooks::{DeliveryFile, SignatureReport};
 use actix_web::http::StatusCode;
 use serde::Deserialize;
@@ -9,60 +9,54 @@ use serde_json::{Map, Value, json};
 use tintype_api::BatchCounts;
 use tintype_storage::domain::time::Timestamp;
 
-/// Longest excerpt of a body that is not a payload, in characters.
+/// Maximum characters shown of a body that is not a payload.
 const MAX_CHARS: usize = 400;
 
-/// One attempt as it was received and answered.
 pub struct Report<'a> {
-    /// When it arrived.
+    /// Time of arrival.
     pub at: Timestamp,
-    /// The path of the request.
     pub path: &'a str,
-    /// Headers and body.
-    pub recorded: &'a DeliveryFile<'a>,
-    /// The response.
-    pub answered: Answered,
-    /// The result of verifying; an error says why that was not possible.
+    pub delivery: &'a DeliveryFile<'a>,
+    pub response: SentResponse,
+    /// An error if the receiver could not verify.
     pub signatures: anyhow::Result<SignatureReport>,
 }
 
-/// The response to an attempt.
 #[derive(Clone, Copy)]
-pub struct Answered {
+pub struct SentResponse {
     /// Number of the attempt, from 1.
-    pub number: u32,
-    /// The status.
+    pub attempt: u32,
     pub status: StatusCode,
 }
 
-/// The payload of a job or of a batch. `metadata` stays as received, so that a number loses no digits.
+/// The payload of a job or a batch. `metadata` stays raw, so that a number loses no digits.
 #[derive(Deserialize)]
 struct Payload<'a> {
     job_id: Option<String>,
     batch_id: Option<String>,
     status: String,
     counts: Option<BatchCounts>,
-    result: Option<Picture>,
+    result: Option<ImageResult>,
     error: Option<String>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Picture {
+struct ImageResult {
     image_url: String,
 }
 
 impl Report<'_> {
-    /// Lines for a person.
+    /// Indented lines for people.
     pub fn text(&self) -> String {
-        let signed = self.recorded.signed();
+        let signed = self.delivery.signed();
         let sent = signed.x_timestamp.or(signed.webhook_timestamp);
-        let body = self.recorded.body;
+        let body = self.delivery.body;
         let size = format!("{} bytes", body.len());
         let payload: Result<Payload<'_>, _> = serde_json::from_slice(body);
         let mut lines = vec![("delivery", signed.webhook_id), ("sent at", sent)];
-        let unread;
+        let excerpt;
         let counts = payload.as_ref().ok().and_then(|it| it.counts.as_ref());
         let counts = counts.map(|it| format!("{} done, {} failed", it.done, it.failed));
         match &payload {
@@ -76,32 +70,35 @@ impl Report<'_> {
                 ("metadata", it.metadata.map(RawValue::get)),
             ]),
             Err(_) => {
-                unread = shortened(&String::from_utf8_lossy(body), MAX_CHARS);
-                lines.push(("not a payload", Some(&unread)));
+                excerpt = truncate(&String::from_utf8_lossy(body), MAX_CHARS);
+                lines.push(("not a payload", Some(&excerpt)));
             }
         }
         lines.push(("body", Some(&size)));
         let verified = match &self.signatures {
             Ok(signatures) => signatures.lines().join("\n"),
-            Err(error) => format!("not verified: {}", printable(&format!("{error:#}"))),
+            Err(error) => format!(
+                "not verified: {}",
+                escape_control_chars(&format!("{error:#}"))
+            ),
         };
-        let inner: String = format!("{}{verified}\n", facts(&lines))
+        let inner: String = format!("{}{verified}\n", field_lines(&lines))
             .lines()
             .map(|line| format!("  {line}\n"))
             .collect();
         format!(
-            "\n{}  {}  attempt {}, answered {}\n{inner}",
+            "\n{}  {}  attempt {}, response {}\n{inner}",
             self.at,
-            printable(self.path),
-            self.answered.number,
-            self.answered.status.as_u16()
+            escape_control_chars(self.path),
+            self.response.attempt,
+            self.response.status.as_u16()
         )
     }
 
-    /// One line for a program.
+    /// One JSON line for programs.
     pub fn json(&self) -> String {
         let headers: Map<String, Value> = self
-            .recorded
+            .delivery
             .headers
             .iter()
             .map(|(name, value)| (name.to_string(), json!(value)))
@@ -113,12 +110,12 @@ impl Report<'_> {
         let line = json!({
             "at": self.at.to_string(),
             "path": self.path,
-            "attempt": self.answered.number,
-            "answered": self.answered.status.as_u16(),
+            "attempt": self.response.attempt,
+            "answered": self.response.status.as_u16(),
             "verified": verified,
             "signatures": signatures,
             "headers": headers,
-            "body": String::from_utf8_lossy(self.recorded.body),
+            "body": String::from_utf8_lossy(self.delivery.body),
         });
         format!("{line}\n")
     }
@@ -130,16 +127,16 @@ mod tests {
     use tintype_storage::domain::verification::SignedText;
 
     fn report(body: &str, signatures: anyhow::Result<SignatureReport>) -> [String; 2] {
-        let recorded = DeliveryFile {
+        let delivery = DeliveryFile {
             headers: vec![("webhook-id", "d1"), ("x-timestamp", "1795000000")],
             body: body.as_bytes(),
         };
         let report = Report {
             at: Timestamp::from_millis(1_795_000_000_000),
             path: "/hook",
-            recorded: &recorded,
-            answered: Answered {
-                number: 2,
+            delivery: &delivery,
+            response: SentResponse {
+                attempt: 2,
                 status: StatusCode::OK,
             },
             signatures,

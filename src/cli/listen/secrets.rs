@@ -1,4 +1,4 @@
-//! The secrets to verify with: from the command line, or those of the server's webhooks.
+//! The secrets to verify with: from the command line, or of the server's webhooks.
 
 use super::super::operator::{Operator, read};
 use super::super::operator_access::Access;
@@ -12,105 +12,104 @@ use tintype_storage::domain::verification::Headers;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// For the whole look-up, while the sender of the delivery waits for its answer.
+/// For the whole look-up, while the sender of the delivery waits for the response.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Most accounts whose webhooks are looked up.
+/// Maximum number of accounts whose webhooks are looked up.
 const MAX_ACCOUNTS: usize = 100;
 
-/// Where secrets come from.
 pub enum Secrets {
-    /// The command line.
-    Given(Vec<Secret>),
-    /// The operator interface, asked again for each delivery that does not verify with the known secrets.
-    LookedUp(Box<Mutex<LookUp>>),
+    CommandLine(Vec<Secret>),
+    /// Looked up again for each delivery that does not verify with the known secrets.
+    Server(Box<Mutex<SecretCache>>),
 }
 
-/// The secrets found so far.
-pub struct LookUp {
+pub struct SecretCache {
     access: Access,
     operator: Option<Operator>,
     known: Vec<Secret>,
 }
 
 impl Secrets {
-    /// Uses the given secrets, if there are any.
-    pub fn new(given: Vec<Secret>, access: Access) -> Self {
-        if given.is_empty() {
-            Self::LookedUp(Box::new(Mutex::new(LookUp {
+    /// Uses the secrets of the server if `secrets` is empty.
+    pub fn new(secrets: Vec<Secret>, access: Access) -> Self {
+        if secrets.is_empty() {
+            Self::Server(Box::new(Mutex::new(SecretCache {
                 access,
                 operator: None,
                 known: Vec::new(),
             })))
         } else {
-            Self::Given(given)
+            Self::CommandLine(secrets)
         }
     }
 
-    /// The source of the secrets, in one line.
-    pub async fn greeting(&self) -> String {
+    /// One line for the user.
+    pub async fn describe_source(&self) -> String {
         match self {
-            Self::Given(_) => "Verifying with the given secret".into(),
-            Self::LookedUp(look_up) => {
-                let mut look_up = look_up.lock().await;
-                match look_up.refresh().await {
+            Self::CommandLine(_) => "Verifying with the secrets of --secret".into(),
+            Self::Server(cache) => {
+                let mut cache = cache.lock().await;
+                match cache.refresh().await {
                     Ok(()) => format!(
                         "Verifying with the secrets of the webhooks at {}",
-                        look_up.operator.as_ref().map_or("", Operator::base)
+                        cache.operator.as_ref().map_or("", Operator::base)
                     ),
                     Err(error) => format!(
-                        "Not verifying until the secrets can be looked up or are given with --secret: {error:#}"
+                        "Not verifying signatures, because the secrets cannot be looked up; set --secret: {error:#}"
                     ),
                 }
             }
         }
     }
 
-    /// Verifies the signatures, or says why that is not possible.
-    pub async fn report(
+    /// # Errors
+    /// The secrets cannot be looked up.
+    pub async fn verify(
         &self,
         headers: &Headers<'_>,
         body: &[u8],
         now: Timestamp,
     ) -> anyhow::Result<SignatureReport> {
         match self {
-            Self::Given(secrets) => Ok(SignatureReport::new(secrets, headers, body, now)),
-            Self::LookedUp(look_up) => {
-                let mut look_up = look_up.lock().await;
-                let report = SignatureReport::new(&look_up.known, headers, body, now);
+            Self::CommandLine(secrets) => Ok(SignatureReport::new(secrets, headers, body, now)),
+            Self::Server(cache) => {
+                let mut cache = cache.lock().await;
+                let report = SignatureReport::new(&cache.known, headers, body, now);
                 if report.x_signature.is_ok() && report.standard.is_ok() {
                     return Ok(report);
                 }
-                // The webhook or its secret may be newer than the last look-up.
-                look_up.refresh().await?;
-                Ok(SignatureReport::new(&look_up.known, headers, body, now))
+                // The webhook or its secret may be newer than the cache.
+                cache.refresh().await?;
+                Ok(SignatureReport::new(&cache.known, headers, body, now))
             }
         }
     }
 }
 
-impl LookUp {
+impl SecretCache {
     async fn refresh(&mut self) -> anyhow::Result<()> {
         let operator = match self.operator.take() {
             Some(operator) => operator,
             None => self.access.operator()?,
         };
-        let found = timeout(TIMEOUT, webhooks(&operator)).await;
-        let found = found.with_context(|| format!("{} did not answer in time", operator.base()))?;
+        let found = timeout(TIMEOUT, fetch_secrets(&operator)).await;
+        let found =
+            found.with_context(|| format!("{} did not respond in time", operator.base()))?;
         self.operator = Some(operator);
         self.known = found?;
         Ok(())
     }
 }
 
-async fn webhooks(operator: &Operator) -> anyhow::Result<Vec<Secret>> {
+async fn fetch_secrets(operator: &Operator) -> anyhow::Result<Vec<Secret>> {
     let mut secrets = Vec::new();
     for account in operator.accounts(MAX_ACCOUNTS).await? {
         let path = format!("/accounts/{}/webhooks", &*account.account_id);
-        for webhook in operator.whole(&path).await?.data {
+        for webhook in operator.list_all(&path).await?.data {
             let webhook: Webhook = read(webhook)?;
             let secret = webhook
                 .secret
-                .context("a webhook came without its secret")?;
+                .context("the response contains a webhook without its secret")?;
             secrets.push(Secret::parse(&secret)?);
         }
     }

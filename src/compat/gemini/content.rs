@@ -1,34 +1,29 @@
-//! `contents`: what is to be shown, and the pictures that it is made from.
+//! `contents`: the prompt and the input images.
 
-use super::fields::{Found, Object};
+use super::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::{MAX_INPUTS, MAX_URL_CHARS};
 
-/// What a conversation asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Content {
-    /// The system instruction, a blank line, and the texts of the last turn of the user, one per line.
+    /// The system instruction, a blank line, and the texts of the last user turn, one per line.
     pub prompt: String,
-    /// In the order of the conversation.
-    pub pictures: Vec<Picture>,
+    /// The input images, in the order of the conversation.
+    pub images: Vec<InputImage>,
 }
 
-/// A picture that is an input.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Picture {
-    /// The field that names it.
+pub struct InputImage {
+    /// The path of its field.
     pub field: String,
-    /// Where it is.
     pub source: Source,
 }
 
-/// Where a picture is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Source {
-    /// In the body, under this number.
+    /// The number that the scanner gave to the image in the body.
     Inline(usize),
-    /// To be fetched.
     Url(String),
 }
 
@@ -36,17 +31,17 @@ pub enum Source {
 struct Turn {
     is_model: bool,
     texts: Vec<String>,
-    pictures: Vec<Picture>,
+    images: Vec<InputImage>,
 }
 
-/// Reads `contents` and `systemInstruction` of a body.
+/// Reads `contents` and `systemInstruction`.
 ///
-/// The last turn that is not the model's counts: its texts are the prompt, its pictures are inputs. Of the turns before it
-/// the model's pictures are inputs too, since they are what is to be worked on further; past the 14 that a job may have the
-/// oldest of these are left out. Earlier words were meant for pictures that are there already, and are passed over.
+/// The texts of the last user turn are the prompt, and its images are inputs. The images of earlier model turns are inputs too,
+/// because the user continues to work on them; of these the oldest are dropped beyond the 14 inputs of a job. Earlier texts are
+/// ignored, because they describe images that already exist.
 ///
 /// # Errors
-/// A field of the wrong form, no prompt, or too many pictures in the last turn.
+/// A field has the wrong type, there is no prompt, or the last turn has too many images.
 pub fn read(body: &Object<'_>, max_prompt_chars: usize) -> Result<Content, Refusal> {
     let contents = body
         .get("contents")?
@@ -57,33 +52,33 @@ pub fn read(body: &Object<'_>, max_prompt_chars: usize) -> Result<Content, Refus
     let turns: Vec<Turn> = contents
         .entries()
         .iter()
-        .map(turn)
+        .map(parse_turn)
         .collect::<Result<_, _>>()?;
     let last = turns
         .iter()
         .rposition(|turn| !turn.is_model)
-        .ok_or_else(|| Refusal::field("contents", "must have a turn of the user"))?;
+        .ok_or_else(|| Refusal::field("contents", "must contain a user turn"))?;
     let mut turns: Vec<Turn> = turns.into_iter().take(last + 1).collect();
-    let asked = turns.pop().unwrap_or_default();
-    if asked.pictures.len() > MAX_INPUTS {
+    let last_turn = turns.pop().unwrap_or_default();
+    if last_turn.images.len() > MAX_INPUTS {
         let message = format!(
             "has {} images in its last turn; at most {MAX_INPUTS} are allowed",
-            asked.pictures.len()
+            last_turn.images.len()
         );
         return Err(Refusal::field("contents", message));
     }
-    let mut pictures: Vec<Picture> = turns
+    let mut images: Vec<InputImage> = turns
         .into_iter()
         .filter(|turn| turn.is_model)
-        .flat_map(|turn| turn.pictures)
+        .flat_map(|turn| turn.images)
         .collect();
-    let room = MAX_INPUTS - asked.pictures.len();
-    pictures.drain(..pictures.len().saturating_sub(room));
-    pictures.extend(asked.pictures);
-    let mut texts = system(body)?;
-    texts.push(asked.texts.join("\n"));
+    let free_slots = MAX_INPUTS - last_turn.images.len();
+    images.drain(..images.len().saturating_sub(free_slots));
+    images.extend(last_turn.images);
+    let mut texts = system_instruction(body)?;
+    texts.push(last_turn.texts.join("\n"));
     if texts.last().is_some_and(String::is_empty) {
-        let message = "must have a text in the last turn of the user";
+        let message = "must contain text in the last user turn";
         return Err(Refusal::field("contents", message));
     }
     let prompt = texts.join("\n\n");
@@ -92,18 +87,17 @@ pub fn read(body: &Object<'_>, max_prompt_chars: usize) -> Result<Content, Refus
         let message = format!("has {chars} characters; at most {max_prompt_chars} are allowed");
         return Err(Refusal::field("contents", message));
     }
-    Ok(Content { prompt, pictures })
+    Ok(Content { prompt, images })
 }
 
-/// What goes before the prompt; nothing where there is none.
-fn system(body: &Object<'_>) -> Result<Vec<String>, Refusal> {
+fn system_instruction(body: &Object<'_>) -> Result<Vec<String>, Refusal> {
     let Some(instruction) = body.get("systemInstruction")? else {
         return Ok(Vec::new());
     };
     let text = match instruction.value {
-        // The SDKs wrap a bare text; others do not.
+        // The SDKs wrap a string in a content object; other clients do not.
         Json::String(text) => text.replace('\0', ""),
-        _ => turn(&instruction)?.texts.join("\n"),
+        _ => parse_turn(&instruction)?.texts.join("\n"),
     };
     Ok(Some(text)
         .filter(|text| !text.is_empty())
@@ -111,7 +105,7 @@ fn system(body: &Object<'_>) -> Result<Vec<String>, Refusal> {
         .collect())
 }
 
-fn turn(found: &Found<'_>) -> Result<Turn, Refusal> {
+fn parse_turn(found: &Field<'_>) -> Result<Turn, Refusal> {
     let object = found.object()?;
     let mut turn = Turn {
         is_model: object
@@ -121,14 +115,14 @@ fn turn(found: &Found<'_>) -> Result<Turn, Refusal> {
     };
     if let Some(parts) = object.get("parts")? {
         for part in parts.entries() {
-            read_part(&part, &mut turn)?;
+            parse_part(&part, &mut turn)?;
         }
     }
     Ok(turn)
 }
 
-/// Parts of other kinds (calls of functions, code) say nothing about a picture and are passed over.
-fn read_part(part: &Found<'_>, turn: &mut Turn) -> Result<(), Refusal> {
+/// Ignores parts of other kinds, such as function calls and code.
+fn parse_part(part: &Field<'_>, turn: &mut Turn) -> Result<(), Refusal> {
     let object = part.object()?;
     if object.is_set("thought")? {
         return Ok(());
@@ -140,30 +134,30 @@ fn read_part(part: &Found<'_>, turn: &mut Turn) -> Result<(), Refusal> {
         }
     }
     if let Some(data) = object.get("inlineData")? {
-        turn.pictures.push(inline(&data)?);
+        turn.images.push(parse_inline(&data)?);
     }
     if let Some(file) = object.get("fileData")? {
-        turn.pictures.push(file_of(&file)?);
+        turn.images.push(parse_file(&file)?);
     }
     Ok(())
 }
 
-fn inline(found: &Found<'_>) -> Result<Picture, Refusal> {
+fn parse_inline(found: &Field<'_>) -> Result<InputImage, Refusal> {
     let (field, number) = found
         .object()?
         .text("data")?
         .ok_or_else(|| Refusal::field(format!("{}.data", found.path), "is required"))?;
-    // The scanner has put the number there.
+    // The scanner has replaced the data with this number.
     let number = number
         .parse()
         .map_err(|_| Refusal::field(&field, "must be base64"))?;
-    Ok(Picture {
+    Ok(InputImage {
         field,
         source: Source::Inline(number),
     })
 }
 
-fn file_of(found: &Found<'_>) -> Result<Picture, Refusal> {
+fn parse_file(found: &Field<'_>) -> Result<InputImage, Refusal> {
     let (field, uri) = found
         .object()?
         .text("fileUri")?
@@ -181,7 +175,7 @@ fn file_of(found: &Found<'_>) -> Result<Picture, Refusal> {
         let message = format!("has {chars} characters; at most {MAX_URL_CHARS} are allowed");
         return Err(Refusal::field(field, message));
     }
-    Ok(Picture {
+    Ok(InputImage {
         field,
         source: Source::Url(uri.to_owned()),
     })

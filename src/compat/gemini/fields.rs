@@ -1,4 +1,4 @@
-//! Members of a JSON object under either of the two names that protobuf's JSON gives them.
+//! Members of a JSON object under either of their names in the JSON format of protobuf: camelCase or snake_case.
 
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::json::Json;
@@ -11,15 +11,15 @@ pub struct Object<'a> {
 }
 
 /// A value with its path.
-pub struct Found<'a> {
-    /// Such as `contents[0].parts[1].inlineData`, in camelCase.
+pub struct Field<'a> {
+    /// Such as `contents[0].parts[1].inlineData`.
     pub path: String,
-    /// The value; never `null`.
+    /// Never `null`.
     pub value: &'a Json,
 }
 
 impl<'a> Object<'a> {
-    /// A value that must be an object. The body itself has the path ``.
+    /// A value that must be an object. The path of the body is empty.
     pub fn of(path: &'a str, value: &'a Json) -> Result<Self, Refusal> {
         match value {
             Json::Object(members) => Ok(Self { path, members }),
@@ -28,8 +28,8 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// A member, by its name in camelCase; it may be written in snake_case. `null` means that it is not there.
-    pub fn get(&self, name: &str) -> Result<Option<Found<'a>>, Refusal> {
+    /// A member by its camelCase name. `null` counts as missing.
+    pub fn get(&self, name: &str) -> Result<Option<Field<'a>>, Refusal> {
         let snake = snake_case(name);
         let mut found = self
             .members
@@ -42,16 +42,16 @@ impl<'a> Object<'a> {
             format!("{}.{name}", self.path)
         };
         match (found.next(), found.next()) {
-            (Some(value), None) => Ok(Some(Found { path, value })),
+            (Some(value), None) => Ok(Some(Field { path, value })),
             (Some(_), Some(_)) => Err(Refusal::field(
                 path,
-                format!("stands twice, as `{name}` and as `{snake}`"),
+                format!("is given twice, as `{name}` and as `{snake}`"),
             )),
             (None, _) => Ok(None),
         }
     }
 
-    /// A member that must be a string.
+    /// The path and value of a member that must be a string.
     pub fn text(&self, name: &str) -> Result<Option<(String, &'a str)>, Refusal> {
         let Some(found) = self.get(name)? else {
             return Ok(None);
@@ -62,7 +62,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Is a member `true`?
+    /// Whether a member is `true`.
     pub fn is_set(&self, name: &str) -> Result<bool, Refusal> {
         Ok(self
             .get(name)?
@@ -70,26 +70,25 @@ impl<'a> Object<'a> {
     }
 }
 
-impl<'a> Found<'a> {
-    /// The entries of an array, or the value itself where it is not one, each with its path.
-    pub fn entries(&self) -> Vec<Found<'a>> {
+impl<'a> Field<'a> {
+    /// The entries of an array, or the value itself if it is not an array.
+    pub fn entries(&self) -> Vec<Field<'a>> {
         match self.value {
             Json::Array(items) => items
                 .iter()
                 .enumerate()
-                .map(|(at, value)| Found {
+                .map(|(at, value)| Field {
                     path: format!("{}[{at}]", self.path),
                     value,
                 })
                 .collect(),
-            value => vec![Found {
+            value => vec![Field {
                 path: self.path.clone(),
                 value,
             }],
         }
     }
 
-    /// The value as an object.
     pub fn object(&self) -> Result<Object<'_>, Refusal> {
         Object::of(&self.path, self.value)
     }

@@ -1,36 +1,35 @@
-//! `generateContent` and its relatives, as the google-genai SDKs speak them.
+//! `generateContent`, `streamGenerateContent` and `countTokens` for the google-genai SDKs.
 
-mod answer;
 mod content;
 mod fields;
 mod options;
 mod request;
+mod response;
 mod stream;
 
 use super::auth;
 use super::base64_body;
-use super::body::{self, Pictures};
+use super::body::{self, ImageHandling};
 use super::deadline;
 use super::dialect::Dialect;
 use super::drain;
-use super::job_waiter::{JobWaiter, answered};
+use super::job_waiter::{JobWaiter, mark_answered};
 use super::models;
 use super::preflight;
 use super::refusal::{Kind, Refusal};
 use super::submission;
-use super::usage::Prompt;
+use super::usage::PromptTokens;
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
 use crate::compat::state::CompatState;
 use crate::observability::request_log;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
-use answer::Answer;
+use response::ResponseContext;
 use serde_json::json;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
-/// What can be done with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     Generate,
@@ -39,8 +38,8 @@ enum Method {
 }
 
 impl Method {
-    fn of(word: &str) -> Option<Self> {
-        match word {
+    fn parse(name: &str) -> Option<Self> {
+        match name {
             "generateContent" => Some(Self::Generate),
             "streamGenerateContent" => Some(Self::Stream),
             "countTokens" => Some(Self::CountTokens),
@@ -49,16 +48,15 @@ impl Method {
     }
 }
 
-/// A call whose key and model have been found good.
-struct Opened {
+/// A request with a valid key and model.
+struct AdmittedCall {
     caller: Payer,
     tier: Tier,
-    /// The id that the caller has used.
+    /// The model id that the caller sent.
     model: String,
     method: Method,
-    /// The caller's name for the request.
-    name: Option<String>,
-    until: Instant,
+    idempotency_key: Option<String>,
+    deadline: Instant,
 }
 
 /// `POST {version}/models/{model}:{method}`
@@ -69,104 +67,107 @@ pub async fn call(
     state: web::Data<CompatState>,
 ) -> HttpResponse {
     let (version, rest) = path.into_inner();
-    let outcome = match open(&request, &version, &rest, &state).await {
-        Ok(opened) => answer(&opened, &request, payload, &state).await,
+    let outcome = match admit(&request, &version, &rest, &state).await {
+        Ok(admitted) => respond(&admitted, &request, payload, &state).await,
         Err(refusal) => {
-            drain::briefly(&mut payload).await;
+            drain::drain_briefly(&mut payload).await;
             Err(refusal)
         }
     };
-    outcome.unwrap_or_else(|refusal| Dialect::Gemini.answer(&refusal))
+    outcome.unwrap_or_else(|refusal| Dialect::Gemini.response(&refusal))
 }
 
-/// Key, model and scope, and whatever else can be told before the body is read.
-async fn open(
+/// All checks before the body is read.
+async fn admit(
     request: &HttpRequest,
     version: &str,
     rest: &str,
     state: &web::Data<CompatState>,
-) -> Result<Opened, Refusal> {
-    let until = deadline::until(request, state);
+) -> Result<AdmittedCall, Refusal> {
+    let deadline = deadline::of_request(request, state);
     let unknown = || {
-        let message = format!("there is nothing at POST /{version}/models/{rest}");
+        let message = format!("unknown path: POST /{version}/models/{rest}");
         Refusal::new(Kind::NotFound, message)
     };
-    let (model, word) = rest.rsplit_once(':').ok_or_else(unknown)?;
-    let method = Method::of(word).ok_or_else(unknown)?;
+    let (model, method_name) = rest.rsplit_once(':').ok_or_else(unknown)?;
+    let method = Method::parse(method_name).ok_or_else(unknown)?;
     let caller = auth::authenticate(request, state).await?;
     let tier = models::tier_of(&state.config.tiers, model)
-        .ok_or_else(|| models::unknown(model, version, word))?;
+        .ok_or_else(|| models::unknown(model, version, method_name))?;
     submission::check_scope(&caller, tier, model)?;
-    let name = idempotency_key::key(request.headers())
+    let idempotency_key = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
-    let opened = Opened {
+    let admitted = AdmittedCall {
         caller,
         tier,
-        name,
+        idempotency_key,
         model: model.to_owned(),
         method,
-        until,
+        deadline,
     };
-    let (caller, name) = (&opened.caller, opened.name.as_deref());
+    let (caller, idempotency_key) = (&admitted.caller, admitted.idempotency_key.as_deref());
     match method {
         Method::CountTokens => caller.check_rate()?,
         Method::Generate | Method::Stream => {
-            preflight::check(state, caller, name, &[tier]).await?;
+            preflight::check(state, caller, idempotency_key, &[tier]).await?;
         }
     }
-    Ok(opened)
+    Ok(admitted)
 }
 
-async fn answer(
-    opened: &Opened,
+async fn respond(
+    admitted: &AdmittedCall,
     request: &HttpRequest,
     payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
-    let pictures = match opened.method {
-        Method::Generate | Method::Stream => Pictures::Stored,
-        Method::CountTokens => Pictures::Passed,
+    let images = match admitted.method {
+        Method::Generate | Method::Stream => ImageHandling::Store,
+        Method::CountTokens => ImageHandling::Count,
     };
-    let account = opened.caller.account();
-    let received = body::receive(request, payload, state, account, pictures, opened.until).await?;
-    if opened.method != Method::CountTokens {
+    let account = admitted.caller.account();
+    let received =
+        body::receive(request, payload, state, account, images, admitted.deadline).await?;
+    if admitted.method != Method::CountTokens {
         load_shedding::check(state, account).await?;
     }
-    let read = request::read(&received.text, opened.tier, state)?;
-    let prompt = Prompt::of(&read.prompt, read.pictures.len());
-    if opened.method == Method::CountTokens {
-        return Ok(count(prompt));
+    let body = request::parse(&received.text, admitted.tier, state)?;
+    let prompt = PromptTokens::estimate(&body.prompt, body.images.len());
+    if admitted.method == Method::CountTokens {
+        return Ok(count_tokens(prompt));
     }
-    let answer = Answer {
-        model: opened.model.clone(),
-        tier: opened.tier,
-        resolution: read.options.offer.resolution(),
+    let context = ResponseContext {
+        model: admitted.model.clone(),
+        tier: admitted.tier,
+        resolution: body.options.offer.resolution(),
         prompt,
-        with_text: read.options.wants_text,
+        with_text: body.options.wants_text,
     };
-    let asked = request::asked(read, received, opened.name.clone())?;
-    let waiter = submission::accept(state, &opened.caller, asked, opened.until).await?;
+    let generation = request::generation_request(body, received, admitted.idempotency_key.clone())?;
+    let waiter = submission::submit(state, &admitted.caller, generation, admitted.deadline).await?;
     request_log::note_job(request, waiter.job);
-    match opened.method {
-        Method::Stream => stream::answer(answer, waiter, opened.until, request).await,
-        _ => at_once(answer, waiter, opened.until).await,
+    match admitted.method {
+        Method::Stream => stream::respond(context, waiter, admitted.deadline, request).await,
+        _ => respond_unary(context, waiter, admitted.deadline).await,
     }
 }
 
-async fn at_once(
-    answer: Answer,
-    mut caller: JobWaiter,
-    until: Instant,
+async fn respond_unary(
+    context: ResponseContext,
+    mut waiter: JobWaiter,
+    deadline: Instant,
 ) -> Result<HttpResponse, Refusal> {
-    let made = caller.wait(until).await?;
-    let parts = answer.last(&mut caller, made, answer.with_text).await?;
-    let mut response = answer::response(&caller);
+    let outcome = waiter.wait(deadline).await?;
+    let parts = context
+        .final_parts(&mut waiter, outcome, context.with_text)
+        .await?;
+    let mut response = response::response_head(&waiter);
     Ok(response
         .content_type("application/json; charset=UTF-8")
-        .body(base64_body::sized(parts, answered(vec![caller]))))
+        .body(base64_body::sized(parts, mark_answered(vec![waiter]))))
 }
 
-fn count(prompt: Prompt) -> HttpResponse {
+fn count_tokens(prompt: PromptTokens) -> HttpResponse {
     let mut details = vec![json!({"modality": "TEXT", "tokenCount": prompt.text})];
     if prompt.images > 0 {
         details.push(json!({"modality": "IMAGE", "tokenCount": prompt.images}));

@@ -1,25 +1,23 @@
-//! `generationConfig`: the shape and the size of the picture, in every spelling that is in use. All other options are
-//! accepted and passed over.
+//! `generationConfig`: aspect ratio and size of the image, in every spelling in use. All other options are accepted and ignored.
 
-use super::fields::{Found, Object};
+use super::fields::{Field, Object};
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::{Resolution, Tier};
 
-/// What is asked for besides the contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The shape; `None` where it follows the first input image.
+    /// `None`: the aspect ratio of the first input image.
     pub ratio: Option<AspectRatio>,
-    /// The size, with its price.
+    /// Size and price.
     pub offer: Offer,
-    /// Is a text wanted beside the picture?
+    /// The request asks for text besides the image.
     pub wants_text: bool,
 }
 
-/// Google's enum spells numbers out.
+/// Google's enum spells numbers as words.
 const NUMBERS: [(&str, &str); 10] = [
     ("TWENTY_ONE", "21"),
     ("SIXTEEN", "16"),
@@ -33,19 +31,17 @@ const NUMBERS: [(&str, &str); 10] = [
     ("TWENTYONE", "21"),
 ];
 
-/// Reads the options of a body for a model.
-///
 /// # Errors
-/// A ratio or size that the tier does not offer, or a field of the wrong form.
+/// The tier does not offer the ratio or size, or a field has the wrong type.
 pub fn read(body: &Object<'_>, tier: Tier, catalog: &Catalog) -> Result<Options, Refusal> {
-    let mut read = Read::default();
+    let mut read = PartialOptions::default();
     if let Some(config) = body.get("generationConfig")? {
         read_config(&config.object()?, tier, catalog, &mut read)?;
     }
     let offer = match read.offer {
         Some(offer) => offer,
         None => catalog.offer(tier, Resolution::K1).ok_or_else(|| {
-            let message = format!("is required: {}", sizes(tier, catalog));
+            let message = format!("is required; {}", sizes(tier, catalog));
             Refusal::field("generationConfig.imageConfig.imageSize", message)
         })?,
     };
@@ -56,9 +52,8 @@ pub fn read(body: &Object<'_>, tier: Tier, catalog: &Catalog) -> Result<Options,
     })
 }
 
-/// What has been read so far.
 #[derive(Default)]
-struct Read {
+struct PartialOptions {
     ratio: Option<AspectRatio>,
     offer: Option<Offer>,
     wants_text: bool,
@@ -68,16 +63,16 @@ fn read_config(
     config: &Object<'_>,
     tier: Tier,
     catalog: &Catalog,
-    options: &mut Read,
+    options: &mut PartialOptions,
 ) -> Result<(), Refusal> {
     options.wants_text = wants_text(config)?;
-    // The newer spelling comes last, so that it counts where both are given.
+    // The newer spelling is read last, so that it takes precedence.
     if let Some(image) = config.get("imageConfig")? {
         read_image(&image, tier, catalog, options)?;
     }
     if let Some(format) = config.get("responseFormat")? {
         for entry in format.entries() {
-            // A format may also be a word or a schema, which says nothing about a picture.
+            // A format may also be a string or a schema, which has no image options.
             let Json::Object(_) = entry.value else {
                 continue;
             };
@@ -95,15 +90,15 @@ fn wants_text(config: &Object<'_>) -> Result<bool, Refusal> {
     let Some(modalities) = config.get("responseModalities")? else {
         return Ok(false);
     };
-    let is_text = |entry: Found<'_>| matches!(entry.value, Json::String(word) if word.eq_ignore_ascii_case("text"));
+    let is_text = |entry: Field<'_>| matches!(entry.value, Json::String(word) if word.eq_ignore_ascii_case("text"));
     Ok(modalities.entries().into_iter().any(is_text))
 }
 
 fn read_image(
-    image: &Found<'_>,
+    image: &Field<'_>,
     tier: Tier,
     catalog: &Catalog,
-    options: &mut Read,
+    options: &mut PartialOptions,
 ) -> Result<(), Refusal> {
     let image = image.object()?;
     if let Some((field, text)) = image.text("aspectRatio")?
@@ -121,7 +116,7 @@ fn read_image(
     Ok(())
 }
 
-/// Empty, unspecified and `auto` leave the shape to the first input image.
+/// Empty, unspecified and `auto` mean the aspect ratio of the first input image.
 fn ratio(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<AspectRatio>, String> {
     if matches!(
         text,
@@ -143,7 +138,7 @@ fn ratio(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<AspectRatio
         .ok_or_else(|| {
             let offered: Vec<String> = offered.iter().map(ToString::to_string).collect();
             format!(
-                "is not supported by the {tier} model; it takes {}",
+                "is not supported by the {tier} model; supported: {}",
                 offered.join(", ")
             )
         })
@@ -175,7 +170,7 @@ fn offer(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<Offer>, Str
 
 fn sizes(tier: Tier, catalog: &Catalog) -> String {
     let sizes: Vec<&str> = catalog.tier(tier).resolution_words().collect();
-    format!("it takes {}", sizes.join(", "))
+    format!("supported: {}", sizes.join(", "))
 }
 
 #[cfg(test)]

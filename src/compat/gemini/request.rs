@@ -1,86 +1,80 @@
-//! The body of `generateContent`, read.
+//! Parses the body of `generateContent`.
 
-use super::content::{self, Picture, Source};
+use super::content::{self, InputImage, Source};
 use super::fields::Object;
 use super::options::{self, Options};
 use crate::application::generation_request::{GenerationRequest, Input, Shape};
 use crate::application::state::AppState;
-use crate::compat::body::{BodyPicture, Received};
+use crate::compat::body::{BodyImage, Received};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Tier;
 
-/// A body, before its pictures are looked at.
-pub struct Read {
-    /// What to show.
+/// A body whose images are not validated yet.
+pub struct ParsedBody {
     pub prompt: String,
-    /// What to begin with.
-    pub pictures: Vec<Picture>,
-    /// Shape and size.
+    /// The input images.
+    pub images: Vec<InputImage>,
     pub options: Options,
 }
 
-/// Reads the text of a body.
-///
 /// # Errors
-/// It is no JSON, or a field is at fault.
-pub fn read(text: &str, tier: Tier, state: &AppState) -> Result<Read, Refusal> {
+/// The text is not JSON, or a field is invalid.
+pub fn parse(text: &str, tier: Tier, state: &AppState) -> Result<ParsedBody, Refusal> {
     let json = Json::parse(text, MAX_DEPTH).map_err(|fault| {
-        let place = fault.path.trim_start_matches('.');
-        if place.is_empty() {
+        let path = fault.path.trim_start_matches('.');
+        if path.is_empty() {
             Refusal::body(format!("the request body is not JSON: {}", fault.message))
         } else {
-            Refusal::field(place, fault.message)
+            Refusal::field(path, fault.message)
         }
     })?;
     let body = Object::of("", &json)?;
     let content = content::read(&body, state.config.jobs.max_prompt_chars)?;
-    Ok(Read {
+    Ok(ParsedBody {
         prompt: content.prompt,
-        pictures: content.pictures,
+        images: content.images,
         options: options::read(&body, tier, &state.catalog)?,
     })
 }
 
-/// What is asked for, with the pictures of the body.
-///
 /// # Errors
-/// A picture that is asked for is none.
-pub fn asked(
-    read: Read,
+/// The data of an input image is not a valid image.
+pub fn generation_request(
+    body: ParsedBody,
     received: Received,
-    name: Option<String>,
+    idempotency_key: Option<String>,
 ) -> Result<GenerationRequest, Refusal> {
-    let mut pictures: Vec<Option<BodyPicture>> = received.pictures.into_iter().map(Some).collect();
-    let mut take = |picture: Picture| {
-        let field = picture.field;
-        match picture.source {
+    let mut images: Vec<Option<BodyImage>> = received.images.into_iter().map(Some).collect();
+    let mut take = |image: InputImage| {
+        let field = image.field;
+        match image.source {
             Source::Url(url) => Ok(Input::Url { url, field }),
-            Source::Inline(number) => match pictures.get_mut(number).and_then(Option::take) {
-                Some(BodyPicture::Stored(held)) => Ok(Input::Stored(held)),
-                Some(BodyPicture::Faulty(message)) => Err(Refusal::field(field, message)),
-                Some(BodyPicture::Passed) | None => Err(Refusal::field(field, "must be base64")),
+            Source::Inline(number) => match images.get_mut(number).and_then(Option::take) {
+                Some(BodyImage::Stored(held)) => Ok(Input::Stored(held)),
+                Some(BodyImage::Invalid(message)) => Err(Refusal::field(field, message)),
+                Some(BodyImage::Counted) | None => Err(Refusal::field(field, "must be base64")),
             },
         }
     };
-    let inputs: Vec<Input> = read
-        .pictures
+    let inputs: Vec<Input> = body
+        .images
         .into_iter()
         .map(&mut take)
         .collect::<Result<_, _>>()?;
-    let ratio = read.options.ratio;
+    let ratio = body.options.ratio;
     Ok(GenerationRequest {
-        offer: read.options.offer,
+        offer: body.options.offer,
         shape: ratio.map_or(Shape::OfInputOrSquare, Shape::Fixed),
-        prompt: read.prompt,
+        prompt: body.prompt,
         inputs,
         callback_url: None,
         metadata: None,
         origin: Origin::Synchronous,
         pictures: 1,
         cancel_after: None,
-        idempotency_key: name,
+        idempotency_key: idempotency_key,
     })
 }

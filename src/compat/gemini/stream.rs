@@ -1,13 +1,12 @@
-//! `streamGenerateContent`: events in the strict form that all SDKs read, or a JSON array that grows.
+//! `streamGenerateContent`: server-sent events in the strict form that all SDKs read, or a growing JSON array.
 //!
-//! Each event is one `data:` line and a blank line. Comment lines, `event:`, `id:` and a final `[DONE]` break one SDK or
-//! another, so what keeps the connection alive is an empty object. A fault is told by its status for as long as nothing has
-//! been sent; after that it is an event of its own.
+//! Each event is one `data:` line and a blank line. Comment lines, `event:`, `id:` and a final `[DONE]` break some SDKs, so the
+//! keep-alive is an empty object. An error sets the status of the response if nothing has been sent, and is an event otherwise.
 
-use super::answer::{self, Answer};
+use super::response::{self, ResponseContext};
 use crate::compat::base64_body::{self, Part, Piece};
 use crate::compat::dialect::Dialect;
-use crate::compat::job_waiter::{JobWaiter, Made, answered};
+use crate::compat::job_waiter::{JobOutcome, JobWaiter, mark_answered};
 use crate::compat::refusal::Refusal;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
@@ -16,15 +15,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-/// How long nothing is sent: first before the head, then between two signs of life.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Time before the response head is sent, and between two keep-alives.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How objects are told apart.
+/// How the stream separates objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Framing {
     /// `alt=sse`
     Events,
-    /// One array.
     Array,
 }
 
@@ -43,7 +41,6 @@ impl Framing {
         }
     }
 
-    /// What goes before an object.
     fn before(self, is_first: bool) -> &'static str {
         match (self, is_first) {
             (Self::Events, _) => "data: ",
@@ -52,7 +49,6 @@ impl Framing {
         }
     }
 
-    /// What goes after an object.
     fn after(self, is_last: bool) -> &'static str {
         match (self, is_last) {
             (Self::Events, _) => "\r\n\r\n",
@@ -61,8 +57,7 @@ impl Framing {
         }
     }
 
-    /// What shows that the service is still there, and means nothing.
-    fn sign_of_life(self) -> &'static str {
+    fn keep_alive(self) -> &'static str {
         match self {
             Self::Events => "data: {}\r\n\r\n",
             Self::Array => " ",
@@ -70,40 +65,38 @@ impl Framing {
     }
 }
 
-/// Answers with a stream.
-///
 /// # Errors
 /// The job fails before anything has been sent.
-pub async fn answer(
-    answer: Answer,
-    mut caller: JobWaiter,
-    until: Instant,
+pub async fn respond(
+    context: ResponseContext,
+    mut waiter: JobWaiter,
+    deadline: Instant,
     request: &HttpRequest,
 ) -> Result<HttpResponse, Refusal> {
     let framing = Framing::of(request);
-    let mut response = answer::response(&caller);
+    let mut response = response::response_head(&waiter);
     response.content_type(framing.media_type());
-    let early = tokio::select! {
-        made = caller.wait(until) => Some(made?),
-        () = sleep(SILENCE) => None,
+    let outcome = tokio::select! {
+        outcome = waiter.wait(deadline) => Some(outcome?),
+        () = sleep(KEEP_ALIVE_INTERVAL) => None,
     };
-    let body = match early {
-        Some(made) => {
-            let parts = frames(&answer, &mut caller, made, framing).await?;
-            let sent = answered(vec![caller]);
-            base64_body::streamed(base64_body::followed_by(base64_body::pieces(parts), sent))
+    let body = match outcome {
+        Some(outcome) => {
+            let parts = framed_parts(&context, &mut waiter, outcome, framing).await?;
+            let sent = mark_answered(vec![waiter]);
+            base64_body::streamed(base64_body::on_sent(base64_body::pieces(parts), sent))
         }
         None => {
-            let (tell, heard) = mpsc::channel(1);
-            let telling = Telling {
-                answer,
-                until,
+            let (sender, receiver) = mpsc::channel(1);
+            let task = StreamTask {
+                context,
+                deadline,
                 framing,
-                tell,
+                sender,
             };
-            actix_web::rt::spawn(telling.run(caller));
-            let pieces = stream::unfold(heard, |mut heard| async move {
-                heard.recv().await.map(|piece| (piece, heard))
+            actix_web::rt::spawn(task.run(waiter));
+            let pieces = stream::unfold(receiver, |mut receiver| async move {
+                receiver.recv().await.map(|piece| (piece, receiver))
             });
             base64_body::streamed(pieces)
         }
@@ -111,16 +104,15 @@ pub async fn answer(
     Ok(response.body(body))
 }
 
-/// All chunks of an answer.
-async fn frames(
-    answer: &Answer,
-    caller: &mut JobWaiter,
-    made: Made,
+async fn framed_parts(
+    context: &ResponseContext,
+    waiter: &mut JobWaiter,
+    outcome: JobOutcome,
     framing: Framing,
 ) -> Result<Vec<Part>, Refusal> {
-    let text = match made {
-        Made::Picture(_) => answer.text_chunk(caller),
-        Made::Blocked(_) => None,
+    let text = match outcome {
+        JobOutcome::Image(_) => context.text_chunk(waiter),
+        JobOutcome::Blocked(_) => None,
     };
     let is_first = text.is_none();
     let mut parts = Vec::new();
@@ -129,31 +121,31 @@ async fn frames(
         parts.push(Part::Text(format!("{before}{text}{after}")));
     }
     parts.push(Part::Text(framing.before(is_first).into()));
-    parts.extend(answer.last(caller, made, false).await?);
+    parts.extend(context.final_parts(waiter, outcome, false).await?);
     parts.push(Part::Text(framing.after(true).into()));
     Ok(parts)
 }
 
-/// A stream whose head has been sent.
-struct Telling {
-    answer: Answer,
-    until: Instant,
+/// Sends the rest of a stream whose head has been sent.
+struct StreamTask {
+    context: ResponseContext,
+    deadline: Instant,
     framing: Framing,
-    tell: mpsc::Sender<Piece>,
+    sender: mpsc::Sender<Piece>,
 }
 
-impl Telling {
-    /// Ends when all has been told, or when nobody listens any more.
-    async fn run(self, mut caller: JobWaiter) {
-        let Some(made) = self.wait(&mut caller).await else {
+impl StreamTask {
+    /// Ends when everything has been sent, or when the client disconnects.
+    async fn run(self, mut waiter: JobWaiter) {
+        let Some(outcome) = self.wait(&mut waiter).await else {
             return;
         };
-        let parts = match made {
-            Ok(made) => frames(&self.answer, &mut caller, made, self.framing).await,
+        let parts = match outcome {
+            Ok(outcome) => framed_parts(&self.context, &mut waiter, outcome, self.framing).await,
             Err(refusal) => Err(refusal),
         };
-        let (parts, callers) = match parts {
-            Ok(parts) => (parts, vec![caller]),
+        let (parts, waiters) = match parts {
+            Ok(parts) => (parts, vec![waiter]),
             Err(refusal) => {
                 let error = Dialect::Gemini.body(&refusal);
                 let (before, after) = (self.framing.before(true), self.framing.after(true));
@@ -161,31 +153,31 @@ impl Telling {
                 (vec![event], Vec::new())
             }
         };
-        let pieces = base64_body::followed_by(base64_body::pieces(parts), answered(callers));
+        let pieces = base64_body::on_sent(base64_body::pieces(parts), mark_answered(waiters));
         tokio::pin!(pieces);
         loop {
-            // Room comes when the piece before has been taken: only then has it been told.
-            let Ok(room) = self.tell.reserve().await else {
+            // A permit is available only after the previous piece has been received, and so sent.
+            let Ok(permit) = self.sender.reserve().await else {
                 return;
             };
             match pieces.next().await {
-                Some(piece) => room.send(piece),
+                Some(piece) => permit.send(piece),
                 None => return,
             }
         }
     }
 
-    /// The outcome of the job; `None` when the listener has gone.
-    async fn wait(&self, caller: &mut JobWaiter) -> Option<Result<Made, Refusal>> {
-        let waiting = caller.wait(self.until);
+    /// The outcome of the job; `None` if the client disconnects.
+    async fn wait(&self, waiter: &mut JobWaiter) -> Option<Result<JobOutcome, Refusal>> {
+        let waiting = waiter.wait(self.deadline);
         tokio::pin!(waiting);
-        let alive = Bytes::from_static(self.framing.sign_of_life().as_bytes());
+        let keep_alive = Bytes::from_static(self.framing.keep_alive().as_bytes());
         loop {
-            self.tell.send(Ok(alive.clone())).await.ok()?;
+            self.sender.send(Ok(keep_alive.clone())).await.ok()?;
             tokio::select! {
-                made = &mut waiting => return Some(made),
-                () = self.tell.closed() => return None,
-                () = sleep(SILENCE) => {}
+                outcome = &mut waiting => return Some(outcome),
+                () = self.sender.closed() => return None,
+                () = sleep(KEEP_ALIVE_INTERVAL) => {}
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The body of a form, counted while it is parsed, so that it can be drained when the form is refused.
+//! A request body that counts its bytes while a form is parsed, and can be drained if the form is refused.
 
 use actix_web::error::PayloadError;
 use actix_web::http::header;
@@ -10,18 +10,17 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// The body. Clones share it.
+/// Clones share the body.
 #[derive(Clone)]
 pub struct CountedBody {
     payload: Rc<RefCell<web::Payload>>,
     max_bytes: u64,
     arrived: Rc<Cell<u64>>,
-    /// Off once the form is refused: what is only drained has its own bound.
+    /// False once the form is refused, because draining has its own limit.
     is_read: Rc<Cell<bool>>,
 }
 
 impl CountedBody {
-    /// A body that may have so many bytes.
     pub fn new(payload: web::Payload, max_bytes: u64) -> Self {
         Self {
             payload: Rc::new(RefCell::new(payload)),
@@ -31,12 +30,11 @@ impl CountedBody {
         }
     }
 
-    /// Have more bytes arrived than it may have?
     pub fn is_too_large(&self) -> bool {
         self.arrived.get() > self.max_bytes
     }
 
-    /// The form is refused: the rest is only drained.
+    /// Ends the size check, so that the rest can be drained.
     pub fn refuse(&self) {
         self.is_read.set(false);
     }
@@ -49,7 +47,7 @@ impl Stream for CountedBody {
         let polled = self.payload.borrow_mut().poll_next_unpin(cx);
         if let Poll::Ready(Some(Ok(chunk))) = &polled {
             self.arrived.set(self.arrived.get() + chunk.len() as u64);
-            // Counted here: the parser skips what is between the parts without returning.
+            // Counted here, because the parser skips the data between parts without returning.
             if self.is_too_large() && self.is_read.get() {
                 return Poll::Ready(Some(Err(PayloadError::Overflow)));
             }
@@ -58,10 +56,9 @@ impl Stream for CountedBody {
     }
 }
 
-/// Is a body said to be a form?
 pub fn is_form(request: &HttpRequest) -> bool {
-    let given = request.headers().get(header::CONTENT_TYPE);
-    given
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    content_type
         .and_then(|it| it.to_str().ok())
         .is_some_and(|it| it.to_ascii_lowercase().starts_with("multipart/form-data"))
 }

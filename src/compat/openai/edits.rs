@@ -1,11 +1,11 @@
-//! `POST /v1/images/edits`
+//! `POST /v1/images/edits`: images from a prompt and input images.
 
-use super::answer;
 use super::multipart;
+use super::response;
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
 use crate::compat::auth;
-use crate::compat::body::prefix;
+use crate::compat::body::upload_prefix;
 use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
 use crate::compat::drain;
@@ -17,32 +17,32 @@ use crate::observability::request_log;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 
-/// Handles one call.
 pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    let outcome = make(&request, payload, &state).await;
-    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.answer(&refusal))
+    let outcome = edit(&request, payload, &state).await;
+    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.response(&refusal))
 }
 
-async fn make(
+async fn edit(
     request: &HttpRequest,
     mut payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
-    let until = deadline::until(request, state);
-    let (caller, name) = match opened(request, state).await {
-        Ok(opened) => opened,
+    let deadline = deadline::of_request(request, state);
+    let (caller, name) = match preflight_call(request, state).await {
+        Ok(preflight_call) => preflight_call,
         Err(refusal) => {
-            drain::briefly(&mut payload).await;
+            drain::drain_briefly(&mut payload).await;
             return Err(refusal);
         }
     };
-    let prefix = prefix();
+    let upload_prefix = upload_prefix();
     let account = caller.account();
-    let form = multipart::receive(request, payload, &prefix, state, account, until).await?;
+    let form =
+        multipart::receive(request, payload, &upload_prefix, state, account, deadline).await?;
     load_shedding::check(state, account).await?;
     let options = form.options.read(&caller, state)?;
     if form.images.is_empty() {
@@ -50,19 +50,19 @@ async fn make(
         return Err(Refusal::field("image", message));
     }
     if options.count > 1 {
-        // A job owns its input images, and they go when it ends.
-        let message = "must be 1 for edits; send the request once for each picture";
+        // A job owns its input images, which are deleted when it ends.
+        let message = "must be 1 for edits; send one request for each image";
         return Err(Refusal::field("n", message));
     }
     let inputs = form.images.len();
-    let asked = options.request(form.images, name);
-    let waiter = submission::accept(state, &caller, asked, until).await?;
+    let generation_request = options.request(form.images, name);
+    let waiter = submission::submit(state, &caller, generation_request, deadline).await?;
     request_log::note_job(request, waiter.job);
-    answer::when_made(vec![waiter], &options, inputs, until, state).await
+    response::wait_and_respond(vec![waiter], &options, inputs, deadline, state).await
 }
 
-/// Key and name of the call, and whatever else can be told before the body is read.
-async fn opened(
+/// All checks before the body is read. Returns the caller and the idempotency key.
+async fn preflight_call(
     request: &HttpRequest,
     state: &web::Data<CompatState>,
 ) -> Result<(Payer, Option<String>), Refusal> {

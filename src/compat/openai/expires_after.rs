@@ -1,15 +1,15 @@
-//! When files are to expire, as callers say it: a number of seconds after their creation.
+//! The expiration policy of a file: a number of seconds after its creation.
 
 use crate::compat::refusal::Refusal;
 use std::ops::RangeInclusive;
 
-/// Seconds that may be asked for: an hour to 30 days.
+/// One hour to 30 days.
 const SECONDS: RangeInclusive<u32> = 3_600..=2_592_000;
 
-/// The seconds of an expiration policy, whose members are given as text; `param` is its name.
+/// Returns the seconds of the policy. `param` is its field name in messages.
 ///
 /// # Errors
-/// A member is missing or cannot be.
+/// A member is missing or invalid.
 pub fn read(param: &str, anchor: Option<&str>, seconds: Option<&str>) -> Result<u32, Refusal> {
     if anchor != Some("created_at") {
         let message = "must be `created_at`";
@@ -17,8 +17,8 @@ pub fn read(param: &str, anchor: Option<&str>, seconds: Option<&str>) -> Result<
     }
     let seconds = seconds.and_then(|text| text.parse().ok());
     seconds.filter(|it| SECONDS.contains(it)).ok_or_else(|| {
-        let (least, most) = (SECONDS.start(), SECONDS.end());
-        let message = format!("must be a number of seconds from {least} to {most}");
+        let (min, max) = (SECONDS.start(), SECONDS.end());
+        let message = format!("must be a number of seconds from {min} to {max}");
         Refusal::field(format!("{param}[seconds]"), message)
     })
 }
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_hour_to_30_days_after_creation() {
+    fn one_hour_to_30_days_after_creation() {
         let read = |anchor, seconds| read("expires_after", anchor, seconds);
         let anchor = Some("created_at");
         assert_eq!(read(anchor, Some("3600")), Ok(3_600));

@@ -1,7 +1,7 @@
-//! `POST /v1/images/generations`
+//! `POST /v1/images/generations`: images from a prompt.
 
-use super::answer;
 use super::options::{Options, RawOptions};
+use super::response;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
@@ -19,80 +19,79 @@ use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tokio::time::Instant;
 
-/// Handles one call.
 pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    let outcome = make(&request, payload, &state).await;
-    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.answer(&refusal))
+    let outcome = generate(&request, payload, &state).await;
+    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.response(&refusal))
 }
 
-async fn make(
+async fn generate(
     request: &HttpRequest,
     payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
-    let until = deadline::until(request, state);
+    let deadline = deadline::of_request(request, state);
     let caller = auth::authenticate(request, state).await?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
     load_shedding::check(state, caller.account()).await?;
     let options = RawOptions::of_json(&body)?.read(&caller, state)?;
-    let waiters = accept(state, &caller, &options, name, until).await?;
+    let waiters = submit_all(state, &caller, &options, name, deadline).await?;
     if let Some(waiter) = waiters.first() {
         request_log::note_job(request, waiter.job);
     }
-    answer::when_made(waiters, &options, 0, until, state).await
+    response::wait_and_respond(waiters, &options, 0, deadline, state).await
 }
 
-/// A job for each picture: those that are there already, and new ones for the rest if all of it can be had. When one of these
-/// is not accepted after all, those before it are what is made: what is charged is what is answered.
-async fn accept(
+/// Finds or submits a job for each image. Submits new jobs only if the account can pay all of them. If one is refused anyway, the
+/// response contains only the accepted ones, so that the caller gets what it is charged for.
+async fn submit_all(
     state: &web::Data<CompatState>,
     caller: &Payer,
     options: &Options,
     name: Option<String>,
-    until: Instant,
+    deadline: Instant,
 ) -> Result<Vec<JobWaiter>, Refusal> {
     let (mut waiters, mut rest) = (Vec::new(), Vec::new());
     for number in 0..options.count {
         let name = name.as_ref().map(|name| numbered(name, number));
-        let asked = options.request(Vec::new(), name);
-        match submission::earlier(state, caller, &asked).await? {
+        let generation_request = options.request(Vec::new(), name);
+        match submission::find_existing(state, caller, &generation_request).await? {
             Some(waiter) => waiters.push(waiter),
-            None => rest.push(asked),
+            None => rest.push(generation_request),
         }
     }
-    match begin(state, caller, rest, until, &mut waiters).await {
+    match submit_new(state, caller, rest, deadline, &mut waiters).await {
         Err(refusal) if waiters.is_empty() => return Err(refusal),
         Err(refusal) => {
-            tracing::debug!(message = %refusal.message, "not all pictures of a call were accepted");
+            tracing::debug!(message = %refusal.message, "not all jobs of a request were accepted");
         }
         Ok(()) => {}
     }
     Ok(waiters)
 }
 
-async fn begin(
+async fn submit_new(
     state: &web::Data<CompatState>,
     caller: &Payer,
     rest: Vec<GenerationRequest>,
-    until: Instant,
+    deadline: Instant,
     waiters: &mut Vec<JobWaiter>,
 ) -> Result<(), Refusal> {
     if let Some(one) = rest.first() {
         check_pictures(&state.app, caller, one, rest.len()).await?;
     }
-    for asked in rest {
-        waiters.push(submission::begin(state, caller, asked, until).await?);
+    for generation_request in rest {
+        waiters.push(submission::submit_new(state, caller, generation_request, deadline).await?);
     }
     Ok(())
 }
 
-/// Each job has an idempotency key of its own. No caller can send one with a line break in it.
+/// The idempotency key of each job. A caller cannot send a key with a line break.
 fn numbered(name: &str, number: usize) -> String {
     match number {
         0 => name.to_owned(),

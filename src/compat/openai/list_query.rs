@@ -1,10 +1,10 @@
-//! `after`, `limit` and the filters of OpenAI's lists.
+//! Query parameters and pages of OpenAI's lists.
 
 use crate::compat::refusal::Refusal;
 use actix_web::HttpRequest;
 use serde_json::{Value, json};
 
-/// The query of a list. Parameters that are not read are ignored.
+/// Unknown parameters are ignored.
 pub struct ListQuery(Vec<(String, String)>);
 
 impl ListQuery {
@@ -13,7 +13,7 @@ impl ListQuery {
         Self(pairs.into_owned().collect())
     }
 
-    /// The first value of this name that is not empty.
+    /// The first value of this name; `None` if it is empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(it, _)| it == name);
         found
@@ -21,20 +21,18 @@ impl ListQuery {
             .filter(|it| !it.is_empty())
     }
 
-    /// How many entries a page has at the most.
-    ///
     /// # Errors
-    /// It is not a number from 1 to `most`.
-    pub fn limit(&self, default: usize, most: usize) -> Result<usize, Refusal> {
+    /// `limit` is not a number from 1 to `max`.
+    pub fn limit(&self, default: usize, max: usize) -> Result<usize, Refusal> {
         let Some(text) = self.get("limit") else {
             return Ok(default);
         };
-        let limit = text.parse().ok().filter(|limit| (1..=most).contains(limit));
-        limit.ok_or_else(|| Refusal::field("limit", format!("must be a number from 1 to {most}")))
+        let limit = text.parse().ok().filter(|limit| (1..=max).contains(limit));
+        limit.ok_or_else(|| Refusal::field("limit", format!("must be a number from 1 to {max}")))
     }
 }
 
-/// A page. Each entry has an `id`.
+/// Each entry must have an `id`.
 pub fn page(data: Vec<Value>, has_more: bool) -> Value {
     let id = |entry: Option<&Value>| entry.map(|it| it["id"].clone());
     let (first, last) = (id(data.first()), id(data.last()));

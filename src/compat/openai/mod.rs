@@ -1,6 +1,5 @@
-//! OpenAI's interface as its SDKs speak it: images, and files and batches of them.
+//! The OpenAI API: images, files and batches.
 
-mod answer;
 pub mod batches;
 mod counted_body;
 pub mod edits;
@@ -12,5 +11,6 @@ mod multipart;
 mod object_calls;
 mod object_ids;
 mod options;
+mod response;
 mod size;
 pub mod unknown_paths;

@@ -1,4 +1,4 @@
-//! The parts of a form, read while they arrive: texts into memory, pictures into the object store.
+//! Reads a form while it arrives: texts into memory, images into the object store.
 
 use super::counted_body::{CountedBody, is_form};
 use super::options::RawOptions;
@@ -19,47 +19,42 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tokio::time::Instant;
 
-/// Memory that a part of a form is counted with besides its bytes.
+/// Memory counted for each part in addition to its bytes.
 const PART_BYTES: usize = 64;
 
-/// A form that has arrived whole.
+/// A complete form.
 pub struct Form {
-    /// Its texts.
     pub options: RawOptions,
-    /// Its pictures, in their order.
     pub images: Vec<Input>,
 }
 
-/// Reads a form, at most until `until`.
-///
 /// # Errors
-/// It is too large, too slow or malformed, or has a part that is not accepted; there is no memory for it in time; or the object
-/// store fails.
+/// The form is too large, too slow or malformed; a part is invalid; there is no memory for it in time; or the object store fails.
 pub async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
     prefix: &Path,
     state: &CompatState,
     account: AccountId,
-    until: Instant,
+    deadline: Instant,
 ) -> Result<Form, Refusal> {
     let mut body = CountedBody::new(payload, MAX_BODY_BYTES);
-    let timeouts = BodyTimeouts::new(state, until);
+    let timeouts = BodyTimeouts::new(state, deadline);
     let read = async {
         check_headers(request)?;
         check_type(request)?;
-        let reading = Reading {
+        let reader = FormReader {
             body: body.clone(),
             timeouts,
             limits: state.input_limits(account),
             text_bytes_left: state.config.server.max_body_bytes,
         };
-        reading.read(request, prefix, state).await
+        reader.read(request, prefix, state).await
     };
-    let outcome = timeouts.whole(read).await;
+    let outcome = timeouts.with_deadline(read).await;
     if outcome.is_err() {
         body.refuse();
-        drain(&mut body, timeouts.end()).await;
+        drain(&mut body, timeouts.drain_deadline()).await;
     }
     outcome
 }
@@ -67,21 +62,20 @@ pub async fn receive(
 fn check_type(request: &HttpRequest) -> Result<(), Refusal> {
     is_form(request).then_some(()).ok_or_else(|| {
         Refusal::body(
-            "send the pictures as `Content-Type: multipart/form-data`, in parts named `image`",
+            "send the images as `Content-Type: multipart/form-data`, in parts named `image`",
         )
     })
 }
 
-/// A form that is being read.
-struct Reading {
+struct FormReader {
     body: CountedBody,
     timeouts: BodyTimeouts,
     limits: InputLimits,
-    /// Bytes that all texts together may still have.
+    /// Remaining bytes for all texts together.
     text_bytes_left: usize,
 }
 
-impl Reading {
+impl FormReader {
     async fn read(
         mut self,
         request: &HttpRequest,
@@ -93,7 +87,7 @@ impl Reading {
             images: Vec::new(),
         };
         let mut fields = Multipart::new(request.headers(), self.body.clone());
-        while let Some(field) = self.timeouts.arrival(fields.next()).await? {
+        while let Some(field) = self.timeouts.read_step(fields.next()).await? {
             let field = field.map_err(|error| self.malformed(error))?;
             let name = field.name().unwrap_or_default().to_owned();
             match name.as_str() {
@@ -107,10 +101,10 @@ impl Reading {
                     let stem = prefix.clone().join(format!("h{number}"));
                     let upload = StagedUpload::begin(state.images.store(), stem, &self.limits);
                     let name = format!("image[{number}]");
-                    form.images.push(self.picture(field, upload, &name).await?);
+                    form.images.push(self.image(field, upload, &name).await?);
                 }
                 "mask" => {
-                    let message = "is not supported; say in the prompt what is to change";
+                    let message = "is not supported; describe the change in the prompt";
                     return Err(Refusal::field("mask", message));
                 }
                 _ => {
@@ -123,12 +117,12 @@ impl Reading {
     }
 
     async fn next(&mut self, field: &mut Field) -> Result<Option<Bytes>, Refusal> {
-        let chunk = self.timeouts.arrival(field.next()).await?;
+        let chunk = self.timeouts.read_step(field.next()).await?;
         let chunk = chunk.transpose().map_err(|error| self.malformed(error))?;
         Ok(chunk)
     }
 
-    async fn picture(
+    async fn image(
         &mut self,
         mut field: Field,
         mut upload: StagedUpload,
@@ -139,15 +133,15 @@ impl Reading {
             fault @ (UploadFault::Store(_) | UploadFault::MemoryUnavailable(_)) => fault.into(),
         };
         while let Some(chunk) = self.next(&mut field).await? {
-            let pushed = self.timeouts.storing(upload.push(chunk)).await?;
+            let pushed = self.timeouts.store_step(upload.push(chunk)).await?;
             upload = pushed.map_err(refused)?;
         }
-        let held = self.timeouts.storing(upload.finish()).await?;
+        let held = self.timeouts.store_step(upload.finish()).await?;
         Ok(Input::Stored(Box::new(held.map_err(refused)?)))
     }
 
     async fn text(&mut self, mut field: Field, name: &str) -> Result<String, Refusal> {
-        // An empty part takes memory too.
+        // An empty part needs memory too.
         self.spend(name.len() + PART_BYTES)?;
         let mut bytes = Vec::new();
         while let Some(chunk) = self.next(&mut field).await? {
@@ -159,7 +153,7 @@ impl Reading {
 
     fn spend(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.text_bytes_left = self.text_bytes_left.checked_sub(bytes).ok_or_else(|| {
-            Refusal::body("the request has too much text; pictures go into parts named `image`")
+            Refusal::body("the form has too much text; send images in parts named `image`")
         })?;
         Ok(())
     }
@@ -168,6 +162,6 @@ impl Reading {
         if self.body.is_too_large() {
             return too_large();
         }
-        Refusal::body(format!("the request body is not a form: {error}"))
+        Refusal::body(format!("the request body is not a valid form: {error}"))
     }
 }

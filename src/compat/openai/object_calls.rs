@@ -1,4 +1,4 @@
-//! What all calls on files and batches begin and end with.
+//! Authentication and responses of all requests for files and batches.
 
 use crate::application::payer::Payer;
 use crate::compat::auth;
@@ -9,21 +9,20 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::Value;
 
-/// Who calls, within their rate.
-pub async fn admitted(request: &HttpRequest, state: &CompatState) -> Result<Payer, Refusal> {
+/// Authenticates the caller and checks its rate limit.
+pub async fn authenticate(request: &HttpRequest, state: &CompatState) -> Result<Payer, Refusal> {
     let caller = auth::authenticate(request, state).await?;
     caller.check_rate()?;
     Ok(caller)
 }
 
-/// An object of JSON, or a refusal in OpenAI's dialect.
-pub fn answered(outcome: Result<Value, Refusal>) -> HttpResponse {
+pub fn json_response(outcome: Result<Value, Refusal>) -> HttpResponse {
     match outcome {
         Ok(body) => {
-            let mut answer = HttpResponse::Ok();
-            answer.insert_header((header::CACHE_CONTROL, "no-store"));
-            answer.json(body)
+            let mut response = HttpResponse::Ok();
+            response.insert_header((header::CACHE_CONTROL, "no-store"));
+            response.json(body)
         }
-        Err(refusal) => Dialect::OpenAi.answer(&refusal),
+        Err(refusal) => Dialect::OpenAi.response(&refusal),
     }
 }

@@ -1,4 +1,4 @@
-//! The ids of files and batches on the wire: those of the records, with a prefix that says what they are.
+//! Ids of files and batches in the OpenAI API: the id of the record with a prefix for its type.
 
 use crate::application::file_batches::ResultsKind;
 use crate::compat::refusal::{Kind, Refusal};
@@ -10,17 +10,16 @@ const FILE: &str = "file-";
 const OUTPUT: &str = "file-output-";
 const ERRORS: &str = "file-errors-";
 
-/// What a file id names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileName {
+pub enum WireFileId {
     Uploaded(FileId),
-    /// A file with results of this batch.
+    /// A file with the results of this batch.
     Results(ResultsKind, BatchId),
 }
 
-impl FileName {
-    /// `None` where the text is no id of a file.
-    pub fn read(text: &str) -> Option<Self> {
+impl WireFileId {
+    /// `None` if the text is not a file id.
+    pub fn parse(text: &str) -> Option<Self> {
         let results = |kind| move |id| Self::Results(kind, id);
         if let Some(id) = text.strip_prefix(OUTPUT) {
             return id.parse().ok().map(results(ResultsKind::Output));
@@ -31,7 +30,7 @@ impl FileName {
         text.strip_prefix(FILE)?.parse().ok().map(Self::Uploaded)
     }
 
-    /// The 16 bytes by which lists are sorted.
+    /// The sort key of lists.
     pub fn as_bytes(&self) -> [u8; 16] {
         match self {
             Self::Uploaded(id) => *id.as_bytes(),
@@ -40,7 +39,7 @@ impl FileName {
     }
 }
 
-impl fmt::Display for FileName {
+impl fmt::Display for WireFileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Uploaded(id) => write!(f, "{FILE}{id}"),
@@ -50,24 +49,26 @@ impl fmt::Display for FileName {
     }
 }
 
-/// The id of a batch on the wire.
-pub fn batch(id: BatchId) -> String {
+pub fn batch_id(id: BatchId) -> String {
     format!("{BATCH}{id}")
 }
 
-/// The batch that an id on the wire names; `None` where the text is no such id.
-pub fn read_batch(text: &str) -> Option<BatchId> {
+/// `None` if the text is not a batch id.
+pub fn parse_batch_id(text: &str) -> Option<BatchId> {
     text.strip_prefix(BATCH)?.parse().ok()
 }
 
-/// The same text for an unknown id, no id at all, and another account's file.
-pub fn no_file(id: &str, param: &str) -> Refusal {
-    no_object(format!("No such File object: {}", shown(id)), param)
+/// The same message for an unknown id, an invalid id, and the file of another account.
+pub fn no_such_file(id: &str, param: &str) -> Refusal {
+    no_object(format!("No such File object: {}", printable_id(id)), param)
 }
 
-/// The same text for an unknown id, no id at all, and another account's batch.
-pub fn no_batch(id: &str) -> Refusal {
-    no_object(format!("No batch found with id '{}'", shown(id)), "id")
+/// The same message for an unknown id, an invalid id, and the batch of another account.
+pub fn no_such_batch(id: &str) -> Refusal {
+    no_object(
+        format!("No batch found with id '{}'", printable_id(id)),
+        "id",
+    )
 }
 
 fn no_object(message: String, param: &str) -> Refusal {
@@ -77,7 +78,7 @@ fn no_object(message: String, param: &str) -> Refusal {
     }
 }
 
-fn shown(id: &str) -> String {
+fn printable_id(id: &str) -> String {
     id.chars().filter(|it| !it.is_control()).take(80).collect()
 }
 
@@ -87,16 +88,16 @@ mod tests {
     use uuid::Uuid;
 
     #[test]
-    fn ids_are_read_as_they_are_written() {
+    fn ids_are_parsed_as_they_are_formatted() {
         let id = Uuid::from_u128(7);
         for name in [
-            FileName::Uploaded(FileId(id)),
-            FileName::Results(ResultsKind::Output, BatchId(id)),
-            FileName::Results(ResultsKind::Errors, BatchId(id)),
+            WireFileId::Uploaded(FileId(id)),
+            WireFileId::Results(ResultsKind::Output, BatchId(id)),
+            WireFileId::Results(ResultsKind::Errors, BatchId(id)),
         ] {
-            assert_eq!(FileName::read(&name.to_string()), Some(name));
+            assert_eq!(WireFileId::parse(&name.to_string()), Some(name));
         }
-        assert_eq!(read_batch(&batch(BatchId(id))), Some(BatchId(id)));
+        assert_eq!(parse_batch_id(&batch_id(BatchId(id))), Some(BatchId(id)));
         for bad in [
             "",
             "file-",
@@ -105,8 +106,8 @@ mod tests {
             &id.to_string(),
             "file-output-",
         ] {
-            assert_eq!(FileName::read(bad), None, "{bad}");
-            assert_eq!(read_batch(bad), None, "{bad}");
+            assert_eq!(WireFileId::parse(bad), None, "{bad}");
+            assert_eq!(parse_batch_id(bad), None, "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The options of both calls, whether they came as JSON or as form fields.
+//! Options of image generations and edits, sent as JSON or as form fields.
 
 use super::size;
 use crate::application::generation_request::{GenerationRequest, Input, Shape};
@@ -13,10 +13,10 @@ use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 
-/// Pictures of one call.
-const MOST: usize = 10;
-/// The options that are read. Others are ignored.
-const READ: [&str; 9] = [
+/// Maximum `n`.
+const MAX_IMAGES: usize = 10;
+/// Other options are ignored.
+const KNOWN_OPTIONS: [&str; 9] = [
     "model",
     "prompt",
     "n",
@@ -27,30 +27,27 @@ const READ: [&str; 9] = [
     "stream",
     "partial_images",
 ];
-/// Those that must be strings.
-const WORDS: [&str; 2] = ["model", "prompt"];
+const STRING_OPTIONS: [&str; 2] = ["model", "prompt"];
 
-/// Options by their names, as text.
+/// Unparsed options by name.
 #[derive(Default)]
 pub struct RawOptions(BTreeMap<&'static str, String>);
 
-/// The options of a call.
 #[derive(Debug)]
 pub struct Options {
-    /// The model and size, with their price.
+    /// Model, size and price.
     pub offer: Offer,
-    /// What to show.
     pub prompt: String,
-    /// How many pictures.
+    /// Number of images.
     pub count: usize,
-    /// The shape; `None` where it follows the first input image.
+    /// `None`: the aspect ratio of the first input image.
     pub ratio: Option<AspectRatio>,
-    /// Answer with a URL instead of the picture itself.
+    /// Respond with a URL instead of the image data.
     pub as_url: bool,
 }
 
 impl Options {
-    /// The request for one of the pictures.
+    /// The request for one image.
     pub fn request(&self, inputs: Vec<Input>, name: Option<String>) -> GenerationRequest {
         GenerationRequest {
             offer: self.offer,
@@ -68,10 +65,8 @@ impl Options {
 }
 
 impl RawOptions {
-    /// Of a JSON body.
-    ///
     /// # Errors
-    /// The body is no object, or an option that is read has a value that it cannot have.
+    /// The body is not a JSON object, or the type of a known option is invalid.
     pub fn of_json(body: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(body)
             .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
@@ -83,21 +78,21 @@ impl RawOptions {
         Self::of_members(members)
     }
 
-    /// Of the members of a JSON object. `null` is as good as left out.
+    /// `null` counts as missing.
     ///
     /// # Errors
-    /// An option that is read has a value that it cannot have.
+    /// The type of a known option is invalid.
     pub fn of_members(members: Vec<(String, Json)>) -> Result<Self, Refusal> {
         let mut options = Self::default();
         for (name, value) in members {
-            let is_word = WORDS.contains(&name.as_str());
+            let is_string_option = STRING_OPTIONS.contains(&name.as_str());
             match value {
                 Json::Null => {}
                 Json::String(text) => options.set(&name, text)?,
-                _ if is_word => return Err(Refusal::field(name, "must be a string")),
+                _ if is_string_option => return Err(Refusal::field(name, "must be a string")),
                 Json::Number(text) => options.set(&name, text)?,
                 Json::Bool(value) => options.set(&name, value.to_string())?,
-                Json::Array(_) | Json::Object(_) if READ.contains(&name.as_str()) => {
+                Json::Array(_) | Json::Object(_) if KNOWN_OPTIONS.contains(&name.as_str()) => {
                     return Err(Refusal::field(name, "must not be an array or object"));
                 }
                 Json::Array(_) | Json::Object(_) => {}
@@ -106,17 +101,15 @@ impl RawOptions {
         Ok(options)
     }
 
-    /// Sets an option.
-    ///
     /// # Errors
-    /// It was set before.
+    /// The option is already set.
     pub fn set(&mut self, name: &str, text: String) -> Result<(), Refusal> {
-        let Some(known) = READ.into_iter().find(|it| *it == name) else {
+        let Some(known) = KNOWN_OPTIONS.into_iter().find(|it| *it == name) else {
             return Ok(());
         };
         match self.0.insert(known, text) {
             None => Ok(()),
-            Some(_) => Err(Refusal::field(known, "stands twice; send it once")),
+            Some(_) => Err(Refusal::field(known, "is given twice; send it once")),
         }
     }
 
@@ -124,7 +117,7 @@ impl RawOptions {
         self.0.get(name).map(String::as_str)
     }
 
-    /// An option that may only have one of these values.
+    /// Refuses other values with the message `why`.
     fn only(&self, name: &str, allowed: &[&str], why: &str) -> Result<(), Refusal> {
         match self.get(name) {
             Some(value) if !allowed.contains(&value) => Err(Refusal {
@@ -135,43 +128,38 @@ impl RawOptions {
         }
     }
 
-    /// Reads the options, for this key.
-    ///
-    /// Options that only tune how a picture is made (`quality`, `moderation`, `user`, and what the SDKs merge in) are
-    /// accepted and ignored; those that would change the answer, and are not supported, are refused.
+    /// Ignores options that only tune the generation (`quality`, `moderation`, `user`, and what the SDKs add). Refuses unsupported
+    /// options that would change the response.
     ///
     /// # Errors
-    /// The model is not there or not open to the key, or an option is at fault.
+    /// The model does not exist, the key may not use it, or an option is invalid.
     pub fn read(&self, caller: &Payer, state: &AppState) -> Result<Options, Refusal> {
         let model = self.get("model").unwrap_or("fast");
         let tier = models::tier_of(&state.config.tiers, model).ok_or_else(|| {
-            let message =
-                format!("The model `{model}` does not exist; GET /v1/models lists those that do");
+            let message = format!(
+                "The model `{model}` does not exist; GET /v1/models lists the available models"
+            );
             Refusal {
                 field: Some("model".into()),
                 ..Refusal::new(Kind::UnknownModel, message)
             }
         })?;
         submission::check_scope(caller, tier, model)?;
-        self.only(
-            "stream",
-            &["false"],
-            "stream is not supported; leave it out",
-        )?;
+        self.only("stream", &["false"], "stream is not supported; omit it")?;
         self.only(
             "partial_images",
             &["0"],
-            "partial_images is not supported; leave it out",
+            "partial_images is not supported; omit it",
         )?;
         self.only(
             "background",
             &["auto", "opaque"],
-            "background may be `auto` or `opaque`; transparent pictures cannot be made",
+            "background must be `auto` or `opaque`; transparent images are not supported",
         )?;
         self.only(
             "output_format",
             &["png"],
-            "output_format may be `png` alone; other formats are not made",
+            "output_format must be `png`; other formats are not supported",
         )?;
         self.only(
             "response_format",
@@ -183,14 +171,17 @@ impl RawOptions {
             Some(text) => {
                 let (ratio, offer) =
                     size::nearest(text, tier, &state.catalog).ok_or_else(|| {
-                        Refusal::field("size", "must be `auto` or such as `1024x1024`")
+                        Refusal::field("size", "must be `auto` or a size such as `1024x1024`")
                     })?;
                 (Some(ratio), Some(offer))
             }
         };
-        let nothing = || Refusal::new(Kind::Unavailable, format!("the {tier} model sells no size"));
+        let no_offer = || {
+            let message = format!("the {tier} model has no size with a price");
+            Refusal::new(Kind::Unavailable, message)
+        };
         Ok(Options {
-            offer: offer.ok_or_else(nothing)?,
+            offer: offer.ok_or_else(no_offer)?,
             prompt: self.prompt(state.config.jobs.max_prompt_chars)?,
             count: self.count()?,
             ratio,
@@ -219,7 +210,7 @@ impl RawOptions {
         };
         let count = text.parse().ok();
         count
-            .filter(|count| (1..=MOST).contains(count))
-            .ok_or_else(|| Refusal::field("n", format!("must be 1 to {MOST}")))
+            .filter(|count| (1..=MAX_IMAGES).contains(count))
+            .ok_or_else(|| Refusal::field("n", format!("must be from 1 to {MAX_IMAGES}")))
     }
 }

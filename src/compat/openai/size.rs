@@ -1,22 +1,23 @@
-//! `size`: pixels as callers write them, to the ratio and resolution that come nearest.
+//! `size`: maps pixels to the nearest aspect ratio and resolution.
 
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::tier::{Resolution, Tier};
 
-/// The longest side that is read.
+/// Maximum side length in pixels.
 const MAX_SIDE: u32 = 16_384;
 
-/// Ratio and resolution for a size such as `1536x1024`: the offered ratio nearest to it in log space, and of that the
-/// resolution whose area is nearest, in log space too. `None` when it is no size.
+/// The offered aspect ratio nearest to a size such as `1536x1024`, and the resolution with the nearest area, both in log space.
+/// `None` if the text is not a size.
 pub fn nearest(text: &str, tier: Tier, catalog: &Catalog) -> Option<(AspectRatio, Offer)> {
     let (width, height) = text.split_once('x')?;
     let (width, height) = (side(width)?, side(height)?);
     let of_tier = catalog.tier(tier);
     let ratio = AspectRatio::nearest(&of_tier.aspect_ratios, width, height)?;
     let area = |(width, height): (u32, u32)| (f64::from(width) * f64::from(height)).ln();
-    let asked = area((width, height));
-    let distance = |resolution: Resolution| (area(ratio.pixels(tier, resolution)) - asked).abs();
+    let requested = area((width, height));
+    let distance =
+        |resolution: Resolution| (area(ratio.pixels(tier, resolution)) - requested).abs();
     let resolutions = of_tier.prices.iter().map(|(resolution, _)| *resolution);
     let resolution = resolutions.min_by(|a, b| distance(*a).total_cmp(&distance(*b)))?;
     Some((ratio, catalog.offer(tier, resolution)?))
@@ -35,7 +36,7 @@ mod tests {
     use crate::config::{Config, Sources};
 
     #[test]
-    fn sizes_become_the_nearest_that_there_is() {
+    fn a_size_maps_to_the_nearest_offer() {
         let catalog = catalog(&Config::load(&Sources::default()).unwrap().tiers);
         let mut table = String::new();
         for size in [
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_none() {
+    fn other_text_is_not_a_size() {
         let catalog = catalog(&Config::load(&Sources::default()).unwrap().tiers);
         for bad in [
             "",

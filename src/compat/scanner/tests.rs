@@ -1,4 +1,4 @@
-//! Bodies in one piece and in many give the same.
+//! The result must not depend on how a body is split into chunks.
 
 use super::*;
 use base64::Engine as _;
@@ -8,7 +8,7 @@ type Scanned = (String, Vec<Result<Vec<u8>, Base64Fault>>);
 
 fn scan(body: &[u8], piece: usize) -> Result<Scanned, ScanFault> {
     let mut scanner = Scanner::new(10_000);
-    let (mut pictures, mut current) = (Vec::new(), Vec::new());
+    let (mut images, mut current) = (Vec::new(), Vec::new());
     for piece in body.chunks(piece) {
         let mut out = Vec::new();
         scanner.push(piece, &mut out)?;
@@ -16,18 +16,18 @@ fn scan(body: &[u8], piece: usize) -> Result<Scanned, ScanFault> {
             match piece {
                 Piece::Begin => current.clear(),
                 Piece::Bytes(bytes) => current.extend(bytes),
-                Piece::End(outcome) => pictures.push(outcome.map(|()| current.clone())),
+                Piece::End(outcome) => images.push(outcome.map(|()| current.clone())),
             }
         }
     }
     let text = String::from_utf8_lossy(&scanner.into_text()).into_owned();
-    Ok((text, pictures))
+    Ok((text, images))
 }
 
-/// The same however it is cut.
+/// Checks that chunks of any size give the same result.
 #[track_caller]
 fn scanned(body: &str) -> Scanned {
-    let whole = scan(body.as_bytes(), usize::MAX).expect("within bounds");
+    let whole = scan(body.as_bytes(), usize::MAX).expect("within limits");
     for piece in [1, 2, 3, 7, 64] {
         let again = scan(body.as_bytes(), piece).expect("within bounds");
         assert_eq!(again, whole, "in pieces of {piece}");
@@ -36,14 +36,14 @@ fn scanned(body: &str) -> Scanned {
 }
 
 #[test]
-fn pictures_are_cut_out_and_numbered() {
+fn images_are_extracted_and_numbered() {
     let (a, b) = (STANDARD.encode([1; 300]), STANDARD.encode([2; 100]));
     let body = format!(
         r#"{{"contents":[{{"parts":[{{"inlineData":{{"mimeType":"image/png","data":"{a}"}}}},
         {{"inline_data":{{"data" : "{b}" , "mime_type":"image/png"}}}}]}}]}}"#
     );
-    let (text, pictures) = scanned(&body);
-    assert_eq!(pictures, [Ok(vec![1; 300]), Ok(vec![2; 100])]);
+    let (text, images) = scanned(&body);
+    assert_eq!(images, [Ok(vec![1; 300]), Ok(vec![2; 100])]);
     assert_eq!(
         text,
         r#"{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"0"}},
@@ -52,7 +52,7 @@ fn pictures_are_cut_out_and_numbered() {
 }
 
 #[test]
-fn only_data_of_inline_data_is_a_picture() {
+fn only_data_of_inline_data_is_an_image() {
     for body in [
         r#"{"data":"AAAA"}"#,
         r#"["inlineData",{"data":"AAAA"}]"#,
@@ -69,50 +69,50 @@ fn only_data_of_inline_data_is_a_picture() {
 }
 
 #[test]
-fn names_and_texts_may_be_escaped() {
+fn names_and_data_may_be_escaped() {
     let body = r#"{"inline\u0044ata":{"\u0064\u0061\u0074\u0061":"AA\/+\u002f\u003D\u003d"}}"#;
-    let (text, pictures) = scanned(body);
+    let (text, images) = scanned(body);
     assert!(text.ends_with(r#":"0"}}"#), "{text}");
-    assert_eq!(pictures.len(), 1);
+    assert_eq!(images.len(), 1);
     assert!(
-        pictures[0].is_err(),
-        "five characters and two of padding: {pictures:?}"
+        images[0].is_err(),
+        "five characters and two of padding: {images:?}"
     );
-    let (_, pictures) = scanned(r#"{"inlineData":{"data":"AA\/\u002f\nAA\u003d\u003D"}}"#);
-    assert_eq!(pictures, [Ok(vec![0, 15, 255, 0])]);
+    let (_, images) = scanned(r#"{"inlineData":{"data":"AA\/\u002f\nAA\u003d\u003D"}}"#);
+    assert_eq!(images, [Ok(vec![0, 15, 255, 0])]);
 }
 
 #[test]
-fn a_quote_within_a_text_ends_nothing() {
+fn an_escaped_quote_does_not_end_a_string() {
     let body = r#"{"text":"a \"b\\","inlineData":{"data":"AAAA"}}"#;
-    let (text, pictures) = scanned(body);
-    assert_eq!(pictures, [Ok(vec![0; 3])]);
+    let (text, images) = scanned(body);
+    assert_eq!(images, [Ok(vec![0; 3])]);
     assert_eq!(text, r#"{"text":"a \"b\\","inlineData":{"data":"0"}}"#);
 }
 
 #[test]
-fn a_fault_is_told_at_the_end_of_the_picture_and_the_next_one_is_read() {
+fn an_invalid_image_is_reported_at_its_end_and_scanning_continues() {
     let body = r#"[{"inlineData":{"data":"AA!A"}},{"inlineData":{"data":"AAAA"}},{"inlineData":{"data":"A\u00e9"}}]"#;
-    let (_, pictures) = scanned(body);
-    assert!(pictures[0].is_err() && pictures[2].is_err(), "{pictures:?}");
-    assert_eq!(pictures[1], Ok(vec![0; 3]));
+    let (_, images) = scanned(body);
+    assert!(images[0].is_err() && images[2].is_err(), "{images:?}");
+    assert_eq!(images[1], Ok(vec![0; 3]));
 }
 
 #[test]
-fn signatures_of_thoughts_are_left_out() {
+fn thought_signatures_are_dropped() {
     let long = "A".repeat(50_000);
     let body =
         format!(r#"{{"thoughtSignature":"{long}","text":"a","thought_signature":"\"{long}"}}"#);
-    let (text, pictures) = scanned(&body);
+    let (text, images) = scanned(&body);
     assert_eq!(
         text,
         r#"{"thoughtSignature":"","text":"a","thought_signature":""}"#
     );
-    assert!(pictures.is_empty());
+    assert!(images.is_empty());
 }
 
 #[test]
-fn text_and_depth_are_bounded_and_pictures_are_not() {
+fn text_and_depth_are_limited_and_images_are_not() {
     let long = "A".repeat(40_000);
     let body = format!(r#"{{"inlineData":{{"data":"{long}"}}}}"#);
     assert_eq!(scanned(&body).1, [Ok(vec![0; 30_000])]);
@@ -130,7 +130,7 @@ fn text_and_depth_are_bounded_and_pictures_are_not() {
 }
 
 #[test]
-fn what_is_no_json_never_becomes_json_by_being_cut() {
+fn invalid_json_never_becomes_valid_by_extraction() {
     for body in [
         r#"{"inlineData":{"data":"AAAA""#,
         r#"{"inlineData":{"data":"AAAA"#,

@@ -1,4 +1,4 @@
-//! Conversations, as the SDKs write them and as people do.
+//! Conversations as written by the SDKs and by people.
 
 use super::*;
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ fn image(number: usize) -> Value {
     json!({"inlineData": {"mimeType": "image/png", "data": number.to_string()}})
 }
 
-fn inline(field: &str, number: usize) -> Picture {
-    Picture {
+fn inline(field: &str, number: usize) -> InputImage {
+    InputImage {
         field: field.into(),
         source: Source::Inline(number),
     }
@@ -48,7 +48,7 @@ fn the_system_instruction_goes_before_the_prompt() {
 }
 
 #[test]
-fn the_models_pictures_come_before_those_of_the_last_turn() {
+fn images_of_the_model_come_before_those_of_the_last_turn() {
     let body = json!({"contents": [
         {"role": "user", "parts": [{"text": "a fox"}, image(0)]},
         {"role": "model", "parts": [{"text": "here"}, {"inline_data": {"mime_type": "image/png", "data": "1"}}]},
@@ -59,7 +59,7 @@ fn the_models_pictures_come_before_those_of_the_last_turn() {
     let content = read_json(body).unwrap();
     assert_eq!(content.prompt, "wear it");
     assert_eq!(
-        content.pictures,
+        content.images,
         [
             inline("contents[1].parts[1].inlineData.data", 1),
             inline("contents[3].parts[0].inlineData.data", 3),
@@ -69,43 +69,43 @@ fn the_models_pictures_come_before_those_of_the_last_turn() {
 }
 
 #[test]
-fn past_fourteen_the_oldest_of_the_models_pictures_are_left_out() {
+fn beyond_fourteen_the_oldest_images_of_the_model_are_dropped() {
     let mut contents: Vec<Value> = (0..20)
         .map(|number| json!({"role": "model", "parts": [image(number)]}))
         .collect();
     contents.push(json!({"role": "user", "parts": [{"text": "more"}, image(20)]}));
     let content = read_json(json!({ "contents": contents })).unwrap();
-    let numbers: Vec<Source> = content.pictures.into_iter().map(|it| it.source).collect();
+    let numbers: Vec<Source> = content.images.into_iter().map(|it| it.source).collect();
     let newest: Vec<Source> = (7..=20).map(Source::Inline).collect();
     assert_eq!(numbers, newest);
     let mut parts: Vec<Value> = (0..15).map(image).collect();
     parts.push(json!({"text": "more"}));
-    let said = refused(json!({"contents": [{"parts": parts}]}));
-    assert!(said.contains("15 images"), "{said}");
+    let message = refused(json!({"contents": [{"parts": parts}]}));
+    assert!(message.contains("15 images"), "{message}");
 }
 
 #[test]
-fn thoughts_and_foreign_parts_say_nothing() {
+fn thoughts_and_other_parts_are_ignored() {
     let body = json!({"contents": [
         {"role": "model", "parts": [{"thought": true, "text": "hm"}, {"thought": true, "inlineData": {"data": "0"}}]},
         {"role": "user", "parts": [{"text": "a fox"}, {"functionResponse": {"name": "f"}}, {}]},
     ]});
     let content = read_json(body).unwrap();
     assert_eq!(
-        (content.prompt.as_str(), content.pictures.len()),
+        (content.prompt.as_str(), content.images.len()),
         ("a fox", 0)
     );
 }
 
 #[test]
-fn files_are_named_by_url() {
+fn files_have_http_urls() {
     for name in ["fileUri", "file_uri"] {
         let body = json!({"contents": [{"parts": [
             {"text": "a fox"}, {"fileData": {name: "https://a.example/x.png", "mimeType": "image/png"}},
         ]}]});
         let content = read_json(body).unwrap();
         assert_eq!(
-            content.pictures[0].source,
+            content.images[0].source,
             Source::Url("https://a.example/x.png".into())
         );
     }
@@ -116,34 +116,31 @@ fn files_are_named_by_url() {
         "files/abc",
     ] {
         let part = json!({"fileData": {"fileUri": uri}});
-        let said = refused(json!({"contents": [{"parts": [{"text": "a"}, part]}]}));
+        let message = refused(json!({"contents": [{"parts": [{"text": "a"}, part]}]}));
         assert!(
-            said.starts_with("contents[0].parts[1].fileData.fileUri must start with"),
-            "{said}"
+            message.starts_with("contents[0].parts[1].fileData.fileUri must start with"),
+            "{message}"
         );
     }
 }
 
 #[test]
-fn each_fault_names_its_field() {
-    for (body, said) in [
+fn each_error_names_its_field() {
+    for (body, message) in [
         (json!({}), "contents is required"),
         (json!({"contents": null}), "contents is required"),
         (
             json!({"contents": "a fox"}),
             "contents must be an array of objects",
         ),
-        (
-            json!({"contents": []}),
-            "contents must have a turn of the user",
-        ),
+        (json!({"contents": []}), "contents must contain a user turn"),
         (
             json!({"contents": [{"role": "model", "parts": [{"text": "a"}]}]}),
-            "contents must have a turn of the user",
+            "contents must contain a user turn",
         ),
         (
             json!({"contents": [{"parts": []}]}),
-            "contents must have a text in the last turn of the user",
+            "contents must contain text in the last user turn",
         ),
         (json!({"contents": [7]}), "contents[0] must be an object"),
         (
@@ -164,13 +161,13 @@ fn each_fault_names_its_field() {
         ),
         (
             json!({"contents": [{"parts": [{"inlineData": {}, "inline_data": {}}]}]}),
-            "contents[0].parts[0].inlineData stands twice, as `inlineData` and as `inline_data`",
+            "contents[0].parts[0].inlineData is given twice, as `inlineData` and as `inline_data`",
         ),
         (
             json!({"contents": [{"parts": [{"text": "x".repeat(101)}]}]}),
             "contents has 101 characters; at most 100 are allowed",
         ),
     ] {
-        assert_eq!(refused(body), said);
+        assert_eq!(refused(body), message);
     }
 }

@@ -1,4 +1,4 @@
-//! Every spelling of shape and size.
+//! Every spelling of aspect ratio and size.
 
 use super::*;
 use crate::catalog::catalog;
@@ -16,9 +16,9 @@ fn offer(tier: Tier, resolution: Resolution) -> Offer {
     catalog.offer(tier, resolution).unwrap()
 }
 
-/// A size that is not on sale has no price, and so no request.
+/// A size without a price cannot be requested.
 #[test]
-fn a_default_size_that_is_not_on_sale_is_to_be_named() {
+fn a_size_is_required_if_the_default_size_has_no_price() {
     let catalog = catalog(&large_only().tiers);
     let read = |config: Value| {
         let json = Json::parse(&config.to_string(), 64).unwrap();
@@ -27,13 +27,13 @@ fn a_default_size_that_is_not_on_sale_is_to_be_named() {
     let refused = read(json!({})).unwrap_err();
     assert_eq!(
         refused.message,
-        "generationConfig.imageConfig.imageSize is required: it takes 2K"
+        "generationConfig.imageConfig.imageSize is required; supported: 2K"
     );
     let large = json!({"generationConfig": {"imageConfig": {"imageSize": "2K"}}});
     assert_eq!(read(large).unwrap().offer.price().to_string(), "0.101");
 }
 
-/// Sells nothing but 2K on pro.
+/// Offers only 2K on pro.
 fn large_only() -> Config {
     let mut config = Config::load(&Sources::default()).unwrap();
     let pro = &mut config.tiers.pro;
@@ -51,7 +51,7 @@ fn wide_and_large() -> Options {
 }
 
 #[test]
-fn shape_and_size_are_read_in_every_spelling() {
+fn ratio_and_size_are_read_in_every_spelling() {
     let camel = json!({"aspectRatio": "16:9", "imageSize": "2K"});
     let snake = json!({"aspect_ratio": "16:9", "image_size": "2K"});
     let names =
@@ -75,7 +75,7 @@ fn shape_and_size_are_read_in_every_spelling() {
 }
 
 #[test]
-fn every_ratio_has_its_name() {
+fn every_ratio_has_an_enum_name() {
     for (name, ratio) in [
         ("ONE_BY_ONE", "1:1"),
         ("TWO_BY_THREE", "2:3"),
@@ -99,7 +99,7 @@ fn every_ratio_has_its_name() {
 }
 
 #[test]
-fn nothing_said_is_the_default() {
+fn missing_options_have_defaults() {
     let none = Options {
         ratio: None,
         offer: offer(Tier::Fast, Resolution::K1),
@@ -118,7 +118,7 @@ fn nothing_said_is_the_default() {
 }
 
 #[test]
-fn a_text_is_wanted_in_any_case() {
+fn the_text_modality_ignores_case() {
     for (modalities, wanted) in [
         (json!(["IMAGE"]), false),
         (json!(["Image", "Text"]), true),
@@ -132,7 +132,7 @@ fn a_text_is_wanted_in_any_case() {
 }
 
 #[test]
-fn what_the_tier_does_not_offer_is_refused_by_name() {
+fn what_the_tier_does_not_offer_is_refused() {
     let size = |tier, size: &str| read_for(tier, json!({"imageConfig": {"imageSize": size}}));
     assert!(size(Tier::Fast, "1K").is_ok());
     for (tier, bad) in [
@@ -150,7 +150,7 @@ fn what_the_tier_does_not_offer_is_refused_by_name() {
             Some("generationConfig.imageConfig.imageSize")
         );
         assert!(
-            refusal.message.contains("it takes 1K"),
+            refusal.message.contains("supported: 1K"),
             "{}",
             refusal.message
         );

@@ -1,22 +1,21 @@
-//! A batch as OpenAI's SDKs read it.
+//! The batch object of the OpenAI API.
 
-use super::asked_batch::{COMPLETION_WINDOW, ENDPOINT};
+use super::batch_body::{COMPLETION_WINDOW, ENDPOINT};
 use crate::application::file_batches::{FileBatchStatus, ResultsKind};
 use crate::application::state::AppState;
-use crate::compat::openai::object_ids::{self, FileName};
+use crate::compat::openai::object_ids::{self, WireFileId};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
 use tintype_storage::domain::file_batch::{LineFault, Validation};
 use tintype_storage::domain::time::Timestamp;
 
-/// The whole object.
 pub fn json(batch: &FileBatchStatus, state: &AppState) -> Value {
     let of_file = &batch.of_file;
     let progress = batch.accepted.as_ref().map(|(_, progress)| progress);
     let results = |kind| {
         let file = batch.results_of(kind, state)?;
-        Some(FileName::Results(kind, file.batch.id).to_string())
+        Some(WireFileId::Results(kind, file.batch.id).to_string())
     };
     let created = of_file.created_at.seconds();
     let ended = progress.and_then(|it| it.ended_at);
@@ -26,11 +25,11 @@ pub fn json(batch: &FileBatchStatus, state: &AppState) -> Value {
     let metadata = of_file.terms.metadata.clone();
     let metadata = metadata.and_then(|text| RawValue::from_string(text).ok());
     json!({
-        "id": object_ids::batch(of_file.id),
+        "id": object_ids::batch_id(of_file.id),
         "object": "batch",
         "endpoint": ENDPOINT,
         "errors": errors(&of_file.outcome),
-        "input_file_id": FileName::Uploaded(of_file.terms.input).to_string(),
+        "input_file_id": WireFileId::Uploaded(of_file.terms.input).to_string(),
         "completion_window": COMPLETION_WINDOW,
         "status": status(progress),
         "output_file_id": results(ResultsKind::Output),

@@ -1,8 +1,8 @@
-//! `POST /v1/batches`
+//! `POST /v1/batches`: submits a batch.
 
-use super::asked_batch::AskedBatch;
+use super::batch_body::BatchBody;
 use super::input_lines::{self, Input};
-use super::{answered, batch_object};
+use super::{batch_object, json_response};
 use crate::application::batch_request::BatchRequest;
 use crate::application::commit::detached;
 use crate::application::error::{self, Error};
@@ -11,7 +11,7 @@ use crate::application::load_shedding;
 use crate::application::payer::Payer;
 use crate::application::uploaded_files;
 use crate::compat::auth;
-use crate::compat::openai::object_ids::{FileName, no_file};
+use crate::compat::openai::object_ids::{WireFileId, no_such_file};
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::web::{body, idempotency_key};
@@ -21,35 +21,34 @@ use bytes::Bytes;
 use tintype_storage::domain::file_batch::UploadedFile;
 use tokio::task::spawn_blocking;
 
-/// How often OpenAI's SDKs have sent a call before.
+/// Number of earlier attempts, sent by OpenAI's SDKs.
 const RETRY_COUNT: &str = "x-stainless-retry-count";
-/// What a file takes in memory with the requests and records that are made of it, in proportion to its length.
+/// Memory of a file with its requests and records, relative to its length.
 const MEMORY_FACTOR: u64 = 3;
 
-/// Handles one call.
 pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    match submitted(&request, payload, &state).await {
+    match submit_batch(&request, payload, &state).await {
         Ok((batch, replayed)) => {
-            let mut answer = answered(Ok(batch_object::json(&batch, &state)));
+            let mut response = json_response(Ok(batch_object::json(&batch, &state)));
             if replayed {
                 let (name, value) = idempotency_key::REPLAYED;
                 if let Ok(name) = HeaderName::try_from(name) {
                     let value = HeaderValue::from_static(value);
-                    answer.headers_mut().insert(name, value);
+                    response.headers_mut().insert(name, value);
                 }
             }
-            answer
+            response
         }
-        Err(refusal) => answered(Err(refusal)),
+        Err(refusal) => json_response(Err(refusal)),
     }
 }
 
-/// The batch, and whether an earlier call has made it.
-async fn submitted(
+/// Returns the batch, and whether an earlier request created it.
+async fn submit_batch(
     request: &HttpRequest,
     payload: web::Payload,
     state: &web::Data<CompatState>,
@@ -59,59 +58,59 @@ async fn submitted(
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
     load_shedding::check(state, caller.account()).await?;
-    let asked = AskedBatch::read(&body)?;
+    let batch_body = BatchBody::read(&body)?;
     caller.check_rate()?;
     let call = Call {
         state: state.clone(),
         caller,
-        asked,
+        batch_body,
         is_retry: key.is_none() && is_retry(request),
         key,
     };
-    // A client that leaves repeats its call: that one waits until this one has made its batch.
+    // Detached, because a client that disconnects repeats its request, which then waits until this one has created the batch.
     detached(call.submit()).await
 }
 
-/// A call that is well formed.
+/// A valid request.
 struct Call {
     state: web::Data<CompatState>,
     caller: Payer,
-    asked: AskedBatch,
+    batch_body: BatchBody,
     key: Option<String>,
-    /// Its client repeats it and names no idempotency key.
+    /// The client repeats the request without an idempotency key.
     is_retry: bool,
 }
 
 impl Call {
-    /// The batch, and whether an earlier call has made it.
+    /// Returns the batch, and whether an earlier request created it.
     async fn submit(mut self) -> Result<(FileBatchStatus, bool), Refusal> {
         let (state, caller) = (&self.state, &self.caller);
-        let input = self.asked.terms.input;
+        let input = self.batch_body.terms.input;
         let _turn = state.file_turns.take(input).await?;
         if self.is_retry {
-            let terms = &self.asked.terms;
+            let terms = &self.batch_body.terms;
             let earlier = file_batches::of_earlier_attempt(state, caller, terms).await?;
             if let Some(batch) = earlier {
                 return Ok((batch, true));
             }
         }
         let file = uploaded_files::find(state, caller.account(), input).await?;
-        let unknown = || no_file(&FileName::Uploaded(input).to_string(), "input_file_id");
+        let unknown = || no_such_file(&WireFileId::Uploaded(input).to_string(), "input_file_id");
         let read = read_lines(state, caller, &file.ok_or_else(unknown)?).await?;
         match read {
             Ok(Input { entries, as_urls }) => {
-                self.asked.terms.as_urls = as_urls;
+                self.batch_body.terms.as_urls = as_urls;
                 let batch = BatchRequest {
                     entries,
-                    metadata: self.asked.metadata,
+                    metadata: self.batch_body.metadata,
                     callback_url: None,
                     idempotency_key: self.key,
-                    file: Some(self.asked.terms),
+                    file: Some(self.batch_body.terms),
                 };
                 Ok(file_batches::submit(&state.app, caller, batch).await?)
             }
             Err(faults) => {
-                let terms = self.asked.terms;
+                let terms = self.batch_body.terms;
                 let failed = file_batches::keep_failed(state, caller, terms, faults).await?;
                 Ok((failed, false))
             }
@@ -119,22 +118,21 @@ impl Call {
     }
 }
 
-/// Does a client repeat a call whose answer it has not had?
 fn is_retry(request: &HttpRequest) -> bool {
     let count = request.headers().get(RETRY_COUNT);
     let count = count.and_then(|it| it.to_str().ok()?.parse::<u32>().ok());
     count.is_some_and(|count| count > 0)
 }
 
-/// The requests of a file, or its faults. They are read on the blocking pool: a large file takes long.
+/// Parses the file on the blocking pool, because a large file takes long.
 async fn read_lines(
     state: &web::Data<CompatState>,
     caller: &Payer,
     file: &UploadedFile,
 ) -> Result<input_lines::Read, Refusal> {
     let memory = state.input_limits(caller.account()).memory;
-    let room = memory.reserve_whole(file.bytes * MEMORY_FACTOR).await;
-    let _room = room.map_err(Error::from)?;
+    let reservation = memory.reserve_whole(file.bytes * MEMORY_FACTOR).await;
+    let _reservation = reservation.map_err(Error::from)?;
     let content: Bytes = uploaded_files::read(state, file).await?;
     let (shared, caller) = (state.clone(), caller.clone());
     let read = spawn_blocking(move || input_lines::read(&content, &caller, &shared));

@@ -1,6 +1,6 @@
-//! The requests of a file: one JSON object per line, each with its name, its call and the body of that call.
+//! Parses a file of requests: one JSON object per line with `custom_id`, `method`, `url` and `body`.
 
-use super::asked_batch::ENDPOINT;
+use super::batch_body::ENDPOINT;
 use crate::application::batch_request::BatchEntry;
 use crate::application::payer::Payer;
 use crate::application::state::AppState;
@@ -12,28 +12,23 @@ use std::collections::HashMap;
 use tintype_storage::domain::file_batch::LineFault;
 use tintype_storage::domain::json::Json;
 
-/// Characters of a custom id.
 const MAX_CUSTOM_ID_CHARS: usize = 64;
-/// Bytes of all faults that are kept: they are part of a record.
+/// Maximum bytes of all errors together, because they are part of a record.
 const MAX_FAULT_BYTES: usize = 4_096;
-/// Characters of a fault's message.
+/// A longer error message is truncated.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// The requests of a file.
 pub struct Input {
     /// At least one.
     pub entries: Vec<BatchEntry>,
-    /// The results are to name URLs of the images instead of holding them.
+    /// The results contain URLs of the images instead of their data.
     pub as_urls: bool,
 }
 
-/// What a file holds, or what is wrong with it.
 pub type Read = Result<Input, Vec<LineFault>>;
 
-/// Reads a file.
-///
 /// # Errors
-/// The first faults, each with its line.
+/// The first errors, each with its line.
 pub fn read(content: &[u8], caller: &Payer, state: &AppState) -> Read {
     let lines = content.split(|byte| *byte == b'\n').zip(1..);
     let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
@@ -47,12 +42,12 @@ pub fn read(content: &[u8], caller: &Payer, state: &AppState) -> Read {
         faults: Vec::new(),
         fault_bytes: 0,
     };
-    let most = state.config.batches.max_requests;
+    let max = state.config.batches.max_requests;
     let mut count = 0;
     for (line, number) in lines {
         count += 1;
-        if count > most {
-            let message = format!("The file has more than {most} requests.");
+        if count > max {
+            let message = format!("The file has more than {max} requests.");
             return Err(vec![Fault::new("too_many_tasks", message).on(None)]);
         }
         if let Err(fault) = file.add(line, number) {
@@ -72,12 +67,11 @@ pub fn read(content: &[u8], caller: &Payer, state: &AppState) -> Read {
     }
 }
 
-/// A file that is being read.
 struct File<'a> {
     caller: &'a Payer,
     state: &'a AppState,
     entries: Vec<BatchEntry>,
-    /// That of the first request.
+    /// Taken from the first request.
     as_urls: Option<bool>,
     /// The line of each custom id.
     names: HashMap<String, u32>,
@@ -93,10 +87,10 @@ impl File<'_> {
         let options = line.options()?.read(self.caller, self.state)?;
         self.check(&options)?;
         if let Some(other) = self.names.insert(custom_id.clone(), number) {
-            let message = format!("The custom_id is also that of line {other}.");
+            let message = format!("Line {other} has the same custom_id.");
             return Err(Fault::new("duplicate_custom_id", message).of("custom_id"));
         }
-        // One that repeats the position says nothing.
+        // A custom id that equals the position is the default.
         let position = self.entries.len().to_string();
         self.entries.push(BatchEntry {
             custom_id: Some(custom_id).filter(|it| *it != position),
@@ -105,7 +99,7 @@ impl File<'_> {
         Ok(())
     }
 
-    /// Refuses options that a single call may have, and one of many may not.
+    /// Refuses options that only a single request may have.
     fn check(&mut self, options: &Options) -> Result<(), Fault> {
         if options.count > 1 {
             let message = "n must be 1 in a batch; write a line for each image";
@@ -119,7 +113,7 @@ impl File<'_> {
         Ok(())
     }
 
-    /// Keeps a fault, as long as there is room.
+    /// Keeps an error until the limit is reached.
     fn keep(&mut self, fault: LineFault) {
         let param = fault.param.as_ref().map_or(0, String::len);
         self.fault_bytes += fault.message.len() + fault.code.len() + param;
@@ -129,10 +123,10 @@ impl File<'_> {
     }
 }
 
-/// The code of faults that have no other.
+/// The default error code.
 const INVALID: &str = "invalid_value";
 
-/// What is wrong with a line.
+/// An error of a line.
 struct Fault {
     code: &'static str,
     message: String,
@@ -166,7 +160,7 @@ impl Fault {
 }
 
 impl From<Refusal> for Fault {
-    /// Of an option of the call.
+    /// An invalid option in `body`.
     fn from(refusal: Refusal) -> Self {
         Self {
             code: Dialect::OpenAi.code(refusal.kind).unwrap_or(INVALID),
@@ -176,7 +170,6 @@ impl From<Refusal> for Fault {
     }
 }
 
-/// The members of a line.
 struct Line(Vec<(String, Json)>);
 
 impl Line {

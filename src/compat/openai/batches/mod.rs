@@ -1,14 +1,14 @@
-//! `/v1/batches`: batches that are submitted as uploaded files.
+//! `/v1/batches`: batches whose requests are in an uploaded file.
 
-mod asked_batch;
+mod batch_body;
 mod batch_object;
 mod creation;
 mod input_lines;
 pub mod result_lines;
 
 use super::list_query::{self, ListQuery};
-use super::object_calls::{admitted, answered};
-use super::object_ids::{no_batch, read_batch};
+use super::object_calls::{authenticate, json_response};
+use super::object_ids::{no_such_batch, parse_batch_id};
 use super::unknown_paths::{self, shared_path};
 use crate::application::error::ErrorKind;
 use crate::application::file_batches::{self, FileBatchStatus};
@@ -20,11 +20,9 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::Value;
 use tintype_storage::engine::Direction;
 
-/// Batches of a page, where the caller names no number.
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
 
-/// Adds the routes.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
@@ -45,21 +43,25 @@ pub fn configure(service: &mut web::ServiceConfig) {
         )
         .service(
             shared_path("/v1/batches{rest:(/.*)?}")
-                .default_service(web::to(unknown_paths::nothing_there)),
+                .default_service(web::to(unknown_paths::not_found)),
         );
 }
 
 async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {
-    answered(listed(&request, &state).await)
+    json_response(list_batches(&request, &state).await)
 }
 
-async fn listed(request: &HttpRequest, state: &CompatState) -> Result<Value, Refusal> {
-    let caller = admitted(request, state).await?;
+async fn list_batches(request: &HttpRequest, state: &CompatState) -> Result<Value, Refusal> {
+    let caller = authenticate(request, state).await?;
     let query = ListQuery::of(request);
     let limit = query.limit(DEFAULT_LIMIT, MAX_LIMIT)?;
     let after = match query.get("after") {
         None => None,
-        Some(id) => Some(*read_batch(id).ok_or_else(|| no_batch(id))?.as_bytes()),
+        Some(id) => Some(
+            *parse_batch_id(id)
+                .ok_or_else(|| no_such_batch(id))?
+                .as_bytes(),
+        ),
     };
     let page = state
         .store
@@ -78,11 +80,11 @@ async fn show(
     path: web::Path<String>,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    answered(shown(&request, &path, &state).await)
+    json_response(get_batch(&request, &path, &state).await)
 }
 
-async fn shown(request: &HttpRequest, id: &str, state: &CompatState) -> Result<Value, Refusal> {
-    let caller = admitted(request, state).await?;
+async fn get_batch(request: &HttpRequest, id: &str, state: &CompatState) -> Result<Value, Refusal> {
+    let caller = authenticate(request, state).await?;
     let batch = find(&caller, id, state).await?;
     Ok(batch_object::json(&batch, state))
 }
@@ -92,15 +94,15 @@ async fn cancel(
     path: web::Path<String>,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    answered(canceled(&request, &path, &state).await)
+    json_response(cancel_batch(&request, &path, &state).await)
 }
 
-async fn canceled(
+async fn cancel_batch(
     request: &HttpRequest,
     id: &str,
     state: &web::Data<CompatState>,
 ) -> Result<Value, Refusal> {
-    let caller = admitted(request, state).await?;
+    let caller = authenticate(request, state).await?;
     let batch = find(&caller, id, state).await?;
     let outcome = file_batches::cancel(&state.app, &caller, batch).await;
     let batch = outcome.map_err(|error| match error.kind {
@@ -110,11 +112,11 @@ async fn canceled(
     Ok(batch_object::json(&batch, state))
 }
 
-/// A batch of the caller's account. One that was submitted without a file is not told apart from one that does not exist.
+/// A batch of the caller's account. A batch that was submitted without a file counts as unknown.
 async fn find(caller: &Payer, id: &str, state: &CompatState) -> Result<FileBatchStatus, Refusal> {
-    let found = match read_batch(id) {
+    let found = match parse_batch_id(id) {
         Some(batch) => file_batches::find(state, caller.account(), batch).await?,
         None => None,
     };
-    found.ok_or_else(|| no_batch(id))
+    found.ok_or_else(|| no_such_batch(id))
 }

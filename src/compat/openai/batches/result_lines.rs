@@ -1,15 +1,15 @@
-//! Files with the results of a batch: a line for each request, written while the file is read, so that no more than one image is
-//! in memory, and URLs are fresh.
+//! Files with the results of a batch, one line per request. Generated while the file is downloaded, so that memory holds at most one
+//! image and URLs are new.
 
 use crate::application::error::{Error, ErrorKind};
 use crate::application::file_batches::{ResultsFile, ResultsKind};
 use crate::application::result_url::presign;
 use crate::application::state::AppState;
-use crate::compat::base64_body::{Part, Picture, pieces, streamed};
+use crate::compat::base64_body::{Part, StoredImage, pieces, streamed};
 use crate::compat::dialect::Dialect;
-use crate::compat::job_waiter::{Made, outcome};
+use crate::compat::job_waiter::{JobOutcome, job_outcome};
 use crate::compat::refusal::{Kind, Refusal};
-use crate::compat::usage::{self, Prompt};
+use crate::compat::usage::{self, PromptTokens};
 use crate::images::{self, FAULT_TARGET, ImagesError};
 use crate::request_text;
 use actix_web::body::BoxBody;
@@ -20,10 +20,9 @@ use std::collections::VecDeque;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, Job, JobState, PromptRef, ResultImage};
 
-/// Jobs that are read at a time.
+/// Jobs read at a time.
 const STEP: usize = 100;
 
-/// The content of a file.
 pub fn body(state: &Data<AppState>, file: ResultsFile) -> BoxBody {
     let lines = Lines {
         state: state.clone(),
@@ -35,31 +34,31 @@ pub fn body(state: &Data<AppState>, file: ResultsFile) -> BoxBody {
         match lines?.next().await {
             Ok(Some((line, rest))) => Some((pieces(line), Some(rest))),
             Ok(None) => None,
-            // Ends the connection, so that a client cannot take a part of the file for the whole.
-            Err(error) => Some((stream::iter([Err(broken(error))]).boxed(), None)),
+            // Aborts the connection, so that a client cannot mistake a part of the file for the whole.
+            Err(error) => Some((stream::iter([Err(stream_error(error))]).boxed(), None)),
         }
     });
     streamed(lines.flatten())
 }
 
-fn broken(error: Error) -> object_store::Error {
+fn stream_error(error: Error) -> object_store::Error {
     object_store::Error::Generic {
         store: "results",
         source: error.into(),
     }
 }
 
-/// The lines that have not been written yet.
+/// The remaining lines.
 struct Lines {
     state: Data<AppState>,
     file: ResultsFile,
-    /// The last job that was read.
+    /// The last job read from the store.
     last: Option<JobId>,
     jobs: VecDeque<Job>,
 }
 
 impl Lines {
-    /// The next line, and those after it.
+    /// The next line, and the lines after it.
     async fn next(mut self) -> Result<Option<(Vec<Part>, Self)>, Error> {
         loop {
             while let Some(job) = self.jobs.pop_front() {
@@ -77,30 +76,30 @@ impl Lines {
         }
     }
 
-    /// The line of a job; `None` where it belongs into the other file.
+    /// The line of a job; `None` if it belongs to the other file.
     async fn line(&self, job: Job) -> Result<Option<Vec<Part>>, Error> {
         match (self.file.kind, &job.state) {
             (ResultsKind::Output, JobState::Done { image, .. }) => {
                 let image = image.clone();
-                self.made(&job, &image).await.map(Some)
+                self.success_line(&job, &image).await.map(Some)
             }
-            (ResultsKind::Errors, JobState::Failed { .. }) => Ok(Some(failed(job))),
+            (ResultsKind::Errors, JobState::Failed { .. }) => Ok(Some(failure_line(job))),
             _ => Ok(None),
         }
     }
 
-    async fn made(&self, job: &Job, image: &ResultImage) -> Result<Vec<Part>, Error> {
+    async fn success_line(&self, job: &Job, image: &ResultImage) -> Result<Vec<Part>, Error> {
         let entry = if self.file.as_urls {
             let url = presign(&self.state, &image.key).await?;
             vec![Part::Text(json!({ "url": url }).to_string())]
         } else {
             match self.open(image).await? {
-                Some(picture) => vec![
+                Some(image_data) => vec![
                     Part::Text("{\"b64_json\":\"".into()),
-                    Part::Picture(Box::new(picture)),
+                    Part::Image(Box::new(image_data)),
                     Part::Text("\"}".into()),
                 ],
-                None => return Ok(gone(job)),
+                None => return Ok(missing_image_line(job)),
             }
         };
         let body = self.image_body(job, image).await?;
@@ -109,20 +108,20 @@ impl Lines {
         Ok(parts.chain([Part::Text(after)]).collect())
     }
 
-    /// An image that is still stored.
-    async fn open(&self, image: &ResultImage) -> Result<Option<Picture>, Error> {
-        match Picture::open(&self.state, &image.key).await {
-            Ok(picture) => Ok(Some(picture)),
+    /// `None` if the image is no longer stored.
+    async fn open(&self, image: &ResultImage) -> Result<Option<StoredImage>, Error> {
+        match StoredImage::open(&self.state, &image.key).await {
+            Ok(image_data) => Ok(Some(image_data)),
             Err(ImagesError::NotFound { .. }) => Ok(None),
             Err(error) => {
-                tracing::error!(target: FAULT_TARGET, %error, "a picture could not be read");
-                let detail = "an image could not be read; try again";
+                tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
+                let detail = "could not read an image; try again";
                 Err(Error::new(ErrorKind::StorageUnavailable, detail))
             }
         }
     }
 
-    /// What a single call answers, with [`ENTRY`] in the place of its image.
+    /// The response to a single request, with [`IMAGE_PLACEHOLDER`] instead of the image.
     async fn image_body(&self, job: &Job, image: &ResultImage) -> Result<Value, Error> {
         let format = images::media_type(&image.key);
         let mut body = json!({
@@ -130,11 +129,11 @@ impl Lines {
             "background": "opaque",
             "output_format": format.strip_prefix("image/").unwrap_or("png"),
             "size": usage::size(image),
-            "data": [ENTRY],
+            "data": [IMAGE_PLACEHOLDER],
         });
         if let Some(prompt) = self.prompt(job).await? {
-            let prompt = Prompt::of(&prompt, 0);
-            let output = usage::of_picture(job.tier, job.resolution);
+            let prompt = PromptTokens::estimate(&prompt, 0);
+            let output = usage::image_tokens(job.tier, job.resolution);
             body["usage"] = json!({
                 "input_tokens": prompt.total(),
                 "input_tokens_details": {"text_tokens": prompt.text, "image_tokens": prompt.images},
@@ -145,7 +144,7 @@ impl Lines {
         Ok(body)
     }
 
-    /// The prompt of a job; `None` where its text is no longer stored.
+    /// `None` if the prompt is no longer stored.
     async fn prompt(&self, job: &Job) -> Result<Option<String>, Error> {
         let key = match &job.prompt {
             PromptRef::Inline(text) => return Ok(Some(text.prompt.clone())),
@@ -155,22 +154,22 @@ impl Lines {
             Ok(text) => Ok(Some(text.prompt)),
             Err(error) if error.is_gone() => Ok(None),
             Err(error) => {
-                tracing::error!(target: FAULT_TARGET, %error, "a prompt could not be read");
-                let detail = "a prompt could not be read; try again";
+                tracing::error!(target: FAULT_TARGET, %error, "could not read a prompt");
+                let detail = "could not read a prompt; try again";
                 Err(Error::new(ErrorKind::StorageUnavailable, detail))
             }
         }
     }
 }
 
-/// Stands for the image in a line. Nothing that a caller wrote comes after it.
-const ENTRY: &str = "\u{1}";
+/// Replaced by the image. No text of the caller follows it in a line.
+const IMAGE_PLACEHOLDER: &str = "\u{1}";
 
-/// The line around its image, with its end.
+/// Splits a line at its image.
 fn split(line: &Value) -> (String, String) {
     let text = format!("{line}\n");
-    let mark = json!(ENTRY).to_string();
-    let around = text.rsplit_once(&mark);
+    let placeholder = json!(IMAGE_PLACEHOLDER).to_string();
+    let around = text.rsplit_once(&placeholder);
     around.map_or_else(
         || (text.clone(), String::new()),
         |(before, after)| (before.to_owned(), after.to_owned()),
@@ -198,20 +197,19 @@ fn line(job: &Job, response: Value, error: Value) -> Value {
     })
 }
 
-fn refused(job: &Job, refusal: &Refusal) -> Vec<Part> {
+fn refusal_line(job: &Job, refusal: &Refusal) -> Vec<Part> {
     let status = Dialect::OpenAi.status(refusal.kind).as_u16();
     let line = response(job, status, Dialect::OpenAi.body(refusal));
     vec![Part::Text(format!("{line}\n"))]
 }
 
-/// The line of a job whose image retention has removed.
-fn gone(job: &Job) -> Vec<Part> {
+/// The line of a job whose image was deleted by retention.
+fn missing_image_line(job: &Job) -> Vec<Part> {
     let message = "the image of this request is no longer stored";
-    refused(job, &Refusal::new(Kind::NoSuchObject, message))
+    refusal_line(job, &Refusal::new(Kind::NoSuchObject, message))
 }
 
-/// The line of a job that failed.
-fn failed(job: Job) -> Vec<Part> {
+fn failure_line(job: Job) -> Vec<Part> {
     if let JobState::Failed {
         error,
         kind: FailureKind::Canceled,
@@ -221,12 +219,12 @@ fn failed(job: Job) -> Vec<Part> {
         let error = json!({"code": "batch_cancelled", "message": error});
         return vec![Part::Text(format!("{}\n", line(&job, Value::Null, error)))];
     }
-    let refusal = match outcome(job.clone()) {
-        Ok(Made::Blocked(reason)) => Refusal::new(Kind::Blocked, reason),
-        Ok(Made::Picture(_)) => Refusal::new(Kind::Internal, "the request has an image"),
+    let refusal = match job_outcome(job.clone()) {
+        Ok(JobOutcome::Blocked(reason)) => Refusal::new(Kind::Blocked, reason),
+        Ok(JobOutcome::Image(_)) => Refusal::new(Kind::Internal, "the request has an image"),
         Err(refusal) => refusal,
     };
-    refused(&job, &refusal)
+    refusal_line(&job, &refusal)
 }
 
 #[cfg(test)]
@@ -234,8 +232,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_split_where_its_image_goes() {
-        let line = json!({"custom_id": "a\u{1}b", "data": [ENTRY]});
+    fn a_line_is_split_at_its_image() {
+        let line = json!({"custom_id": "a\u{1}b", "data": [IMAGE_PLACEHOLDER]});
         let (before, after) = split(&line);
         assert!(before.ends_with("\"data\":["), "{before}");
         assert_eq!(after, "]}\n");

@@ -1,26 +1,23 @@
-//! The list of an account's files: those that were uploaded, and those with results of its batches, by the time of upload or
-//! submission.
+//! The list of the files of an account: uploads and results of batches, ordered by the time of upload or submission.
 
 use super::file_object::{self, BATCH, BATCH_OUTPUT};
 use super::{File, Refusal};
 use crate::application::file_batches::{self, ResultsKind};
 use crate::compat::openai::list_query::{self, ListQuery};
-use crate::compat::openai::object_ids::{FileName, no_file};
+use crate::compat::openai::object_ids::{WireFileId, no_such_file};
 use crate::compat::state::CompatState;
 use actix_web::HttpRequest;
 use serde_json::Value;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::engine::Direction;
 
-/// Files of a page, where the caller names no number: all that one page can have.
+/// Also the default.
 const MAX_LIMIT: usize = 10_000;
-/// Batches that are read at a time.
+/// Records read at a time.
 const STEP: usize = 200;
 
-/// A page of the list that a query asks for.
-///
 /// # Errors
-/// A parameter is at fault, or the store fails.
+/// A parameter is invalid, or the store fails.
 pub async fn page(
     request: &HttpRequest,
     state: &CompatState,
@@ -35,14 +32,14 @@ pub async fn page(
     };
     let after = match query.get("after") {
         None => None,
-        Some(id) => Some(FileName::read(id).ok_or_else(|| no_file(id, "after"))?),
+        Some(id) => Some(WireFileId::parse(id).ok_or_else(|| no_such_file(id, "after"))?),
     };
     let list = List {
         state,
         account,
         direction,
         after,
-        enough: limit + 1,
+        max_files: limit + 1,
     };
     let mut files = match query.get("purpose") {
         None => list.merged(list.uploaded().await?, list.results().await?),
@@ -60,10 +57,10 @@ struct List<'a> {
     state: &'a CompatState,
     account: AccountId,
     direction: Direction,
-    /// The last file of the page before.
-    after: Option<FileName>,
-    /// Files after which no more are read.
-    enough: usize,
+    /// The last file of the previous page.
+    after: Option<WireFileId>,
+    /// Maximum number of files to read.
+    max_files: usize,
 }
 
 impl List<'_> {
@@ -80,17 +77,17 @@ impl List<'_> {
             let there = page.items.into_iter().filter(|file| !file.is_expired(now));
             files.extend(there.map(File::Uploaded));
             after = page.next;
-            if after.is_none() || files.len() >= self.enough {
+            if after.is_none() || files.len() >= self.max_files {
                 return Ok(files);
             }
         }
     }
 
-    /// Of each batch the file with its results, then that with its errors.
+    /// For each batch the output file, then the error file.
     async fn results(&self) -> Result<Vec<File>, Refusal> {
         let mut after = self.after.map(|name| name.as_bytes());
         let mut files = Vec::new();
-        if let Some(FileName::Results(ResultsKind::Output, batch)) = self.after
+        if let Some(WireFileId::Results(ResultsKind::Output, batch)) = self.after
             && let Some(batch) = file_batches::find(self.state, self.account, batch).await?
         {
             let errors = batch.results_of(ResultsKind::Errors, self.state);
@@ -107,13 +104,13 @@ impl List<'_> {
                 files.extend(batch.results(self.state).map(File::Results));
             }
             after = page.next;
-            if after.is_none() || files.len() >= self.enough {
+            if after.is_none() || files.len() >= self.max_files {
                 return Ok(files);
             }
         }
     }
 
-    /// Both in one order. Neither has two files of the same place but a batch's own two, which stay as they are.
+    /// Merges both lists by id. The sort is stable, so the two files of a batch, which have the same sort key, keep their order.
     fn merged(&self, uploaded: Vec<File>, results: Vec<File>) -> Vec<File> {
         let mut files = uploaded;
         files.extend(results);

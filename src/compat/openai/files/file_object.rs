@@ -1,26 +1,24 @@
-//! A file as OpenAI's SDKs read it.
+//! The file object of the OpenAI API.
 
 use super::File;
 use crate::application::file_batches::{ResultsFile, ResultsKind};
-use crate::compat::openai::object_ids::{FileName, batch};
+use crate::compat::openai::object_ids::{WireFileId, batch_id};
 use serde_json::{Value, json};
 use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::time::Timestamp;
 
-/// The purpose of files with requests.
+/// Purpose of a file of requests.
 pub const BATCH: &str = "batch";
-/// The purpose of files with results.
+/// Purpose of a file of results.
 pub const BATCH_OUTPUT: &str = "batch_output";
 
-/// The id of a file.
-pub fn name(file: &File) -> FileName {
+pub fn name(file: &File) -> WireFileId {
     match file {
-        File::Uploaded(file) => FileName::Uploaded(file.id),
-        File::Results(file) => FileName::Results(file.kind, file.batch.id),
+        File::Uploaded(file) => WireFileId::Uploaded(file.id),
+        File::Results(file) => WireFileId::Results(file.kind, file.batch.id),
     }
 }
 
-/// The whole object.
 pub fn json(file: &File) -> Value {
     let id = name(file).to_string();
     match file {
@@ -43,7 +41,7 @@ fn uploaded(id: &str, file: &UploadedFile) -> Value {
     })
 }
 
-/// Its length is not known: it is written while it is read.
+/// `bytes` is 0, because the file is generated when it is read and its length is unknown.
 fn results(id: &str, file: &ResultsFile) -> Value {
     let word = match file.kind {
         ResultsKind::Output => "output",
@@ -55,7 +53,7 @@ fn results(id: &str, file: &ResultsFile) -> Value {
         "bytes": 0,
         "created_at": file.created_at.seconds(),
         "expires_at": file.expires_at.map(Timestamp::seconds),
-        "filename": format!("{}_{word}.jsonl", batch(file.batch.id)),
+        "filename": format!("{}_{word}.jsonl", batch_id(file.batch.id)),
         "purpose": BATCH_OUTPUT,
         "status": "processed",
         "status_details": null,

@@ -1,12 +1,12 @@
-//! `/v1/files`: files with the requests of batches, and those with their results.
+//! `/v1/files`: files with the requests and the results of batches.
 
 mod file_list;
 mod file_object;
 mod upload;
 
 use super::batches::result_lines;
-use super::object_calls::{admitted, answered};
-use super::object_ids::{FileName, no_file};
+use super::object_calls::{authenticate, json_response};
+use super::object_ids::{WireFileId, no_such_file};
 use super::unknown_paths::{self, shared_path};
 use crate::application::file_batches::{self, ResultsFile};
 use crate::application::uploaded_files;
@@ -21,7 +21,6 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::file_batch::UploadedFile;
 
-/// Adds the routes.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
@@ -43,11 +42,10 @@ pub fn configure(service: &mut web::ServiceConfig) {
         )
         .service(
             shared_path("/v1/files{rest:(/.*)?}")
-                .default_service(web::to(unknown_paths::nothing_there)),
+                .default_service(web::to(unknown_paths::not_found)),
         );
 }
 
-/// A file that a caller may see.
 pub enum File {
     Uploaded(UploadedFile),
     Results(ResultsFile),
@@ -58,34 +56,34 @@ async fn create(
     payload: web::Payload,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    answered(stored(&request, payload, &state).await)
+    json_response(store_file(&request, payload, &state).await)
 }
 
-async fn stored(
+async fn store_file(
     request: &HttpRequest,
     mut payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<Value, Refusal> {
-    let until = deadline::until(request, state);
-    let caller = match admitted(request, state).await {
+    let deadline = deadline::of_request(request, state);
+    let caller = match authenticate(request, state).await {
         Ok(caller) => caller,
         Err(refusal) => {
-            drain::briefly(&mut payload).await;
+            drain::drain_briefly(&mut payload).await;
             return Err(refusal);
         }
     };
     let account = caller.account();
-    let arrived = upload::receive(request, payload, state, account, until).await?;
-    let file = uploaded_files::add(&state.app, account, arrived.file).await?;
+    let upload = upload::receive(request, payload, state, account, deadline).await?;
+    let file = uploaded_files::add(&state.app, account, upload.file).await?;
     Ok(file_object::json(&File::Uploaded(file)))
 }
 
 async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {
-    answered(listed(&request, &state).await)
+    json_response(list_files(&request, &state).await)
 }
 
-async fn listed(request: &HttpRequest, state: &CompatState) -> Result<Value, Refusal> {
-    let caller = admitted(request, state).await?;
+async fn list_files(request: &HttpRequest, state: &CompatState) -> Result<Value, Refusal> {
+    let caller = authenticate(request, state).await?;
     file_list::page(request, state, caller.account()).await
 }
 
@@ -94,8 +92,8 @@ async fn show(
     path: web::Path<String>,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    let found = found(&request, &path, &state).await;
-    answered(found.map(|file| file_object::json(&file)))
+    let find_file = find_file(&request, &path, &state).await;
+    json_response(find_file.map(|file| file_object::json(&file)))
 }
 
 async fn delete(
@@ -103,15 +101,15 @@ async fn delete(
     path: web::Path<String>,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    answered(deleted(&request, &path, &state).await)
+    json_response(delete_file(&request, &path, &state).await)
 }
 
-async fn deleted(
+async fn delete_file(
     request: &HttpRequest,
     id: &str,
     state: &web::Data<CompatState>,
 ) -> Result<Value, Refusal> {
-    match found(request, id, state).await? {
+    match find_file(request, id, state).await? {
         File::Uploaded(file) => uploaded_files::delete(&state.app, file).await?,
         File::Results(file) => file_batches::delete_results(&state.app, file).await?,
     }
@@ -123,49 +121,49 @@ async fn content(
     path: web::Path<String>,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    let outcome = opened(&request, &path, &state).await;
-    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.answer(&refusal))
+    let outcome = open_content(&request, &path, &state).await;
+    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.response(&refusal))
 }
 
-async fn opened(
+async fn open_content(
     request: &HttpRequest,
     id: &str,
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
-    let file = found(request, id, state).await?;
-    let mut answer = HttpResponse::Ok();
-    answer.content_type("application/octet-stream");
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    answer.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
-    answer.insert_header((header::CONTENT_DISPOSITION, "attachment"));
+    let file = find_file(request, id, state).await?;
+    let mut response = HttpResponse::Ok();
+    response.content_type("application/octet-stream");
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    response.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
+    response.insert_header((header::CONTENT_DISPOSITION, "attachment"));
     Ok(match file {
         File::Uploaded(file) => {
             let pieces = uploaded_files::content(state, &file).await?;
-            answer.no_chunking(file.bytes);
-            answer.streaming(pieces)
+            response.no_chunking(file.bytes);
+            response.streaming(pieces)
         }
-        File::Results(file) => answer.body(result_lines::body(&state.app, file)),
+        File::Results(file) => response.body(result_lines::body(&state.app, file)),
     })
 }
 
-/// The file of a path, where the caller has it.
-async fn found(
+/// The file with this id, if the account of the caller has it.
+async fn find_file(
     request: &HttpRequest,
     id: &str,
     state: &web::Data<CompatState>,
 ) -> Result<File, Refusal> {
-    let account = admitted(request, state).await?.account();
-    let file = match FileName::read(id) {
-        Some(FileName::Uploaded(file)) => {
+    let account = authenticate(request, state).await?.account();
+    let file = match WireFileId::parse(id) {
+        Some(WireFileId::Uploaded(file)) => {
             let file = uploaded_files::find(state, account, file).await?;
             file.map(File::Uploaded)
         }
-        Some(FileName::Results(kind, batch)) => {
+        Some(WireFileId::Results(kind, batch)) => {
             let batch = file_batches::find(state, account, batch).await?;
             let file = batch.and_then(|it| it.results_of(kind, state));
             file.map(File::Results)
         }
         None => None,
     };
-    file.ok_or_else(|| no_file(id, "id"))
+    file.ok_or_else(|| no_such_file(id, "id"))
 }

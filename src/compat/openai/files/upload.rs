@@ -1,4 +1,4 @@
-//! The form of an upload: a file and what it is for.
+//! The form of an upload: a file and its purpose.
 
 use super::file_object::BATCH;
 use crate::application::error::Error;
@@ -21,38 +21,36 @@ use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tokio::time::Instant;
 
-/// Bytes of the form besides the file.
+/// Maximum bytes of the form besides the file.
 const MAX_FORM_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: u64 = (MAX_FILE_BYTES + MAX_FORM_BYTES) as u64;
-/// A buffer that grows is held twice for a moment.
+/// A growing buffer exists twice while it is copied.
 const MEMORY_FACTOR: u64 = 2;
-/// Characters of a file's name that are kept.
+/// A longer file name is truncated.
 const MAX_NAME_CHARS: usize = 255;
 const LIFETIME: &str = "expires_after[seconds]";
 const ANCHOR: &str = "expires_after[anchor]";
-/// The parts that are read. Others are ignored.
-const READ: [&str; 3] = ["purpose", ANCHOR, LIFETIME];
+/// Text parts that are read. Others are ignored.
+const KNOWN_PARTS: [&str; 3] = ["purpose", ANCHOR, LIFETIME];
 
-/// A file that has arrived whole.
-pub struct Arrived {
+/// A complete upload.
+pub struct Upload {
     pub file: NewFile,
-    /// The memory that holds it.
-    _room: Reservation,
+    /// Reserves the memory of the file.
+    _reservation: Reservation,
 }
 
-/// Reads an upload, at most until `until`.
-///
 /// # Errors
-/// It is too large, too slow or malformed, lacks a part, or has one that cannot be; or there is no memory for it in time.
+/// The upload is too large, too slow or malformed, a part is missing or invalid, or there is no memory for it in time.
 pub async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
     state: &CompatState,
     account: AccountId,
-    until: Instant,
-) -> Result<Arrived, Refusal> {
+    deadline: Instant,
+) -> Result<Upload, Refusal> {
     let mut body = CountedBody::new(payload, MAX_BODY_BYTES);
-    let timeouts = BodyTimeouts::new(state, until);
+    let timeouts = BodyTimeouts::new(state, deadline);
     let read = async {
         check_headers(request)?;
         if !is_form(request) {
@@ -64,8 +62,8 @@ pub async fn receive(
             return Err(too_large());
         }
         let memory = state.input_limits(account).memory;
-        let room = memory.reserve_whole(declared * MEMORY_FACTOR).await;
-        let room = room.map_err(Error::from)?;
+        let reservation = memory.reserve_whole(declared * MEMORY_FACTOR).await;
+        let reservation = reservation.map_err(Error::from)?;
         let mut form = Form {
             body: body.clone(),
             timeouts,
@@ -74,15 +72,15 @@ pub async fn receive(
             text_bytes_left: MAX_FORM_BYTES,
         };
         form.read(request).await?;
-        Ok(Arrived {
+        Ok(Upload {
             file: form.file()?,
-            _room: room,
+            _reservation: reservation,
         })
     };
-    let outcome = timeouts.whole(read).await;
+    let outcome = timeouts.with_deadline(read).await;
     if outcome.is_err() {
         body.refuse();
-        drain(&mut body, timeouts.end()).await;
+        drain(&mut body, timeouts.drain_deadline()).await;
     }
     outcome
 }
@@ -91,7 +89,6 @@ fn too_large() -> Refusal {
     Refusal::field("file", format!("may have at most {MAX_FILE_BYTES} bytes"))
 }
 
-/// A form that is being read.
 struct Form {
     body: CountedBody,
     timeouts: BodyTimeouts,
@@ -104,23 +101,23 @@ struct Form {
 impl Form {
     async fn read(&mut self, request: &HttpRequest) -> Result<(), Refusal> {
         let mut fields = Multipart::new(request.headers(), self.body.clone());
-        while let Some(field) = self.timeouts.arrival(fields.next()).await? {
+        while let Some(field) = self.timeouts.read_step(fields.next()).await? {
             let field = field.map_err(|error| self.malformed(error))?;
             let name = field.name().unwrap_or_default().to_owned();
             if name == "file" {
                 if self.file.is_some() {
                     return Err(Refusal::field("file", "is given twice; send one file"));
                 }
-                let shown = file_name(&field);
+                let file_name = file_name(&field);
                 let content = self.content(field, MAX_FILE_BYTES).await?;
-                self.file = Some((shown, content.ok_or_else(too_large)?));
+                self.file = Some((file_name, content.ok_or_else(too_large)?));
                 continue;
             }
             let text = self.content(field, self.text_bytes_left).await?;
-            let too_much = || Refusal::body("the form has too much text beside its file");
+            let too_much = || Refusal::body("the form has too much text besides its file");
             let text = text.ok_or_else(too_much)?;
             self.text_bytes_left -= text.len();
-            if let Some(known) = READ.into_iter().find(|it| *it == name) {
+            if let Some(known) = KNOWN_PARTS.into_iter().find(|it| *it == name) {
                 let text = String::from_utf8(text.to_vec())
                     .map_err(|_| Refusal::field(known, "is not UTF-8"))?;
                 if self.texts.insert(known, text).is_some() {
@@ -131,12 +128,12 @@ impl Form {
         Ok(())
     }
 
-    /// A part; `None` where it has more than `most` bytes.
-    async fn content(&self, mut field: Field, most: usize) -> Result<Option<Bytes>, Refusal> {
+    /// The content of a part; `None` if it has more than `max_bytes`.
+    async fn content(&self, mut field: Field, max_bytes: usize) -> Result<Option<Bytes>, Refusal> {
         let mut content = BytesMut::new();
-        while let Some(chunk) = self.timeouts.arrival(field.next()).await? {
+        while let Some(chunk) = self.timeouts.read_step(field.next()).await? {
             let chunk = chunk.map_err(|error| self.malformed(error))?;
-            if content.len() + chunk.len() > most {
+            if content.len() + chunk.len() > max_bytes {
                 return Ok(None);
             }
             content.extend_from_slice(&chunk);
@@ -148,7 +145,7 @@ impl Form {
         if self.body.is_too_large() {
             return too_large();
         }
-        Refusal::body(format!("the request body is not a form: {error}"))
+        Refusal::body(format!("the request body is not a valid form: {error}"))
     }
 
     fn file(self) -> Result<NewFile, Refusal> {
@@ -180,8 +177,8 @@ impl Form {
 }
 
 fn file_name(field: &Field) -> String {
-    let given = field.content_disposition().and_then(|it| it.get_filename());
-    let name = given.unwrap_or("upload").chars();
+    let name = field.content_disposition().and_then(|it| it.get_filename());
+    let name = name.unwrap_or("upload").chars();
     let name = name.filter(|it| !it.is_control()).take(MAX_NAME_CHARS);
     name.collect()
 }

@@ -1,35 +1,34 @@
-//! The body of the call that submits a batch.
+//! The body of `POST /v1/batches`.
 
 use crate::compat::openai::expires_after;
-use crate::compat::openai::object_ids::{FileName, no_file};
+use crate::compat::openai::object_ids::{WireFileId, no_such_file};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
 use tintype_storage::domain::file_batch::FileBatchTerms;
 use tintype_storage::domain::json::Json;
 
-/// The one endpoint whose requests can be batched.
+/// The only endpoint that supports batches.
 pub const ENDPOINT: &str = "/v1/images/generations";
-/// The one time frame that callers may name.
+/// The only supported completion window.
 pub const COMPLETION_WINDOW: &str = "24h";
-/// Bounds of metadata, as OpenAI has them.
+/// OpenAI's limits of metadata.
 const MAX_PAIRS: usize = 16;
 const MAX_KEY_CHARS: usize = 64;
 const MAX_VALUE_CHARS: usize = 512;
-/// Bytes of metadata as JSON: what all pairs can have in ASCII. It is part of a record.
+/// Maximum bytes of metadata as JSON, because it is part of a record. Enough for all pairs in ASCII.
 const MAX_METADATA_BYTES: usize = 10_240;
 
-/// The body of a call.
-pub struct AskedBatch {
-    /// Whether the results name URLs is said by the file.
+pub struct BatchBody {
+    /// The file determines `as_urls`.
     pub terms: FileBatchTerms,
     pub metadata: Option<Json>,
 }
 
-impl AskedBatch {
-    /// Reads a body. Members that are not known are ignored.
+impl BatchBody {
+    /// Ignores unknown members.
     ///
     /// # Errors
-    /// The first member that is missing or cannot be.
+    /// The first missing or invalid member.
     pub fn read(body: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(body).unwrap_or_default();
         let json = Json::parse(text, MAX_DEPTH)
@@ -40,7 +39,7 @@ impl AskedBatch {
         let mut fields = Fields(members);
         let endpoint = fields.required("endpoint")?;
         if endpoint != ENDPOINT {
-            let message = format!("must be `{ENDPOINT}`; other calls cannot be batched");
+            let message = format!("must be `{ENDPOINT}`; batches do not support other endpoints");
             return Err(Refusal::field("endpoint", message));
         }
         if fields.required("completion_window")? != COMPLETION_WINDOW {
@@ -48,9 +47,9 @@ impl AskedBatch {
             return Err(Refusal::field("completion_window", message));
         }
         let id = fields.required("input_file_id")?;
-        let input = match FileName::read(&id) {
-            Some(FileName::Uploaded(file)) => file,
-            _ => return Err(no_file(&id, "input_file_id")),
+        let input = match WireFileId::parse(&id) {
+            Some(WireFileId::Uploaded(file)) => file,
+            _ => return Err(no_such_file(&id, "input_file_id")),
         };
         let results_lifetime_seconds = fields.results_lifetime()?;
         let metadata = fields.metadata()?;
@@ -66,11 +65,10 @@ impl AskedBatch {
     }
 }
 
-/// The members of the body.
 struct Fields(Vec<(String, Json)>);
 
 impl Fields {
-    /// Takes a member; `null` is as good as left out.
+    /// Removes and returns a member. `null` counts as missing.
     fn take(&mut self, name: &str) -> Option<Json> {
         let at = self.0.iter().position(|(it, _)| it == name)?;
         Some(self.0.swap_remove(at).1).filter(|it| *it != Json::Null)
@@ -112,11 +110,11 @@ impl Fields {
         }
         for (key, value) in &members {
             let Json::String(value) = value else {
-                return fault("may only have strings as values".into());
+                return fault("must have only string values".into());
             };
             if key.chars().count() > MAX_KEY_CHARS || value.chars().count() > MAX_VALUE_CHARS {
                 return fault(format!(
-                    "may have keys of at most {MAX_KEY_CHARS} characters, and values of at most {MAX_VALUE_CHARS}"
+                    "may have keys of at most {MAX_KEY_CHARS} characters and values of at most {MAX_VALUE_CHARS}"
                 ));
             }
         }

@@ -1,0 +1,121 @@
+//! Responses that both SDKs read as an image: camelCase names, padded standard base64, the actual media type, and only one image
+//! part, because the JavaScript SDK concatenates several.
+
+use crate::compat::base64_body::Part;
+use crate::compat::job_waiter::{JobOutcome, JobWaiter};
+use crate::compat::refusal::Refusal;
+use crate::compat::usage::{self, PromptTokens};
+use crate::images;
+use actix_web::http::header;
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use serde_json::{Value, json};
+use tintype_storage::domain::job::ResultImage;
+use tintype_storage::domain::tier::{Resolution, Tier};
+
+/// Sent with the image if the request asks for text.
+const TEXT: &str = "Here is the image.";
+/// Replaced by the base64 text of the image. No other member contains this character.
+const IMAGE_PLACEHOLDER: &str = "\u{0}";
+
+/// The parts of the request that the response needs.
+pub struct ResponseContext {
+    /// The model id that the caller sent.
+    pub model: String,
+    pub tier: Tier,
+    pub resolution: Resolution,
+    pub prompt: PromptTokens,
+    pub with_text: bool,
+}
+
+pub fn response_head(waiter: &JobWaiter) -> HttpResponseBuilder {
+    let mut response_head = HttpResponse::Ok();
+    response_head.insert_header((header::CACHE_CONTROL, "no-store"));
+    if waiter.replayed {
+        response_head.insert_header(("Idempotent-Replayed", "true"));
+    }
+    response_head
+}
+
+impl ResponseContext {
+    /// The chunk before the image, if the request asks for text.
+    pub fn text_chunk(&self, waiter: &JobWaiter) -> Option<String> {
+        let candidate =
+            json!({"content": {"parts": [{"text": TEXT}], "role": "model"}, "index": 0});
+        self.with_text
+            .then(|| self.body(waiter, candidate, None).to_string())
+    }
+
+    /// The response, or its last chunk.
+    ///
+    /// # Errors
+    /// The image cannot be read.
+    pub async fn final_parts(
+        &self,
+        waiter: &mut JobWaiter,
+        outcome: JobOutcome,
+        with_text: bool,
+    ) -> Result<Vec<Part>, Refusal> {
+        let image = match outcome {
+            JobOutcome::Image(image) => image,
+            JobOutcome::Blocked(reason) => {
+                let candidate = json!({
+                    "finishReason": "IMAGE_SAFETY", "finishMessage": reason, "index": 0,
+                });
+                let body = self.body(waiter, candidate, Some(0));
+                return Ok(vec![Part::Text(body.to_string())]);
+            }
+        };
+        let image_data = waiter.open(&image).await?;
+        let body = self.image_body(waiter, &image, with_text).to_string();
+        // JSON must escape this control character.
+        let (before, after) = body.split_once("\\u0000").unwrap_or((&body, ""));
+        Ok(vec![
+            Part::Text(before.to_owned()),
+            Part::Image(Box::new(image_data)),
+            Part::Text(after.to_owned()),
+        ])
+    }
+
+    fn image_body(&self, waiter: &JobWaiter, image: &ResultImage, with_text: bool) -> Value {
+        let mut parts = Vec::new();
+        if with_text {
+            parts.push(json!({"text": TEXT}));
+        }
+        parts.push(json!({"inlineData": {
+            "mimeType": images::media_type(&image.key),
+            "data": IMAGE_PLACEHOLDER,
+        }}));
+        let candidate = json!({
+            "content": {"parts": parts, "role": "model"},
+            "finishReason": "STOP",
+            "index": 0,
+        });
+        let tokens = usage::image_tokens(self.tier, self.resolution);
+        self.body(waiter, candidate, Some(tokens))
+    }
+
+    /// A response object. `tokens` is the number of output tokens; the usage is omitted without it.
+    fn body(&self, waiter: &JobWaiter, candidate: Value, tokens: Option<u64>) -> Value {
+        let mut body = json!({
+            "candidates": [candidate],
+            "modelVersion": self.model,
+            "responseId": waiter.job.to_string(),
+        });
+        let Some(tokens) = tokens else { return body };
+        let mut prompt_details = vec![json!({"modality": "TEXT", "tokenCount": self.prompt.text})];
+        if self.prompt.images > 0 {
+            prompt_details.push(json!({"modality": "IMAGE", "tokenCount": self.prompt.images}));
+        }
+        let mut usage = json!({
+            "promptTokenCount": self.prompt.total(),
+            "candidatesTokenCount": tokens,
+            "totalTokenCount": self.prompt.total() + tokens,
+            "promptTokensDetails": prompt_details,
+        });
+        if tokens > 0 {
+            usage["candidatesTokensDetails"] = json!([{"modality": "IMAGE", "tokenCount": tokens}]);
+        }
+        body["usageMetadata"] = usage;
+        body
+    }
+}

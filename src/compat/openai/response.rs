@@ -1,0 +1,148 @@
+//! Responses of the Images API.
+
+use super::options::Options;
+use crate::application::state::AppState;
+use crate::compat::base64_body::{self, Part};
+use crate::compat::job_waiter::{JobOutcome, JobWaiter, mark_answered};
+use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::usage::{self, PromptTokens};
+use crate::images;
+use actix_web::HttpResponse;
+use actix_web::http::header;
+use futures_util::future::join_all;
+use serde_json::json;
+use tintype_storage::domain::job::ResultImage;
+use tokio::time::Instant;
+
+/// Waits for all images and responds with those that were generated. `pending_jobs` lists jobs that continue, and jobs whose image
+/// cannot be read: they are charged, and the caller can get their images later.
+///
+/// # Errors
+/// No image was generated: the first failure.
+pub async fn wait_and_respond(
+    mut waiters: Vec<JobWaiter>,
+    options: &Options,
+    inputs: usize,
+    deadline: Instant,
+    state: &AppState,
+) -> Result<HttpResponse, Refusal> {
+    let outcomes = join_all(waiters.iter_mut().map(|waiter| waiter.wait(deadline))).await;
+    let is_replay = waiters.iter().any(|waiter| waiter.replayed);
+    let mut images = ResponseImages::default();
+    let mut first_refusal = None;
+    for (waiter, outcome) in waiters.into_iter().zip(outcomes) {
+        let refusal = match outcome {
+            Ok(JobOutcome::Image(image)) => images.add(waiter, image, options.as_url).await.err(),
+            Ok(JobOutcome::Blocked(reason)) => Some(Refusal::new(Kind::Blocked, reason)),
+            Err(refusal) => {
+                images.note_pending(&waiter);
+                Some(refusal)
+            }
+        };
+        first_refusal = first_refusal.or(refusal);
+    }
+    if let (true, Some(refusal)) = (images.images.is_empty(), first_refusal) {
+        return Err(refusal);
+    }
+    let mut response = HttpResponse::Ok();
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    if is_replay {
+        response.insert_header(("Idempotent-Replayed", "true"));
+    }
+    let created = state.now().millis() / 1_000;
+    let head = Part::Text(head(&images, options, inputs, created));
+    let end = Part::Text("]}".into());
+    let parts = [head].into_iter().chain(images.entries).chain([end]);
+    Ok(response
+        .content_type("application/json")
+        .body(base64_body::sized(
+            parts.collect(),
+            mark_answered(images.waiters),
+        )))
+}
+
+#[derive(Default)]
+struct ResponseImages {
+    images: Vec<ResultImage>,
+    entries: Vec<Part>,
+    /// The waiters of these images.
+    waiters: Vec<JobWaiter>,
+    /// Other jobs whose images the caller can get later.
+    pending: Vec<String>,
+}
+
+impl ResponseImages {
+    async fn add(
+        &mut self,
+        mut waiter: JobWaiter,
+        image: ResultImage,
+        as_url: bool,
+    ) -> Result<(), Refusal> {
+        let entry = match image_entry(&mut waiter, &image, as_url).await {
+            Ok(entry) => entry,
+            Err(refusal) => {
+                self.note_pending(&waiter);
+                return Err(refusal);
+            }
+        };
+        if !self.images.is_empty() {
+            self.entries.push(Part::Text(",".into()));
+        }
+        self.entries.extend(entry);
+        self.images.push(image);
+        self.waiters.push(waiter);
+        Ok(())
+    }
+
+    fn note_pending(&mut self, waiter: &JobWaiter) {
+        if waiter.is_retrievable() {
+            self.pending.push(waiter.job.to_string());
+        }
+    }
+}
+
+async fn image_entry(
+    waiter: &mut JobWaiter,
+    image: &ResultImage,
+    as_url: bool,
+) -> Result<Vec<Part>, Refusal> {
+    if as_url {
+        let entry = json!({ "url": waiter.presign(image).await? });
+        return Ok(vec![Part::Text(entry.to_string())]);
+    }
+    let stored = waiter.open(image).await?;
+    Ok(vec![
+        Part::Text("{\"b64_json\":\"".into()),
+        Part::Image(Box::new(stored)),
+        Part::Text("\"}".into()),
+    ])
+}
+
+/// The response up to the images.
+fn head(images: &ResponseImages, options: &Options, inputs: usize, created: i64) -> String {
+    let prompt = PromptTokens::estimate(&options.prompt, inputs);
+    let output = usage::image_tokens(options.offer.tier(), options.offer.resolution())
+        * images.images.len() as u64;
+    let usage = json!({
+        "input_tokens": prompt.total(),
+        "input_tokens_details": {"text_tokens": prompt.text, "image_tokens": prompt.images},
+        "output_tokens": output,
+        "total_tokens": prompt.total() + output,
+    });
+    let (size, format) = images.images.first().map_or_else(
+        || (String::new(), "png"),
+        |image| (usage::size(image), format_of(image)),
+    );
+    let pending = match images.pending.is_empty() {
+        true => String::new(),
+        false => format!(r#","pending_jobs":{}"#, json!(images.pending)),
+    };
+    format!(
+        r#"{{"created":{created},"background":"opaque","output_format":"{format}","size":"{size}","usage":{usage}{pending},"data":["#
+    )
+}
+
+fn format_of(image: &ResultImage) -> &'static str {
+    let media_type = images::media_type(&image.key);
+    media_type.strip_prefix("image/").unwrap_or("png")
+}
