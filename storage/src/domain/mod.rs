@@ -1,6 +1,6 @@
 //! The pure rules of jobs, money, keys and webhooks.
 
-// First, because the files after it name their own things with its `id!`.
+// First, because the modules below use its macro `id!`.
 #[macro_use]
 pub mod ids;
 

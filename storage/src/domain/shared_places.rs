@@ -1,17 +1,17 @@
-//! Places of back ends that several nodes share: all nodes together have at most so many runs at one of them as it takes.
+//! Backend slots that several nodes share: the nodes together run at most as many jobs at a backend as it has slots.
 //!
-//! A node takes a place before a run begins there, and gives it back once the run has ended. The places of a node that is off the record,
-//! or was declared dead, are free.
+//! A node takes a slot before a run starts and returns it after the run. Slots of a node that left or was declared dead are
+//! free.
 
 use super::ids::NodeId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Who has which places.
+/// The holders of each backend's slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedPlaces(BTreeMap<String, Vec<PlaceHolder>>);
 
-/// A node that has places, or waits for one. Those that wait are in the order in which they began to.
+/// A node that holds or waits for slots. Waiting nodes are in the order in which they started to wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct PlaceHolder {
     node: NodeId,
@@ -19,31 +19,30 @@ struct PlaceHolder {
     waits: bool,
 }
 
-/// What a node has of the places of a back end, and wants.
+/// What a node holds and needs of a backend's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaceRequest<'a> {
     pub backend: &'a str,
-    /// How many runs it takes at a time.
+    /// The backend's total number of slots.
     pub slots: u32,
     pub node: NodeId,
-    /// Places that the node has and does not give back.
+    /// Slots that the node holds and does not return.
     pub keeps: u32,
-    /// Further places, for runs that wait at the node and can begin at no other one.
+    /// Further slots, for runs that wait at the node and can start at no other backend.
     pub needs: u32,
 }
 
-/// What a node gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlaceGrant {
-    /// Places of those that it needs.
+    /// Granted slots of those that the node needs.
     pub granted: u32,
-    /// Places that are free beyond those, and that no other node waits for.
+    /// Other free slots for which no node waits.
     pub free: u32,
 }
 
 impl SharedPlaces {
-    /// Gives places back, and takes those that are needed and free. A node that does not get all of them waits for the rest: no node that
-    /// came later takes a place before it.
+    /// Returns slots and takes the free ones that the node needs. If some are missing, the node waits for them: no later node
+    /// takes a slot before it.
     pub fn settle(
         &mut self,
         request: PlaceRequest<'_>,
@@ -72,7 +71,7 @@ impl SharedPlaces {
             waits: granted < needs,
         };
         match own {
-            // It keeps its turn while it gets nothing.
+            // The node keeps its turn while it gets nothing.
             Some(at) if holder.waits && waited_at.is_some() && granted == 0 => holders[at] = holder,
             own => {
                 own.map(|at| holders.remove(at));
@@ -86,7 +85,7 @@ impl SharedPlaces {
         }
     }
 
-    /// Takes some of the places that [`Self::settle`] found free.
+    /// Takes some of the slots that [`Self::settle`] found free.
     pub fn take(&mut self, backend: &str, node: NodeId, places: u32) {
         if places == 0 {
             return;
@@ -149,13 +148,13 @@ mod tests {
         assert_eq!(settle(&mut places, ONE, 0, 2), (2, 0));
         assert_eq!(settle(&mut places, TWO, 0, 1), (0, 0));
         assert_eq!(settle(&mut places, THREE, 0, 1), (0, 0));
-        // The one that gives a place back takes none while others wait.
+        // The node that returns a slot takes none while others wait.
         assert_eq!(settle(&mut places, ONE, 1, 1), (0, 0));
         assert_eq!(settle(&mut places, THREE, 0, 1), (0, 0), "the second waits");
         assert_eq!(settle(&mut places, TWO, 0, 1), (1, 0));
         assert_eq!(settle(&mut places, ONE, 0, 1), (0, 0));
         assert_eq!(settle(&mut places, THREE, 0, 1), (1, 0));
-        // One that waits no more keeps no place free.
+        // A node that stopped waiting reserves no slot.
         assert_eq!(settle(&mut places, ONE, 0, 0), (0, 0));
         assert_eq!(settle(&mut places, TWO, 0, 0), (0, 1));
     }

@@ -1,4 +1,4 @@
-//! The grid of states and happenings, and a whole life of attempts.
+//! The grid of states and events, and complete series of attempts.
 
 use super::*;
 use crate::domain::webhook::SealedSecret;
@@ -112,7 +112,7 @@ fn every_state_meets_everything_that_happens() {
     insta::assert_snapshot!(grid);
 }
 
-/// Fails every attempt as soon as it is due; answers the waits between the end of one and the next's due moment.
+/// Fails every attempt as soon as it is due. Returns the delays between the end of an attempt and the next one.
 fn fail_until_the_end(mut delivery: Delivery, took: Duration) -> (Vec<u64>, Delivery) {
     let mut waits = vec![];
     for _ in 0..100 {
@@ -142,7 +142,7 @@ fn hostile_98_seven_failures_in_53_minutes_and_a_fresh_set_by_hand() {
     assert_eq!(end.attempts, 7);
     assert_eq!(end.state.reason(), Some(FailReason::AttemptsExhausted));
     assert_eq!(end.state.word(), "failed");
-    // Each of the seven took 10 seconds, and no delay ran meanwhile.
+    // Each of the seven attempts took 10 seconds, and delays start after an attempt.
     let over = at(0).plus(MINUTE * 53).plus(took * 7);
     assert_eq!(
         end.state,
@@ -246,7 +246,8 @@ fn hostile_108_what_is_kept_of_an_answer_is_bounded() {
     let kept = |body: &[u8]| Attempt::answered(0, at(0), MINUTE, 200, body, None).response_body;
     assert_eq!(kept(b"ok"), "ok");
     assert_eq!(kept(&[b'a'; 70_000]), "a".repeat(1_024));
-    // Two bytes of the emoji are before the cut; at the true end they are the receiver's own fault and are shown.
+    // The cut splits the emoji after two bytes. At the true end of a body the incomplete character is the receiver's and is
+    // shown.
     let mut body = "a".repeat(1_022);
     body.push('😀');
     assert_eq!(kept(body.as_bytes()), "a".repeat(1_022));
