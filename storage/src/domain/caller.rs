@@ -24,7 +24,7 @@ pub enum CallerRefusal {
     Unknown,
     #[error(transparent)]
     Key(#[from] KeyRefusal),
-    #[error("the API key may not be used from {}", .0.map_or_else(|| "an address that is not known".to_owned(), |it| it.addr().to_string()))]
+    #[error("the API key may not be used from {}", .0.map_or_else(|| "an unknown address".to_owned(), |it| it.addr().to_string()))]
     Address(Option<IpNet>),
     #[error("this API key is not scoped for the {0} model")]
     Model(Tier),

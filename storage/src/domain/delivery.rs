@@ -162,7 +162,7 @@ impl Delivery {
 
     /// A delivery whose webhook no longer exists or has another URL. The delivery is recorded as failed, and nothing is sent.
     /// Its id is its subject's id.
-    pub fn to_nobody(
+    pub fn without_receiver(
         id: DeliveryId,
         account: AccountId,
         callback: &Callback,

@@ -66,20 +66,20 @@ impl Job {
         }
     }
 
-    /// Did a caller who waited for it get no answer that a repeat would find again? Then a repeated call makes a new job. What the request itself is at fault for, or a back end made of it, is an answer; and a job of the native
-    /// interface was itself the answer.
-    pub fn came_to_nothing(&self) -> bool {
+    /// May a repeated call with the same idempotency key create a new job? Yes if a synchronous job failed for a reason that is
+    /// neither the request's nor a backend's answer to it. A native call was answered with the job itself.
+    pub fn frees_idempotency_key(&self) -> bool {
         let JobState::Failed { kind, .. } = &self.state else {
             return false;
         };
-        let is_no_answer = match kind {
+        let may_retry = match kind {
             FailureKind::Unavailable
             | FailureKind::TimedOut
             | FailureKind::Canceled
             | FailureKind::Interrupted => true,
             FailureKind::Refused | FailureKind::Blocked | FailureKind::Broken => false,
         };
-        self.origin == Origin::Synchronous && is_no_answer
+        self.origin == Origin::Synchronous && may_retry
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Json {
 pub struct JsonFault {
     /// Path below the value that was read, such as `.a.b[2]`; empty for the value itself.
     pub path: String,
-    /// A sentence without its subject, such as `stands twice`.
+    /// A sentence without its subject, such as `is given twice`.
     pub message: String,
 }
 
@@ -221,9 +221,9 @@ impl<'a> Reader<'a> {
             let name = self.string()?;
             self.skip(b':')?;
             let length = self.path.len();
-            let _ = write!(self.path, ".{}", shown(&name));
+            let _ = write!(self.path, ".{}", truncate_name(&name));
             if !names.insert(&name, members.iter().map(|(it, _)| it)) {
-                return Err(self.fault("stands twice in one object"));
+                return Err(self.fault("is given twice in one object"));
             }
             let value = self.value(depth_left)?;
             self.path.truncate(length);
@@ -241,7 +241,8 @@ impl<'a> Reader<'a> {
         }
         let text = self.text.get(self.at..=self.at + end);
         self.at += end + 1;
-        serde_json::from_str(text.unwrap_or_default()).map_err(|it| self.fault(plain(&it)))
+        serde_json::from_str(text.unwrap_or_default())
+            .map_err(|it| self.fault(without_position(&it)))
     }
 
     fn number(&mut self) -> Result<Json, JsonFault> {
@@ -283,8 +284,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// As much of a name as a message may hold; an empty one as two quotes.
-fn shown(name: &str) -> String {
+/// Truncates a name for a message; an empty one becomes two quotes.
+fn truncate_name(name: &str) -> String {
     match name {
         "" => "\"\"".to_owned(),
         _ => name.chars().take(64).collect(),
@@ -300,7 +301,7 @@ fn number(text: &str) -> Result<Json, &'static str> {
 }
 
 /// The parser's message without its position, which would be a fragment's.
-fn plain(fault: &serde_json::Error) -> String {
+fn without_position(fault: &serde_json::Error) -> String {
     let text = fault.to_string();
     text.rsplit_once(" at line ")
         .map_or(text.clone(), |(message, _)| message.to_owned())

@@ -65,7 +65,7 @@ impl Pause {
     }
 
     /// Drops the reasons of tiers that are not paused.
-    pub fn tidied(mut self) -> Self {
+    pub fn without_unused_reasons(mut self) -> Self {
         if !self.project {
             self.reasons.project = None;
         }
@@ -124,6 +124,6 @@ impl PauseChange {
             tiers: [0, 1, 2].map(|at| switched(self.tiers[at], before.tiers[at])),
             reasons,
         }
-        .tidied()
+        .without_unused_reasons()
     }
 }

@@ -11,7 +11,7 @@ use crate::engine::{Ask, Direction, Key};
 
 impl Store {
     /// What an idempotency key stands for at `now`. An expired one stands for nothing, and so does one whose job came to
-    /// nothing (see [`Job::came_to_nothing`]).
+    /// nothing (see [`Job::frees_idempotency_key`]).
     pub async fn idempotency(
         &self,
         call: IdempotentCall,
@@ -85,5 +85,5 @@ pub(super) fn newest_use(
 
 /// Does a key stand for the job that was made under it? A job that came to nothing is made anew.
 pub(super) fn stands(job: Option<&Job>) -> bool {
-    !job.is_some_and(Job::came_to_nothing)
+    !job.is_some_and(Job::frees_idempotency_key)
 }

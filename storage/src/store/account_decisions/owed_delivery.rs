@@ -75,7 +75,7 @@ impl Owed<'_> {
                     true => FailReason::WebhookMoved,
                     false => FailReason::WebhookDeleted,
                 };
-                Delivery::to_nobody(id, account, callback, kind, now, reason)
+                Delivery::without_receiver(id, account, callback, kind, now, reason)
             }
             (None, None) => return None,
         };
