@@ -5,7 +5,7 @@
 use super::amount::Amount;
 use super::ids::{AccountId, KeyId, NodeId};
 use super::job::Job;
-use super::queue_place::{QueueClass, Turns};
+use super::queue_entry::{QueueClass, Turns};
 use super::tier::Tier;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -136,7 +136,7 @@ impl Delivery {
 
 /// A backend's health, as far as events depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BackendLook {
+pub enum BackendCondition {
     Up,
     Down {
         /// Consecutive failures.
@@ -159,28 +159,30 @@ pub struct Alarms {
 impl Alarms {
     /// Records a backend's health. Reports that the first process finds the backend down, and that the last one finds it up
     /// again.
-    pub fn see_backend(
+    pub fn observe_backend(
         &mut self,
         name: &str,
         by: &Watcher<'_>,
-        look: BackendLook,
+        condition: BackendCondition,
         now: Timestamp,
     ) -> Option<EventSubject> {
-        let place = by.place(name);
-        match look {
-            BackendLook::Down { failures, error } if !self.backends_down.contains_key(&place) => {
+        let key = by.alarm_key(name);
+        match condition {
+            BackendCondition::Down { failures, error }
+                if !self.backends_down.contains_key(&key) =>
+            {
                 let since = self.down_since(name);
-                self.backends_down.insert(place, since.unwrap_or(now));
+                self.backends_down.insert(key, since.unwrap_or(now));
                 since.is_none().then(|| EventSubject::BackendDown {
                     backend: name.to_owned(),
                     failures,
                     error,
                 })
             }
-            BackendLook::Up => {
+            BackendCondition::Up => {
                 let down_since = self.down_since(name)?;
                 self.backends_down
-                    .retain(|it, _| backend_of(it) != name || *it != place && by.is_of_other(it));
+                    .retain(|it, _| backend_of(it) != name || *it != key && by.is_other_nodes(it));
                 match self.down_since(name) {
                     Some(_) => None,
                     None => Some(EventSubject::BackendUp {
@@ -189,20 +191,20 @@ impl Alarms {
                     }),
                 }
             }
-            BackendLook::Down { .. } | BackendLook::Unsure => None,
+            BackendCondition::Down { .. } | BackendCondition::Unsure => None,
         }
     }
 
     /// The earliest time at which a process found the backend down.
     fn down_since(&self, name: &str) -> Option<Timestamp> {
         let down = self.backends_down.iter();
-        let of_backend = down.filter(|(place, _)| backend_of(place) == name);
+        let of_backend = down.filter(|(key, _)| backend_of(key) == name);
         of_backend.map(|(_, since)| *since).min()
     }
 
     /// Records the free bytes. After a report, `low_bytes` plus a quarter must be free before the next one, so a disk at the
     /// limit is reported once.
-    pub fn see_disk(
+    pub fn observe_disk(
         &mut self,
         data_dir: &str,
         free_bytes: u64,
@@ -229,7 +231,7 @@ impl Alarms {
     /// Drops the alarms of backends that are no longer configured.
     pub fn keep_backends(&mut self, is_configured: impl Fn(&str) -> bool) {
         self.backends_down
-            .retain(|place, _| is_configured(backend_of(place)));
+            .retain(|key, _| is_configured(backend_of(key)));
     }
 }
 
@@ -243,7 +245,7 @@ pub struct Watcher<'a> {
 
 impl Watcher<'_> {
     /// The key of this process's alarm for a backend. Backend names contain no `@`.
-    fn place(&self, backend: &str) -> String {
+    fn alarm_key(&self, backend: &str) -> String {
         match self.node {
             Some(node) => format!("{backend}@{node}"),
             None => backend.to_owned(),
@@ -251,14 +253,14 @@ impl Watcher<'_> {
     }
 
     /// Does another live node find the backend down?
-    fn is_of_other(&self, place: &str) -> bool {
-        let ends_with = |node: &NodeId| place.ends_with(&format!("@{node}"));
+    fn is_other_nodes(&self, key: &str) -> bool {
+        let ends_with = |node: &NodeId| key.ends_with(&format!("@{node}"));
         self.living.iter().any(ends_with)
     }
 }
 
-fn backend_of(place: &str) -> &str {
-    place.split_once('@').map_or(place, |(name, _)| name)
+fn backend_of(key: &str) -> &str {
+    key.split_once('@').map_or(key, |(name, _)| name)
 }
 
 #[cfg(test)]
@@ -267,8 +269,8 @@ mod tests {
 
     const T: Timestamp = Timestamp::EPOCH;
 
-    fn down() -> BackendLook {
-        BackendLook::Down {
+    fn down() -> BackendCondition {
+        BackendCondition::Down {
             failures: 5,
             error: Some("refused".into()),
         }
@@ -279,16 +281,16 @@ mod tests {
         let mut alarms = Alarms::default();
         let mut words = |look| {
             alarms
-                .see_backend("a", &Watcher::default(), look, T)
+                .observe_backend("a", &Watcher::default(), look, T)
                 .map(|it| it.word())
         };
-        assert_eq!(words(BackendLook::Up), None);
+        assert_eq!(words(BackendCondition::Up), None);
         assert_eq!(words(down()), Some("backend.down"));
         assert_eq!(words(down()), None);
-        assert_eq!(words(BackendLook::Unsure), None, "it is probed");
+        assert_eq!(words(BackendCondition::Unsure), None, "it is probed");
         assert_eq!(words(down()), None, "the probe failed");
-        assert_eq!(words(BackendLook::Up), Some("backend.up"));
-        assert_eq!(words(BackendLook::Up), None);
+        assert_eq!(words(BackendCondition::Up), Some("backend.up"));
+        assert_eq!(words(BackendCondition::Up), None);
         assert_eq!(words(down()), Some("backend.down"));
         alarms.keep_backends(|name| name != "a");
         assert_eq!(alarms, Alarms::default());
@@ -303,16 +305,20 @@ mod tests {
                 node: Some(nodes[node]),
                 living,
             };
-            alarms.see_backend("a", &by, look, Timestamp::from_millis(millis))
+            alarms.observe_backend("a", &by, look, Timestamp::from_millis(millis))
         };
         let word = |event: Option<EventSubject>| event.map(|it| it.word());
         assert_eq!(word(at(0, &nodes, down(), 10)), Some("backend.down"));
         assert_eq!(word(at(1, &nodes, down(), 20)), None);
-        assert_eq!(word(at(2, &nodes, BackendLook::Up, 30)), None, "two others");
-        assert_eq!(word(at(0, &nodes, BackendLook::Up, 40)), None);
-        assert_eq!(word(at(0, &nodes, BackendLook::Up, 50)), None);
+        assert_eq!(
+            word(at(2, &nodes, BackendCondition::Up, 30)),
+            None,
+            "two others"
+        );
+        assert_eq!(word(at(0, &nodes, BackendCondition::Up, 40)), None);
+        assert_eq!(word(at(0, &nodes, BackendCondition::Up, 50)), None);
         // The node that found the backend down has died.
-        let up = at(0, &nodes[..1], BackendLook::Up, 60);
+        let up = at(0, &nodes[..1], BackendCondition::Up, 60);
         let since = Timestamp::from_millis(10);
         assert!(
             matches!(up, Some(EventSubject::BackendUp { down_since, .. }) if down_since == since)
@@ -323,7 +329,7 @@ mod tests {
     #[test]
     fn decisions_14_a_low_disk_is_reported_again_only_after_a_quarter_more_was_free() {
         let mut alarms = Alarms::default();
-        let mut is_reported = |free| alarms.see_disk("/data", free, 1_000, T).is_some();
+        let mut is_reported = |free| alarms.observe_disk("/data", free, 1_000, T).is_some();
         let frees = [1_000, 999, 0, 1_249, 999, 1_250, 1_000, 999];
         assert_eq!(
             frees.map(&mut is_reported),
@@ -333,6 +339,6 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_never_reports_the_disk() {
-        assert_eq!(Alarms::default().see_disk("/data", 0, 0, T), None);
+        assert_eq!(Alarms::default().observe_disk("/data", 0, 0, T), None);
     }
 }

@@ -38,7 +38,7 @@ use crate::domain::ids::{BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use crate::domain::pause::Pause;
-use crate::domain::queue_place::Turns;
+use crate::domain::queue_entry::Turns;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;

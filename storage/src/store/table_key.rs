@@ -8,7 +8,7 @@ use crate::domain::ids::{
 };
 use crate::domain::lock::LockName;
 use crate::domain::person::{Digest32, PersonId};
-use crate::domain::queue_place::{QueueClass, QueuePlace};
+use crate::domain::queue_entry::{QueueClass, QueueEntry};
 use crate::domain::shard::Shard;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
@@ -214,7 +214,7 @@ impl TableKey for LockName {
     }
 }
 
-impl KeyBytes for QueuePlace {
+impl KeyBytes for QueueEntry {
     fn length(&self) -> usize {
         26
     }
@@ -224,7 +224,7 @@ impl KeyBytes for QueuePlace {
     }
 }
 
-impl TableKey for QueuePlace {
+impl TableKey for QueueEntry {
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let ((tier, class), (turn, job)) = TableKey::read(bytes)?;
         Some(Self {
@@ -236,8 +236,8 @@ impl TableKey for QueuePlace {
     }
 }
 
-impl Under<Tier> for QueuePlace {}
-impl Under<(Tier, QueueClass)> for QueuePlace {}
+impl Under<Tier> for QueueEntry {}
+impl Under<(Tier, QueueClass)> for QueueEntry {}
 
 impl KeyBytes for DailyUsageKey {
     fn length(&self) -> usize {

@@ -24,11 +24,11 @@ use crate::domain::node::{AccountLoad, Node, TakenJob, WaitingCaller};
 use crate::domain::operator_event::{Alarms, OperatorEvent};
 use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
-use crate::domain::queue_place::{QueuePlace, Turns};
+use crate::domain::queue_entry::{QueueEntry, Turns};
 use crate::domain::rate_count::RateCounts;
 use crate::domain::search_block::SearchBlock;
 use crate::domain::shard::{Shard, ShardHolder};
-use crate::domain::shared_places::SharedPlaces;
+use crate::domain::shared_slots::SharedSlots;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
@@ -89,7 +89,7 @@ tables! {
     /// What is live of each account, where several nodes share the store.
     ACCOUNT_LOADS: AccountId => AccountLoad = b"m" "account_load" .exported(false);
     /// Jobs that wait for a node, where several share the store.
-    QUEUE: QueuePlace => AccountId = b"j" "queue_place" .exported(false);
+    QUEUE: QueueEntry => AccountId = b"j" "queue_place" .exported(false);
     /// The turns that a tier's queue has served.
     SERVED_TURNS: Tier => Turns = b"T" "served_turns" .exported(false);
     NODES: NodeId => Node = b"N" "node" .exported(false);
@@ -108,7 +108,7 @@ tables! {
     /// How far the records of a process that had the store for itself have become those of nodes.
     ADOPTION: () => Adoption = b"sadoption" "adoption" .exported(false);
     /// Which node has how many places of the back ends that nodes share.
-    SHARED_PLACES: () => SharedPlaces = b"sshared places" "shared_places" .exported(false);
+    SHARED_SLOTS: () => SharedSlots = b"sshared places" "shared_places" .exported(false);
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.

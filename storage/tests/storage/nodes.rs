@@ -7,7 +7,7 @@ use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
-use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::shard::{Shard, ShardHolder};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Engine, Wait as _, commit_and_wait};
@@ -21,7 +21,7 @@ use tintype_storage::verify::verify;
 struct Shared {
     store: Store,
     job: JobId,
-    place: QueuePlace,
+    place: QueueEntry,
     delivery: Delivery,
 }
 
@@ -37,7 +37,7 @@ impl Shared {
         let job = till.accept(new_job(amount("0.10"))).expect("accepted").job;
         let store = Store::new(Arc::clone(till.store.engine())).shared();
         let delivery = test(77, 5);
-        let place = QueuePlace {
+        let place = QueueEntry {
             tier: Tier::Fast,
             class: QueueClass::Single,
             turn: 1,

@@ -7,7 +7,7 @@ use crate::domain::ids::{AccountId, JobId, NodeId, moment_of};
 use crate::domain::job::{Job, Origin};
 use crate::domain::node::{AccountLoad, KeyLoad, WaitingCaller};
 use crate::domain::pause::Pause;
-use crate::domain::queue_place::{QueueClass, QueuePlace, Turns};
+use crate::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::engine::{Ask, Direction, Key, KeyRange};
@@ -155,7 +155,7 @@ impl Decisions<'_> {
         let turns = &mut sharing.turns[tier.index()];
         let turn = turns.next(class, &served[tier.index()]);
         turns.raise(class, turn);
-        let place = QueuePlace {
+        let place = QueueEntry {
             tier,
             class,
             turn,

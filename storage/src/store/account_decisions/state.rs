@@ -9,7 +9,7 @@ use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::Delivery;
 use crate::domain::ids::{BatchId, JobId, KeyId, NodeId};
 use crate::domain::job::Job;
-use crate::domain::queue_place::Turns;
+use crate::domain::queue_entry::Turns;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;

@@ -34,7 +34,7 @@ impl QueueClass {
 
 /// A job in the queue. Entries of a tier are served in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct QueuePlace {
+pub struct QueueEntry {
     pub tier: Tier,
     pub class: QueueClass,
     pub turn: u64,
