@@ -1,4 +1,4 @@
-//! Lists of jobs, newest first: one account's, or every account's.
+//! Lists of jobs, newest first: of one account or of all accounts.
 
 use super::{Part, Store, StoreError};
 use crate::domain::delivery::DeliveryId;
@@ -8,35 +8,33 @@ use crate::domain::time::Timestamp;
 use std::collections::{BinaryHeap, VecDeque};
 use uuid::Uuid;
 
-/// Accounts, or jobs of one account, that are read from the engine at a time.
+/// Accounts, or jobs of one account, per read.
 const STEP: usize = 200;
 
-/// A part of a list of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct JobPage {
     pub items: Vec<Job>,
-    /// After which the next page begins; `None` at the end.
+    /// The start of the next page; `None` at the end.
     pub next: Option<[u8; 16]>,
 }
 
-/// Which part of a list of jobs is wanted.
+/// The requested part of a list of jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct JobWindow {
     pub limit: usize,
-    /// The last id of the part before.
+    /// The last id of the previous page.
     pub after: Option<[u8; 16]>,
-    /// Only those that lie there.
     pub part: Part,
-    /// None that were accepted before this moment; older ones are not even read.
+    /// Inclusive. Older jobs are not read.
     pub since: Option<Timestamp>,
-    /// None from this id on; newer ones are not even read.
+    /// Exclusive. Newer jobs are not read.
     pub below: Option<JobId>,
-    /// Jobs that are looked at, at the most, over all accounts.
+    /// The most jobs to examine, over all accounts.
     pub most: usize,
 }
 
 impl JobWindow {
-    /// The first of a list of all jobs.
+    /// The first page of a list of all jobs.
     pub fn first(limit: usize, most: usize) -> Self {
         Self {
             limit,
@@ -49,12 +47,12 @@ impl JobWindow {
     }
 }
 
-/// One account's jobs, newest first, read a few at a time.
+/// One account's jobs, newest first, read in small steps.
 struct Lane {
     account: AccountId,
     read: VecDeque<Job>,
     below: Option<JobId>,
-    /// Jobs to be read at the next time. Of most accounts a page shows none, so it begins with one.
+    /// The size of the next read. It starts at 1, because a page shows no job of most accounts.
     step: usize,
     ended: bool,
 }
@@ -80,7 +78,7 @@ impl Lane {
 }
 
 impl Store {
-    /// Jobs of an account that `lets` accepts, newest first.
+    /// The jobs of an account that satisfy `matches`, newest first.
     pub async fn sifted_jobs_of(
         &self,
         account: AccountId,
@@ -90,7 +88,7 @@ impl Store {
         self.sifted_jobs(vec![account], window, lets).await
     }
 
-    /// As [`Store::sifted_jobs_of`], over all accounts.
+    /// Like [`Store::filtered_jobs_of`], over all accounts.
     pub async fn all_jobs(
         &self,
         window: JobWindow,
@@ -105,7 +103,7 @@ impl Store {
         self.sifted_jobs(accounts, window, lets).await
     }
 
-    /// Each account's jobs lie in order; the newest of all is always that of one of the heads.
+    /// Merges the accounts' sorted lists: the newest job overall is always at the head of one of them.
     async fn sifted_jobs(
         &self,
         accounts: Vec<AccountId>,
@@ -146,8 +144,9 @@ impl Store {
 
     /// A job of any account.
     ///
-    /// A job with a delivery is found at once, by the delivery, which has the same id. Any other one is looked for in each account,
-    /// some microseconds each: an index of all jobs would make every acceptance dearer for a question that only an operator asks.
+    /// A job with a delivery is found through the delivery, which has the same id. Otherwise the search tries each account,
+    /// some microseconds each: an index of all jobs would make every acceptance more expensive for a rare question of the
+    /// operator.
     pub async fn find_job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
         if let Some(delivery) = self.delivery(DeliveryId(id.0)).await?
             && let Some(job) = self.job(delivery.account, id).await?
@@ -158,7 +157,7 @@ impl Store {
         loop {
             let page = self.accounts(STEP, after).await?;
             for account in &page.items {
-                // Ids only ever rise, and accounts are listed as they do: no later one can have had this job.
+                // Ids and the list of accounts rise: no later account can have this job.
                 if account.id.0 > id.0 {
                     return Ok(None);
                 }

@@ -1,4 +1,4 @@
-//! Decisions about batches: accepted whole, counted with each of their jobs, reported once.
+//! Decisions about batches: accept all or none, count each job, report the end once.
 
 use super::Decisions;
 use super::admission::Asked;
@@ -15,16 +15,16 @@ use crate::store::commands::{AcceptError, AcceptedBatch, BatchError, BatchReques
 use crate::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES};
 use crate::store::{IdempotentCall, StoreError};
 
-/// What the step of a job makes of its batch.
+/// The effect of a job's step on its batch.
 pub(super) struct BatchStep {
     pub batch: BatchId,
     pub progress: BatchProgress,
-    /// The delivery that its end owes.
+    /// The delivery of the batch's event.
     pub delivery: Option<Delivery>,
 }
 
 impl Decisions<'_> {
-    /// Accepts a batch under `id` at `now`, its jobs under `jobs`, which rise; or says why not.
+    /// Accepts a batch under `id` at `now`, its jobs under `jobs`, which must rise; or refuses it.
     pub fn accept_batch(
         &mut self,
         id: BatchId,
@@ -96,8 +96,7 @@ impl Decisions<'_> {
         })
     }
 
-    /// Cancels what is still queued of a batch: no queued job of it begins from here on. Each becomes terminal by an event of its
-    /// own.
+    /// Cancels the queued jobs of a batch: none of them starts after this. Each job ends with its own event.
     pub fn cancel_batch(
         &mut self,
         id: BatchId,
@@ -111,7 +110,7 @@ impl Decisions<'_> {
         Ok(canceled)
     }
 
-    /// The event as it applies to the job: a queued job of a canceled batch is canceled instead of begun.
+    /// Turns the start of a queued job of a canceled batch into its cancellation.
     pub(super) fn event_for(&mut self, job: &Job, event: JobEvent) -> Result<JobEvent, StoreError> {
         let begins = matches!(
             (&job.state, &event),
@@ -125,7 +124,7 @@ impl Decisions<'_> {
         Ok(if is_canceled { JobEvent::Cancel } else { event })
     }
 
-    /// What a step of a job makes of its batch; `None` for a job that has none.
+    /// The effect of a job's step on its batch; `None` for a job without a batch.
     pub(super) fn batch_step(
         &mut self,
         before: &Job,
@@ -159,7 +158,7 @@ impl Decisions<'_> {
         ended: Timestamp,
         now: Timestamp,
     ) -> Result<Option<Delivery>, StoreError> {
-        // All that is unread is asked for at once.
+        // Collect all missing reads at once.
         let (batch, webhooks) = (
             self.read(&BATCHES, &(self.account.id, id)),
             self.registered_webhooks(),
@@ -187,7 +186,6 @@ impl Decisions<'_> {
     }
 }
 
-/// The job of a request.
 fn job_of(batch: &Batch, id: JobId, index: u32, request: &BatchRequest) -> Job {
     Job {
         id,
@@ -213,7 +211,7 @@ fn job_of(batch: &Batch, id: JobId, index: u32, request: &BatchRequest) -> Job {
     }
 }
 
-/// A number of requests, of which a call holds far fewer than this type can count.
+/// A call holds far fewer requests than this type can count.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The idempotency keys of a round: their first use, as it was read or in the round itself.
+//! Idempotency keys: their first use, from a record or from the same round.
 
 use super::Decisions;
 use crate::domain::ids::JobId;
@@ -10,7 +10,7 @@ use crate::store::{IdempotencyKey, IdempotencyRecord, IdempotentCall, StoreError
 use uuid::Uuid;
 
 impl Decisions<'_> {
-    /// What the first use of the key made; `Some(None)` when that was another request.
+    /// The id that the key's first use created; `Some(None)` if the first use was a different request.
     pub(super) fn first_use(
         &mut self,
         call: IdempotentCall,
@@ -33,7 +33,7 @@ impl Decisions<'_> {
             IdempotentCall::Batch | IdempotentCall::Deposit | IdempotentCall::Opening => None,
         };
         if !stands(job.as_ref()) {
-            // Left there, it would hide the next use, should that end earlier: after a clock set back.
+            // An old entry would hide the next use if that use ends earlier, after a clock set back.
             self.used.remove(&in_batch);
             let key = IdempotencyKey {
                 account,
@@ -49,7 +49,7 @@ impl Decisions<'_> {
         ))
     }
 
-    /// Has the key stand for what was made under it, in the commit of that.
+    /// Records the use of the key in the same commit.
     pub(super) fn remember(
         &mut self,
         call: IdempotentCall,

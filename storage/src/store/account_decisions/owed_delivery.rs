@@ -1,4 +1,4 @@
-//! The deliveries that decisions owe: of the end of a job or a batch, and to the operator.
+//! The deliveries that decisions create: for the end of a job or a batch, and for the operator.
 
 use super::Decisions;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
@@ -10,7 +10,7 @@ use crate::domain::webhook::{self, Webhook};
 use crate::store::operator_events::with_event;
 
 impl Decisions<'_> {
-    /// Owes the operator an event, where the decisions so far bring the account below its `low_balance`. Called once, after the last
+    /// Adds an operator event if the decisions bring the account below its `low_balance`. Call it once, after the last
     /// decision.
     pub fn report_low_balance(
         &mut self,
@@ -28,7 +28,7 @@ impl Decisions<'_> {
     }
 }
 
-/// The delivery that the end of a job owes.
+/// The delivery of a job's event.
 pub(super) fn of_job(
     job: &Job,
     webhooks: &[Webhook],
@@ -47,8 +47,8 @@ pub(super) fn of_job(
     owed.to(webhooks, ended, now)
 }
 
-/// A delivery that an end owes: its receiver is chosen now, in the commit of that end. Its id is that of the job or the batch,
-/// which ends once.
+/// A delivery for the end of a job or batch. The commit of the end chooses the receiver. The delivery's id is the id of the job
+/// or batch, which ends once.
 pub(super) struct Owed<'a> {
     pub id: DeliveryId,
     pub account: AccountId,
@@ -79,8 +79,8 @@ impl Owed<'_> {
             }
             (None, None) => return None,
         };
-        // Of the same moment as the end, which under a clock that was set back may be one to come: so it is never forgotten as one
-        // from before that end.
+        // Created at the time of the end, which may lie in the future after a clock set back: so a sweep of older deliveries
+        // never misses it.
         Some(Delivery {
             created_at: ended,
             ..delivery

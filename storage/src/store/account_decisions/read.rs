@@ -1,4 +1,4 @@
-//! How a round reads what is known.
+//! Reads from a round's read set.
 
 use super::Decisions;
 use crate::domain::ids::AccountId;
@@ -6,12 +6,11 @@ use crate::engine::Ask;
 use crate::store::{Record, StoreError, Table, TableKey};
 
 impl Decisions<'_> {
-    /// What the decisions of this round need beside what they were given. Where there is anything, they are to be made again.
+    /// The missing reads. If there are any, read them and decide again.
     pub fn unread(&mut self) -> Vec<Ask> {
         std::mem::take(&mut self.unread)
     }
 
-    /// The record under a key, as it was read.
     pub(super) fn read<K: TableKey, R: Record>(
         &mut self,
         table: &Table<K, R>,
@@ -27,7 +26,6 @@ impl Decisions<'_> {
         }
     }
 
-    /// The records of a scan, as they were read.
     pub(super) fn scan<K: TableKey, R: Record>(
         &mut self,
         table: &Table<K, R>,
@@ -45,7 +43,7 @@ impl Decisions<'_> {
         }
     }
 
-    /// The same with their keys.
+    /// Like [`Self::scan`], with keys.
     pub(super) fn scan_entries<K: TableKey, R: Record>(
         &mut self,
         table: &Table<K, R>,
