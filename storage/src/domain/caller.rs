@@ -34,7 +34,7 @@ pub enum CallerRefusal {
 ///
 /// # Errors
 /// The first refusal, in the published order.
-pub fn judge(
+pub fn check_caller(
     current: &KeyHash,
     key: &ApiKey,
     shown: Option<&ShownKey>,
@@ -111,12 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn each_term_of_a_key_is_judged_and_the_first_fault_is_told() {
+    fn each_term_of_a_key_is_checked_and_the_first_refusal_is_returned() {
         let good = shown(CURRENT, Some("10.0.0.1/32"));
-        let judge = |key: &ApiKey, shown: Option<&ShownKey>, tier, active, now| {
-            super::judge(&CURRENT, key, shown, tier, active, at(now))
+        let check = |key: &ApiKey, shown: Option<&ShownKey>, tier, active, now| {
+            check_caller(&CURRENT, key, shown, tier, active, at(now))
         };
-        let fast = |shown: &ShownKey, now| judge(&key(), Some(shown), Tier::Fast, true, now);
+        let fast = |shown: &ShownKey, now| check(&key(), Some(shown), Tier::Fast, true, now);
         assert_eq!(fast(&good, 999), Ok(()));
         assert_eq!(fast(&good, 1_000), Err(KeyRefusal::Expired.into()));
         let retired = shown(RETIRED, Some("10.0.0.1/32"));
@@ -129,11 +129,11 @@ mod tests {
             assert_eq!(fast(&from, 0), Err(CallerRefusal::Address(from.address)));
         }
         assert_eq!(
-            judge(&key(), Some(&good), Tier::Pro, true, 0),
+            check(&key(), Some(&good), Tier::Pro, true, 0),
             Err(CallerRefusal::Model(Tier::Pro))
         );
         assert_eq!(
-            judge(&key(), Some(&good), Tier::Pro, false, 0),
+            check(&key(), Some(&good), Tier::Pro, false, 0),
             Err(KeyRefusal::AccountInactive.into())
         );
         let inactive = ApiKey {
@@ -141,10 +141,10 @@ mod tests {
             ..key()
         };
         assert_eq!(
-            judge(&inactive, None, Tier::Fast, true, 0),
+            check(&inactive, None, Tier::Fast, true, 0),
             Err(KeyRefusal::Inactive.into())
         );
-        assert_eq!(judge(&key(), None, Tier::Fast, true, 0), Ok(()));
+        assert_eq!(check(&key(), None, Tier::Fast, true, 0), Ok(()));
     }
 
     #[test]

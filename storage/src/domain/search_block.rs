@@ -37,7 +37,7 @@ impl SearchBlock {
                 bytes += if words.insert(word) { length } else { 0 };
             }
             if at + 1 == MAX_JOBS || bytes >= FULL_BYTES {
-                let words = joined(words);
+                let words = join_words(words);
                 return Some((job.id, Self { first, words }));
             }
         }
@@ -55,13 +55,13 @@ impl SearchBlock {
     /// Are the block's words those of `jobs`, which are all of its jobs?
     pub fn is_of(&self, jobs: &[Job]) -> bool {
         let words = jobs.iter().flat_map(words_of).collect();
-        jobs.first().is_some_and(|job| job.id == self.first) && self.words == joined(words)
+        jobs.first().is_some_and(|job| job.id == self.first) && self.words == join_words(words)
     }
 }
 
-fn joined(words: BTreeSet<String>) -> Option<String> {
-    let joined = words.into_iter().collect::<Vec<_>>().join("\n");
-    Some(joined).filter(|it| it.len() <= MOST_BYTES)
+fn join_words(words: BTreeSet<String>) -> Option<String> {
+    let text = words.into_iter().collect::<Vec<_>>().join("\n");
+    Some(text).filter(|it| it.len() <= MOST_BYTES)
 }
 
 /// The words of a job's prompt. A prompt outside of the record is not searched.

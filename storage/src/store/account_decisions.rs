@@ -7,22 +7,22 @@ mod admission;
 mod batches;
 mod idempotency;
 mod key_terms;
-mod known;
 mod limits;
 mod needs;
 mod owed_delivery;
 mod read;
+mod read_set;
 mod sharing;
 mod state;
 
-pub use known::{Known, Pairs};
+pub use read_set::{Pairs, ReadSet};
 pub use sharing::SharedState;
 pub use state::{AccountState, Decided, StateChange};
 
 use super::commands::{
     AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, Limits, NewJob,
 };
-use super::deliveries::added;
+use super::deliveries::delivery_writes;
 use super::tables::{
     ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
     LEDGER, LIVE_JOBS, WEBHOOKS,
@@ -44,7 +44,7 @@ use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::Webhook;
 use crate::engine::{Ask, Key, Value};
-use admission::Asked;
+use admission::AdmissionRequest;
 use batches::BatchStep;
 use owed_delivery::of_job;
 use state::{KeyState, Sharing};
@@ -58,7 +58,7 @@ const MAX_BYTES: usize = 256 * 1024;
 /// The decisions of one commit.
 pub struct Decisions<'a> {
     state: &'a AccountState,
-    known: &'a dyn Known,
+    read_set: &'a dyn ReadSet,
     unread: Vec<Ask>,
     limits: Limits,
     pause: Option<&'a Pause>,
@@ -83,10 +83,10 @@ pub struct Decisions<'a> {
 }
 
 impl<'a> Decisions<'a> {
-    fn new(state: &'a AccountState, known: &'a dyn Known, limits: Limits) -> Self {
+    fn new(state: &'a AccountState, read_set: &'a dyn ReadSet, limits: Limits) -> Self {
         Self {
             state,
-            known,
+            read_set,
             unread: Vec::new(),
             limits,
             pause: None,
@@ -147,7 +147,7 @@ impl Decisions<'_> {
         now: Timestamp,
     ) -> Result<Accepted, AcceptError> {
         let call = IdempotentCall::Generation;
-        let asked = Asked {
+        let admission = AdmissionRequest {
             key: new.key,
             shown: new.shown.as_ref(),
             account_rate_limit: new.account_rate_limit,
@@ -155,7 +155,7 @@ impl Decisions<'_> {
             jobs: 1,
             price: new.price,
         };
-        let terms = self.judge_key(&asked, now)?;
+        let terms = self.check_key(&admission, now)?;
         if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
             let job = first.ok_or(AcceptError::KeyReused)?;
             return Ok(Accepted {
@@ -163,8 +163,8 @@ impl Decisions<'_> {
                 replayed: true,
             });
         }
-        let served = self.served_turns(asked.models)?;
-        let balances = self.admit(&asked, &terms.1, now)?;
+        let served = self.served_turns(admission.models)?;
+        let balances = self.admit(&admission, &terms.1, now)?;
         let job = Job {
             id,
             account: self.account.id,
@@ -237,21 +237,21 @@ impl Decisions<'_> {
                 self.count_in_batch(in_batch);
             }
             MoneyStep::Settle => {
-                let balances = self.sound(balances.settle(job.price))?;
+                let balances = self.or_inconsistent(balances.settle(job.price))?;
                 // Collect all missing reads at once.
                 let (end, spent) = (self.end_of(&step, now), self.spent(job.key));
                 let (end, spent, in_batch) = (end?, spent?, in_batch?);
                 let of_account = self.account.spending;
                 let charge = |spent: Spending| spent.charge(job.price, end.at);
-                let spent = self.sound(charge(spent))?;
-                let of_account = self.sound(of_account.map(charge).transpose())?;
+                let spent = self.or_inconsistent(charge(spent))?;
+                let of_account = self.or_inconsistent(of_account.map(charge).transpose())?;
                 self.end(&step.job, balances, end);
                 self.account.spending = of_account;
                 self.count_in_batch(in_batch);
                 self.charge(&step.job, spent, entry, now);
             }
             MoneyStep::Release => {
-                let balances = self.sound(balances.release(job.price))?;
+                let balances = self.or_inconsistent(balances.release(job.price))?;
                 let end = self.end_of(&step, now);
                 let (end, in_batch) = (end?, in_batch?);
                 if job.state == JobState::Queued {
@@ -286,7 +286,7 @@ impl Decisions<'_> {
         let (usage, webhooks) = (self.usage(place), self.webhooks_for(job));
         let mut usage = usage?;
         let counted = usage.count(job);
-        self.sound(counted)?;
+        self.or_inconsistent(counted)?;
         Ok(JobEnd {
             at,
             place,
@@ -348,7 +348,7 @@ impl Decisions<'_> {
 
     fn owe(&mut self, delivery: Option<Delivery>) {
         if let Some(delivery) = delivery {
-            added(self.due_index(), &delivery)
+            delivery_writes(self.due_index(), &delivery)
                 .into_iter()
                 .for_each(|write| self.put(write));
             self.deliveries.push(delivery);
@@ -384,7 +384,8 @@ impl Decisions<'_> {
                 Some(entry) => Some(entry.clone()),
                 None => self.read(&LEDGER, &(self.account.id, first))?,
             };
-            let entry = entry.ok_or_else(|| self.broken("a deposit's ledger entry is missing"));
+            let entry =
+                entry.ok_or_else(|| self.inconsistent("a deposit's ledger entry is missing"));
             return Ok(entry?);
         }
         self.account.balances = self.account.balances.deposit(deposit.amount)?;
@@ -440,7 +441,7 @@ impl Decisions<'_> {
     /// The balances are inconsistent.
     pub fn finish(mut self) -> Result<Decided, StoreError> {
         if let Some(fault) = self.account.balances.fault() {
-            return Err(self.broken(fault));
+            return Err(self.inconsistent(fault));
         }
         if self.account_changed {
             self.put(ACCOUNTS.put(&self.account.id, &self.account));
@@ -465,11 +466,11 @@ impl Decisions<'_> {
         })
     }
 
-    fn sound<T, E: Display>(&self, sum: Result<T, E>) -> Result<T, StoreError> {
-        sum.map_err(|error| self.broken(error))
+    fn or_inconsistent<T, E: Display>(&self, sum: Result<T, E>) -> Result<T, StoreError> {
+        sum.map_err(|error| self.inconsistent(error))
     }
 
-    fn broken(&self, fault: impl Display) -> StoreError {
+    fn inconsistent(&self, fault: impl Display) -> StoreError {
         StoreError::Inconsistent {
             account: self.account.id,
             fault: fault.to_string(),

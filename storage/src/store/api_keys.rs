@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// The key with this hash, and the time until which the text is valid if a rotation replaced it.
-    pub async fn key_opened_by(
+    pub async fn key_by_text_hash(
         &self,
         hash: &KeyHash,
         now: Timestamp,

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 /// Bytes of keys that one step of a deletion removes; a single delivery with very many attempts may exceed it. Only small
 /// commits are guaranteed to be atomic.
-const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
+const MAX_STEP_BYTES: usize = 48 * 1024;
 
 /// One step of a deletion.
 #[derive(Clone, Debug, Default)]
-pub struct Forgotten {
+pub struct DeletionStep {
     pub deliveries: Vec<Delivery>,
     /// One commit; empty if there is nothing to delete.
     pub writes: Writes,
@@ -95,12 +95,12 @@ impl Store {
     }
 
     pub fn add_delivery(&self, delivery: &Delivery) -> Writes {
-        added(self.due_index(), delivery)
+        delivery_writes(self.due_index(), delivery)
     }
 
     /// Replaces a delivery's record and its due-index entry.
     pub fn change_delivery(&self, before: Option<&Delivery>, after: &Delivery) -> Writes {
-        changed(self.due_index(), before, after)
+        change_writes(self.due_index(), before, after)
     }
 
     /// Stores an attempt together with the changed delivery.
@@ -124,7 +124,7 @@ impl Store {
         cursor: &[u8],
         limit: usize,
         keep: impl Fn(DeliveryId) -> bool,
-    ) -> Result<Forgotten, StoreError> {
+    ) -> Result<DeletionStep, StoreError> {
         let range = DELIVERIES.range(&All);
         let range = if cursor.is_empty() {
             range
@@ -132,44 +132,39 @@ impl Store {
             range.above(cursor.to_vec())
         };
         let pairs = self.engine().scan(&range, Direction::Rising, limit).await?;
-        let mut forgotten = Forgotten::default();
+        let mut step = DeletionStep::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);
         let mut newest = self.deliveries_forgotten().await?;
         for (key, value) in pairs {
             let delivery = DELIVERIES.decode(&value)?;
-            let over = delivery.state.ended_at();
-            let over = over.map(|at| at.max(delivery.created_at));
-            if let Some(over) = over.filter(|at| *at < older_than && !keep(delivery.id)) {
+            let ended = delivery.state.ended_at();
+            let ended = ended.map(|at| at.max(delivery.created_at));
+            if let Some(ended) = ended.filter(|at| *at < older_than && !keep(delivery.id)) {
                 let removed = keys_of(&delivery);
                 bytes += removed.iter().map(Vec::len).sum::<usize>();
-                if forgotten.deliveries.is_empty() {
+                if step.deliveries.is_empty() {
                     bytes += DELIVERIES_FORGOTTEN.key(&()).len();
-                } else if bytes > MAX_FORGOTTEN_BYTES {
+                } else if bytes > MAX_STEP_BYTES {
                     // The next step starts with this delivery.
-                    forgotten
-                        .writes
-                        .push(DELIVERIES_FORGOTTEN.put(&(), &newest));
-                    return Ok(forgotten);
+                    step.writes.push(DELIVERIES_FORGOTTEN.put(&(), &newest));
+                    return Ok(step);
                 }
                 // Derived from the deleted deliveries, not from `older_than`: a sweep under a clock far ahead would blind
                 // verification for as long.
-                newest = newest.max(over.plus(Duration::from_millis(1)));
-                forgotten.deliveries.push(delivery);
-                forgotten
-                    .writes
+                newest = newest.max(ended.plus(Duration::from_millis(1)));
+                step.deliveries.push(delivery);
+                step.writes
                     .extend(removed.into_iter().map(|key| (key, None)));
             }
-            forgotten.cursor = key;
+            step.cursor = key;
         }
         if at_end {
-            forgotten.cursor.clear();
+            step.cursor.clear();
         }
-        if !forgotten.deliveries.is_empty() {
-            forgotten
-                .writes
-                .push(DELIVERIES_FORGOTTEN.put(&(), &newest));
+        if !step.deliveries.is_empty() {
+            step.writes.push(DELIVERIES_FORGOTTEN.put(&(), &newest));
         }
-        Ok(forgotten)
+        Ok(step)
     }
 }
 
@@ -188,14 +183,14 @@ fn keys_of(delivery: &Delivery) -> Vec<Key> {
     .collect()
 }
 
-pub(super) fn added(index: DueIndex, delivery: &Delivery) -> Writes {
-    let mut writes = changed(index, None, delivery);
+pub(super) fn delivery_writes(index: DueIndex, delivery: &Delivery) -> Writes {
+    let mut writes = change_writes(index, None, delivery);
     writes.push(DELIVERY_ACCOUNTS.put(&delivery.id, &delivery.account));
     writes
 }
 
-fn changed(index: DueIndex, before: Option<&Delivery>, after: &Delivery) -> Writes {
+fn change_writes(index: DueIndex, before: Option<&Delivery>, after: &Delivery) -> Writes {
     let mut writes = vec![DELIVERIES.put(&(after.account, after.id), after)];
-    writes.extend(index.changed(before, after));
+    writes.extend(index.change_entry(before, after));
     writes
 }

@@ -30,7 +30,7 @@ impl DueIndex {
     }
 
     /// Replaces the entry of a delivery's earlier state.
-    pub(super) fn changed(self, before: Option<&Delivery>, after: &Delivery) -> Writes {
+    pub(super) fn change_entry(self, before: Option<&Delivery>, after: &Delivery) -> Writes {
         let mut writes = Writes::new();
         let old = before.and_then(|it| it.state.due());
         if let Some(due) = old.filter(|due| Some(*due) != after.state.due()) {

@@ -29,7 +29,7 @@ impl Store {
             IdempotentCall::Generation => self.job(account, JobId(record.made)).await?,
             IdempotentCall::Batch | IdempotentCall::Deposit | IdempotentCall::Opening => None,
         };
-        Ok(stands(job.as_ref()).then_some(record))
+        Ok(is_in_force(job.as_ref()).then_some(record))
     }
 
     pub fn remember_use(
@@ -82,6 +82,6 @@ pub(super) fn newest_use(
 }
 
 /// Is the key's use still in force, given its job?
-pub(super) fn stands(job: Option<&Job>) -> bool {
+pub(super) fn is_in_force(job: Option<&Job>) -> bool {
     !job.is_some_and(Job::frees_idempotency_key)
 }

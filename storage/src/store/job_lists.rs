@@ -30,25 +30,25 @@ pub struct JobWindow {
     /// Exclusive. Newer jobs are not read.
     pub below: Option<JobId>,
     /// The most jobs to examine, over all accounts.
-    pub most: usize,
+    pub max_scanned: usize,
 }
 
 impl JobWindow {
     /// The first page of a list of all jobs.
-    pub fn first(limit: usize, most: usize) -> Self {
+    pub fn first(limit: usize, max_scanned: usize) -> Self {
         Self {
             limit,
             after: None,
             part: Part::All,
             since: None,
             below: None,
-            most,
+            max_scanned,
         }
     }
 }
 
 /// One account's jobs, newest first, read in small steps.
-struct Lane {
+struct AccountCursor {
     account: AccountId,
     read: VecDeque<Job>,
     below: Option<JobId>,
@@ -57,7 +57,7 @@ struct Lane {
     ended: bool,
 }
 
-impl Lane {
+impl AccountCursor {
     async fn newest(
         &mut self,
         store: &Store,
@@ -79,20 +79,20 @@ impl Lane {
 
 impl Store {
     /// The jobs of an account that satisfy `matches`, newest first.
-    pub async fn sifted_jobs_of(
+    pub async fn filtered_jobs_of(
         &self,
         account: AccountId,
         window: JobWindow,
-        lets: impl Fn(&Job) -> bool,
+        matches: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
-        self.sifted_jobs(vec![account], window, lets).await
+        self.filtered_jobs(vec![account], window, matches).await
     }
 
     /// Like [`Store::filtered_jobs_of`], over all accounts.
     pub async fn all_jobs(
         &self,
         window: JobWindow,
-        lets: impl Fn(&Job) -> bool,
+        matches: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
         let mut accounts = Vec::new();
         self.each_account(|account| {
@@ -100,44 +100,44 @@ impl Store {
             Ok(())
         })
         .await?;
-        self.sifted_jobs(accounts, window, lets).await
+        self.filtered_jobs(accounts, window, matches).await
     }
 
     /// Merges the accounts' sorted lists: the newest job overall is always at the head of one of them.
-    async fn sifted_jobs(
+    async fn filtered_jobs(
         &self,
         accounts: Vec<AccountId>,
         window: JobWindow,
-        lets: impl Fn(&Job) -> bool,
+        matches: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
         let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
         let below = match (after, window.below) {
             (Some(after), Some(below)) => Some(after.min(below)),
             (after, below) => after.or(below),
         };
-        let lane = |account| Lane {
+        let cursor = |account| AccountCursor {
             account,
             read: VecDeque::new(),
             below,
             step: 1,
             ended: false,
         };
-        let mut lanes: Vec<Lane> = accounts.into_iter().map(lane).collect();
+        let mut cursors: Vec<AccountCursor> = accounts.into_iter().map(cursor).collect();
         let mut heads = BinaryHeap::new();
-        for (at, lane) in lanes.iter_mut().enumerate() {
-            heads.extend(lane.newest(self, &window).await?.map(|id| (id, at)));
+        for (at, cursor) in cursors.iter_mut().enumerate() {
+            heads.extend(cursor.newest(self, &window).await?.map(|id| (id, at)));
         }
-        let (mut page, mut last, mut looked_at) = (JobPage::default(), None, 0);
+        let (mut page, mut last, mut scanned) = (JobPage::default(), None, 0);
         while let Some((id, at)) = heads.pop() {
-            if page.items.len() == window.limit || looked_at == window.most.max(1) {
+            if page.items.len() == window.limit || scanned == window.max_scanned.max(1) {
                 page.next = last;
                 break;
             }
-            looked_at += 1;
+            scanned += 1;
             last = Some(*id.as_bytes());
-            let lane = &mut lanes[at];
-            page.items.extend(lane.read.pop_front().filter(&lets));
-            heads.extend(lane.newest(self, &window).await?.map(|id| (id, at)));
+            let cursor = &mut cursors[at];
+            page.items.extend(cursor.read.pop_front().filter(&matches));
+            heads.extend(cursor.newest(self, &window).await?.map(|id| (id, at)));
         }
         Ok(page)
     }

@@ -50,7 +50,7 @@ impl Store {
         // Read live jobs first: a job that ends meanwhile is found twice instead of never. The ended record is newer.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
         let ended = scan(Part::Live, &ENDED_JOBS).await?;
-        Ok(merged(live, ended, |a, b| b.cmp(a), limit))
+        Ok(merge(live, ended, |a, b| b.cmp(a), limit))
     }
 
     /// The live and ended jobs of an account in an inclusive range of ids, oldest first: at most `limit`, and at least one if
@@ -79,7 +79,7 @@ impl Store {
         // Live jobs first, as in `jobs_of`.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
         let ended = scan(Part::Live, &ENDED_JOBS).await?;
-        Ok(merged(live, ended, JobId::cmp, limit))
+        Ok(merge(live, ended, JobId::cmp, limit))
     }
 
     /// In the order of account and acceptance.
@@ -135,7 +135,7 @@ impl Store {
 }
 
 /// Merges two lists in the same order. If both contain a job, the ended record wins.
-fn merged(
+fn merge(
     live: Vec<((AccountId, JobId), Job)>,
     ended: Vec<((AccountId, JobId), Job)>,
     order: impl Fn(&JobId, &JobId) -> Ordering,

@@ -20,15 +20,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub(super) const ACCOUNT: Earlier<Account> = &[
-    (1, upgraded::<AccountV1, Account>),
-    (2, upgraded::<AccountV2, Account>),
+    (1, upgrade::<AccountV1, Account>),
+    (2, upgrade::<AccountV2, Account>),
 ];
-pub(super) const API_KEY: Earlier<ApiKey> = &[(1, upgraded::<ApiKeyV1, ApiKey>)];
-pub(super) const DAILY_USAGE: Earlier<DailyUsage> = &[(1, upgraded::<DailyUsageV1, DailyUsage>)];
-pub(super) const JOB: Earlier<Job> = &[(1, upgraded::<JobV1, Job>)];
-pub(super) const WEBHOOK: Earlier<Webhook> = &[(1, upgraded::<WebhookV1, Webhook>)];
+pub(super) const API_KEY: Earlier<ApiKey> = &[(1, upgrade::<ApiKeyV1, ApiKey>)];
+pub(super) const DAILY_USAGE: Earlier<DailyUsage> = &[(1, upgrade::<DailyUsageV1, DailyUsage>)];
+pub(super) const JOB: Earlier<Job> = &[(1, upgrade::<JobV1, Job>)];
+pub(super) const WEBHOOK: Earlier<Webhook> = &[(1, upgrade::<WebhookV1, Webhook>)];
 
-fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
+fn upgrade<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
     postcard::take_from_bytes::<E>(bytes).map(|(record, rest)| (record.into(), rest))
 }
 

@@ -28,14 +28,14 @@ pub mod tables;
 mod webhooks;
 
 pub use account_decisions::{
-    AccountState, Decided, Decisions, Known, Pairs, SharedState, StateChange,
+    AccountState, Decided, Decisions, Pairs, ReadSet, SharedState, StateChange,
 };
 pub use api_keys::{BeforeJobs, KeyWithAccount};
 pub use commands::{
     AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, BatchRequest, CommandError,
     Deposit, DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob,
 };
-pub use deliveries::Forgotten;
+pub use deliveries::DeletionStep;
 pub use due_index::{Due, DueIndex};
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
@@ -43,7 +43,7 @@ pub use jobs::Part;
 pub(crate) use people::email_hash;
 pub use records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
-    Mark, PersonPlace,
+    Mark, PersonRef,
 };
 pub use search_index::SearchStep;
 pub(crate) use table::each_pair;

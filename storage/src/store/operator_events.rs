@@ -1,6 +1,6 @@
 //! Events for the operator, and the active alarms.
 
-use super::deliveries::added;
+use super::deliveries::delivery_writes;
 use super::tables::{ALARMS, OPERATOR_EVENTS};
 use super::{DueIndex, Store, StoreError, Writes};
 use crate::domain::delivery::{Delivery, DeliveryId};
@@ -33,7 +33,7 @@ pub(super) fn with_event(index: DueIndex, delivery: &Delivery, subject: EventSub
         created_at: delivery.created_at,
         subject,
     };
-    let mut writes = added(index, delivery);
+    let mut writes = delivery_writes(index, delivery);
     writes.push(OPERATOR_EVENTS.put(&delivery.id, &event));
     writes
 }

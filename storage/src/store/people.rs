@@ -1,7 +1,7 @@
 //! People of accounts and their panel sessions.
 
 use super::tables::{OPERATOR_SESSIONS, PEOPLE, PEOPLE_BY_EMAIL, SESSIONS};
-use super::{Generation, Page, PersonPlace, Store, StoreError, Writes};
+use super::{Generation, Page, PersonRef, Store, StoreError, Writes};
 use crate::domain::ids::AccountId;
 use crate::domain::person::{Digest32, Email, Person, PersonId, Session};
 use crate::domain::time::Timestamp;
@@ -41,7 +41,7 @@ impl Store {
 
     /// Adds a person, or changes one whose e-mail address stays the same.
     pub fn put_person(&self, person: &Person) -> Writes {
-        let place = PersonPlace {
+        let place = PersonRef {
             account: person.account,
             person: person.id,
         };

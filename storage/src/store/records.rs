@@ -37,7 +37,7 @@ impl DueDelivery {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PersonPlace {
+pub struct PersonRef {
     pub account: AccountId,
     pub person: PersonId,
 }

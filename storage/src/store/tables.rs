@@ -2,7 +2,7 @@
 
 use super::migrations;
 use super::records::{
-    DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonPlace,
+    DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonRef,
 };
 use super::table::{AnyTable, Table};
 use super::table_key::AccountText;
@@ -70,7 +70,7 @@ tables! {
     AUDIT_LOG: AuditId => AuditEntry = b"A" "audit_entry";
     PEOPLE: (AccountId, PersonId) => Person = b"p" "person" .fits(|key, it| (it.account, it.id) == *key);
     /// By the SHA-256 of the address, because addresses vary in length.
-    PEOPLE_BY_EMAIL: Digest32 => PersonPlace = b"P" "person_by_email";
+    PEOPLE_BY_EMAIL: Digest32 => PersonRef = b"P" "person_by_email";
     SESSIONS: Digest32 => Session = b"z" "session";
     /// Start deadlines of queued jobs.
     EXPIRIES: (Timestamp, JobId) => AccountId = b"x" "job_expiry";

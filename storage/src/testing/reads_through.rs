@@ -2,10 +2,10 @@
 //! of rounds.
 
 use crate::engine::{Ask, Seen};
-use crate::store::{Known, Pairs, Store, StoreError};
+use crate::store::{Pairs, ReadSet, Store, StoreError};
 use std::borrow::Cow;
 
-impl Known for Store {
+impl ReadSet for Store {
     fn value(&self, key: &[u8]) -> Option<Result<Option<Cow<'_, [u8]>>, StoreError>> {
         let value = self.engine().get(key).wait();
         Some(value.map(|it| it.map(Cow::Owned)).map_err(StoreError::from))

@@ -24,7 +24,7 @@ use tintype_storage::domain::webhook::{RetiredSecret, SealedSecret, Webhook, Web
 use tintype_storage::engine::{Engine, Key, Value, commit_and_wait};
 use tintype_storage::export::{MAX_LINE_BYTES, ReadError, Reader, WriteError, load, write};
 use tintype_storage::store::tables::DUE_DELIVERIES;
-use tintype_storage::store::{DueDelivery, Generation, Mark, PersonPlace, Store};
+use tintype_storage::store::{DueDelivery, Generation, Mark, PersonRef, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 
@@ -134,7 +134,7 @@ fn people(rich: &mut Rich) {
         created_at: at(6),
     };
     rich.put(b'p', 32, &person);
-    let place = PersonPlace {
+    let place = PersonRef {
         account: AccountId(uuid(2)),
         person: PersonId(uuid(1)),
     };

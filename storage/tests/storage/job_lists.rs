@@ -99,11 +99,11 @@ fn a_filter_leaves_out_and_a_bound_on_looking_goes_on_by_the_cursor() {
     let (mut found, mut after, mut parts) = (Vec::new(), None, 0);
     loop {
         let narrow = JobWindow {
-            most: 100,
+            max_scanned: 100,
             ..window(1_000, after)
         };
         let page = store
-            .sifted_jobs_of(account(1), narrow, |job| job.tier == Tier::Fast)
+            .filtered_jobs_of(account(1), narrow, |job| job.tier == Tier::Fast)
             .wait()
             .unwrap();
         found.extend(millis(&page.items));
@@ -123,7 +123,7 @@ fn over_all_accounts_no_more_are_looked_at_than_over_one() {
     let store = store(900);
     let looked_at = Cell::new(0);
     let narrow = JobWindow {
-        most: 100,
+        max_scanned: 100,
         ..window(20, None)
     };
     let none = |_: &Job| {

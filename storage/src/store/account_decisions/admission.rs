@@ -11,7 +11,7 @@ use crate::domain::time::Timestamp;
 use crate::store::commands::AcceptError;
 
 /// One job, or the jobs of a batch, which are accepted all or none.
-pub(super) struct Asked<'a> {
+pub(super) struct AdmissionRequest<'a> {
     pub key: KeyId,
     /// `None` for calls from the panel.
     pub shown: Option<&'a ShownKey>,
@@ -27,18 +27,21 @@ impl Decisions<'_> {
     /// Checks the limits of a call whose key is checked already. Returns the balances with the price reserved.
     pub(super) fn admit(
         &mut self,
-        asked: &Asked<'_>,
+        admission: &AdmissionRequest<'_>,
         key: &ApiKey,
         now: Timestamp,
     ) -> Result<Balances, AcceptError> {
         if let Some(pause) = self.pause {
-            asked.models.iter().try_for_each(|it| pause.admit(*it))?;
+            admission
+                .models
+                .iter()
+                .try_for_each(|it| pause.admit(*it))?;
         }
-        self.judge_rate(asked)?;
-        self.check_live_jobs(key, asked.jobs)?;
-        let balances = self.account.balances.hold(asked.price)?;
-        self.check_account_spending(asked.price, now)?;
-        self.check_key_spending(key, asked.price, now)?;
+        self.check_rate(admission)?;
+        self.check_live_jobs(key, admission.jobs)?;
+        let balances = self.account.balances.hold(admission.price)?;
+        self.check_account_spending(admission.price, now)?;
+        self.check_key_spending(key, admission.price, now)?;
         Ok(balances)
     }
 }

@@ -1,8 +1,8 @@
 //! Decisions about batches: accept all or none, count each job, report the end once.
 
 use super::Decisions;
-use super::admission::Asked;
-use super::owed_delivery::Owed;
+use super::admission::AdmissionRequest;
+use super::owed_delivery::OwedDelivery;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::batch_member::BatchMember;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
@@ -35,7 +35,7 @@ impl Decisions<'_> {
         let call = IdempotentCall::Batch;
         let mut models: Vec<Tier> = Tier::ALL.to_vec();
         models.retain(|tier| new.requests.iter().any(|it| it.tier == *tier));
-        let asked = Asked {
+        let admission = AdmissionRequest {
             key: new.key,
             shown: new.shown.as_ref(),
             account_rate_limit: new.account_rate_limit,
@@ -43,7 +43,7 @@ impl Decisions<'_> {
             jobs: new.requests.len(),
             price: new.price,
         };
-        let terms = self.judge_key(&asked, now)?;
+        let terms = self.check_key(&admission, now)?;
         if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
             let batch = first.ok_or(AcceptError::KeyReused)?;
             return Ok(AcceptedBatch {
@@ -51,10 +51,10 @@ impl Decisions<'_> {
                 replayed: true,
             });
         }
-        let served = self.served_turns(asked.models)?;
-        let balances = self.admit(&asked, &terms.1, now)?;
+        let served = self.served_turns(admission.models)?;
+        let balances = self.admit(&admission, &terms.1, now)?;
         let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else {
-            return Err(self.broken("a batch has no requests").into());
+            return Err(self.inconsistent("a batch has no requests").into());
         };
         let batch = Batch {
             id,
@@ -139,7 +139,7 @@ impl Decisions<'_> {
         let after = progress.and_then(|it| it.after(&before.state, &step.job.state, at));
         let Some(progress) = after else {
             let fault = format!("the counts of batch {batch} do not fit job {}", before.id);
-            return Err(self.broken(fault));
+            return Err(self.inconsistent(fault));
         };
         let delivery = match progress.ended_at {
             Some(_) => self.delivery_of_batch(*batch, at, now)?,
@@ -164,14 +164,14 @@ impl Decisions<'_> {
             self.registered_webhooks(),
         );
         let (batch, webhooks) = (batch?, webhooks?);
-        let batch = batch.ok_or_else(|| self.broken(format!("batch {id} is missing")))?;
-        let owed = Owed {
+        let batch = batch.ok_or_else(|| self.inconsistent(format!("batch {id} is missing")))?;
+        let owed = OwedDelivery {
             id: DeliveryId(id.0),
             account: batch.account,
             kind: DeliveryKind::Batch,
             callback: batch.callback.as_ref(),
         };
-        Ok(owed.to(&webhooks, ended, now))
+        Ok(owed.into_delivery(&webhooks, ended, now))
     }
 
     pub(super) fn batch_progress(

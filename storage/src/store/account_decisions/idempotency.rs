@@ -4,7 +4,7 @@ use super::Decisions;
 use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
 use crate::store::commands::IdempotencyUse;
-use crate::store::idempotency::{last_use_of, newest_use, stands};
+use crate::store::idempotency::{is_in_force, last_use_of, newest_use};
 use crate::store::tables::IDEMPOTENCY;
 use crate::store::{IdempotencyKey, IdempotencyRecord, IdempotentCall, StoreError};
 use uuid::Uuid;
@@ -32,7 +32,7 @@ impl Decisions<'_> {
             IdempotentCall::Generation => self.known_job(JobId(first.made))?,
             IdempotentCall::Batch | IdempotentCall::Deposit | IdempotentCall::Opening => None,
         };
-        if !stands(job.as_ref()) {
+        if !is_in_force(job.as_ref()) {
             // An old entry would hide the next use if that use ends earlier, after a clock set back.
             self.used.remove(&in_batch);
             let key = IdempotencyKey {

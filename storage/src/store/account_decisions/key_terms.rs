@@ -2,10 +2,10 @@
 //! decision replaces it.
 
 use super::Decisions;
-use super::admission::Asked;
+use super::admission::AdmissionRequest;
 use super::state::KeyTerms;
 use crate::domain::api_key::{ApiKey, KeyHash};
-use crate::domain::caller::{CallerRefusal, is_stricter, judge};
+use crate::domain::caller::{CallerRefusal, check_caller, is_stricter};
 use crate::domain::ids::KeyId;
 use crate::domain::time::Timestamp;
 use crate::store::commands::AcceptError;
@@ -15,29 +15,34 @@ use std::sync::Arc;
 
 impl Decisions<'_> {
     /// Checks the calling key in its current form and returns it.
-    pub(super) fn judge_key(
+    pub(super) fn check_key(
         &mut self,
-        asked: &Asked<'_>,
+        admission: &AdmissionRequest<'_>,
         now: Timestamp,
     ) -> Result<Arc<(KeyHash, ApiKey)>, AcceptError> {
         let is_active = self.account.active;
-        let terms = self.terms(asked.key)?.ok_or(CallerRefusal::Unknown)?;
+        let terms = self.terms(admission.key)?.ok_or(CallerRefusal::Unknown)?;
         let (hash, key) = &*terms;
-        for tier in asked.models {
-            judge(hash, key, asked.shown, *tier, is_active, now)?;
+        for tier in admission.models {
+            check_caller(hash, key, admission.shown, *tier, is_active, now)?;
         }
         Ok(terms)
     }
 
     /// Refuses a call if its key's or account's rate limit has become stricter since the call was counted.
-    pub(super) fn judge_rate(&mut self, asked: &Asked<'_>) -> Result<(), AcceptError> {
-        if is_stricter(self.account.limits.rate_limit, asked.account_rate_limit) {
+    pub(super) fn check_rate(
+        &mut self,
+        admission: &AdmissionRequest<'_>,
+    ) -> Result<(), AcceptError> {
+        if is_stricter(self.account.limits.rate_limit, admission.account_rate_limit) {
             return Err(AcceptError::RateLowered);
         }
-        let Some(shown) = asked.shown else {
+        let Some(shown) = admission.shown else {
             return Ok(());
         };
-        let now = self.terms(asked.key)?.and_then(|terms| terms.1.rate_limit);
+        let now = self
+            .terms(admission.key)?
+            .and_then(|terms| terms.1.rate_limit);
         if is_stricter(now, shown.rate_limit) {
             return Err(AcceptError::RateLowered);
         }

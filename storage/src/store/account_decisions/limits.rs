@@ -81,8 +81,8 @@ impl Decisions<'_> {
         for (place, usage) in usage.into_iter().filter(|(_, it)| it.done > 0) {
             let day = days.entry(place.day).or_default();
             let sum = day.plus(usage.spent);
-            *day = self.sound(sum)?;
+            *day = self.or_inconsistent(sum)?;
         }
-        self.sound(Spending::of_days(days))
+        self.or_inconsistent(Spending::of_days(days))
     }
 }

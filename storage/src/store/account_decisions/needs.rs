@@ -50,12 +50,12 @@ impl AccountState {
     }
 
     fn needs_of_key(&self, key: KeyId, shown: Option<&ShownKey>, needs: &mut Vec<Ask>) {
-        let known = self.keys.get(&key).and_then(|it| it.terms.as_ref());
+        let cached = self.keys.get(&key).and_then(|it| it.terms.as_ref());
         // A node's cached key only hints at the key's hash: another node may have changed the key.
-        if known.is_none() || self.sharing.is_some() {
+        if cached.is_none() || self.sharing.is_some() {
             needs.push(Ask::Get(API_KEYS_BY_ID.key(&key)));
-            let of_memory = || known.and_then(|it| Some(&it.as_ref()?.0));
-            let hash = shown.map(|it| &it.hash).or_else(of_memory);
+            let cached_hash = || cached.and_then(|it| Some(&it.as_ref()?.0));
+            let hash = shown.map(|it| &it.hash).or_else(cached_hash);
             needs.extend(hash.map(|hash| Ask::Get(API_KEYS.key(hash))));
         }
     }

@@ -38,26 +38,26 @@ pub(super) fn of_job(
     if job.origin != Origin::Native {
         return None;
     }
-    let owed = Owed {
+    let owed = OwedDelivery {
         id: DeliveryId(job.id.0),
         account: job.account,
         kind: DeliveryKind::Event,
         callback: job.callback.as_ref(),
     };
-    owed.to(webhooks, ended, now)
+    owed.into_delivery(webhooks, ended, now)
 }
 
 /// A delivery for the end of a job or batch. The commit of the end chooses the receiver. The delivery's id is the id of the job
 /// or batch, which ends once.
-pub(super) struct Owed<'a> {
+pub(super) struct OwedDelivery<'a> {
     pub id: DeliveryId,
     pub account: AccountId,
     pub kind: DeliveryKind,
     pub callback: Option<&'a Callback>,
 }
 
-impl Owed<'_> {
-    pub(super) fn to(
+impl OwedDelivery<'_> {
+    pub(super) fn into_delivery(
         self,
         webhooks: &[Webhook],
         ended: Timestamp,
@@ -79,8 +79,8 @@ impl Owed<'_> {
             }
             (None, None) => return None,
         };
-        // Created at the time of the end, which may lie in the future after a clock set back: so a sweep of older deliveries
-        // never misses it.
+        // Created at the time of the end, which may lie in the future after a clock set back: so a sweep never deletes it
+        // as older than that end.
         Some(Delivery {
             created_at: ended,
             ..delivery

@@ -17,7 +17,7 @@ impl Decisions<'_> {
         key: &K,
     ) -> Result<Option<R>, StoreError> {
         let key = table.key(key);
-        match self.known.value(&key) {
+        match self.read_set.value(&key) {
             Some(value) => value?.map(|value| table.decode(&value)).transpose(),
             None => {
                 self.unread.push(Ask::Get(key));
@@ -31,7 +31,7 @@ impl Decisions<'_> {
         table: &Table<K, R>,
         scan: Ask,
     ) -> Result<Vec<R>, StoreError> {
-        match self.known.pairs(&scan) {
+        match self.read_set.pairs(&scan) {
             Some(pairs) => pairs?
                 .iter()
                 .map(|(_, value)| table.decode(value))
@@ -49,7 +49,7 @@ impl Decisions<'_> {
         table: &Table<K, R>,
         scan: Ask,
     ) -> Result<Vec<(K, R)>, StoreError> {
-        match self.known.pairs(&scan) {
+        match self.read_set.pairs(&scan) {
             Some(pairs) => pairs?
                 .iter()
                 .filter_map(|(key, value)| table.entry(key, value).transpose())

@@ -2,7 +2,7 @@
 //! round and writes it back.
 
 use super::state::{KeyState, Sharing};
-use super::{AccountState, Decisions, Known};
+use super::{AccountState, Decisions, ReadSet};
 use crate::domain::ids::{AccountId, JobId, NodeId, moment_of};
 use crate::domain::job::{Job, Origin};
 use crate::domain::node::{AccountLoad, KeyLoad, WaitingCaller};
@@ -31,7 +31,7 @@ impl AccountState {
     }
 
     /// The reads of every round about an account.
-    pub fn needs_of_shared(account: AccountId) -> [Ask; 3] {
+    pub fn shared_state_reads(account: AccountId) -> [Ask; 3] {
         [
             Ask::Get(ACCOUNTS.key(&account)),
             Ask::Get(ACCOUNT_LOADS.key(&account)),
@@ -46,15 +46,15 @@ impl AccountState {
     pub fn of_shared(
         node: NodeId,
         account: AccountId,
-        known: &dyn Known,
+        read_set: &dyn ReadSet,
     ) -> Result<Result<SharedState, Vec<Ask>>, StoreError> {
         let (account_key, load_key) = (ACCOUNTS.key(&account), ACCOUNT_LOADS.key(&account));
         let (Some(record), Some(load), Some(pause)) = (
-            known.value(&account_key),
-            known.value(&load_key),
-            known.value(&PAUSE.key(&())),
+            read_set.value(&account_key),
+            read_set.value(&load_key),
+            read_set.value(&PAUSE.key(&())),
         ) else {
-            return Ok(Err(Self::needs_of_shared(account).to_vec()));
+            return Ok(Err(Self::shared_state_reads(account).to_vec()));
         };
         let record = record?.ok_or_else(|| StoreError::Inconsistent {
             account,
@@ -67,7 +67,7 @@ impl AccountState {
         let newest = match load.newest {
             Some(newest) => Some(newest),
             // No node has created an id of this account.
-            None => match newest_id(account, known)? {
+            None => match newest_id(account, read_set)? {
                 Ok(newest) => newest,
                 Err(unread) => return Ok(Err(unread)),
             },
@@ -83,12 +83,12 @@ impl AccountState {
             ..Self::without_jobs(record)
         };
         for key in load.keys {
-            let known = KeyState {
+            let key_state = KeyState {
                 held: key.held,
                 live_jobs: number(key.live_jobs),
                 ..KeyState::default()
             };
-            state.keys.insert(key.key, known);
+            state.keys.insert(key.key, key_state);
         }
         Ok(Ok(SharedState {
             state,
@@ -215,7 +215,7 @@ impl Decisions<'_> {
 /// The time of the newest stored id of an account: a job's or a ledger entry's. The inner `Err` holds missing reads.
 fn newest_id(
     account: AccountId,
-    known: &dyn Known,
+    read_set: &dyn ReadSet,
 ) -> Result<Result<Option<Timestamp>, Vec<Ask>>, StoreError> {
     let last = |range: KeyRange| Ask::Scan(range, Direction::Falling, 1);
     let scans = [
@@ -225,7 +225,7 @@ fn newest_id(
     ];
     let mut newest = None;
     for scan in &scans {
-        let Some(pairs) = known.pairs(scan) else {
+        let Some(pairs) = read_set.pairs(scan) else {
             return Ok(Err(scans.to_vec()));
         };
         // Each of these keys ends with the id.

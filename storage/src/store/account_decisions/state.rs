@@ -1,6 +1,6 @@
 //! The state of an account that its actor caches between rounds.
 
-use super::{Decisions, Known};
+use super::{Decisions, ReadSet};
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, KeyHash};
@@ -141,8 +141,8 @@ impl AccountState {
     }
 
     /// Starts a round. The state stays unchanged until [`AccountState::apply`].
-    pub fn decisions<'a>(&'a self, known: &'a dyn Known, limits: Limits) -> Decisions<'a> {
-        Decisions::new(self, known, limits)
+    pub fn decisions<'a>(&'a self, read_set: &'a dyn ReadSet, limits: Limits) -> Decisions<'a> {
+        Decisions::new(self, read_set, limits)
     }
 
     /// Applies a round's change when its writes are durable.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// The pairs of a scan.
 pub type Pairs<'a> = Cow<'a, [(Key, Value)]>;
 
-pub trait Known {
+pub trait ReadSet {
     /// `None` if the key was not requested.
     fn value(&self, key: &[u8]) -> Option<Result<Option<Cow<'_, [u8]>>, StoreError>>;
 
@@ -15,7 +15,7 @@ pub trait Known {
     fn pairs(&self, scan: &Ask) -> Option<Result<Pairs<'_>, StoreError>>;
 }
 
-impl Known for Seen {
+impl ReadSet for Seen {
     fn value(&self, key: &[u8]) -> Option<Result<Option<Cow<'_, [u8]>>, StoreError>> {
         Some(Ok(self.value(key)?.map(|it| Cow::Borrowed(it.as_slice()))))
     }
