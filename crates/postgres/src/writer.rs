@@ -429,7 +429,7 @@ fn answer(
         let mut tell = |it: Box<dyn FnOnce()>| {
             if catch_unwind(AssertUnwindSafe(it)).is_err() {
                 result = Err(EngineError::Failed(
-                    "what was to hear of a commit panicked".into(),
+                    "the callback of a commit panicked".into(),
                 ));
             }
         };

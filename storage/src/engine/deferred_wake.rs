@@ -1,6 +1,6 @@
 //! Wakes the tasks that wait for a group's commits once per group, after all commits have been answered.
 //!
-//! To wake a task on a sleeping thread costs a system call; further wake-ups of the same thread are free until it runs. So the
+//! Waking a task on a sleeping thread costs a system call; further wake-ups of that thread are free until it runs. So the
 //! engine's thread answers first and wakes afterwards.
 
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ thread_local! {
     static HELD: RefCell<Option<Vec<Waker>>> = const { RefCell::new(None) };
 }
 
-/// Runs `tell`, and then wakes the [`DeferredWake`]s that it has answered, also if it panics.
+/// Runs `tell`, then wakes the [`DeferredWake`]s that it answered, even if it panics.
 pub fn after<R>(tell: impl FnOnce() -> R) -> R {
     struct WakeAll;
     impl Drop for WakeAll {
@@ -30,14 +30,13 @@ pub fn after<R>(tell: impl FnOnce() -> R) -> R {
     tell()
 }
 
-/// A future whose wake-ups wait for the end of [`after`] on the thread that causes them.
+/// A future whose wake-ups wait until the end of [`after`] on the thread that causes them.
 pub struct DeferredWake<F> {
     inner: F,
     late: Option<Arc<Late>>,
 }
 
 impl<F> DeferredWake<F> {
-    /// Wraps a future.
     pub fn new(inner: F) -> Self {
         Self { inner, late: None }
     }
@@ -82,7 +81,7 @@ mod tests {
     use parking_lot::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Where one number is heard once it has been said.
+    /// A future that resolves when a number is sent.
     #[derive(Default)]
     struct Said {
         number: Option<u8>,

@@ -1,4 +1,4 @@
-//! Engines and records for tests, and the suite that every engine passes. Compiled for tests and benchmarks alone.
+//! Engines and records for tests, and the conformance suite. Compiled for tests and benchmarks only.
 
 pub mod conformance;
 pub mod failing;

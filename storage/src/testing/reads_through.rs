@@ -1,5 +1,4 @@
-//! A store as what is known for a decision: every record is read when it is asked for. For tests and benchmarks that decide outside
-//! of rounds.
+//! A store as a read set that reads each record on demand, for tests and benchmarks that decide outside of rounds.
 
 use crate::engine::{Ask, Seen};
 use crate::store::{Pairs, ReadSet, Store, StoreError};

@@ -1,7 +1,7 @@
-//! Deliveries against the jobs that owe them, the due index and their attempts, each both ways.
+//! Checks deliveries against their jobs, the due index and their attempts, in both directions.
 //!
-//! Of jobs, those that named a callback owe a delivery for certain. Whether another owed one depends on the webhooks that its
-//! account had when it ended, which are not on record.
+//! A job with a callback certainly needs a delivery. For other jobs that depends on the account's webhooks at their end, which
+//! no record keeps.
 
 use super::Report;
 use super::batches::audit_delivery;
@@ -14,7 +14,7 @@ use crate::store::tables::{ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, ENDED_JOBS, 
 use crate::store::{All, Store, StoreError};
 use std::collections::HashSet;
 
-/// Audits all deliveries. `accounts` are those that exist.
+/// `accounts` are the existing ones.
 pub(super) fn verify(
     store: &Store,
     accounts: &HashSet<AccountId>,
@@ -64,7 +64,7 @@ pub(super) fn verify(
             let delivery = store.delivery_of(SERVICE, id).wait()?;
             if delivery.is_none_or(|it| it.kind != DeliveryKind::Operator) {
                 report.fault(format!(
-                    "no delivery tells the operator of the event {id} ({})",
+                    "no delivery reports the operator event {id} ({})",
                     event.subject.word()
                 ));
             }
@@ -84,7 +84,7 @@ pub(super) fn verify(
         .wait()
 }
 
-/// A job that named a callback has its delivery, as long as those of its time are kept.
+/// An ended job with a callback needs a delivery, if deliveries of its time are still kept.
 fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let kept_since = store.deliveries_forgotten().wait()?;
     ENDED_JOBS
@@ -104,7 +104,7 @@ fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
                     .is_none()
             {
                 report.fault(format!(
-                    "job {} has ended and named a callback, and no delivery tells of it",
+                    "job {} has ended and named a callback, and no delivery reports it",
                     job.id
                 ));
             }
@@ -113,8 +113,8 @@ fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
         .wait()
 }
 
-/// An event for the operator is on record. Another one is of a job of the account that has ended and whose interface reports its
-/// end to a webhook.
+/// Checks a delivery's subject. An operator event must have its record. Otherwise the subject is an ended job of the account,
+/// submitted through an interface that calls webhooks.
 fn audit_subject(
     store: &Store,
     delivery: &Delivery,
@@ -163,13 +163,13 @@ fn audit_operator_event(
     let id = delivery.id;
     if delivery.account != SERVICE {
         report.fault(format!(
-            "delivery {id} tells the operator of an event, and is of account {}",
+            "delivery {id} reports an operator event, and is of account {}",
             delivery.account
         ));
     }
     if OPERATOR_EVENTS.get(store, &id).wait()?.is_none() {
         report.fault(format!(
-            "delivery {id} tells the operator of an event that is not on record"
+            "delivery {id} reports an operator event that is not on record"
         ));
     }
     Ok(())

@@ -355,12 +355,12 @@ fn a_batch_of_a_file_is_on_record_from_the_commit_that_accepts_it() {
         (
             &lost,
             FILE_BATCHES.delete(&(ACCOUNT, lost.id)),
-            "accepted, and is not there",
+            "was accepted, but does not exist",
         ),
         (
             &failed,
             till.store.put_file_batch(&found),
-            "failed, and is there",
+            "failed, but exists",
         ),
     ] {
         commit(vec![till.store.put_file_batch(wrong)]);

@@ -111,12 +111,12 @@ fn a_missing_tally_and_a_wrong_one_are_found() {
     wrong[1] += 1;
     commit(vec![(key.clone(), Some(wrong))]);
     let [fault] = till.faults().try_into().expect("one fault");
-    assert!(fault.contains("the tally of key"), "{fault}");
+    assert!(fault.contains("the usage of key"), "{fault}");
     let mut wrong = DAILY_USAGE.decode(&value).expect("usage");
     wrong.models[0].totals.failed += 1;
     commit(vec![(key.clone(), Some(DAILY_USAGE.encode(&wrong)))]);
     let [fault] = till.faults().try_into().expect("one fault");
-    assert!(fault.contains("says more of model"), "{fault}");
+    assert!(fault.contains("counts more of model"), "{fault}");
     commit(vec![(key, Some(value))]);
     till.check();
 }

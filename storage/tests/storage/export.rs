@@ -359,13 +359,13 @@ fn lines_that_are_repeated_moved_left_out_or_made_up_are_refused_by_their_number
         ),
         (
             with_line(&text, 5, |it| it.replace("\"key\":\"41", "\"key\":\"4z")),
-            "line 5 of the export: its key is no hex",
+            "line 5 of the export: its key is not hex",
         ),
         (
             with_line(&text, 5, |it| {
                 it.replace("\"record\":{", "\"record\":{\"at\":1,")
             }),
-            "line 5 of the export: its record is no audit_entry",
+            "line 5 of the export: its record is not a valid audit_entry",
         ),
         (
             with_line(&text, 5, |_| "{}\n".into()),
@@ -377,7 +377,7 @@ fn lines_that_are_repeated_moved_left_out_or_made_up_are_refused_by_their_number
         ),
         (
             with_line(&text, 5, |_| "{\"given_up\":\"no room\"}\n".into()),
-            "line 5 of the export: the writing of it was given up: no room",
+            "line 5 of the export: the export was not completed: no room",
         ),
         (
             with_line(&text, total, |it| format!("{it}\n")),
@@ -424,7 +424,7 @@ fn a_store_with_a_damaged_or_unknown_record_gives_no_whole_export() {
         assert!(error.contains(words), "{error}");
         let said = refusal(&text);
         assert!(
-            said.contains("the writing of it was given up") && said.contains(words),
+            said.contains("the export was not completed") && said.contains(words),
             "{said}"
         );
     }

@@ -111,13 +111,13 @@ fn each_pending_delivery_is_in_the_index_of_its_shard_alone() {
     let entry = read.wait().expect("readable").expect("an entry");
     shared.write(vec![DUE_DELIVERIES.put(&(due, id), &entry)]);
     shared.finds(&[format!(
-        "delivery {id} is due at {due}, both due indexes say so"
+        "delivery {id} is due at {due}, both due indexes list it"
     )]);
     shared.write(vec![
         DUE_DELIVERIES.delete(&(due, id)),
         DUE_BY_SHARD.delete(&place),
     ]);
-    let missing = format!("delivery {id} is due at {due}, the due index does not say so");
+    let missing = format!("delivery {id} is due at {due}, the due index lacks it");
     shared.finds(std::slice::from_ref(&missing));
     shared.write(vec![DUE_BY_SHARD.put(&(other, (due, id)), &entry)]);
     let stray = format!("the due index has delivery {id} at {due}, its record does not");

@@ -288,7 +288,7 @@ fn a_done_job_that_is_missing() {
             key(1)
         ),
         &format!(
-            "the tally of key {} on day 0 says 1 done, 1 failed, 0.10 spent; by its jobs it is 0, 1 and 0.00",
+            "the usage of key {} on day 0 says 1 done, 1 failed, 0.10 spent; by its jobs it is 0, 1 and 0.00",
             key(1)
         ),
     ]);
@@ -384,7 +384,7 @@ fn sums_beyond_all_bounds_are_a_fault_and_no_panic() {
     }
     let faults = sound.till.faults();
     assert!(
-        faults.contains(&"a sum cannot be formed: must be below 1,000,000,000,000,000".to_owned()),
+        faults.contains(&"a sum is out of range: must be below 1,000,000,000,000,000".to_owned()),
         "{faults:?}"
     );
 }

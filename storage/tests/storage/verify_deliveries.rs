@@ -166,7 +166,7 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
         assert_eq!(faults, expected);
     };
     let sentence = [format!(
-        "job {id} has ended and named a callback, and no delivery tells of it"
+        "job {id} has ended and named a callback, and no delivery reports it"
     )];
     finds(&sound, &sentence);
     // Where older ones are forgotten, nothing is missing of them.
@@ -222,7 +222,7 @@ fn a_delivery_of_a_job_whose_caller_waited() {
 fn a_pending_delivery_that_the_due_index_lacks_or_has_otherwise() {
     let sound = Sound::new();
     let (id, moment) = (sound.pending.id, sound.pending.state.due().unwrap());
-    let sentence = format!("delivery {id} is due at {moment}, the due index does not say so");
+    let sentence = format!("delivery {id} is due at {moment}, the due index lacks it");
     let entry = DueDelivery {
         account: ACCOUNT,
         webhook: WebhookId(uuid(2)),
@@ -276,7 +276,7 @@ fn a_moment_that_record_and_index_tell_differently() {
         };
     });
     sound.finds(&[
-        format!("delivery {id} is due at {later}, the due index does not say so"),
+        format!("delivery {id} is due at {later}, the due index lacks it"),
         format!("the due index has delivery {id} at {moment}, its record does not"),
     ]);
 }
@@ -410,7 +410,7 @@ fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_
     assert_eq!(
         verify(&store, |_| {}).expect("audit").faults,
         [format!(
-            "job {lost} has ended and named a callback, and no delivery tells of it"
+            "job {lost} has ended and named a callback, and no delivery reports it"
         )]
     );
 }
@@ -429,7 +429,7 @@ fn decisions_14_an_event_for_the_operator_stands_and_falls_with_its_delivery() {
     let value = store.engine().get(&event).wait().expect("read");
     sound.write(event.clone(), None);
     sound.finds(&[format!(
-        "delivery {id} tells the operator of an event that is not on record"
+        "delivery {id} reports an operator event that is not on record"
     )]);
     sound.write(event, value);
     let ended = Delivery {
@@ -448,6 +448,6 @@ fn decisions_14_an_event_for_the_operator_stands_and_falls_with_its_delivery() {
         commit(vec![(key, None)]);
     }
     sound.finds(&[format!(
-        "no delivery tells the operator of the event {id} (test)"
+        "no delivery reports the operator event {id} (test)"
     )]);
 }

@@ -197,8 +197,8 @@ fn a_record_of_no_known_kind_and_a_setting_of_no_known_name() {
     assert_eq!(
         faults(&image),
         [
-            "the record 3f78 is of no known kind",
-            "the record 73756e6b6e6f776e is of no known kind"
+            "the record 3f78 is of an unknown kind",
+            "the record 73756e6b6e6f776e is of an unknown kind"
         ]
     );
 }
@@ -242,7 +242,7 @@ fn an_idempotency_key_that_stands_for_nothing() {
     }
     let found = faults(&image);
     assert_eq!(found.len(), 4, "{found:?}");
-    let begins = format!("account {other}: an idempotency key stands for ");
+    let begins = format!("account {other}: an idempotency key refers to ");
     assert!(found.iter().all(|it| it.starts_with(&begins)), "{found:?}");
 }
 

@@ -1,13 +1,13 @@
-//! What the operator can do about an error of the file system.
+//! Advice for the operator on file system errors.
 
 use std::io;
 
-/// Too many open files, in this process and in the whole system.
+/// Too many open files: in this process, in the whole system.
 const NO_DESCRIPTORS: [i32; 2] = [24, 23];
-/// The disk itself, or the way to it.
+/// A failing disk or connection to it.
 const INPUT_OUTPUT: i32 = 5;
 
-/// The error, and what to do.
+/// The error with advice.
 pub fn explain(error: &io::Error) -> String {
     if let Some(code) = code_in_words(error) {
         return explain(&io::Error::from_raw_os_error(code));
@@ -36,7 +36,7 @@ pub fn explain(error: &io::Error) -> String {
     format!("{error}; {advice}")
 }
 
-/// sled hands its errors on as what `{:?}` made of them.
+/// sled passes errors on as text in `{:?}` format.
 fn code_in_words(error: &io::Error) -> Option<i32> {
     let text = error.to_string();
     let (code, _) = text.strip_prefix("Os { code: ")?.split_once(',')?;

@@ -1,7 +1,7 @@
-//! Two ways to notice a disk that hangs: a [`Watchdog`] over the work of a thread (after an I/O error sled's `flush` can wait for
-//! ever), and [`watched`] for opening and closing, which also do not wait for ever.
+//! Detects a hanging disk. A [`Watchdog`] observes a thread's work (after an I/O error sled's `flush` can wait for ever);
+//! [`watched`] bounds opening and closing.
 //!
-//! Opening and closing run on a separate thread, which announces before each step how long the step may take. When a step takes
+//! Opening and closing run on a separate thread, which announces before each step how long the step may take. If a step takes
 //! longer, the caller gets an error and the process ends; the thread may never return.
 
 use super::super::{EngineError, OnFailure};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Watches one thread's work.
+/// Observes one thread's work.
 pub struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -42,12 +42,11 @@ impl Watchdog {
         })
     }
 
-    /// Work begins. Costs one uncontended lock and no wake-up: the watcher polls.
+    /// Starts a piece of work. Costs one uncontended lock and no wake-up: the watchdog polls.
     pub fn begin(&self) {
         self.shared.state.lock().begun = Some(Instant::now());
     }
 
-    /// Work has ended.
     pub fn end(&self) {
         self.shared.state.lock().begun = None;
     }
@@ -58,7 +57,7 @@ impl Drop for Watchdog {
         self.shared.state.lock().ended = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A watcher that panicked has nothing more to say.
+            // A panic of the watchdog thread needs no report.
             let _ = thread.join();
         }
     }
@@ -80,14 +79,14 @@ fn watch(shared: &Shared, limit: Duration, on_failure: &OnFailure) {
     }
 }
 
-/// A step of opening may take this long whatever the time-out of a commit is.
+/// The least limit of an opening step, whatever the commit time-out.
 pub const SHORTEST_LIMIT: Duration = Duration::from_secs(5);
-/// How often the thread's steps are looked at.
+/// Checks per step limit.
 const LOOKS_PER_STEP: u32 = 10;
-/// sled reads its whole log when it is opened. No disk that is well is slower than this.
+/// sled reads its whole log when it opens. No healthy disk is slower.
 const SLOWEST_BYTES_PER_SECOND: u64 = 1 << 20;
 
-/// What the thread says of its steps. A clone says the same.
+/// The progress of the thread. Clones share it.
 #[derive(Clone)]
 pub struct Steps {
     usual: Duration,
@@ -102,12 +101,12 @@ impl Steps {
         }
     }
 
-    /// A step begins that is to take no longer than a commit may.
+    /// Starts a step that may take as long as a commit.
     pub fn begin(&self) {
         *self.deadline.lock() = Instant::now() + self.usual;
     }
 
-    /// A step begins that also reads so many bytes.
+    /// Starts a step that also reads `bytes` bytes.
     pub fn begin_to_read(&self, bytes: u64) {
         let reading = Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND);
         *self.deadline.lock() = Instant::now() + self.usual + reading;
@@ -128,7 +127,7 @@ pub fn watched<T: Send + 'static>(
     let of_work = steps.clone();
     std::thread::Builder::new()
         .name("opener".into())
-        // The receiver is gone once a step was late.
+        // The receiver is gone after a late step.
         .spawn(move || drop(sender.send(work(&of_work))))
         .map_err(|error| EngineError::Failed(format!("no thread to open the store: {error}")))?;
     loop {

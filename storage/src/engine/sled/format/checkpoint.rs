@@ -1,9 +1,10 @@
-//! sled's snapshot, which is a checkpoint: where in its log each page is. With it a start reads only the later part of the log.
+//! sled's snapshot file, a checkpoint: the location of each page in the log. With it a start reads only the later part of the
+//! log.
 //!
-//! sled writes one at each start and never afterwards, so a start would read the log of a whole life: gigabytes after some millions of
-//! jobs. So the flusher advances the checkpoint while the service runs, between two flushes, when no thread writes to sled. It is made as
-//! a start makes it, from the one before and sled's own reading of the log since. Where anything is not as expected, the one before
-//! stays, which costs the next start time and nothing else.
+//! sled writes a checkpoint only at a start, so a start would read all log since the last one: gigabytes after some millions of
+//! jobs. So the flusher advances the checkpoint between two flushes, when no thread writes to sled. The new checkpoint is
+//! computed as a start does, from the previous one and sled's own reading of the later log. If anything is unexpected, the
+//! previous one stays, which only costs the next start time.
 
 use super::super::super::EngineError;
 use super::super::io_advice::explain;
@@ -16,40 +17,41 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Of the log may come since a snapshot as many times its size before there is another: so writing them costs little beside
-/// what is written to the log, and reading that little beside reading the snapshot.
+/// The log may grow by this multiple of the checkpoint's size before the next one: writing checkpoints costs little compared
+/// with the log, and reading that log little compared with the checkpoint.
 const LOG_PER_SNAPSHOT: u64 = 4;
-/// Messages of the log that are read in one step.
+/// Log messages read per step.
 const STEP_MESSAGES: usize = 4_096;
-/// Bytes that are written before they are synced.
+/// Bytes written between syncs.
 const STEP_BYTES: usize = 4 << 20;
-/// What follows the pages: their length, and a checksum.
+/// The trailer after the pages: their length and a checksum.
 const END_BYTES: usize = 12;
 
-/// A part of a page: its place in the order of the log, where that is, and how long it is there.
+/// A part of a page: its position in the log's order, its location and its length.
 type Piece = (Lsn, DiskPtr, u64);
 
-/// What has become of a page since a snapshot.
+/// What happened to a page since the previous checkpoint.
 enum Change {
-    /// It has been written anew.
+    /// It was rewritten.
     Anew(Vec<Piece>),
-    /// Something has been added to what it was.
+    /// Something was appended.
     Added(Vec<Piece>),
     Freed(Lsn, DiskPtr),
 }
 
-/// How far the snapshot on the disk reaches.
+/// How far the checkpoint on disk reaches.
 pub struct Checkpoints {
     directory: PathBuf,
     least: u64,
-    /// Where the log ended when there was a new one, or none could be made.
+    /// The end of the log at the last attempt.
     reached: Lsn,
-    /// The size of the last one.
+    /// The size of the last checkpoint.
     bytes: u64,
 }
 
 impl Checkpoints {
-    /// sled has been opened just now, and so has a snapshot. There is to be another when the log has grown by `least` bytes.
+    /// Call it right after sled was opened, which writes a checkpoint. The next one is due when the log has grown by `least`
+    /// bytes.
     pub fn new(directory: PathBuf, least: u64, sled: &SledTree) -> Self {
         let reached = sled.db.context.pagecache.log.stable_offset();
         Self {
@@ -60,11 +62,11 @@ impl Checkpoints {
         }
     }
 
-    /// Makes a new snapshot if the log has grown enough. No other thread may write to sled during it. `each_step` is called after each
-    /// step, none of which takes long.
+    /// Writes a new checkpoint if the log has grown enough. No other thread may write to sled meanwhile. Calls `each_step`
+    /// after each short step.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A disk error.
     pub fn bring_forward(
         &mut self,
         sled: &SledTree,
@@ -76,7 +78,7 @@ impl Checkpoints {
             return Ok(());
         }
         self.reached = end;
-        // The log is durable before the snapshot that points into it.
+        // The log is durable before the checkpoint that points into it.
         sled.sync()?;
         let made = self.make(sled, end, &each_step);
         let made = made.map_err(|error| {
@@ -89,7 +91,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// The size of the new one; `None` when the log or the one before are not as they should be.
+    /// Returns the new size; `None` if the log or the previous checkpoint is not as expected.
     fn make(&self, sled: &SledTree, end: Lsn, each_step: &impl Fn()) -> io::Result<Option<u64>> {
         let Some(before) = Before::read(&self.directory)? else {
             return Ok(None);
@@ -120,13 +122,13 @@ impl Checkpoints {
     }
 }
 
-/// Where the log ends, and in which of its segments.
+/// The end of the log, and its offset within a segment.
 struct Tip {
     end: Lsn,
     segment: u64,
 }
 
-/// Reads the log from `from` on, up to and including the byte at `last`.
+/// Reads the log from `from` to `last`, inclusive.
 fn changes(
     sled: &SledTree,
     from: Lsn,
@@ -155,30 +157,30 @@ fn changes(
             }
             (LogKind::Link, Entry::Occupied(mut entry)) => match entry.get_mut() {
                 Change::Anew(pieces) | Change::Added(pieces) => pieces.push(piece),
-                // What is added to no page is left out, here as at a start.
+                // Ignore an append to a missing page, as a start does.
                 Change::Freed(..) => {}
             },
             (LogKind::Skip | LogKind::Corrupted, _) => return None,
         }
     }
     let (end, segment) = (log.cur_lsn?, log.segment_base.as_ref()?.offset);
-    // Anything but the middle of a segment is told in another way, and is over soon.
+    // Any position but the middle of a segment is stored differently, and does not last.
     let within = usize::try_from(end).ok()? % SEGMENT_BYTES;
     let in_the_middle = within >= SEG_HEADER_LEN && within + MAX_MSG_HEADER_LEN < SEGMENT_BYTES;
     (end == last + 1 && in_the_middle).then_some((changes, Tip { end, segment }))
 }
 
-/// The snapshot that is there, if there is one.
+/// The existing checkpoint, if any.
 struct Before {
     path: Option<PathBuf>,
     bytes: Vec<u8>,
-    /// Where its pages begin.
+    /// The offset of its pages.
     pages: usize,
     end: Lsn,
 }
 
 impl Before {
-    /// `None` when it cannot be relied on.
+    /// `None` if it is not trustworthy.
     fn read(directory: &Path) -> io::Result<Option<Self>> {
         let mut newest = None;
         for entry in fs::read_dir(directory)? {
@@ -221,11 +223,11 @@ impl Before {
     }
 }
 
-/// The pages of a snapshot, each as its bytes: how many pieces it has, none for a free one, and where they are.
+/// The encoded pages of a checkpoint: the number of pieces, none for a free page, and the pieces.
 struct Pages<'a>(&'a [u8]);
 
 impl<'a> Pages<'a> {
-    /// The next one, if there is one; `Err` when it cannot be read.
+    /// The next page, if any; `Err` if it is unreadable.
     fn next(&mut self) -> Result<Option<&'a [u8]>, ::sled::Error> {
         let whole = self.0;
         let Some(pieces) = whole.first() else {
@@ -243,7 +245,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Writes all pages as they are now; `false` when they do not fit together.
+/// Writes all pages with their changes; `false` if the changes do not match the pages.
 fn put_pages(
     after: &mut After<impl Fn()>,
     mut before: Pages<'_>,
@@ -278,14 +280,14 @@ fn put_pages(
                 pieces.iter().try_for_each(|piece| after.put(piece))?;
             }
             (Some(old), _) => after.write(old)?,
-            // A page that was never written whole.
+            // An append to a page that was never written whole.
             (None, Some(Change::Added(_))) => return Ok(false),
         }
     }
     Ok(false)
 }
 
-/// A snapshot that is being written.
+/// A checkpoint being written.
 struct After<'a, F> {
     file: BufWriter<File>,
     checksum: crc32fast::Hasher,
@@ -323,7 +325,7 @@ impl<'a, F: Fn()> After<'a, F> {
         Ok(())
     }
 
-    /// Returns its size once it is on the disk.
+    /// Returns the size once it is durable.
     fn end(mut self) -> io::Result<u64> {
         let end = end_of(self.bytes, self.checksum.finalize());
         self.file.write_all(&end)?;

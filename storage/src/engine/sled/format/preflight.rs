@@ -1,8 +1,8 @@
-//! Prepares a directory before sled opens it: removes half-written files, and checks that the disk can read sled's log.
+//! Prepares a directory before sled opens it: deletes half-written files, and checks that the disk can read sled's log.
 //!
-//! sled takes a part of its log that it cannot read for an unfinished write, drops it and writes zeros over it, so one failed read of the
-//! disk would cost the store. So the segments that sled will read are read before it opens: a disk that fails is an error here, and the
-//! data is in the system's cache when sled reads it.
+//! sled treats an unreadable part of its log as an unfinished write, drops it and overwrites it with zeros, so one failed read
+//! would cost the store. So the segments that sled will read are read first: a failing disk is an error here, and the data is
+//! cached when sled reads it.
 
 use super::LOG;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -10,17 +10,17 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// The size of a segment of sled's log, by sled's default.
+/// sled's default segment size.
 pub const SEGMENT_BYTES: usize = 512 * 1024;
-/// A segment begins with the CRC-32 of the rest of its head, then the place of its first byte in all that was ever written.
-/// Both stand there inverted, the place but for its sign.
+/// A segment starts with the CRC-32 of the rest of its header, then its position in the whole log. Both are inverted, the
+/// position except for its sign.
 const HEAD_BYTES: usize = 20;
-/// The end of a snapshot's name is the place up to which it knows the log.
+/// The name of a checkpoint ends with its position in the log.
 pub const SNAPSHOT: &str = "snap.";
-/// The end of the name of one that is being written.
+/// The suffix of an unfinished checkpoint.
 pub const HALF: &str = ".generating";
 
-/// Makes a directory ready for sled. `false` when another process has it, and nothing was done.
+/// Prepares a directory for sled. `false` if another process has it locked; then nothing was done.
 pub fn prepare(directory: &Path) -> io::Result<bool> {
     let log = directory.join(LOG);
     let open = |create| {
@@ -32,15 +32,15 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
     let log = match open(false) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if !snapshots(directory)?.iter().any(is_half) {
-                // The first start of all.
+                // The very first start.
                 return Ok(true);
             }
-            // Or the next one after that. What is in the way is removed under the lock.
+            // Or the second one. Obstacles are deleted under the lock.
             open(true)?
         }
         other => other?,
     };
-    // The lock that sled itself will take. It is released when the file is dropped.
+    // The same lock that sled takes. Dropping the file releases it.
     match log.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(false),
@@ -48,7 +48,7 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
     }
     let snapshots = snapshots(directory)?;
     let (half, whole): (Vec<_>, Vec<_>) = snapshots.iter().partition(|it| is_half(it));
-    // A crash while sled wrote a snapshot leaves a file that keeps it from opening; a finished snapshot is renamed first.
+    // A crash while sled writes a checkpoint leaves a file that keeps sled from opening. A finished checkpoint is renamed.
     for name in half {
         fs::remove_file(directory.join(name))?;
     }
@@ -59,15 +59,15 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Up to which place sled knows its log. The names of its snapshots sort by their places, and it takes the last as well.
+/// The log position of the last checkpoint. Names sort by position, and sled takes the last one too.
 fn known(snapshots: &[&String]) -> i64 {
     let last = snapshots.iter().max();
     let place = last.and_then(|name| i64::from_str_radix(name.strip_prefix(SNAPSHOT)?, 16).ok());
     place.unwrap_or(0)
 }
 
-/// Where the segments begin that sled reads as a whole: those that may hold something beyond the place up to which it knows its
-/// log. For these it reads the heads of all.
+/// The offsets of the segments that sled reads whole: those that may contain log past the checkpoint. Reads the headers of all
+/// segments.
 fn unsettled(log: &File, known: i64) -> io::Result<Vec<u64>> {
     let segment = SEGMENT_BYTES as i64;
     let first = known / segment * segment;
@@ -82,14 +82,14 @@ fn unsettled(log: &File, known: i64) -> io::Result<Vec<u64>> {
     Ok(found)
 }
 
-/// The place that a segment's head says, if it is one.
+/// The position in a segment's header, if the header is valid.
 fn place(head: &[u8; HEAD_BYTES]) -> Option<i64> {
     let checksum = !u32::from_le_bytes(head[..4].try_into().ok()?);
     let place = i64::from_le_bytes(head[4..12].try_into().ok()?) ^ i64::MAX;
     (checksum == crc32fast::hash(&head[4..])).then_some(place)
 }
 
-/// Reads until the buffer is full or the file is at its end.
+/// Reads until the buffer is full or the file ends.
 fn read(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -103,7 +103,7 @@ fn read(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     Ok(done)
 }
 
-/// The names of the snapshots, and of what was to become one.
+/// The names of the checkpoints and unfinished checkpoints.
 fn snapshots(directory: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// sled as the engine opens it. A store that was dropped keeps its lock until its threads have ended.
+    /// sled as the engine opens it. A dropped store keeps its lock until its threads have ended.
     fn sled(directory: &Path) -> ::sled::Db {
         let config = ::sled::Config::new().path(directory).flush_every_ms(None);
         let config = config.mode(::sled::Mode::HighThroughput);
