@@ -1,4 +1,4 @@
-//! The engine: what its callers see. All work is done on one thread.
+//! The engine as its callers see it. One thread does all the work.
 
 use crate::connector::Connector;
 use crate::engine_thread::{Command, EngineThread};
@@ -19,10 +19,9 @@ use tintype_storage::engine::{
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 
-/// An engine on a database.
 pub struct PostgresEngine {
     shared: Arc<Shared>,
-    /// There until the engine is dropped.
+    /// `None` only during the drop.
     commands: Option<mpsc::UnboundedSender<Command>>,
     thread: ThreadId,
     closed: Arc<Latch>,
@@ -30,15 +29,15 @@ pub struct PostgresEngine {
 }
 
 impl PostgresEngine {
-    /// Opens a database for this process alone, and makes the tables where they are missing.
+    /// Opens a database for writing, and creates missing tables.
     ///
     /// # Errors
-    /// What is wrong with the database, and what to do; another process that uses it.
+    /// What is wrong with the database and what to do, or the process that uses it.
     pub fn open(options: PostgresOptions) -> Result<Self, EngineError> {
         Self::start(options, Purpose::Serve)
     }
 
-    /// Opens a database to read what is there at this moment, also while a service runs on it. Commits are refused.
+    /// Opens a database for reading its current content, even while a service uses it. Refuses commits.
     ///
     /// # Errors
     /// What is wrong with the database, and what to do.
@@ -78,7 +77,7 @@ impl PostgresEngine {
     fn read<T: Send + 'static>(&self, wanted: impl FnOnce(Reply<T>) -> Wanted) -> Read<T> {
         let (reply, answer) = oneshot::channel();
         self.shared.reads.add(wanted(reply));
-        // A caller may block its thread for the answer within a task of tokio, whose budget then never begins anew.
+        // A caller may block its thread on the answer inside a tokio task, whose budget then never resets.
         let answer = unconstrained(answer);
         let answer = async move { answer.await.unwrap_or(Err(EngineError::Stopped)) };
         Read::Pending(Box::pin(answer))
@@ -163,7 +162,7 @@ impl Engine for PostgresEngine {
 
     fn close(&self) {
         self.shared.writes.close();
-        // The last owner of an engine may be a callback that the thread itself is calling; it ends after that.
+        // The last owner of an engine may be a callback on this very thread; then the thread ends later.
         if !self.is_own_thread() {
             self.closed.wait();
         }

@@ -1,10 +1,9 @@
-//! For how long the database has been away, over all connections.
+//! The duration of the current outage, over all connections.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The outages of all connections.
 #[derive(Default)]
 pub struct Outages(Mutex<UnderWay>);
 
@@ -15,7 +14,7 @@ struct UnderWay {
 }
 
 impl Outages {
-    /// For how long some connection has not worked; `None` where all do.
+    /// How long some connection has not worked; `None` if all work.
     pub fn lasts(&self) -> Option<Duration> {
         self.under_way(|it| it.since).map(|it| it.elapsed())
     }

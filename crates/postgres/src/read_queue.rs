@@ -1,4 +1,4 @@
-//! The reads that wait for a reader.
+//! The queue of reads.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,24 +6,24 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::sync::{Notify, oneshot};
 
-/// Reads that share one round trip at the most.
+/// The most reads per round trip.
 const MOST_READS: usize = 256;
 
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
-/// One read, and who waits for it.
+/// A read and its caller.
 pub enum Wanted {
     Get(Key, Reply<Option<Value>>),
     GetMany(Vec<Key>, Reply<Vec<Option<Value>>>),
     Scan(KeyRange, Direction, usize, Reply<Vec<(Key, Value)>>),
     Count(KeyRange, Reply<usize>),
-    /// What the database's clock shows.
+    /// The database's clock.
     Time(Reply<Option<Timestamp>>),
 }
 
 impl Wanted {
     pub fn refuse(self, error: EngineError) {
-        // A caller that has gone needs no answer.
+        // A caller that has gone needs no response.
         match self {
             Self::Get(_, reply) => drop(reply.send(Err(error))),
             Self::GetMany(_, reply) => drop(reply.send(Err(error))),
@@ -70,7 +70,7 @@ impl ReadQueue {
         self.added.notify_one();
     }
 
-    /// Refuses what waits and what will come.
+    /// Refuses queued and future reads.
     pub fn refuse_all(&self, error: &EngineError) {
         let mut state = self.state();
         state.refusal.get_or_insert_with(|| error.clone());
@@ -82,7 +82,7 @@ impl ReadQueue {
         self.added.notify_waiters();
     }
 
-    /// The reads that wait, once there are any; `None` once all are refused.
+    /// Waits for reads; `None` after a refusal of all.
     pub async fn take(&self) -> Option<Vec<Wanted>> {
         loop {
             let mut added = std::pin::pin!(self.added.notified());

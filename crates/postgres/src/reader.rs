@@ -1,4 +1,4 @@
-//! A connection that reads: all reads that wait go in one round trip.
+//! A reading connection: answers all waiting reads in one round trip.
 
 use crate::connector::Prepared;
 use crate::outage::{Fault, Outage};
@@ -38,7 +38,7 @@ pub async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Answers reads from one moment, on a connection that cannot be made again.
+/// Answers reads from one point in time, on a connection that cannot be replaced.
 pub async fn look(shared: Arc<Shared>, view: Prepared) {
     while let Some(wanted) = shared.reads.take().await {
         let questions = questions(&wanted);
@@ -65,7 +65,8 @@ async fn answers(
     Ok(timeout(ANSWER_WITHIN, read_alone(prepared, &questions(wanted))).await??)
 }
 
-/// Reads outside of any transaction. A pooler is told to keep what is read in one round trip on one connection, with its settings.
+/// Reads outside of a transaction. With a pooler, a transaction keeps one round trip's reads on one connection with this
+/// engine's settings.
 async fn read_alone(prepared: &Prepared, questions: &Questions<'_>) -> Result<Answers, Error> {
     let Prepared {
         session,
@@ -75,13 +76,13 @@ async fn read_alone(prepared: &Prepared, questions: &Questions<'_>) -> Result<An
     if !session.is_pooled {
         return answers.await;
     }
-    // Sent in this order.
+    // The driver sends them in this order.
     let ((), answers, ()) =
         tokio::try_join!(biased; session.begin(READ_ONLY), answers, session.commit())?;
     Ok(answers)
 }
 
-/// What is to be read, each thing once.
+/// The distinct reads of a round trip.
 #[derive(Default)]
 pub struct Questions<'a> {
     pub keys: BTreeSet<&'a Key>,
@@ -99,17 +100,17 @@ impl<'a> Questions<'a> {
     }
 }
 
-/// What was read. The scans and the counts are in the order of the questions.
+/// The results. Scans and counts are in the order of the questions.
 pub struct Answers {
     pub values: HashMap<Key, Value>,
     pub scans: Vec<Vec<(Key, Value)>>,
     pub counts: Vec<usize>,
-    /// What the database's clock shows, if that was asked.
+    /// The database's clock, if requested.
     pub time: Option<Timestamp>,
 }
 
 impl Answers {
-    /// Leaves out rows that this transaction has added only to hold their keys.
+    /// Removes rows that this transaction inserted only to lock their keys.
     pub fn leave_out(&mut self, reserved: &HashSet<Key>) {
         self.values.retain(|key, _| !reserved.contains(key));
         for pairs in &mut self.scans {
@@ -138,7 +139,7 @@ fn reply(wanted: Vec<Wanted>, answers: &Answers) {
     let value = |key: &Key| answers.values.get(key).cloned();
     let mut scans = answers.scans.iter();
     let mut counts = answers.counts.iter();
-    // A caller that has gone needs no answer.
+    // A caller that has gone needs no response.
     for it in wanted {
         match it {
             Wanted::Get(key, reply) => drop(reply.send(Ok(value(&key)))),
@@ -158,7 +159,7 @@ fn reply(wanted: Vec<Wanted>, answers: &Answers) {
     }
 }
 
-/// Reads in one round trip; a scan over several tables may take one for each of them.
+/// Reads in one round trip; a scan over several tables may take one per table.
 pub async fn read(
     session: &Session,
     statements: &Statements,
@@ -197,7 +198,7 @@ async fn time(
     Ok(millis.map(Timestamp::from_millis))
 }
 
-/// Keys by their tables, in the order in which the tables are visited; those of each table keep their order.
+/// Groups keys by table, in the order in which transactions visit the tables. Keeps the order of the keys.
 pub fn by_relation<'a>(
     keys: impl IntoIterator<Item = &'a [u8]>,
 ) -> BTreeMap<Relation, Vec<&'a [u8]>> {
@@ -218,7 +219,7 @@ async fn get(
     pairs(&rows)
 }
 
-/// The pairs of a statement whose columns are `key` and `value`.
+/// The pairs of rows with the columns `key` and `value`.
 pub fn pairs(rows: &[Row]) -> Result<Vec<(Key, Value)>, Error> {
     let pairs = rows.iter();
     pairs
@@ -226,7 +227,7 @@ pub fn pairs(rows: &[Row]) -> Result<Vec<(Key, Value)>, Error> {
         .collect()
 }
 
-/// How many keys a range has.
+/// The number of keys in a range.
 async fn count(
     session: &Session,
     statements: &Statements,
@@ -243,8 +244,8 @@ async fn count(
     Ok(total)
 }
 
-/// Up to so many pairs of each range. Those of one table and direction share a statement, which costs the database far less than a
-/// statement for each.
+/// Up to a limit of pairs of each range. Ranges of one table and direction share a statement, which costs the database far less
+/// than one statement each.
 async fn scan_all(
     session: &Session,
     statements: &Statements,
@@ -321,7 +322,7 @@ pub async fn scan(
     Ok(pairs)
 }
 
-/// Up to `limit` pairs of a range that one table holds.
+/// Up to `limit` pairs of a range in one table.
 pub async fn scan_part(
     session: &Session,
     statements: &Statements,

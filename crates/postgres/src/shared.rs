@@ -1,4 +1,4 @@
-//! What the engine's thread and its callers share.
+//! State shared by the engine's thread and its callers.
 
 use crate::connector::Connector;
 use crate::options::PostgresOptions;
@@ -37,7 +37,7 @@ impl Shared {
         }
     }
 
-    /// The engine has failed: the first failure is reported, and all that waits is refused.
+    /// Reports the first failure and refuses all queued work.
     pub fn fail(&self, error: &EngineError) {
         if !self.has_failed.swap(true, Ordering::SeqCst) {
             (self.options.on_failure)(error);
@@ -47,7 +47,7 @@ impl Shared {
     }
 }
 
-/// Fails the engine when it is dropped by a panic: callers must not wait for ever.
+/// Fails the engine when a panic drops it: callers must not wait for ever.
 pub struct FailsOnPanic(pub Arc<Shared>);
 
 impl Drop for FailsOnPanic {

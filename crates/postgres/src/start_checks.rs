@@ -1,4 +1,4 @@
-//! What is demanded of a database at the start. Its encoding does not matter: the tables hold bytes alone.
+//! The requirements that a start checks. The database's encoding does not matter: the tables hold only bytes.
 
 use crate::connector::{Connector, NAME_THE_POOLER};
 use crate::schema::{FORMAT, FORMAT_KEY, Relation, SCHEMA, ddl};
@@ -9,10 +9,10 @@ use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-/// The oldest version that is taken, as `server_version_num` writes it.
+/// The oldest supported version, as in `server_version_num`.
 const OLDEST_VERSION: i32 = 130_000;
 
-/// How often the tables are created while other nodes create them too.
+/// Attempts to create the tables while other nodes create them too.
 const ATTEMPTS: u32 = 5;
 
 /// Checks the server and the tables.
@@ -38,8 +38,8 @@ pub async fn check(
     rights(connector, session, may_create).await
 }
 
-/// `IF NOT EXISTS` does not look at what another node creates at the same moment: the later one waits for the transaction of the
-/// earlier one, and then fails. It finds the tables when it tries again.
+/// `IF NOT EXISTS` does not see what a concurrent transaction creates: the later one waits for the earlier one and then fails.
+/// The next attempt finds the tables.
 async fn create_tables(session: &Session) -> Result<(), Error> {
     let mut attempts = 1;
     loop {

@@ -1,4 +1,4 @@
-//! Where a database is: a URL, with what this engine adds to the driver's parameters.
+//! The URL of a database: the driver's parameters and this engine's own.
 
 use percent_encoding::percent_decode_str;
 use std::fmt;
@@ -6,25 +6,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::config::SslMode;
 
-/// Which connections are encrypted, and what is verified of the server.
+/// Which connections are encrypted, and what is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsMode {
-    /// None.
     Disable,
-    /// Encrypted where the server can; nothing is verified.
+    /// Encrypted if the server supports it; nothing is verified.
     Prefer,
-    /// All are encrypted; nothing is verified.
+    /// Encrypted; nothing is verified.
     Require,
-    /// All are encrypted; the certificate is verified with these roots (`None`: the system's) and must name the host.
+    /// Encrypted; the certificate is verified with these roots (`None`: the system's) and must name the host.
     VerifyFull(Option<PathBuf>),
 }
 
-/// A URL that was checked. What shows it shows no password.
+/// A valid URL. Its text forms omit the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) tls: TlsMode,
-    /// A pooler stands between, which gives each transaction any of its connections.
+    /// There is a pooler, which may run each transaction on any of its connections.
     pub(crate) is_pooled: bool,
     shown: String,
 }
@@ -41,7 +40,7 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// Why a text is not the URL of a database. Says nothing of what the text holds.
+/// Why a text is not a database URL. Quotes nothing of the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error("a URL that begins with postgres:// or postgresql://")]
@@ -64,10 +63,10 @@ pub enum UrlError {
     Parameter,
 }
 
-/// A setting of each connection that no pooler may share. Poolers refuse it, or leave it out.
+/// A setting of each connection that poolers refuse or drop, so that a pooler can be detected.
 pub(crate) const DIRECT: &str = "tintype.direct";
 
-/// Parameters that the driver takes as they are.
+/// Parameters passed to the driver unchanged.
 const PASSED_ON: [&str; 8] = [
     "host",
     "port",
@@ -80,8 +79,6 @@ const PASSED_ON: [&str; 8] = [
 ];
 
 impl DatabaseUrl {
-    /// Reads a URL.
-    ///
     /// # Errors
     /// What was expected.
     pub fn parse(text: &str) -> Result<Self, UrlError> {

@@ -1,7 +1,7 @@
-//! The rounds and commits that wait for a writer, and the keys that are held.
+//! The queue of rounds and commits, and the keys that rounds hold.
 //!
-//! Rows that are absent cannot be locked, and a lock of the database costs a round trip to be refused; so rounds of this process
-//! that share a key follow each other here, and the locks of the database are for other processes alone.
+//! Missing rows cannot be locked, and a failed database lock costs a round trip. So rounds of this process with a common key
+//! run one after another here, and database locks only separate processes.
 
 use crate::pacing::{GroupNumber, Pacing};
 use std::collections::{HashSet, VecDeque};
@@ -10,16 +10,16 @@ use tintype_storage::engine::{Commit, EngineError, Key, Round, Value};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// Rounds in one transaction at the most.
+/// The most rounds per transaction.
 const MOST_ROUNDS: usize = 128;
-/// The same for rounds that wait for locks of other processes: they hold all that they have meanwhile.
+/// The same for rounds that wait for locks of other processes: meanwhile they keep the locks they have.
 const MOST_WAITING_ROUNDS: usize = 16;
-/// Commits in one transaction at the most.
+/// The most commits per transaction.
 const MOST_COMMITS: usize = 1_024;
-/// Bytes of commits from which on a transaction takes no further one.
+/// A transaction of this size takes no further commit.
 const MOST_BYTES: usize = 1 << 20;
 
-/// So many rounds and commits are worth a transaction beside one under way. Fewer wait for its end and share the next one, because a
+/// This many rounds and commits justify a second concurrent transaction. Fewer wait and share the next one, because a
 /// transaction costs the database more than its rows do.
 const WORTH_ANOTHER: usize = 32;
 
@@ -27,15 +27,15 @@ const WORTH_ANOTHER: usize = 32;
 pub struct HeldRound {
     pub keys: Vec<Key>,
     pub round: Box<dyn Round>,
-    /// Another process had locked a key: the next transaction waits for it.
+    /// Another process had locked a key: the next transaction waits for the lock.
     pub waits: bool,
 }
 
-/// What one transaction takes. Its rounds share no key with each other, nor with those of another group under way.
+/// The work of one transaction. Its rounds have no key in common, neither with each other nor with another group in flight.
 #[derive(Default)]
 pub struct Group {
     pub rounds: Vec<HeldRound>,
-    /// In the order of their submission.
+    /// In the order of submission.
     pub commits: Vec<Commit>,
     number: GroupNumber,
 }
@@ -45,12 +45,11 @@ impl Group {
         self.rounds.is_empty() && self.commits.is_empty()
     }
 
-    /// Does it wait for locks?
     pub fn waits(&self) -> bool {
         self.rounds.iter().any(|it| it.waits)
     }
 
-    /// What is to be let go of at its end.
+    /// The resources to release at the group's end.
     pub fn to_end(&self) -> Ended {
         Ended {
             number: self.number,
@@ -60,7 +59,7 @@ impl Group {
     }
 }
 
-/// What a group held.
+/// The resources that a group held.
 pub struct Ended {
     number: GroupNumber,
     held: Vec<Key>,
@@ -78,7 +77,7 @@ struct State {
     rounds: VecDeque<HeldRound>,
     commits: VecDeque<Commit>,
     held: HashSet<Key>,
-    /// One group at a time has commits, so that they appear in the order of their submission.
+    /// Only one group at a time has commits, so that commits become visible in the order of submission.
     is_committing: bool,
     /// Without the groups that wait for locks of other processes.
     pacing: Pacing,
@@ -111,7 +110,7 @@ impl WriteQueue {
         self.notify(state);
     }
 
-    /// Wakes a writer where there is a group for it, and where one is to look at the clock.
+    /// Wakes a writer if there is a group for it, or if a writer must set its timer.
     fn notify(&self, state: MutexGuard<'_, State>) {
         if state.waiting() == 1 || state.rests_until(Instant::now()).is_none() {
             drop(state);
@@ -119,7 +118,7 @@ impl WriteQueue {
         }
     }
 
-    /// The next group, once there is one; `None` once the queue is closed and nothing is left for this writer.
+    /// Waits for the next group; `None` when the queue is closed and no work is left for this writer.
     pub async fn take(&self) -> Option<Group> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -149,7 +148,7 @@ impl WriteQueue {
         }
     }
 
-    /// Lets go of what a group held. The rounds of `again` come first in the next groups.
+    /// Releases what a group held. The rounds of `again` come first in the next groups.
     pub fn finish(&self, ended: &Ended, again: Vec<HeldRound>) {
         let mut state = self.state();
         for key in &ended.held {
@@ -163,19 +162,19 @@ impl WriteQueue {
         let is_closing = state.closing.is_some();
         drop(state);
         match is_closing {
-            // Every writer looks whether it is done.
+            // Every writer checks whether it is done.
             true => self.changed.notify_waiters(),
             false => self.changed.notify_one(),
         }
     }
 
-    /// Takes nothing more; what waits is still written.
+    /// Accepts nothing more; queued work is still written.
     pub fn close(&self) {
         self.state().closing.get_or_insert(EngineError::Stopped);
         self.changed.notify_waiters();
     }
 
-    /// Takes nothing more, and refuses what waits.
+    /// Accepts nothing more and refuses queued work.
     pub fn refuse_all(&self, error: &EngineError) {
         let mut state = self.state();
         state.closing.get_or_insert(EngineError::Stopped);
@@ -201,7 +200,7 @@ impl State {
         self.rounds.len() + self.commits.len()
     }
 
-    /// Until when what waits is to wait for the end of a transaction under way; `None` where it may go at once.
+    /// Until when queued work should wait for a transaction in flight; `None` if it should start at once.
     fn rests_until(&self, now: Instant) -> Option<Instant> {
         let is_worth_another = self.waiting() >= WORTH_ANOTHER;
         if is_worth_another || self.rounds.front().is_some_and(|it| it.waits) {
@@ -231,7 +230,7 @@ impl State {
         group
     }
 
-    /// The rounds whose keys are free. A round stays behind every earlier one that shares a key with it, so no round starves.
+    /// The rounds whose keys are free. A round stays behind every earlier one with a common key, so no round starves.
     fn take_rounds(&mut self) -> Vec<HeldRound> {
         let waits = self.rounds.front().is_some_and(|it| it.waits);
         let most = match waits {
@@ -274,7 +273,6 @@ impl State {
     }
 }
 
-/// Bytes of a key and its value.
 pub fn size(key: &[u8], value: Option<&Value>) -> usize {
     key.len() + value.map_or(0, Vec::len)
 }
@@ -365,7 +363,7 @@ mod tests {
         assert_eq!(begin(&queue).commits.len(), 1);
     }
 
-    /// Does a writer take something at once?
+    /// Does a writer get a group at once?
     async fn takes_at_once(queue: &WriteQueue) -> Option<Group> {
         let at_once = timeout(Duration::ZERO, queue.take());
         at_once.await.ok().flatten()
@@ -384,7 +382,7 @@ mod tests {
             .expect("the first one has ended");
         assert_eq!(names(&second), ["b", "c"]);
         queue.add_round(Box::new(Named(&["d"])));
-        // The writer that waits looks at the clock again, without being woken.
+        // The waiting writer's timer fires without a notification.
         let third = queue.take().await.expect("the second one takes long");
         assert_eq!(names(&third), ["d"]);
     }
@@ -393,7 +391,7 @@ mod tests {
     async fn many_rounds_begin_beside_a_transaction_under_way() {
         let queue = queue(&[&["a"]]);
         drop(takes_at_once(&queue).await.expect("nothing is under way"));
-        // These hold nothing, so no one keeps another from going.
+        // These rounds hold no keys, so they do not block each other.
         (1..WORTH_ANOTHER).for_each(|_| queue.add_round(Box::new(Named(&[]))));
         assert!(takes_at_once(&queue).await.is_none());
         queue.add_round(Box::new(Named(&[])));

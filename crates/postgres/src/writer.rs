@@ -1,7 +1,7 @@
-//! A connection that writes: the rounds and commits that wait become one transaction.
+//! A writing connection: the waiting rounds and commits become one transaction.
 //!
-//! The first round trip holds the keys and reads; the decisions are made in memory; the second one moves the writer's mark, writes and
-//! commits. Where the answer to it is lost, the mark says what became of it.
+//! The first round trip locks the keys and reads; the decisions run in memory; the second round trip moves the writer's mark,
+//! writes and commits. If its response is lost, the mark shows the outcome.
 
 use crate::connector::Prepared;
 use crate::mark::{self, Mark, Outcome};
@@ -26,7 +26,6 @@ use tokio_postgres::types::ToSql;
 type Writes = Vec<(Key, Option<Value>)>;
 type Merged<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
 
-/// What a round has come to.
 type Decision = Result<Writes, EngineError>;
 
 pub struct Writer {
@@ -37,9 +36,9 @@ pub struct Writer {
 
 /// Why a transaction has no outcome yet.
 enum Interrupted {
-    /// Nothing of it was sent to be committed.
+    /// The commit was not sent.
     Before(Fault),
-    /// It was sent, and the answer is missing or bad.
+    /// The commit was sent, and the response is missing or an error.
     Sent(Fault, Vec<Decision>),
 }
 
@@ -75,7 +74,7 @@ impl Writer {
         }
     }
 
-    /// Returns once the group is durable. Rounds whose keys another process has locked are moved to `again`.
+    /// Returns when the group is durable. Moves rounds whose keys another process has locked to `again`.
     async fn write(
         &mut self,
         group: &mut Group,
@@ -164,7 +163,7 @@ fn fenced<'a>(group: &'a Group, decisions: &'a [Decision]) -> impl Iterator<Item
     kept.filter_map(|(it, _)| it.round.fences())
 }
 
-/// All writes of a transaction, one for each key. Rows that were added only to be held are removed where they are given no values.
+/// The writes of a transaction, one per key. Deletes rows inserted only as locks, unless they get values.
 fn merged<'a>(
     commits: &'a [Commit],
     decisions: &'a [Decision],
@@ -181,8 +180,8 @@ fn before(fault: impl Into<Fault>) -> Interrupted {
     Interrupted::Before(fault.into())
 }
 
-/// Holds, reads and decides. What waits for another process goes to `again`. Gives the decisions, and the keys that have rows only to
-/// be held.
+/// Locks, reads and decides. Moves rounds that must wait for another process to `again`. Returns the decisions, and the keys
+/// whose rows exist only as locks.
 async fn decide_all(
     session: &Prepared,
     group: &mut Group,
@@ -195,7 +194,7 @@ async fn decide_all(
     let unlocked = held.iter().filter(|key| !locked.contains(*key));
     let unlocked: Questions<'_> = Questions::of_keys(unlocked);
     if !unlocked.keys.is_empty() {
-        // A key that is there and was not locked is another process's.
+        // An existing key that was not locked is locked by another process.
         let found = read(&session.session, &session.statements, &unlocked);
         let found = timeout(ANSWER_WITHIN, found).await??;
         answers.values.extend(found.values);
@@ -206,7 +205,7 @@ async fn decide_all(
         true => HashSet::new(),
         false => timeout(ANSWER_WITHIN, reserve(session, absent)).await??,
     };
-    // Another process has locked the key, or has added it since it was looked for.
+    // Another process has locked the key, or has inserted it since the read.
     let is_elsewhere = |key: &Key| !locked.contains(key) && !reserved.contains(key);
     let mut mine = group
         .rounds
@@ -256,8 +255,8 @@ async fn decide_all(
     Ok((decided, reserved))
 }
 
-/// Adds empty rows for held keys that are absent, which nothing could lock otherwise. They are never seen: the transaction gives them
-/// values, or removes them. Gives the keys that were added; the others are being added by another process.
+/// Inserts empty rows for held keys without a row, because only rows can be locked. The rows are never visible: the transaction
+/// sets or deletes them. Returns the inserted keys; other processes are inserting the rest.
 async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<Key>, Error> {
     let Prepared {
         session,
@@ -274,7 +273,7 @@ async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<K
     Ok(reserved)
 }
 
-/// What rounds ask for, without the keys that they hold.
+/// The reads of rounds, without the keys that they hold.
 fn questions<'a>(held: &HashSet<&Key>, asks: &'a [Vec<Ask>]) -> Questions<'a> {
     let mut questions = Questions::default();
     let mut known = HashSet::new();
@@ -292,7 +291,7 @@ fn questions<'a>(held: &HashSet<&Key>, asks: &'a [Vec<Ask>]) -> Questions<'a> {
     questions
 }
 
-/// Begins a transaction, locks rows and reads, in one round trip. Gives the keys that are locked, and the answers, which have the values
+/// Starts a transaction, locks rows and reads, in one round trip. Returns the locked keys and the results, including the values
 /// of the locked rows.
 async fn hold_and_read(
     session: &Prepared,
@@ -314,7 +313,7 @@ async fn hold_and_read(
         pairs(&rows)
     });
     let questions = questions(&held.iter().collect(), asks);
-    // Sent in this order, and each statement sees what was committed before it began.
+    // The driver sends them in this order, and each statement sees what was committed before it.
     let ((), locked, mut answers) = tokio::try_join!(
         biased;
         begin,
@@ -327,7 +326,7 @@ async fn hold_and_read(
     Ok((keys, answers))
 }
 
-/// Gives each round the answers to what it asked for.
+/// Distributes the results to the rounds that requested them.
 fn give(seen: &mut [Seen], asks: &mut [Vec<Ask>], answers: &mut Answers) {
     let mut scans: std::collections::HashMap<Ask, Vec<(Key, Value)>> = Default::default();
     let mut in_order = answers.scans.drain(..);
@@ -385,7 +384,7 @@ async fn send(
     let move_mark = statements.move_mark.rows(session, &moved);
     let demanded: [&(dyn ToSql + Sync); 2] = [key, &new];
     let demand_mark = statements.demand_mark.rows(session, &demanded);
-    // Waits for a transaction of that node that has moved its mark and not ended.
+    // Waits for an open transaction of that node that has moved its mark.
     let fences = fenced.iter().map(|node| async move {
         let [from, to] = mark::keys_of(node.as_bytes());
         let remove = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
@@ -403,7 +402,7 @@ async fn send(
     let deletes = deletes.iter().map(|(relation, keys)| async move {
         statements.delete(*relation).rows(session, &[keys]).await
     });
-    // Sent in this order. The first statement that fails makes all that follow fail, the commit included.
+    // The driver sends them in this order. After a failed statement all later ones fail, including the commit.
     tokio::try_join!(
         biased;
         begin,
@@ -417,8 +416,8 @@ async fn send(
     Ok(())
 }
 
-/// Answers every commit and round of a group. A callback that panics does not keep the others from their answers, but it is a fault of
-/// the program, which ends the engine.
+/// Answers every commit and round of a group. If a callback panics, the others are still answered, but the engine ends: a panic
+/// is a bug.
 fn answer(
     group: Group,
     decisions: Vec<Decision>,
