@@ -8,7 +8,7 @@
 use crate::connector::Connector;
 use crate::mark::{self, ABOVE_MARKS, MARKS};
 use crate::outage::{Fault, Outage};
-use crate::session::{ANSWER_WITHIN, READ_WRITE, Session, bytes, explain};
+use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, Session, bytes, explain};
 use crate::shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +20,14 @@ pub const CLAIM: &[u8] = b"\0claim";
 /// The claim of a database that several nodes share.
 pub const SHARED: &[u8] = b"shared by nodes";
 /// The heartbeat's interval.
-const BEAT: Duration = Duration::from_millis(500);
+const HEARTBEAT: Duration = Duration::from_millis(500);
 /// A process without a heartbeat for this long counts as dead.
 const DEAD_AFTER: Duration = Duration::from_secs(3);
 /// Nodes without any write for this long count as dead.
-const NODES_DEAD_AFTER: Duration = Duration::from_secs(5);
+const NODE_DEAD_AFTER: Duration = Duration::from_secs(5);
 /// The interval of checks of another process's heartbeat.
-const LOOK: Duration = Duration::from_millis(250);
-const RELEASE_WITHIN: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 const PROCESS_BYTES: usize = 16;
 
 /// The id of a claiming process: random at each start.
@@ -48,7 +48,7 @@ fn claim_value(process: &Process, beat: u64) -> Vec<u8> {
     [&process[..], &beat.to_be_bytes(), text.as_bytes()].concat()
 }
 
-fn described(claim: &[u8]) -> String {
+fn describe(claim: &[u8]) -> String {
     let text = claim.get(PROCESS_BYTES + 8..).unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
 }
@@ -86,7 +86,7 @@ pub async fn claim(
             }
             (Some(found), None) => {
                 tracing::info!(
-                    by = described(found),
+                    by = describe(found),
                     "the database is claimed; waiting whether that process is alive"
                 );
                 known = Some((found.clone(), Instant::now()));
@@ -101,7 +101,7 @@ pub async fn claim(
                 };
             }
         }
-        sleep(LOOK).await;
+        sleep(CHECK_INTERVAL).await;
     }
 }
 
@@ -113,8 +113,8 @@ async fn any_node_writes(session: &Session) -> Result<bool, Error> {
     }
     tracing::info!("nodes have used the database; waiting whether one of them is alive");
     let since = Instant::now();
-    while since.elapsed() < NODES_DEAD_AFTER {
-        sleep(LOOK).await;
+    while since.elapsed() < NODE_DEAD_AFTER {
+        sleep(CHECK_INTERVAL).await;
         if mark::all(session).await? != before {
             return Ok(true);
         }
@@ -123,7 +123,7 @@ async fn any_node_writes(session: &Session) -> Result<bool, Error> {
 }
 
 pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
-    let by = described(claim);
+    let by = describe(claim);
     let by = match by.is_empty() {
         true => "another process",
         false => &by,
@@ -180,10 +180,10 @@ pub async fn beat(shared: Arc<Shared>, process: Process) {
     let mut session: Option<Session> = None;
     let mut outage = Outage::new(shared.options.outage, &shared.outages);
     for number in 1.. {
-        sleep(BEAT).await;
+        sleep(HEARTBEAT).await;
         let claim = claim_value(&process, number);
         let outcome = loop {
-            match raise(&shared, &mut session, &process, &claim).await {
+            match renew(&shared, &mut session, &process, &claim).await {
                 Ok(is_ours) => break Ok(is_ours),
                 Err(fault) => {
                     session = None;
@@ -194,7 +194,7 @@ pub async fn beat(shared: Arc<Shared>, process: Process) {
             }
         };
         match outcome {
-            Ok(true) => outage.over(),
+            Ok(true) => outage.record_response(),
             Ok(false) => return shared.fail(&taken_over()),
             Err(error) => return shared.fail(&error),
         }
@@ -202,7 +202,7 @@ pub async fn beat(shared: Arc<Shared>, process: Process) {
 }
 
 /// Renews the claim; `false` if another process owns it.
-async fn raise(
+async fn renew(
     shared: &Shared,
     session: &mut Option<Session>,
     process: &Process,
@@ -210,7 +210,7 @@ async fn raise(
 ) -> Result<bool, Fault> {
     let session = match session {
         Some(session) => session,
-        None => session.insert(timeout(ANSWER_WITHIN, shared.connector.connect()).await??),
+        None => session.insert(timeout(RESPONSE_TIMEOUT, shared.connector.connect()).await??),
     };
     let update = "UPDATE tintype.account SET value = $2 WHERE key = $1 AND substring(value FROM 1 FOR 16) = $3";
     let process = process.as_slice();
@@ -225,13 +225,13 @@ async fn raise(
             session.commit()
         )
     };
-    let ((), (), updated, ()) = timeout(ANSWER_WITHIN, beat).await??;
+    let ((), (), updated, ()) = timeout(RESPONSE_TIMEOUT, beat).await??;
     Ok(updated > 0)
 }
 
 /// Deletes the claim, so that the next process need not wait. After a failure it waits.
 pub async fn release(connector: &Connector, process: &Process) {
-    let released = timeout(RELEASE_WITHIN, async {
+    let released = timeout(RELEASE_TIMEOUT, async {
         let session = connector.connect().await?;
         let claim =
             "DELETE FROM tintype.account WHERE key = $1 AND substring(value FROM 1 FOR 16) = $2";

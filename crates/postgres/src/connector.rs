@@ -40,7 +40,7 @@ impl Connector {
     pub async fn prepared(&self) -> Result<Prepared, Error> {
         let session = self.connect().await?;
         if !session.is_pooled {
-            session.make_settings().await?;
+            session.apply_settings().await?;
         }
         let statements = Statements::new(&session).await?;
         Ok(Prepared {

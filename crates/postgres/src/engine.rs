@@ -4,7 +4,7 @@ use crate::connector::Connector;
 use crate::engine_thread::{Command, EngineThread};
 use crate::latch::Latch;
 use crate::options::{PostgresOptions, Purpose};
-use crate::read_queue::{Reply, Wanted};
+use crate::read_queue::{ReadRequest, Reply};
 use crate::shared::Shared;
 use crate::snapshot::PostgresSnapshot;
 use std::sync::Arc;
@@ -41,8 +41,8 @@ impl PostgresEngine {
     ///
     /// # Errors
     /// What is wrong with the database, and what to do.
-    pub fn look(options: PostgresOptions) -> Result<Self, EngineError> {
-        Self::start(options, Purpose::Look)
+    pub fn open_read_only(options: PostgresOptions) -> Result<Self, EngineError> {
+        Self::start(options, Purpose::ReadOnly)
     }
 
     fn start(options: PostgresOptions, purpose: Purpose) -> Result<Self, EngineError> {
@@ -74,9 +74,9 @@ impl PostgresEngine {
         })
     }
 
-    fn read<T: Send + 'static>(&self, wanted: impl FnOnce(Reply<T>) -> Wanted) -> Read<T> {
+    fn read<T: Send + 'static>(&self, request: impl FnOnce(Reply<T>) -> ReadRequest) -> Read<T> {
         let (reply, answer) = oneshot::channel();
-        self.shared.reads.add(wanted(reply));
+        self.shared.reads.add(request(reply));
         // A caller may block its thread on the answer inside a tokio task, whose budget then never resets.
         let answer = unconstrained(answer);
         let answer = async move { answer.await.unwrap_or(Err(EngineError::Stopped)) };
@@ -90,14 +90,14 @@ impl PostgresEngine {
 
 impl Engine for PostgresEngine {
     fn get(&self, key: &[u8]) -> Read<Option<Value>> {
-        self.read(|reply| Wanted::Get(key.to_vec(), reply))
+        self.read(|reply| ReadRequest::Get(key.to_vec(), reply))
     }
 
     fn get_many(&self, keys: &[Key]) -> Read<Vec<Option<Value>>> {
         if keys.is_empty() {
             return Ok(Vec::new()).into();
         }
-        self.read(|reply| Wanted::GetMany(keys.to_vec(), reply))
+        self.read(|reply| ReadRequest::GetMany(keys.to_vec(), reply))
     }
 
     fn scan(
@@ -109,18 +109,18 @@ impl Engine for PostgresEngine {
         if limit == 0 || range.is_empty() {
             return Ok(Vec::new()).into();
         }
-        self.read(|reply| Wanted::Scan(range.clone(), direction, limit, reply))
+        self.read(|reply| ReadRequest::Scan(range.clone(), direction, limit, reply))
     }
 
     fn count(&self, range: &KeyRange) -> Read<usize> {
         if range.is_empty() {
             return Ok(0).into();
         }
-        self.read(|reply| Wanted::Count(range.clone(), reply))
+        self.read(|reply| ReadRequest::Count(range.clone(), reply))
     }
 
     fn time(&self) -> Read<Option<Timestamp>> {
-        self.read(Wanted::Time)
+        self.read(ReadRequest::Time)
     }
 
     fn round(self: Arc<Self>, round: Box<dyn Round>) {
@@ -135,7 +135,7 @@ impl Engine for PostgresEngine {
     }
 
     fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
-        if self.shared.is_read_whole.swap(true, Ordering::SeqCst) {
+        if self.shared.has_snapshot.swap(true, Ordering::SeqCst) {
             return Err(SnapshotError::UnderWay);
         }
         let (requests, received) = mpsc::unbounded_channel();
@@ -157,7 +157,7 @@ impl Engine for PostgresEngine {
     }
 
     fn outage(&self) -> Option<Duration> {
-        self.shared.outages.lasts()
+        self.shared.outages.duration()
     }
 
     fn close(&self) {

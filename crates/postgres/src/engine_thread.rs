@@ -4,7 +4,7 @@ use crate::claim::{self, Process};
 use crate::latch::Latch;
 use crate::mark::Mark;
 use crate::options::Purpose;
-use crate::session::ANSWER_WITHIN;
+use crate::session::RESPONSE_TIMEOUT;
 use crate::shared::{FailsOnPanic, Shared};
 use crate::snapshot::{self, PageRequest};
 use crate::writer::Writer;
@@ -67,7 +67,7 @@ impl EngineThread {
         }
         let view = match self.purpose {
             Purpose::Serve => None,
-            Purpose::Look => match snapshot::begin(&self.shared).await {
+            Purpose::ReadOnly => match snapshot::begin(&self.shared).await {
                 Ok(view) => Some(view),
                 Err(error) => {
                     return drop(opened.send(Err(self.shared.connector.refused(&error))));
@@ -86,7 +86,7 @@ impl EngineThread {
                 self.write(process, writers);
             }
             Some(view) => {
-                spawn_local(reader::look(Arc::clone(&self.shared), view));
+                spawn_local(reader::run_on_snapshot(Arc::clone(&self.shared), view));
                 self.shared.writes.close();
                 self.closed.open();
             }
@@ -107,7 +107,9 @@ impl EngineThread {
             let session = session.map_err(|error| connector.refused(&error))?;
             start_checks::check(connector, &session, is_served).await
         };
-        timeout(ANSWER_WITHIN, check).await.map_err(no_answer)??;
+        timeout(RESPONSE_TIMEOUT, check)
+            .await
+            .map_err(no_answer)??;
         if is_served {
             let session = connector.prepared().await;
             let session = session.map_err(|error| connector.refused(&error))?.session;

@@ -3,7 +3,7 @@
 
 use crate::connector::Connector;
 use crate::outage::Fault;
-use crate::session::{ANSWER_WITHIN, READ_WRITE, Session, bytes};
+use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, Session, bytes};
 use tintype_storage::engine::Key;
 use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
@@ -75,7 +75,7 @@ impl Mark {
     /// Finds the outcome of the transaction that would have moved the mark to the next number. Bytes of the transaction that
     /// reach the database later have no effect.
     pub async fn resolve(&mut self, connector: &Connector) -> Result<Outcome, Fault> {
-        timeout(ANSWER_WITHIN, self.find_outcome(connector)).await?
+        timeout(RESPONSE_TIMEOUT, self.find_outcome(connector)).await?
     }
 
     async fn find_outcome(&mut self, connector: &Connector) -> Result<Outcome, Fault> {

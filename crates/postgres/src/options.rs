@@ -23,5 +23,5 @@ pub enum Purpose {
     /// Serve: claim or share the database, and create missing tables.
     Serve,
     /// Read the content at the time of opening. Changes nothing and refuses commits, so it needs no claim.
-    Look,
+    ReadOnly,
 }

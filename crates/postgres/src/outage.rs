@@ -22,7 +22,7 @@ pub struct Outage {
 /// Why an attempt failed.
 pub enum Fault {
     Driver(Error),
-    /// No response within [`crate::session::ANSWER_WITHIN`].
+    /// No response within [`crate::session::RESPONSE_TIMEOUT`].
     NoAnswer,
 }
 
@@ -58,7 +58,7 @@ impl Outage {
     }
 
     /// Records that the database has responded.
-    pub fn over(&mut self) {
+    pub fn record_response(&mut self) {
         if let Some(began) = self.began.take() {
             self.all.end();
             if began.elapsed() > LONGEST_DELAY {

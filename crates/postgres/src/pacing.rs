@@ -20,7 +20,7 @@ pub struct GroupNumber(u64);
 impl Pacing {
     /// Until when waiting work should wait for the transactions in flight, to form a larger group; `None` if it should start at
     /// once.
-    pub fn rests_until(&self, now: Instant) -> Option<Instant> {
+    pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         let ends = self.under_way.iter().map(|(_, began)| *began + SLOW);
         ends.filter(|end| *end > now).max()
     }

@@ -7,12 +7,12 @@ use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::sync::{Notify, oneshot};
 
 /// The most reads per round trip.
-const MOST_READS: usize = 256;
+const MAX_READS: usize = 256;
 
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
 /// A read and its caller.
-pub enum Wanted {
+pub enum ReadRequest {
     Get(Key, Reply<Option<Value>>),
     GetMany(Vec<Key>, Reply<Vec<Option<Value>>>),
     Scan(KeyRange, Direction, usize, Reply<Vec<(Key, Value)>>),
@@ -21,7 +21,7 @@ pub enum Wanted {
     Time(Reply<Option<Timestamp>>),
 }
 
-impl Wanted {
+impl ReadRequest {
     pub fn refuse(self, error: EngineError) {
         // A caller that has gone needs no response.
         match self {
@@ -34,7 +34,7 @@ impl Wanted {
     }
 
     /// Has the caller gone?
-    fn is_abandoned(&self) -> bool {
+    fn caller_gone(&self) -> bool {
         match self {
             Self::Get(_, reply) => reply.is_closed(),
             Self::GetMany(_, reply) => reply.is_closed(),
@@ -53,19 +53,19 @@ pub struct ReadQueue {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Wanted>,
+    waiting: VecDeque<ReadRequest>,
     refusal: Option<EngineError>,
 }
 
 impl ReadQueue {
-    pub fn add(&self, wanted: Wanted) {
+    pub fn add(&self, request: ReadRequest) {
         let mut state = self.state();
         if let Some(error) = &state.refusal {
             let error = error.clone();
             drop(state);
-            return wanted.refuse(error);
+            return request.refuse(error);
         }
-        state.waiting.push_back(wanted);
+        state.waiting.push_back(request);
         drop(state);
         self.added.notify_one();
     }
@@ -76,14 +76,14 @@ impl ReadQueue {
         state.refusal.get_or_insert_with(|| error.clone());
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        for wanted in waiting {
-            wanted.refuse(error.clone());
+        for request in waiting {
+            request.refuse(error.clone());
         }
         self.added.notify_waiters();
     }
 
     /// Waits for reads; `None` after a refusal of all.
-    pub async fn take(&self) -> Option<Vec<Wanted>> {
+    pub async fn take(&self) -> Option<Vec<ReadRequest>> {
         loop {
             let mut added = std::pin::pin!(self.added.notified());
             added.as_mut().enable();
@@ -92,9 +92,9 @@ impl ReadQueue {
                 if state.refusal.is_some() {
                     return None;
                 }
-                let count = state.waiting.len().min(MOST_READS);
-                let mut taken: Vec<Wanted> = state.waiting.drain(..count).collect();
-                taken.retain(|wanted| !wanted.is_abandoned());
+                let count = state.waiting.len().min(MAX_READS);
+                let mut taken: Vec<ReadRequest> = state.waiting.drain(..count).collect();
+                taken.retain(|request| !request.caller_gone());
                 if !taken.is_empty() {
                     if !state.waiting.is_empty() {
                         self.added.notify_one();

@@ -7,7 +7,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
 /// A connection without a response for this long counts as broken. Longer than the lock time-out.
-pub const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The plan of a statement is made once, possibly on empty tables, so a plan chosen by table size would stay wrong. A paused
 /// transaction must release its rows, and lock waits must end.
@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// Applies the settings to the connection, which must not be a pooler's.
-    pub async fn make_settings(&self) -> Result<(), Error> {
+    pub async fn apply_settings(&self) -> Result<(), Error> {
         self.run(&set("SET")).await
     }
 

@@ -19,7 +19,7 @@ pub struct Shared {
     pub counters: Counters,
     pub outages: Arc<Outages>,
     /// One snapshot at a time: an old one keeps dead rows.
-    pub is_read_whole: AtomicBool,
+    pub has_snapshot: AtomicBool,
     has_failed: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ impl Shared {
             reads: ReadQueue::default(),
             counters: Counters::new(),
             outages: Arc::default(),
-            is_read_whole: AtomicBool::new(false),
+            has_snapshot: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
         }
     }

@@ -47,7 +47,7 @@ impl Snapshot for PostgresSnapshot {
 
 impl Drop for PostgresSnapshot {
     fn drop(&mut self) {
-        self.shared.is_read_whole.store(false, Ordering::SeqCst);
+        self.shared.has_snapshot.store(false, Ordering::SeqCst);
     }
 }
 
@@ -107,10 +107,10 @@ async fn page(
     while pairs.len() < limit
         && let Some(part) = rest.front_mut()
     {
-        let wanted = limit - pairs.len();
-        let found = scan_part(session, statements, part, Direction::Rising, wanted).await?;
+        let missing = limit - pairs.len();
+        let found = scan_part(session, statements, part, Direction::Rising, missing).await?;
         match found.last() {
-            Some((last, _)) if found.len() == wanted => part.from = [last, &b"\0"[..]].concat(),
+            Some((last, _)) if found.len() == missing => part.from = [last, &b"\0"[..]].concat(),
             _ => drop(rest.pop_front()),
         }
         pairs.extend(found);

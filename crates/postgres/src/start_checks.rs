@@ -24,7 +24,7 @@ pub async fn check(
     session: &Session,
     may_create: bool,
 ) -> Result<(), EngineError> {
-    server(connector, session, may_create).await?;
+    check_server(connector, session, may_create).await?;
     let refused = |error: Error| connector.refused(&error);
     if missing_tables(session).await.map_err(refused)? {
         if !may_create {
@@ -34,8 +34,8 @@ pub async fn check(
         }
         create_tables(session).await.map_err(refused)?;
     }
-    format(connector, session).await?;
-    rights(connector, session, may_create).await
+    check_format(connector, session).await?;
+    check_rights(connector, session, may_create).await
 }
 
 /// `IF NOT EXISTS` does not see what a concurrent transaction creates: the later one waits for the earlier one and then fails.
@@ -60,7 +60,7 @@ fn is_there_already(error: &Error) -> bool {
     error.code().is_some_and(|it| codes.contains(it))
 }
 
-async fn server(
+async fn check_server(
     connector: &Connector,
     session: &Session,
     is_written: bool,
@@ -113,7 +113,7 @@ async fn missing_tables(session: &Session) -> Result<bool, Error> {
     Ok(missing != Some(0))
 }
 
-async fn format(connector: &Connector, session: &Session) -> Result<(), EngineError> {
+async fn check_format(connector: &Connector, session: &Session) -> Result<(), EngineError> {
     let select = format!(
         "SELECT value FROM {} WHERE key = $1",
         Relation::of(FORMAT_KEY).name()
@@ -135,7 +135,7 @@ async fn format(connector: &Connector, session: &Session) -> Result<(), EngineEr
     }
 }
 
-async fn rights(
+async fn check_rights(
     connector: &Connector,
     session: &Session,
     is_written: bool,

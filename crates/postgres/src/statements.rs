@@ -46,7 +46,7 @@ impl Query {
 }
 
 /// The statements for one table.
-struct OfRelation {
+struct RelationStatements {
     get: Query,
     rising: Query,
     falling: Query,
@@ -62,7 +62,7 @@ struct OfRelation {
 
 /// The statements for all tables, and for a writer's mark.
 pub struct Statements {
-    relations: Vec<OfRelation>,
+    relations: Vec<RelationStatements>,
     pub move_mark: Query,
     pub demand_mark: Query,
     /// Milliseconds since the Unix epoch, by the database's clock.
@@ -80,7 +80,7 @@ impl Statements {
     /// Prepares all statements in one round trip.
     pub async fn new(session: &Session) -> Result<Self, Error> {
         let bytes = [Type::BYTEA, Type::BYTEA, Type::BYTEA];
-        let relations = Relation::ALL.map(|relation| of_relation(session, relation));
+        let relations = Relation::ALL.map(|relation| prepare_relation(session, relation));
         let mark = async {
             tokio::try_join!(
                 Query::new(session, MOVE_MARK, &bytes),
@@ -150,12 +150,15 @@ impl Statements {
         &self.of(relation).delete
     }
 
-    fn of(&self, relation: Relation) -> &OfRelation {
+    fn of(&self, relation: Relation) -> &RelationStatements {
         &self.relations[relation as usize]
     }
 }
 
-async fn of_relation(session: &Session, relation: Relation) -> Result<OfRelation, Error> {
+async fn prepare_relation(
+    session: &Session,
+    relation: Relation,
+) -> Result<RelationStatements, Error> {
     let table = relation.name();
     let many = [Type::BYTEA_ARRAY];
     let pairs = [Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
@@ -215,7 +218,7 @@ async fn of_relation(session: &Session, relation: Relation) -> Result<OfRelation
         Query::new(session, &upsert, &pairs),
         Query::new(session, &delete, &many),
     )?;
-    Ok(OfRelation {
+    Ok(RelationStatements {
         get,
         rising,
         falling,

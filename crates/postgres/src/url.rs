@@ -131,15 +131,15 @@ impl DatabaseUrl {
         })
     }
 
-    /// The same with a password, where it has none.
-    pub fn or_password(mut self, password: &str) -> Self {
+    /// Sets the password if the URL has none.
+    pub fn with_default_password(mut self, password: &str) -> Self {
         if self.config.get_password().is_none() {
             self.config.password(password);
         }
         self
     }
 
-    /// The role that connects; empty for the name of the system's user.
+    /// Empty for the name of the system's user.
     pub(crate) fn role(&self) -> &str {
         self.config.get_user().unwrap_or_default()
     }
@@ -160,7 +160,7 @@ fn tls_mode(mode: Option<&str>, roots: Option<PathBuf>) -> Result<TlsMode, UrlEr
     }
 }
 
-/// What the URL leaves open. A host that has vanished must be noticed within seconds.
+/// Fills in defaults. A vanished host must be noticed within seconds.
 fn complete(config: &mut tokio_postgres::Config, tls: &TlsMode) {
     config.ssl_mode(match tls {
         TlsMode::Disable => SslMode::Disable,
@@ -180,14 +180,14 @@ fn complete(config: &mut tokio_postgres::Config, tls: &TlsMode) {
         .tcp_user_timeout(Duration::from_secs(10));
 }
 
-/// A URL, or what was meant as one, with `***` in place of its password.
+/// A URL, even a malformed one, with `***` for its password.
 pub fn masked(text: &str) -> String {
     let (address, query) = text
         .split_once('?')
         .map_or((text, None), |(a, q)| (a, Some(q)));
     let begin = address.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = address.split_at(begin);
-    // A password that was not encoded may hold any of these characters: the last one ends it.
+    // An unencoded password may contain any of these characters: the last one ends it.
     let address = match rest.rsplit_once('@') {
         Some((credentials, host)) => {
             let masked = match credentials.split_once(':') {
@@ -207,7 +207,7 @@ pub fn masked(text: &str) -> String {
             parameter
         }
     });
-    // A `?` in a password that was not encoded puts the rest of the password here.
+    // A `?` in an unencoded password puts the rest of the password here.
     if query.contains('@') {
         return format!("{scheme}***");
     }
@@ -258,7 +258,7 @@ mod tests {
         let password = |text| {
             let url = DatabaseUrl::parse(text)
                 .expect("a URL")
-                .or_password("outside");
+                .with_default_password("outside");
             String::from_utf8(url.config.get_password().expect("one").to_vec()).expect("text")
         };
         assert_eq!(password("postgres://me@db/x"), "outside");

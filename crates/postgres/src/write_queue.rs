@@ -11,17 +11,17 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 /// The most rounds per transaction.
-const MOST_ROUNDS: usize = 128;
+const MAX_ROUNDS: usize = 128;
 /// The same for rounds that wait for locks of other processes: meanwhile they keep the locks they have.
-const MOST_WAITING_ROUNDS: usize = 16;
+const MAX_WAITING_ROUNDS: usize = 16;
 /// The most commits per transaction.
-const MOST_COMMITS: usize = 1_024;
+const MAX_COMMITS: usize = 1_024;
 /// A transaction of this size takes no further commit.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// This many rounds and commits justify a second concurrent transaction. Fewer wait and share the next one, because a
 /// transaction costs the database more than its rows do.
-const WORTH_ANOTHER: usize = 32;
+const MIN_CONCURRENT_GROUP: usize = 32;
 
 /// A round with the keys that it holds.
 pub struct HeldRound {
@@ -50,8 +50,8 @@ impl Group {
     }
 
     /// The resources to release at the group's end.
-    pub fn to_end(&self) -> Ended {
-        Ended {
+    pub fn held(&self) -> HeldResources {
+        HeldResources {
             number: self.number,
             held: self.rounds.iter().flat_map(|it| it.keys.clone()).collect(),
             had_commits: !self.commits.is_empty(),
@@ -60,7 +60,7 @@ impl Group {
 }
 
 /// The resources that a group held.
-pub struct Ended {
+pub struct HeldResources {
     number: GroupNumber,
     held: Vec<Key>,
     had_commits: bool,
@@ -112,7 +112,7 @@ impl WriteQueue {
 
     /// Wakes a writer if there is a group for it, or if a writer must set its timer.
     fn notify(&self, state: MutexGuard<'_, State>) {
-        if state.waiting() == 1 || state.rests_until(Instant::now()).is_none() {
+        if state.waiting() == 1 || state.wait_until(Instant::now()).is_none() {
             drop(state);
             self.changed.notify_one();
         }
@@ -123,11 +123,11 @@ impl WriteQueue {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            let rests_until = {
+            let wait_until = {
                 let mut state = self.state();
                 let now = Instant::now();
-                let rests_until = state.rests_until(now);
-                if rests_until.is_none() {
+                let wait_until = state.wait_until(now);
+                if wait_until.is_none() {
                     let group = state.begin(now);
                     if !group.is_empty() {
                         if state.waiting() > 0 {
@@ -139,9 +139,9 @@ impl WriteQueue {
                 if state.closing.is_some() && state.waiting() == 0 {
                     return None;
                 }
-                rests_until.filter(|_| state.waiting() > 0)
+                wait_until.filter(|_| state.waiting() > 0)
             };
-            match rests_until {
+            match wait_until {
                 Some(moment) => drop(timeout_at(moment, changed).await),
                 None => changed.await,
             }
@@ -149,7 +149,7 @@ impl WriteQueue {
     }
 
     /// Releases what a group held. The rounds of `again` come first in the next groups.
-    pub fn finish(&self, ended: &Ended, again: Vec<HeldRound>) {
+    pub fn finish(&self, ended: &HeldResources, again: Vec<HeldRound>) {
         let mut state = self.state();
         for key in &ended.held {
             state.held.remove(key);
@@ -201,12 +201,12 @@ impl State {
     }
 
     /// Until when queued work should wait for a transaction in flight; `None` if it should start at once.
-    fn rests_until(&self, now: Instant) -> Option<Instant> {
-        let is_worth_another = self.waiting() >= WORTH_ANOTHER;
+    fn wait_until(&self, now: Instant) -> Option<Instant> {
+        let is_worth_another = self.waiting() >= MIN_CONCURRENT_GROUP;
         if is_worth_another || self.rounds.front().is_some_and(|it| it.waits) {
             return None;
         }
-        self.pacing.rests_until(now)
+        self.pacing.wait_until(now)
     }
 
     fn begin(&mut self, now: Instant) -> Group {
@@ -234,8 +234,8 @@ impl State {
     fn take_rounds(&mut self) -> Vec<HeldRound> {
         let waits = self.rounds.front().is_some_and(|it| it.waits);
         let most = match waits {
-            true => MOST_WAITING_ROUNDS,
-            false => MOST_ROUNDS,
+            true => MAX_WAITING_ROUNDS,
+            false => MAX_ROUNDS,
         };
         let (mut taken, mut passed_over) = (Vec::new(), VecDeque::new());
         let mut behind: HashSet<Key> = HashSet::new();
@@ -258,8 +258,8 @@ impl State {
 
     fn take_commits(&mut self) -> Vec<Commit> {
         let (mut taken, mut bytes) = (Vec::new(), 0);
-        while taken.len() < MOST_COMMITS
-            && bytes < MOST_BYTES
+        while taken.len() < MAX_COMMITS
+            && bytes < MAX_BYTES
             && let Some(commit) = self.commits.pop_front()
         {
             let sizes = commit
@@ -325,10 +325,10 @@ mod tests {
         let first = begin(&queue);
         assert_eq!(names(&first), ["a", "c"]);
         assert!(begin(&queue).is_empty(), "b is behind a");
-        queue.finish(&first.to_end(), Vec::new());
+        queue.finish(&first.held(), Vec::new());
         let second = begin(&queue);
         assert_eq!(names(&second), ["ab"]);
-        queue.finish(&second.to_end(), Vec::new());
+        queue.finish(&second.held(), Vec::new());
         assert_eq!(names(&begin(&queue)), ["b"]);
     }
 
@@ -336,7 +336,7 @@ mod tests {
     fn a_round_that_found_a_lock_comes_first_and_waits_apart() {
         let queue = queue(&[&["a"], &["b"]]);
         let mut group = begin(&queue);
-        let ended = group.to_end();
+        let ended = group.held();
         let mut locked = group.rounds.remove(0);
         locked.waits = true;
         queue.add_round(Box::new(Named(&["c"])));
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(first.commits.len(), 1);
         queue.add_commit(commit());
         assert!(begin(&queue).is_empty());
-        queue.finish(&first.to_end(), Vec::new());
+        queue.finish(&first.held(), Vec::new());
         assert_eq!(begin(&queue).commits.len(), 1);
     }
 
@@ -376,7 +376,7 @@ mod tests {
         queue.add_round(Box::new(Named(&["b"])));
         queue.add_round(Box::new(Named(&["c"])));
         assert!(takes_at_once(&queue).await.is_none());
-        queue.finish(&first.to_end(), Vec::new());
+        queue.finish(&first.held(), Vec::new());
         let second = takes_at_once(&queue)
             .await
             .expect("the first one has ended");
@@ -392,10 +392,10 @@ mod tests {
         let queue = queue(&[&["a"]]);
         drop(takes_at_once(&queue).await.expect("nothing is under way"));
         // These rounds hold no keys, so they do not block each other.
-        (1..WORTH_ANOTHER).for_each(|_| queue.add_round(Box::new(Named(&[]))));
+        (1..MIN_CONCURRENT_GROUP).for_each(|_| queue.add_round(Box::new(Named(&[]))));
         assert!(takes_at_once(&queue).await.is_none());
         queue.add_round(Box::new(Named(&[])));
         let second = takes_at_once(&queue).await.expect("so many are worth it");
-        assert_eq!(second.rounds.len(), WORTH_ANOTHER);
+        assert_eq!(second.rounds.len(), MIN_CONCURRENT_GROUP);
     }
 }

@@ -6,8 +6,8 @@
 use crate::connector::Prepared;
 use crate::mark::{self, Mark, Outcome};
 use crate::outage::{Fault, Outage};
-use crate::reader::{Answers, Questions, by_relation, pairs, read};
-use crate::session::{ANSWER_WITHIN, READ_WRITE, bytes};
+use crate::reader::{ReadBatch, ReadResults, by_relation, pairs, read};
+use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, bytes};
 use crate::shared::Shared;
 use crate::write_queue::{Group, HeldRound, size};
 use futures_util::future::try_join_all;
@@ -24,7 +24,7 @@ use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
 type Writes = Vec<(Key, Option<Value>)>;
-type Merged<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
+type MergedWrites<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
 
 type Decision = Result<Writes, EngineError>;
 
@@ -54,7 +54,7 @@ impl Writer {
     /// Writes until the queue is closed and empty, or the engine has failed.
     pub async fn run(mut self) {
         while let Some(mut group) = self.shared.writes.take().await {
-            let ended = group.to_end();
+            let ended = group.held();
             let mut again = Vec::new();
             let outcome = self.write(&mut group, &mut again).await;
             let answered = match outcome {
@@ -124,7 +124,7 @@ impl Writer {
         let session = match &mut self.session {
             Some(session) => session,
             empty => {
-                let prepared = timeout(ANSWER_WITHIN, self.shared.connector.prepared());
+                let prepared = timeout(RESPONSE_TIMEOUT, self.shared.connector.prepared());
                 let prepared = prepared.await.map_err(before)?.map_err(before)?;
                 empty.insert(prepared)
             }
@@ -134,11 +134,11 @@ impl Writer {
             true => decide_all(session, group, again).await.map_err(before)?,
             false => Default::default(),
         };
-        let writes = merged(&group.commits, &decisions, &reserved);
+        let writes = merge_writes(&group.commits, &decisions, &reserved);
         let began = Instant::now();
         let fenced: Vec<NodeId> = fenced(group, &decisions).collect();
         let sent = send(session, &self.mark, &writes, &fenced, is_begun);
-        let fault: Fault = match timeout(ANSWER_WITHIN, sent).await {
+        let fault: Fault = match timeout(RESPONSE_TIMEOUT, sent).await {
             Ok(Ok(())) => {
                 if !writes.is_empty() {
                     self.mark.number += 1;
@@ -164,11 +164,11 @@ fn fenced<'a>(group: &'a Group, decisions: &'a [Decision]) -> impl Iterator<Item
 }
 
 /// The writes of a transaction, one per key. Deletes rows inserted only as locks, unless they get values.
-fn merged<'a>(
+fn merge_writes<'a>(
     commits: &'a [Commit],
     decisions: &'a [Decision],
     reserved: &'a HashSet<Key>,
-) -> Merged<'a> {
+) -> MergedWrites<'a> {
     let decided = decisions.iter().flatten().flatten();
     let writes = commits.iter().flat_map(|it| &it.writes).chain(decided);
     let writes = writes.map(|(key, value)| (key.as_slice(), value.as_ref()));
@@ -190,20 +190,20 @@ async fn decide_all(
     let mut asks: Vec<Vec<Ask>> = group.rounds.iter().map(|it| it.round.needs()).collect();
     let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
     let begin = hold_and_read(session, &held, group.waits(), &asks);
-    let (locked, mut answers) = timeout(ANSWER_WITHIN, begin).await??;
+    let (locked, mut answers) = timeout(RESPONSE_TIMEOUT, begin).await??;
     let unlocked = held.iter().filter(|key| !locked.contains(*key));
-    let unlocked: Questions<'_> = Questions::of_keys(unlocked);
+    let unlocked: ReadBatch<'_> = ReadBatch::of_keys(unlocked);
     if !unlocked.keys.is_empty() {
         // An existing key that was not locked is locked by another process.
         let found = read(&session.session, &session.statements, &unlocked);
-        let found = timeout(ANSWER_WITHIN, found).await??;
+        let found = timeout(RESPONSE_TIMEOUT, found).await??;
         answers.values.extend(found.values);
     }
     let absent = held.iter().filter(|key| !answers.values.contains_key(*key));
     let absent: Vec<&[u8]> = absent.map(Vec::as_slice).collect();
     let reserved = match absent.is_empty() {
         true => HashSet::new(),
-        false => timeout(ANSWER_WITHIN, reserve(session, absent)).await??,
+        false => timeout(RESPONSE_TIMEOUT, reserve(session, absent)).await??,
     };
     // Another process has locked the key, or has inserted it since the read.
     let is_elsewhere = |key: &Key| !locked.contains(key) && !reserved.contains(key);
@@ -215,7 +215,7 @@ async fn decide_all(
     let mut seen: Vec<Seen> = group.rounds.iter().map(|_| Seen::default()).collect();
     let mut decisions: Vec<Option<Decision>> = group.rounds.iter().map(|_| None).collect();
     loop {
-        give(&mut seen, &mut asks, &mut answers);
+        distribute(&mut seen, &mut asks, &mut answers);
         for (place, round) in group.rounds.iter_mut().enumerate() {
             if !mine[place] || decisions[place].is_some() {
                 continue;
@@ -234,8 +234,8 @@ async fn decide_all(
         }
         let questions = questions(&HashSet::new(), &asks);
         let further = read(&session.session, &session.statements, &questions);
-        answers = timeout(ANSWER_WITHIN, further).await??;
-        answers.leave_out(&reserved);
+        answers = timeout(RESPONSE_TIMEOUT, further).await??;
+        answers.remove_reserved(&reserved);
     }
     let mut decided = Vec::new();
     let mut decisions = decisions.into_iter();
@@ -274,8 +274,8 @@ async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<K
 }
 
 /// The reads of rounds, without the keys that they hold.
-fn questions<'a>(held: &HashSet<&Key>, asks: &'a [Vec<Ask>]) -> Questions<'a> {
-    let mut questions = Questions::default();
+fn questions<'a>(held: &HashSet<&Key>, asks: &'a [Vec<Ask>]) -> ReadBatch<'a> {
+    let mut questions = ReadBatch::default();
     let mut known = HashSet::new();
     for ask in asks.iter().flatten() {
         match ask {
@@ -298,7 +298,7 @@ async fn hold_and_read(
     held: &[Key],
     waits: bool,
     asks: &[Vec<Ask>],
-) -> Result<(HashSet<Key>, Answers), Error> {
+) -> Result<(HashSet<Key>, ReadResults), Error> {
     let Prepared {
         session,
         statements,
@@ -327,7 +327,7 @@ async fn hold_and_read(
 }
 
 /// Distributes the results to the rounds that requested them.
-fn give(seen: &mut [Seen], asks: &mut [Vec<Ask>], answers: &mut Answers) {
+fn distribute(seen: &mut [Seen], asks: &mut [Vec<Ask>], answers: &mut ReadResults) {
     let mut scans: std::collections::HashMap<Ask, Vec<(Key, Value)>> = Default::default();
     let mut in_order = answers.scans.drain(..);
     for (seen, asks) in seen.iter_mut().zip(asks) {
@@ -357,7 +357,7 @@ fn give(seen: &mut [Seen], asks: &mut [Vec<Ask>], answers: &mut Answers) {
 async fn send(
     session: &Prepared,
     mark: &Mark,
-    writes: &Merged<'_>,
+    writes: &MergedWrites<'_>,
     fenced: &[NodeId],
     is_begun: bool,
 ) -> Result<(), Error> {
@@ -416,14 +416,14 @@ async fn send(
     Ok(())
 }
 
-/// Answers every commit and round of a group. If a callback panics, the others are still answered, but the engine ends: a panic
+/// ReadResults every commit and round of a group. If a callback panics, the others are still answered, but the engine ends: a panic
 /// is a bug.
 fn answer(
     group: Group,
     decisions: Vec<Decision>,
     commits: &Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    deferred_wake::after(|| {
+    deferred_wake::wake_after(|| {
         let mut result = Ok(());
         let mut tell = |it: Box<dyn FnOnce()>| {
             if catch_unwind(AssertUnwindSafe(it)).is_err() {

@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// Runs `tell`, then wakes the [`DeferredWake`]s that it answered, even if it panics.
-pub fn after<R>(tell: impl FnOnce() -> R) -> R {
+pub fn wake_after<R>(tell: impl FnOnce() -> R) -> R {
     struct WakeAll;
     impl Drop for WakeAll {
         fn drop(&mut self) {
@@ -30,10 +30,10 @@ pub fn after<R>(tell: impl FnOnce() -> R) -> R {
     tell()
 }
 
-/// A future whose wake-ups wait until the end of [`after`] on the thread that causes them.
+/// A future whose wake-ups wait until the end of [`wake_after`] on the thread that causes them.
 pub struct DeferredWake<F> {
     inner: F,
-    late: Option<Arc<Late>>,
+    late: Option<Arc<Deferred>>,
 }
 
 impl<F> DeferredWake<F> {
@@ -50,16 +50,16 @@ impl<F: Future + Unpin> Future for DeferredWake<F> {
         let known = this.late.take();
         let late = known
             .filter(|late| late.0.will_wake(context.waker()))
-            .unwrap_or_else(|| Arc::new(Late(context.waker().clone())));
+            .unwrap_or_else(|| Arc::new(Deferred(context.waker().clone())));
         let waker = Waker::from(Arc::clone(&late));
         this.late = Some(late);
         Pin::new(&mut this.inner).poll(&mut Context::from_waker(&waker))
     }
 }
 
-struct Late(Waker);
+struct Deferred(Waker);
 
-impl Wake for Late {
+impl Wake for Deferred {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn those_who_were_told_are_woken_once_all_have_been() {
         let ((first, mut one), (second, mut two)) = (Waiter::new(), Waiter::new());
-        after(|| {
-            after(|| first.say(1));
+        wake_after(|| {
+            wake_after(|| first.say(1));
             second.say(2);
             assert_eq!((one.woken(), two.woken()), (0, 0));
         });
@@ -170,7 +170,7 @@ mod tests {
     fn a_panic_leaves_nobody_asleep() {
         let (number, waiter) = Waiter::new();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            after(|| {
+            wake_after(|| {
                 number.say(1);
                 panic!("on purpose");
             })
@@ -187,7 +187,7 @@ mod tests {
         let (number, mut waiter) = Waiter::new();
         let before = std::mem::take(&mut waiter.woken);
         assert!(waiter.poll().is_pending());
-        after(|| number.say(1));
+        wake_after(|| number.say(1));
         assert_eq!((before.0.load(Ordering::Relaxed), waiter.woken()), (0, 1));
     }
 }

@@ -16,7 +16,7 @@ pub trait Layer: Send + Sync + 'static {
     fn holds(&self) -> &Arc<Holds>;
 
     /// May wrap a round before it runs.
-    fn replaced(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+    fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {
         round
     }
 
@@ -26,7 +26,7 @@ pub trait Layer: Send + Sync + 'static {
     }
 
     /// Called after each scan.
-    fn scanned(&self) -> Result<(), EngineError> {
+    fn after_scan(&self) -> Result<(), EngineError> {
         Ok(())
     }
 
@@ -48,7 +48,7 @@ impl<L: Layer> Engine for L {
         limit: usize,
     ) -> Read<Vec<(Key, Value)>> {
         let found = self.inner().scan(range, direction, limit);
-        match self.scanned() {
+        match self.after_scan() {
             Ok(()) => found,
             Err(error) => Err(error).into(),
         }
@@ -56,7 +56,7 @@ impl<L: Layer> Engine for L {
 
     fn round(self: Arc<Self>, round: Box<dyn Round>) {
         let holds = Arc::clone(self.holds());
-        let round = self.replaced(round);
+        let round = self.wrap_round(round);
         holds.run(self, round);
     }
 

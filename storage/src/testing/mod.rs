@@ -4,6 +4,6 @@ pub mod conformance;
 pub mod failing;
 pub mod layer;
 pub mod memory;
-mod reads_through;
 pub mod samples;
 pub mod stalled;
+mod store_read_set;

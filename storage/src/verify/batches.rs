@@ -115,7 +115,7 @@ fn add(job: &Job, sums: &mut HashMap<(AccountId, BatchId), Sums>, report: &mut R
 }
 
 /// The counts of a batch must match its jobs.
-fn audit(of_batch: &Sums, progress: &BatchProgress, report: &mut Report) {
+fn verify_counts(of_batch: &Sums, progress: &BatchProgress, report: &mut Report) {
     let Sums {
         batch,
         counts,
@@ -154,7 +154,7 @@ fn audit(of_batch: &Sums, progress: &BatchProgress, report: &mut Report) {
 }
 
 /// A batch's delivery requires that the batch has ended.
-pub(super) fn audit_delivery(
+pub(super) fn verify_batch_delivery(
     store: &Store,
     delivery: &Delivery,
     batch: BatchId,

@@ -4,7 +4,7 @@
 //! no record keeps.
 
 use super::Report;
-use super::batches::audit_delivery;
+use super::batches::verify_batch_delivery;
 use super::due_index;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::{AccountId, BatchId, JobId, SERVICE};
@@ -35,7 +35,7 @@ pub(super) fn verify(
                     delivery.id, delivery.account
                 ));
             }
-            audit_subject(store, &delivery, report)?;
+            verify_subject(store, &delivery, report)?;
             due_index::verify_entry(store, &delivery, report)?;
             let attempts = store.attempts(delivery.id).wait()?.len();
             if usize::try_from(delivery.attempts) != Ok(attempts) {
@@ -58,7 +58,7 @@ pub(super) fn verify(
         })
         .wait()?;
     due_index::verify_indexes(store, report)?;
-    audit_owed(store, report)?;
+    verify_callback_deliveries(store, report)?;
     OPERATOR_EVENTS
         .each(store, &All, |id, event| {
             let delivery = store.delivery_of(SERVICE, id).wait()?;
@@ -85,7 +85,7 @@ pub(super) fn verify(
 }
 
 /// An ended job with a callback needs a delivery, if deliveries of its time are still kept.
-fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
+fn verify_callback_deliveries(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let kept_since = store.deliveries_forgotten().wait()?;
     ENDED_JOBS
         .each(store, &All, |_, job| {
@@ -115,7 +115,7 @@ fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
 
 /// Checks a delivery's subject. An operator event must have its record. Otherwise the subject is an ended job of the account,
 /// submitted through an interface that calls webhooks.
-fn audit_subject(
+fn verify_subject(
     store: &Store,
     delivery: &Delivery,
     report: &mut Report,
@@ -124,9 +124,9 @@ fn audit_subject(
         DeliveryKind::Event => JobId(delivery.subject),
         DeliveryKind::Test => return Ok(()),
         DeliveryKind::Batch => {
-            return audit_delivery(store, delivery, BatchId(delivery.subject), report);
+            return verify_batch_delivery(store, delivery, BatchId(delivery.subject), report);
         }
-        DeliveryKind::Operator => return audit_operator_event(store, delivery, report),
+        DeliveryKind::Operator => return verify_operator_event(store, delivery, report),
     };
     let (id, account) = (delivery.id, delivery.account);
     if id.0 != job.0 {
@@ -155,7 +155,7 @@ fn audit_subject(
     Ok(())
 }
 
-fn audit_operator_event(
+fn verify_operator_event(
     store: &Store,
     delivery: &Delivery,
     report: &mut Report,

@@ -1,4 +1,4 @@
-//! The audit log and what a key keeps beside its record: found again, shortened from the old end, and checked.
+//! The audit log and the lookup records of keys: listing, deletion of old entries, verification.
 
 use crate::support::*;
 use tintype_storage::domain::amount::Amount;

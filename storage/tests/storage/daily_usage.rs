@@ -1,4 +1,4 @@
-//! Tallies: each ended job is counted once, on its day, under its key.
+//! Daily usage: each ended job counts once, on its day, under its key.
 
 use crate::support::*;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ fn each_ended_job_counts_on_its_day_under_its_key() {
         one(3, 1, 2, 0, "0.20"),
         one(3, 2, 0, 1, "0.00"),
     ];
-    // The key of a job that says nothing of it.
+    // The key of `new_job`.
     let plain = new_job(amount("0.10")).key;
     match expected.iter_mut().find(|it| it.0 == 3 && it.1 == plain) {
         Some(same) => same.3 += 1,

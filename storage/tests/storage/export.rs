@@ -1,4 +1,4 @@
-//! Export and import: every kind of record, byte for byte; and nothing that is damaged is taken for a whole.
+//! Export and import: every kind of record, byte for byte; a damaged export is never accepted as complete.
 
 use crate::any_record::*;
 use crate::support::{Random, Till, amount, at, begin, encode, fail, finish, named, new_job, uuid};
@@ -28,7 +28,7 @@ use tintype_storage::store::{DueDelivery, Generation, Mark, PersonRef, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 
-/// Pairs of every kind, several of each that can hold anything.
+/// Pairs of every kind, and several of each variable kind.
 struct Rich {
     runner: TestRunner,
     random: Random,
@@ -36,7 +36,7 @@ struct Rich {
 }
 
 impl Rich {
-    /// A record under a key of its prefix and so many bytes of ids.
+    /// A record under a key of a prefix and `ids` bytes of ids.
     fn put<R: Serialize>(&mut self, prefix: u8, ids: usize, record: &R) {
         let mut key = vec![prefix];
         key.extend((0..ids).map(|_| self.random.below(256) as u8));
@@ -248,7 +248,7 @@ fn every_kind_of_record_comes_back_as_it_was_and_is_written_the_same_again() {
                 .map(str::to_owned)
         })
         .collect();
-    // All of them: 22 by their prefix, and five settings.
+    // All of them: 22 by prefix, and five settings.
     assert_eq!(kinds.len(), 27, "{kinds:?}");
 }
 
@@ -284,7 +284,7 @@ fn the_books_of_an_imported_store_add_up() {
     Till::reload(store, till.book.account().id).check();
 }
 
-/// The export with one line changed. The first line is 1.
+/// The export with one changed line. The first line is 1.
 fn with_line(text: &[u8], number: usize, change: impl Fn(&str) -> String) -> Vec<u8> {
     let text = std::str::from_utf8(text).expect("text");
     let lines = text.split_inclusive('\n').enumerate();

@@ -1,4 +1,4 @@
-//! What nodes keep in a store that they share: verification knows it, and exports leave it out.
+//! Records of nodes in a shared store: verification checks them, exports omit them.
 
 use crate::export::{exported, imported};
 use crate::support::*;
@@ -17,7 +17,7 @@ use tintype_storage::store::tables::{
 use tintype_storage::store::{Store, Writes};
 use tintype_storage::verify::verify;
 
-/// A store of nodes with a job that waits, and a delivery that is due.
+/// A shared store with a queued job and a due delivery.
 struct Shared {
     store: Store,
     job: JobId,
@@ -25,7 +25,7 @@ struct Shared {
     delivery: Delivery,
 }
 
-/// A test delivery that is due at a moment.
+/// A test delivery that is due at `due`.
 fn test(number: u128, due: i64) -> Delivery {
     let id = DeliveryId(uuid(number));
     Delivery::new(id, &webhook(), DeliveryKind::Test, id.0, at(due))
@@ -95,7 +95,7 @@ fn each_live_job_has_one_place() {
     shared.finds(&[]);
     shared.write(vec![TAKEN_JOBS.delete(&(NODE, shared.job))]);
     shared.finds(&fault(0));
-    // A process that has the store for itself keeps the queue in memory.
+    // A single process keeps its queue in memory.
     shared.write(vec![ADOPTION.delete(&())]);
     shared.finds(&[]);
 }

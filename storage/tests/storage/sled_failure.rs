@@ -1,4 +1,4 @@
-//! A disk that fails or hangs: told once, final, and nobody waits for ever.
+//! A failing or hanging disk: reported once, final, and nothing waits for ever.
 
 use crate::children::{Running, child_under};
 use crate::sled_durable::{Gate, OpensGate};
@@ -34,7 +34,7 @@ fn open(directory: &Path, on_failure: OnFailure, timeout: Duration, sync: SyncSt
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Fails its second sync, and only that one.
+/// Fails only the second sync.
 fn fails_second() -> SyncStep {
     let count = AtomicU32::new(0);
     Box::new(move |file| match count.fetch_add(1, Ordering::SeqCst) {
@@ -61,7 +61,7 @@ fn hostile_75_a_sync_that_fails_once_stops_the_engine() {
             Err(EngineError::Failed(_) | EngineError::Stopped)
         ));
     }
-    // What the failed commit wrote may or may not be on the disk: it is not shown.
+    // The failed commit may or may not be on the disk: it is not visible.
     assert_eq!(engine.get(b"a").wait().expect("get"), Some(vec![1]));
     assert_eq!(engine.get(b"b").wait().expect("get"), None);
     let pairs = engine
@@ -128,7 +128,7 @@ fn hostile_77_a_sync_that_hangs_is_a_failure() {
     let text = told.recv().expect("told");
     let start = "storage failed: the disk did not confirm a commit within 0.005 s; ";
     assert!(text.starts_with(start), "{text}");
-    // Whoever stands behind it is answered, though the thread still hangs.
+    // Commits behind the hanging one are answered, though the thread still hangs.
     let outcome = behind.recv().expect("an answer");
     assert!(
         matches!(outcome, Err(EngineError::Failed(_) | EngineError::Stopped)),
@@ -142,13 +142,13 @@ fn hostile_77_a_sync_that_hangs_is_a_failure() {
     close_within_a_minute(&engine);
     assert!(hanging.try_recv().is_err(), "nobody knows how it will end");
     gate.open();
-    // It came through after all, and says so; but the engine has stopped.
+    // The hanging commit succeeded and reports it, but the engine has stopped.
     hanging.recv().expect("an answer").expect("commit");
     assert!(told.try_recv().is_err(), "told once");
     assert_eq!(gate.passed(), 1);
 }
 
-/// Closing that waits for ever would otherwise be a test that does so too.
+/// Bounds a close that might hang for ever.
 fn close_within_a_minute(engine: &Arc<SledEngine>) {
     let (sender, closed) = crossbeam_channel::bounded(1);
     let engine = Arc::clone(engine);
@@ -202,7 +202,7 @@ fn a_callback_that_panics_keeps_no_other_from_its_answer() {
 #[test]
 #[cfg(unix)]
 fn hostile_73_a_disk_that_takes_no_more() {
-    // The shell lets a file grow to about 4 MB; past that the system refuses the write as it would on a full disk.
+    // The shell limits files to about 4 MB; the system refuses larger writes as on a full disk.
     let setting = "trap '' XFSZ; ulimit -f 8000";
     let directory = tempfile::tempdir().expect("directory");
     let mut child = Running::start(child_under(setting, "fill", directory.path()), "open");
@@ -220,7 +220,7 @@ fn hostile_73_a_disk_that_takes_no_more() {
         .expect("a count");
     assert!(acknowledged > 10, "{report}");
     drop(child);
-    // With room again, the restart finds all that was answered.
+    // With space again, the restart finds everything that was answered.
     let (on_failure, _told) = listener();
     let engine = open(
         directory.path(),

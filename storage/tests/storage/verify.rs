@@ -1,4 +1,4 @@
-//! The audit finds each kind of fault, and none in a sound store.
+//! Verification finds each kind of fault, and none in a sound store.
 
 use crate::support::*;
 use tintype_storage::domain::account::Account;
@@ -13,7 +13,7 @@ use tintype_storage::engine::{Key, commit_and_wait};
 use tintype_storage::store::AccountState;
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
-/// A sound store: a done job of 0.10, a failed, a queued and a running one of 0.20 each, and a key.
+/// A sound store: a done job of 0.10; a failed, a queued and a running one of 0.20 each; and a key.
 struct Sound {
     till: Till,
     done: Job,
@@ -72,7 +72,7 @@ impl Sound {
         self.put(entry_key(entry.id), &entry);
     }
 
-    /// Exactly these faults, in any order.
+    /// Expects exactly these faults, in any order.
     fn finds(&self, expected: &[&str]) {
         let mut faults = self.till.faults();
         faults.sort();
@@ -98,7 +98,7 @@ fn api_key() -> ApiKey {
     }
 }
 
-/// A key of the store, written out: what lies where is part of the format.
+/// A store key, written out, because keys are part of the format.
 fn filed(kind: char, parts: &[&[u8]]) -> Key {
     [&[kind as u8], parts.concat().as_slice()].concat()
 }

@@ -37,9 +37,9 @@ struct State {
     holds_commit: bool,
     /// Nothing passes, and no connection is accepted.
     is_severed: bool,
-    /// What the server answers does not pass.
+    /// The server's responses do not pass.
     holds_answers: bool,
-    /// How long the answers of the server take.
+    /// The delay of the server's responses.
     delay: Duration,
     connections: Vec<TcpStream>,
 }

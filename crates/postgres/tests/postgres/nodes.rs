@@ -28,7 +28,7 @@ fn join(database: &Database<'_>, number: u128) -> Arc<PostgresEngine> {
     Arc::new(PostgresEngine::open(options_of(database, number)).expect("a node"))
 }
 
-/// Adds one to the number under a key, and fences a node where it is told to.
+/// Increments the number under a key, and fences a node if asked to.
 struct Increment {
     fences: Option<NodeId>,
     told: std::sync::mpsc::Sender<Result<(), EngineError>>,
@@ -66,7 +66,7 @@ impl Round for Increment {
     }
 }
 
-/// Holds the key, finds it absent also when it asks again, and writes another one.
+/// Locks a key, reads it as missing twice, and writes another key.
 struct Look {
     told: std::sync::mpsc::Sender<Result<(), EngineError>>,
 }
@@ -144,7 +144,7 @@ fn a_key_that_is_absent_is_held_as_well() {
 fn a_process_takes_over_from_nodes_that_ended_without_a_word() {
     let Some(server) = server() else { return };
     let database = server.database();
-    // It writes no more, as one that was killed, and its marks stay.
+    // The node writes no more, like a killed process, and its marks stay.
     let silent = join(&database, 1);
     let alone = PostgresEngine::open(options(&database.url())).expect("no node writes");
     let refused = increment(&silent, None).recv().expect("an outcome");
@@ -189,7 +189,7 @@ fn nodes_and_a_process_that_is_alone_keep_each_other_out() {
     let shared = join(&database, 1);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // As its beats do.
+        // As a node's heartbeats do.
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 let outcome = increment(&shared, None).recv().expect("an outcome");

@@ -1,4 +1,4 @@
-//! Connections that break, servers that crash: each decision is made once, and its outcome is known.
+//! Broken connections and crashed servers: each decision is made once, and its outcome is known.
 
 use crate::support::{get, options, put};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tintype_storage::engine::{
 
 type Outcome = Result<(), EngineError>;
 
-/// Adds one to a number.
+/// Increments a number.
 struct Increment {
     key: Key,
     done: std::sync::mpsc::Sender<Outcome>,

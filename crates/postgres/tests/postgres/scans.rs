@@ -1,4 +1,4 @@
-//! Scans that are asked for together: those of one table share a statement.
+//! Concurrent scans: scans of one table share a statement.
 
 use crate::support::{open, put};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tintype_storage::engine::{
     commit_and_wait,
 };
 
-/// Asks for all scans at once, and tells what it has seen.
+/// Requests all scans at once and sends the results.
 struct Scans {
     asks: Vec<Ask>,
     told: Sender<Vec<Vec<(Key, Value)>>>,
@@ -42,7 +42,7 @@ fn scans_that_are_asked_for_together_get_what_each_gets_alone() {
     let Some(server) = server() else { return };
     let database = server.database();
     let engine = open(&database);
-    // `j` and `l` are in one table, `e` in another one.
+    // `j` and `l` are in one table, `e` is in another.
     let writes = ["j", "l", "e"].into_iter().flat_map(|kind| {
         let number = 0..40;
         number.map(move |it| {

@@ -141,24 +141,24 @@ impl Backlog {
     pub fn step_ended(&self, bytes: usize) {
         let mut state = self.state.lock();
         state.applying = state.applying.saturating_sub(bytes);
-        self.tell(state);
+        self.notify(state);
     }
 
     pub fn flush_ended(&self) {
         let mut state = self.state.lock();
         state.applying = 0;
-        self.tell(state);
+        self.notify(state);
     }
 
     /// Records that the flusher has ended: the committer no longer waits for room.
     pub fn end(&self) {
         let mut state = self.state.lock();
         state.ended = true;
-        self.tell(state);
+        self.notify(state);
     }
 
     /// Wakes everything that waits for room.
-    fn tell(&self, mut state: MutexGuard<'_, State>) {
+    fn notify(&self, mut state: MutexGuard<'_, State>) {
         let bulk = match state.has_room_for_bulk() {
             true => std::mem::take(&mut state.bulk),
             false => Vec::new(),

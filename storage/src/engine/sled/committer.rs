@@ -201,7 +201,7 @@ impl Writer {
                     .commits
                     .fetch_add(commits.len() as u64, Ordering::Relaxed);
             }
-            let answered = deferred_wake::after(|| answer(commits, &outcome));
+            let answered = deferred_wake::wake_after(|| answer(commits, &outcome));
             outcome.and(answered)?;
             if self.failure.happened() {
                 // The write returned after the watchdog had reported a failure.

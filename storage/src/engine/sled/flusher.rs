@@ -62,7 +62,7 @@ impl FlusherThread {
                 EngineError::Failed(format!("the journal: {}", explain(&error)))
             })?;
             let step = || self.watchdog.begin();
-            self.checkpoints.bring_forward(&self.tree, step)?;
+            self.checkpoints.advance(&self.tree, step)?;
             self.watchdog.end();
         }
         Ok(())

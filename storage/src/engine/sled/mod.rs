@@ -98,18 +98,18 @@ pub struct SledEngine {
     /// Opens when the flusher has ended or hangs.
     applied: Arc<Latch>,
     /// The copy behind a read-only engine, deleted when the engine is dropped.
-    looked: Option<ScratchCopy>,
+    scratch_copy: Option<ScratchCopy>,
 }
 
 impl SledEngine {
     /// Opens a copy of a directory and locks the original meanwhile. The original and the owners of its files do not change;
     /// commits are lost with the copy. The copy is in the system's directory for temporary files and needs as much space as the
     /// store.
-    pub fn look(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
-        let looked = ScratchCopy::at(directory, options.lock_timeout)?;
-        let mut engine = Self::open(looked.path(), options)
+    pub fn open_read_only(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
+        let scratch_copy = ScratchCopy::at(directory, options.lock_timeout)?;
+        let mut engine = Self::open(scratch_copy.path(), options)
             .map_err(|error| scratch_copy::of_original(error, directory))?;
-        engine.looked = Some(looked);
+        engine.scratch_copy = Some(scratch_copy);
         Ok(engine)
     }
 
@@ -187,7 +187,7 @@ impl SledEngine {
             failure,
             applied,
             holds: Arc::default(),
-            looked: None,
+            scratch_copy: None,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Opens a directory: one process, one format, no half-written files, and sled brought up to the end of the journal.
 
 use super::super::EngineError;
-use super::super::wal::{self, GroupNumber, Replayed, Segments, Wal};
+use super::super::wal::{self, GroupNumber, Replay, Segments, Wal};
 use super::format::LOG;
 use super::format::preflight;
 use super::io_advice::explain;
@@ -72,7 +72,7 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
         let sled = SledTree { db, tree, log_file };
         let segments = Segments::new(options.wal);
         let of_journal = |error: io::Error| wrong(format!("its journal: {}", explain(&error)));
-        let Replayed { next, stale } =
+        let Replay { next, stale } =
             catch_up(&sled, &journal_directory, &segments, directory, steps)?;
         steps.begin();
         let journal = Wal::begin(&journal_directory, options.wal, next, segments.clone())
@@ -105,7 +105,7 @@ fn catch_up(
     segments: &Segments,
     directory: &Path,
     steps: &Steps,
-) -> Result<Replayed, EngineError> {
+) -> Result<Replay, EngineError> {
     let applied = sled.tree.get(APPLIED).map_err(super::failed)?;
     let applied = match applied.as_deref().map(TryInto::try_into) {
         Some(Ok(number)) => GroupNumber::from_be_bytes(number),
@@ -139,7 +139,7 @@ fn catch_up(
     })
     .map_err(|error| match error {
         Stopped::Engine(error) => error,
-        Stopped::Wal(wal::Faults::Io(error)) => {
+        Stopped::Wal(wal::ReplayError::Io(error)) => {
             wrong(directory, format!("its journal: {}", explain(&error)))
         }
         Stopped::Wal(fault) => wrong(directory, format!("{fault}; restore a backup")),
@@ -161,12 +161,12 @@ fn journal_bytes(journal: &Path) -> u64 {
 
 /// Why the replay stopped early.
 enum Stopped {
-    Wal(wal::Faults),
+    Wal(wal::ReplayError),
     Engine(EngineError),
 }
 
-impl From<wal::Faults> for Stopped {
-    fn from(fault: wal::Faults) -> Self {
+impl From<wal::ReplayError> for Stopped {
+    fn from(fault: wal::ReplayError) -> Self {
         Self::Wal(fault)
     }
 }

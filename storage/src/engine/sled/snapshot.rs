@@ -24,11 +24,11 @@ const ENTRY_BYTES: usize = 64;
 /// The active snapshot, if any.
 #[derive(Default)]
 pub struct Snapshots {
-    state: Mutex<Option<Kept>>,
+    state: Mutex<Option<SnapshotState>>,
 }
 
 /// The reader's position and the old values kept for it.
-pub struct Kept {
+pub struct SnapshotState {
     tree: ::sled::Tree,
     /// The reader has all keys up to this one.
     passed: Option<Key>,
@@ -48,7 +48,7 @@ impl Snapshots {
         if state.is_some() {
             return Err(SnapshotError::UnderWay);
         }
-        *state = Some(Kept {
+        *state = Some(SnapshotState {
             tree,
             passed: None,
             before: Changes::new(),
@@ -65,7 +65,7 @@ impl Snapshots {
         &self,
         keys: impl Iterator<Item = &'a Key>,
         memtable: &Memtable,
-    ) -> MutexGuard<'_, Option<Kept>> {
+    ) -> MutexGuard<'_, Option<SnapshotState>> {
         let mut state = self.state.lock();
         if let Some(kept) = &mut *state {
             keys.for_each(|key| kept.keep(key, memtable));
@@ -116,7 +116,7 @@ fn weight((key, value): (&Key, &Option<Value>)) -> usize {
     size(key, value.as_ref()) + ENTRY_BYTES
 }
 
-impl Kept {
+impl SnapshotState {
     fn keep(&mut self, key: &Key, memtable: &Memtable) {
         let is_passed = self.passed.as_ref().is_some_and(|passed| key <= passed);
         let is_needed = !self.done && self.fault.is_none() && !is_passed;

@@ -82,7 +82,7 @@ fn watch(shared: &Shared, limit: Duration, on_failure: &OnFailure) {
 /// The least limit of an opening step, whatever the commit time-out.
 pub const SHORTEST_LIMIT: Duration = Duration::from_secs(5);
 /// Checks per step limit.
-const LOOKS_PER_STEP: u32 = 10;
+const CHECKS_PER_STEP: u32 = 10;
 /// sled reads its whole log when it opens. No healthy disk is slower.
 const SLOWEST_BYTES_PER_SECOND: u64 = 1 << 20;
 
@@ -112,7 +112,7 @@ impl Steps {
         *self.deadline.lock() = Instant::now() + self.usual + reading;
     }
 
-    fn is_late(&self) -> bool {
+    fn deadline_exceeded(&self) -> bool {
         Instant::now() > *self.deadline.lock()
     }
 }
@@ -131,12 +131,12 @@ pub fn watched<T: Send + 'static>(
         .spawn(move || drop(sender.send(work(&of_work))))
         .map_err(|error| EngineError::Failed(format!("no thread to open the store: {error}")))?;
     loop {
-        match receiver.recv_timeout(limit / LOOKS_PER_STEP) {
+        match receiver.recv_timeout(limit / CHECKS_PER_STEP) {
             Ok(outcome) => return outcome,
             Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
                 return Err(EngineError::Failed("opening the store panicked".into()));
             }
-            Err(crossbeam_channel::RecvTimeoutError::Timeout) if steps.is_late() => {
+            Err(crossbeam_channel::RecvTimeoutError::Timeout) if steps.deadline_exceeded() => {
                 return Err(EngineError::Failed(
                     "the disk does not answer while the store is opened; look into the system's log for why, then start again"
                         .into(),
@@ -208,6 +208,6 @@ mod tests {
     fn what_has_much_to_read_may_take_longer() {
         let steps = Steps::new(Duration::ZERO);
         steps.begin_to_read(600 << 20);
-        assert!(!steps.is_late());
+        assert!(!steps.deadline_exceeded());
     }
 }

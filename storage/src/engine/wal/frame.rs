@@ -76,13 +76,13 @@ impl Frame<'_> {
 /// Leftovers of an earlier use may contain any number of fake frames that a caller wrote into a text, each with a length of
 /// megabytes: computing all checksums would take minutes. Texts contain no zero bytes, so a caller cannot fake the numbers and
 /// the zeros.
-pub struct Head {
+pub struct FrameHeader {
     length: u32,
     number: GroupNumber,
     checksum: u32,
 }
 
-impl Head {
+impl FrameHeader {
     /// Reads a frame from the start of `bytes`, if its number is among `numbers`.
     pub fn read(bytes: &[u8], numbers: &RangeInclusive<GroupNumber>) -> Option<Self> {
         let frame = bytes.get(..FRAME_BYTES)?;
@@ -100,7 +100,7 @@ impl Head {
 
 /// The whole group at the start of `bytes`, if its number is among `numbers`.
 pub fn read(bytes: &[u8], numbers: RangeInclusive<GroupNumber>, salt: u64) -> Option<Frame<'_>> {
-    let head = Head::read(bytes, &numbers)?;
+    let head = FrameHeader::read(bytes, &numbers)?;
     let changes = bytes[FRAME_BYTES..].get(..head.length as usize)?;
     let is_whole = checksum(changes, head.length, head.number, salt) == head.checksum;
     is_whole.then_some(Frame {

@@ -10,7 +10,7 @@ mod replay;
 mod segments;
 mod writer;
 
-pub use replay::{Faults, Replayed, replay};
+pub use replay::{Replay, ReplayError, replay};
 pub use segments::{Segments, is_empty};
 pub use writer::Wal;
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]
-pub enum Faults {
+pub enum ReplayError {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("the journal is damaged: {} cannot be read from change {missing} on, though later ones can", .path.display())]
@@ -40,7 +40,7 @@ pub enum Faults {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Replayed {
+pub struct Replay {
     /// The number of the next group.
     pub next: GroupNumber,
     /// Files that the next group cannot continue. Delete them once that group has a file, so that a file always exists.
@@ -50,14 +50,14 @@ pub struct Replayed {
 /// Passes every group after `applied` to `each`, in order, and adds the kept files to `segments`.
 ///
 /// # Errors
-/// See [`Faults`], and the errors of `each`.
-pub fn replay<E: From<Faults>>(
+/// See [`ReplayError`], and the errors of `each`.
+pub fn replay<E: From<ReplayError>>(
     directory: &Path,
     applied: GroupNumber,
     segments: &Segments,
     mut each: impl FnMut(GroupNumber, Vec<(Key, Option<Value>)>) -> Result<(), E>,
-) -> Result<Replayed, E> {
-    let files = segments::list(directory).map_err(Faults::from)?;
+) -> Result<Replay, E> {
+    let files = segments::list(directory).map_err(ReplayError::from)?;
     let mut reader = Reader {
         applied,
         expected: None,
@@ -68,10 +68,10 @@ pub fn replay<E: From<Faults>>(
         // lose in a power cut.
         File::open(last)
             .and_then(|file| file.sync_data())
-            .map_err(Faults::from)?;
+            .map_err(ReplayError::from)?;
     }
     for (index, (first, path)) in files.iter().enumerate() {
-        let bytes = fs::read(path).map_err(Faults::from)?;
+        let bytes = fs::read(path).map_err(ReplayError::from)?;
         let header = Header::decode(&bytes, *first);
         match (header, files.get(index + 1)) {
             (Some(header), _) => reader.file(path, &bytes, header, &mut each)?,
@@ -79,7 +79,7 @@ pub fn replay<E: From<Faults>>(
                 reader.missing(path, *first, *next)?;
                 reader.expected = Some(*next);
             }
-            (None, None) => return Err(E::from(Faults::Head(path.clone()))),
+            (None, None) => return Err(E::from(ReplayError::Head(path.clone()))),
         }
         let last = reader.expected.map_or(applied, |expected| expected - 1);
         read.push((*first, path.clone(), last, bytes.len() as u64));
@@ -96,7 +96,7 @@ pub fn replay<E: From<Faults>>(
         }
         // A file without a group is written next. In `segments` it would be deleted while in use.
     }
-    Ok(Replayed { next, stale })
+    Ok(Replay { next, stale })
 }
 
 struct Reader {
@@ -106,7 +106,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn file<E: From<Faults>>(
+    fn file<E: From<ReplayError>>(
         &mut self,
         path: &Path,
         bytes: &[u8],
@@ -115,7 +115,7 @@ impl Reader {
     ) -> Result<(), E> {
         match self.expected {
             None if header.first > self.applied + 1 => {
-                return Err(E::from(Faults::Gap {
+                return Err(E::from(ReplayError::Gap {
                     applied: self.applied,
                     oldest: header.first,
                 }));
@@ -140,10 +140,11 @@ impl Reader {
                 continue;
             };
             if frame.number > self.applied {
-                let changes = frame::changes(frame.changes).ok_or_else(|| Faults::Damaged {
-                    path: path.to_owned(),
-                    missing: frame.number,
-                })?;
+                let changes =
+                    frame::changes(frame.changes).ok_or_else(|| ReplayError::Damaged {
+                        path: path.to_owned(),
+                        missing: frame.number,
+                    })?;
                 each(frame.number, changes)?;
             }
             at += frame.bytes();
@@ -154,12 +155,17 @@ impl Reader {
     }
 
     /// Reports the unreadable groups from `missing` (inclusive) to `next` (exclusive).
-    fn missing(&self, path: &Path, missing: GroupNumber, next: GroupNumber) -> Result<(), Faults> {
+    fn missing(
+        &self,
+        path: &Path,
+        missing: GroupNumber,
+        next: GroupNumber,
+    ) -> Result<(), ReplayError> {
         if next > missing && next - 1 <= self.applied {
             tracing::warn!(path = %path.display(), missing, next, "the journal is damaged, in changes that have been applied");
             return Ok(());
         }
-        Err(Faults::Damaged {
+        Err(ReplayError::Damaged {
             path: path.to_owned(),
             missing,
         })

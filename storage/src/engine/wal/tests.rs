@@ -1,7 +1,7 @@
 //! Written groups are read back, a torn end is not a fault, and damage of durable groups is a fault.
 
 use super::segments::{self, list};
-use super::{Faults, GroupNumber, Layout, Replayed, Segments, Wal, frame, replay};
+use super::{GroupNumber, Layout, Replay, ReplayError, Segments, Wal, frame, replay};
 use crate::engine::{Key, Value};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -49,12 +49,12 @@ fn written(count: usize) -> (TempDir, Vec<(GroupNumber, Group)>) {
 fn read(
     directory: &Path,
     applied: GroupNumber,
-) -> Result<(Vec<(GroupNumber, Group)>, GroupNumber), Faults> {
+) -> Result<(Vec<(GroupNumber, Group)>, GroupNumber), ReplayError> {
     let segments = Segments::new(LAYOUT);
     let mut found = Vec::new();
     let replayed = replay(directory, applied, &segments, |number, changes| {
         found.push((number, changes));
-        Ok::<_, Faults>(())
+        Ok::<_, ReplayError>(())
     })?;
     Ok((found, replayed.next))
 }
@@ -123,8 +123,10 @@ fn what_follows_a_torn_group_continues_in_the_next_file() {
         bytes[start + 40] ^= 1;
     });
     let segments = Segments::new(LAYOUT);
-    let replayed = replay(directory.path(), 0, &segments, |_, _| Ok::<_, Faults>(()));
-    let Replayed { next, stale } = replayed.expect("read");
+    let replayed = replay(directory.path(), 0, &segments, |_, _| {
+        Ok::<_, ReplayError>(())
+    });
+    let Replay { next, stale } = replayed.expect("read");
     assert_eq!((next, stale), (3, vec![]));
     let mut journal = Wal::begin(directory.path(), LAYOUT, next, segments).expect("begin");
     groups.truncate(2);
@@ -164,7 +166,7 @@ fn one_head_of_a_file_may_be_damaged_and_both_may_not() {
     alter(&second, |bytes| bytes[4_000..5_000].fill(0x55));
     assert!(matches!(
         read(directory.path(), 0),
-        Err(Faults::Damaged { .. })
+        Err(ReplayError::Damaged { .. })
     ));
     assert_eq!(read(directory.path(), 11).expect("read").0, groups[11..]);
 }
@@ -186,7 +188,7 @@ fn a_last_file_whose_head_cannot_be_read_is_damage() {
         for applied in [0, 11] {
             let fault = read(directory.path(), applied).expect_err("a fault");
             assert!(
-                matches!(&fault, Faults::Head(path) if *path == last),
+                matches!(&fault, ReplayError::Head(path) if *path == last),
                 "{fault}"
             );
         }
@@ -219,7 +221,7 @@ fn a_file_that_is_missing_is_a_fault_if_its_groups_are_needed() {
     let (third, after) = (all[2].0, all[3].0);
     fs::remove_file(&all[2].1).expect("remove");
     let fault = read(directory.path(), third - 1).expect_err("a fault");
-    assert!(matches!(fault, Faults::Damaged { missing, .. } if missing == third));
+    assert!(matches!(fault, ReplayError::Damaged { missing, .. } if missing == third));
     let (found, _) = read(directory.path(), after - 1).expect("read");
     assert_eq!(found, groups[after as usize - 1..]);
 }
@@ -246,8 +248,10 @@ fn a_journal_behind_the_store_begins_anew() {
     let (directory, _) = written(20);
     let old = files(directory.path());
     let segments = Segments::new(LAYOUT);
-    let replayed = replay(directory.path(), 30, &segments, |_, _| Ok::<_, Faults>(()));
-    let Replayed { next, stale } = replayed.expect("read");
+    let replayed = replay(directory.path(), 30, &segments, |_, _| {
+        Ok::<_, ReplayError>(())
+    });
+    let Replay { next, stale } = replayed.expect("read");
     assert_eq!((next, &stale), (31, &old));
     let mut journal = Wal::begin(directory.path(), LAYOUT, 31, segments).expect("begin");
     let groups = write(&mut journal, 3);
@@ -383,9 +387,9 @@ fn open(directory: &Path, applied: GroupNumber) -> (Vec<(GroupNumber, Group)>, W
     let mut found = Vec::new();
     let replayed = replay(directory, applied, &segments, |number, changes| {
         found.push((number, changes));
-        Ok::<_, Faults>(())
+        Ok::<_, ReplayError>(())
     });
-    let Replayed { next, stale } = replayed.expect("replay");
+    let Replay { next, stale } = replayed.expect("replay");
     assert_eq!(stale, Vec::<PathBuf>::new());
     let journal = Wal::begin(directory, LAYOUT, next, segments.clone()).expect("begin");
     (found, journal, segments)
@@ -451,12 +455,9 @@ fn of_short_files_as_many_are_kept_as_make_up_a_full_one() {
     let bytes = |path: &PathBuf| fs::metadata(path).expect("a file").len();
     for life in 0..30 {
         let segments = Segments::new(layout);
-        let replayed = replay(
-            directory.path(),
-            life,
-            &segments,
-            |_, _| Ok::<_, Faults>(()),
-        );
+        let replayed = replay(directory.path(), life, &segments, |_, _| {
+            Ok::<_, ReplayError>(())
+        });
         let next = replayed.expect("replay").next;
         assert_eq!(next, life + 1);
         let mut journal =

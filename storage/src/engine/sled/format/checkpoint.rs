@@ -9,7 +9,7 @@
 use super::super::super::EngineError;
 use super::super::io_advice::explain;
 use super::super::sled_tree::SledTree;
-use super::preflight::{HALF, SEGMENT_BYTES, SNAPSHOT};
+use super::preflight::{SEGMENT_BYTES, SNAPSHOT, UNFINISHED};
 use ::sled::{DiskPtr, LogKind, Lsn, MAX_MSG_HEADER_LEN, PageId, SEG_HEADER_LEN, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -33,9 +33,9 @@ type Piece = (Lsn, DiskPtr, u64);
 /// What happened to a page since the previous checkpoint.
 enum Change {
     /// It was rewritten.
-    Anew(Vec<Piece>),
+    Rewritten(Vec<Piece>),
     /// Something was appended.
-    Added(Vec<Piece>),
+    Appended(Vec<Piece>),
     Freed(Lsn, DiskPtr),
 }
 
@@ -67,11 +67,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// A disk error.
-    pub fn bring_forward(
-        &mut self,
-        sled: &SledTree,
-        each_step: impl Fn(),
-    ) -> Result<(), EngineError> {
+    pub fn advance(&mut self, sled: &SledTree, each_step: impl Fn()) -> Result<(), EngineError> {
         let end = sled.db.context.pagecache.log.stable_offset();
         let grown = u64::try_from(end - self.reached).unwrap_or(0);
         if grown < self.least.max(self.bytes * LOG_PER_SNAPSHOT) {
@@ -93,7 +89,7 @@ impl Checkpoints {
 
     /// Returns the new size; `None` if the log or the previous checkpoint is not as expected.
     fn make(&self, sled: &SledTree, end: Lsn, each_step: &impl Fn()) -> io::Result<Option<u64>> {
-        let Some(before) = Before::read(&self.directory)? else {
+        let Some(before) = Previous::read(&self.directory)? else {
             return Ok(None);
         };
         each_step();
@@ -103,11 +99,11 @@ impl Checkpoints {
         let name = self.directory.join(format!("{SNAPSHOT}{:016X}", tip.end));
         let half = self
             .directory
-            .join(format!("{SNAPSHOT}{:016X}{HALF}", tip.end));
-        let mut after = After::begin(&half, each_step)?;
+            .join(format!("{SNAPSHOT}{:016X}{UNFINISHED}", tip.end));
+        let mut after = CheckpointWriter::begin(&half, each_step)?;
         after.put(&Some(tip.end))?;
         after.put(&Some(tip.segment))?;
-        if !put_pages(&mut after, before.pages(), changes)? {
+        if !write_pages(&mut after, before.pages(), changes)? {
             fs::remove_file(half)?;
             return Ok(None);
         }
@@ -123,7 +119,7 @@ impl Checkpoints {
 }
 
 /// The end of the log, and its offset within a segment.
-struct Tip {
+struct LogEnd {
     end: Lsn,
     segment: u64,
 }
@@ -134,7 +130,7 @@ fn changes(
     from: Lsn,
     last: Lsn,
     each_step: &impl Fn(),
-) -> Option<(BTreeMap<PageId, Change>, Tip)> {
+) -> Option<(BTreeMap<PageId, Change>, LogEnd)> {
     let mut changes: BTreeMap<PageId, Change> = BTreeMap::new();
     let mut log = sled.db.context.pagecache.log.iter_from(from);
     for (number, (kind, page, at, place, bytes)) in log.by_ref().enumerate() {
@@ -147,16 +143,16 @@ fn changes(
         let piece = (at, place, bytes);
         match (kind, changes.entry(page)) {
             (LogKind::Replace, entry) => {
-                entry.insert_entry(Change::Anew(vec![piece]));
+                entry.insert_entry(Change::Rewritten(vec![piece]));
             }
             (LogKind::Free, entry) => {
                 entry.insert_entry(Change::Freed(at, place));
             }
             (LogKind::Link, Entry::Vacant(entry)) => {
-                entry.insert(Change::Added(vec![piece]));
+                entry.insert(Change::Appended(vec![piece]));
             }
             (LogKind::Link, Entry::Occupied(mut entry)) => match entry.get_mut() {
-                Change::Anew(pieces) | Change::Added(pieces) => pieces.push(piece),
+                Change::Rewritten(pieces) | Change::Appended(pieces) => pieces.push(piece),
                 // Ignore an append to a missing page, as a start does.
                 Change::Freed(..) => {}
             },
@@ -167,11 +163,11 @@ fn changes(
     // Any position but the middle of a segment is stored differently, and does not last.
     let within = usize::try_from(end).ok()? % SEGMENT_BYTES;
     let in_the_middle = within >= SEG_HEADER_LEN && within + MAX_MSG_HEADER_LEN < SEGMENT_BYTES;
-    (end == last + 1 && in_the_middle).then_some((changes, Tip { end, segment }))
+    (end == last + 1 && in_the_middle).then_some((changes, LogEnd { end, segment }))
 }
 
 /// The existing checkpoint, if any.
-struct Before {
+struct Previous {
     path: Option<PathBuf>,
     bytes: Vec<u8>,
     /// The offset of its pages.
@@ -179,14 +175,14 @@ struct Before {
     end: Lsn,
 }
 
-impl Before {
+impl Previous {
     /// `None` if it is not trustworthy.
     fn read(directory: &Path) -> io::Result<Option<Self>> {
         let mut newest = None;
         for entry in fs::read_dir(directory)? {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(SNAPSHOT) && !name.ends_with(HALF) {
+            if name.starts_with(SNAPSHOT) && !name.ends_with(UNFINISHED) {
                 newest = newest.max(Some(path));
             }
         }
@@ -246,8 +242,8 @@ impl<'a> Pages<'a> {
 }
 
 /// Writes all pages with their changes; `false` if the changes do not match the pages.
-fn put_pages(
-    after: &mut After<impl Fn()>,
+fn write_pages(
+    after: &mut CheckpointWriter<impl Fn()>,
     mut before: Pages<'_>,
     changes: BTreeMap<PageId, Change>,
 ) -> io::Result<bool> {
@@ -259,7 +255,7 @@ fn put_pages(
         let change = changes.next_if(|(changed, _)| *changed == page);
         match (old, change.map(|(_, change)| change)) {
             (None, None) => return Ok(changes.peek().is_none()),
-            (_, Some(Change::Anew(pieces))) => {
+            (_, Some(Change::Rewritten(pieces))) => {
                 let Ok(count) = u8::try_from(pieces.len()) else {
                     return Ok(false);
                 };
@@ -270,7 +266,7 @@ fn put_pages(
                 after.put(&0_u8)?;
                 after.put(&(at, place))?;
             }
-            (Some(old), Some(Change::Added(pieces))) if old[0] > 0 => {
+            (Some(old), Some(Change::Appended(pieces))) if old[0] > 0 => {
                 let count = u8::try_from(pieces.len()).ok();
                 let Some(count) = count.and_then(|count| count.checked_add(old[0])) else {
                     return Ok(false);
@@ -281,14 +277,14 @@ fn put_pages(
             }
             (Some(old), _) => after.write(old)?,
             // An append to a page that was never written whole.
-            (None, Some(Change::Added(_))) => return Ok(false),
+            (None, Some(Change::Appended(_))) => return Ok(false),
         }
     }
     Ok(false)
 }
 
 /// A checkpoint being written.
-struct After<'a, F> {
+struct CheckpointWriter<'a, F> {
     file: BufWriter<File>,
     checksum: crc32fast::Hasher,
     bytes: u64,
@@ -296,7 +292,7 @@ struct After<'a, F> {
     each_step: &'a F,
 }
 
-impl<'a, F: Fn()> After<'a, F> {
+impl<'a, F: Fn()> CheckpointWriter<'a, F> {
     fn begin(path: &Path, each_step: &'a F) -> io::Result<Self> {
         Ok(Self {
             file: BufWriter::new(File::create(path)?),

@@ -18,7 +18,7 @@ const HEAD_BYTES: usize = 20;
 /// The name of a checkpoint ends with its position in the log.
 pub const SNAPSHOT: &str = "snap.";
 /// The suffix of an unfinished checkpoint.
-pub const HALF: &str = ".generating";
+pub const UNFINISHED: &str = ".generating";
 
 /// Prepares a directory for sled. `false` if another process has it locked; then nothing was done.
 pub fn prepare(directory: &Path) -> io::Result<bool> {
@@ -28,7 +28,7 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
         options.read(true).write(true).create(create);
         options.open(&log)
     };
-    let is_half = |name: &String| name.ends_with(HALF);
+    let is_half = |name: &String| name.ends_with(UNFINISHED);
     let log = match open(false) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if !snapshots(directory)?.iter().any(is_half) {
@@ -53,14 +53,14 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
         fs::remove_file(directory.join(name))?;
     }
     let mut segment = vec![0; SEGMENT_BYTES];
-    for at in unsettled(&log, known(&whole))? {
+    for at in uncheckpointed_segments(&log, checkpoint_position(&whole))? {
         read(&log, &mut segment, at)?;
     }
     Ok(true)
 }
 
 /// The log position of the last checkpoint. Names sort by position, and sled takes the last one too.
-fn known(snapshots: &[&String]) -> i64 {
+fn checkpoint_position(snapshots: &[&String]) -> i64 {
     let last = snapshots.iter().max();
     let place = last.and_then(|name| i64::from_str_radix(name.strip_prefix(SNAPSHOT)?, 16).ok());
     place.unwrap_or(0)
@@ -68,7 +68,7 @@ fn known(snapshots: &[&String]) -> i64 {
 
 /// The offsets of the segments that sled reads whole: those that may contain log past the checkpoint. Reads the headers of all
 /// segments.
-fn unsettled(log: &File, known: i64) -> io::Result<Vec<u64>> {
+fn uncheckpointed_segments(log: &File, known: i64) -> io::Result<Vec<u64>> {
     let segment = SEGMENT_BYTES as i64;
     let first = known / segment * segment;
     let mut found = Vec::new();
@@ -149,8 +149,8 @@ mod tests {
         let log = File::open(directory.join(LOG)).unwrap();
         let all = log.metadata().unwrap().len().div_ceil(SEGMENT_BYTES as u64);
         let names = snapshots(directory).unwrap();
-        let known = known(&names.iter().collect::<Vec<_>>());
-        (unsettled(&log, known).unwrap(), all)
+        let known = checkpoint_position(&names.iter().collect::<Vec<_>>());
+        (uncheckpointed_segments(&log, known).unwrap(), all)
     }
 
     #[test]
