@@ -87,7 +87,7 @@ pub async fn claim(
             (Some(found), None) => {
                 tracing::info!(
                     by = describe(found),
-                    "the database is claimed; waiting whether that process is alive"
+                    "the database is claimed; checking whether that process is alive"
                 );
                 known = Some((found.clone(), Instant::now()));
             }
@@ -111,7 +111,7 @@ async fn any_node_writes(session: &Session) -> Result<bool, Error> {
     if before.is_empty() {
         return Ok(false);
     }
-    tracing::info!("nodes have used the database; waiting whether one of them is alive");
+    tracing::info!("nodes have used the database; checking whether one of them is alive");
     let since = Instant::now();
     while since.elapsed() < NODE_DEAD_AFTER {
         sleep(CHECK_INTERVAL).await;
@@ -129,7 +129,7 @@ pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
         false => &by,
     };
     connector.unusable(format!(
-        "it is in use by {by}, which needs it for itself, as an import and a move do: wait for its end, or use another database"
+        "it is in use by {by}, which has claimed it, for example for an import: wait until it ends, or use another database"
     ))
 }
 
@@ -245,8 +245,8 @@ pub async fn release(connector: &Connector, process: &Process) {
     match released.await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {
-            tracing::debug!(reason = explain(&error), "the claim was not given back");
+            tracing::debug!(reason = explain(&error), "could not release the claim");
         }
-        Err(_) => tracing::debug!("the claim was not given back in time"),
+        Err(_) => tracing::debug!("could not release the claim in time"),
     }
 }

@@ -69,8 +69,7 @@ pub struct Prepared {
 
 /// Advice if there is a pooler that the URL does not name. The pooler's clients would share prepared statements by names that
 /// are equal in every process: one client could run another's statement.
-pub const NAME_THE_POOLER: &str =
-    "a pooler stands between; add `pooler=1` to the URL, or connect to PostgreSQL itself";
+pub const NAME_THE_POOLER: &str = "the connection goes through a pooler; add `pooler=1` to the URL, or connect to PostgreSQL itself";
 
 /// An error with its causes, and advice if the operator can fix it.
 fn advice(error: &Error, url: &DatabaseUrl) -> String {

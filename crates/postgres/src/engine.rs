@@ -61,7 +61,9 @@ impl PostgresEngine {
         let thread = std::thread::Builder::new()
             .name("postgres".into())
             .spawn(move || work.run(opened))
-            .map_err(|error| EngineError::Failed(format!("no thread for PostgreSQL: {error}")))?;
+            .map_err(|error| {
+                EngineError::Failed(format!("could not start the PostgreSQL thread: {error}"))
+            })?;
         unconstrained(outcome)
             .wait()
             .unwrap_or(Err(EngineError::Stopped))?;

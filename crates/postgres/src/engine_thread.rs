@@ -45,7 +45,7 @@ impl EngineThread {
         match runtime {
             Ok(runtime) => LocalSet::new().block_on(&runtime, self.work(opened)),
             Err(error) => {
-                let reason = format!("no runtime for PostgreSQL: {error}");
+                let reason = format!("could not start the PostgreSQL runtime: {error}");
                 // The caller waits for this, so it cannot have gone.
                 drop(opened.send(Err(EngineError::Failed(reason))));
             }

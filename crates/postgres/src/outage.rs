@@ -62,7 +62,7 @@ impl Outage {
         if let Some(began) = self.began.take() {
             self.all.end();
             if began.elapsed() > LONGEST_DELAY {
-                tracing::info!("the database answers again");
+                tracing::info!("the database is reachable again");
             }
         }
         self.delay = SHORTEST_DELAY;
@@ -80,7 +80,7 @@ impl Outage {
                 tracing::warn!(
                     reason = fault.text(),
                     limit_seconds = limit.as_secs(),
-                    "the database does not answer as it should; trying again"
+                    "a database request failed; retrying"
                 );
                 self.all.begin();
                 *self.began.insert(Instant::now())

@@ -84,7 +84,7 @@ async fn check_server(
         read.await.map_err(|error| connector.refused(&error))?;
     if number < OLDEST_VERSION {
         return Err(connector.unusable(format!(
-            "PostgreSQL {version} is too old; version 13 is the oldest one that works"
+            "PostgreSQL {version} is too old; use version 13 or newer"
         )));
     }
     if is_shared && !session.is_pooled {

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_url_is_named() {
+    fn faults_of_a_url_are_named() {
         assert_eq!(fault("mysql://db/x"), UrlError::Scheme);
         assert_eq!(fault("postgres://me@db"), UrlError::NoDatabase);
         assert_eq!(fault("postgres://me@db:port/x"), UrlError::Form);

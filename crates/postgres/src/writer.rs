@@ -106,7 +106,7 @@ impl Writer {
     ) -> Result<Outcome, EngineError> {
         tracing::debug!(
             reason = fault.text(),
-            "looking up what became of a transaction"
+            "looking up the outcome of a transaction"
         );
         loop {
             match self.mark.resolve(&self.shared.connector).await {

@@ -203,7 +203,7 @@ impl KeyChange {
 
 /// Formats a key from 256 random bits: `tt_`, 43 base62 characters, 6 characters of checksum.
 ///
-/// The checksum tells a mistyped or truncated key from a revoked one without a look-up. Secret scanners can check it too.
+/// The checksum distinguishes a mistyped or truncated key from a revoked one without a look-up. Secret scanners can check it too.
 pub fn text(random: &[u8; 32]) -> String {
     let mut body = base62(random, BODY);
     body.push_str(&checksum(&body));

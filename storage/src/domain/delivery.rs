@@ -347,7 +347,7 @@ pub enum NoReceiver {
     WebhookDeleted,
     /// The webhook's URL is no longer the one that the job named.
     #[error(
-        "the webhook of this delivery has been given another URL, and its job asked for the one that the delivery names"
+        "the URL of this delivery's webhook has changed, and its job named the URL of the delivery"
     )]
     WebhookMoved,
     #[error("the webhook of this delivery is inactive; activate it first")]

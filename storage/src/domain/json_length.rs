@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_compact_length_is_that_of_what_is_written(text in ".{0,40}", keep in any::<u64>(), number in any::<f64>()) {
+        fn the_compact_length_equals_the_written_length(text in ".{0,40}", keep in any::<u64>(), number in any::<f64>()) {
             let number = if number.is_finite() { number } else { 0.0 };
             // Some of the characters are escaped that need not be.
             let mut written = String::from("[ \"");

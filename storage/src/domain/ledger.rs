@@ -27,7 +27,7 @@ pub enum LedgerError {
     #[error("the balance may not fall below the reserved amount of {reserved}")]
     BelowReserved { reserved: Amount },
     /// The amount to settle or release exceeds the held amount: always a bug, never the caller's fault.
-    #[error("{price} is to be taken from a reservation of only {reserved}")]
+    #[error("cannot take {price} from a reservation of {reserved}")]
     NotHeld { reserved: Amount, price: Amount },
     /// A sum is out of an account's range.
     #[error("amount out of range: {0}")]
@@ -105,7 +105,7 @@ impl Balances {
         }
         if self.deposited.minus(self.charged) != Ok(self.balance) {
             return Some(format!(
-                "deposits {} less charges {} are not balance {}",
+                "deposits {} minus charges {} do not equal balance {}",
                 self.deposited, self.charged, self.balance
             ));
         }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_correction_never_takes_what_is_held() {
+    fn a_correction_never_takes_reserved_money() {
         let held = books("1").hold(amount("0.4")).unwrap();
         assert_eq!(
             held.deposit(amount("-0.6")).unwrap().available(),

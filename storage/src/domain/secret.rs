@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret() {
+    fn malformed_secrets_are_refused() {
         let text = Secret::from_random([7; 32]).text();
         let short = format!("{PREFIX}{}", STANDARD.encode([7; 31]));
         let unpadded = text.trim_end_matches('=');

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shard_of_a_receiver_is_what_it_always_was() {
+    fn the_shard_of_a_receiver_never_changes() {
         let shard = |number| Shard::of(WebhookId(Uuid::from_u128(number))).number();
         assert_eq!([0, 1, 2, u128::MAX].map(shard), [55, 60, 41, 26]);
     }

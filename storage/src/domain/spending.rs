@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_each_day_was_charged_is_what_its_charges_come_to() {
+    fn spending_by_day_equals_the_sum_of_the_charges() {
         let charges = [
             ("2026-11-30T00:00:00Z", "4"),
             ("2026-12-14T00:00:00Z", "2"),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_allows_what_lies_between_the_two_sums() {
+    fn a_clock_set_back_allows_amounts_between_the_two_sums() {
         let charges = [("2026-12-15T00:00:00Z", "1"), ("2026-12-14T00:00:00Z", "2")];
         let (in_order, days) = (spent(&charges), by_day(&charges));
         let of_days = Spending::of_days(days.clone()).unwrap();

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_were_told_are_woken_once_all_have_been() {
+    fn waiters_are_woken_after_all_answers() {
         let ((first, mut one), (second, mut two)) = (Waiter::new(), Waiter::new());
         wake_after(|| {
             wake_after(|| first.say(1));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_told_otherwise_is_woken_at_once() {
+    fn waiters_outside_of_a_group_are_woken_at_once() {
         let (number, mut waiter) = Waiter::new();
         number.say(1);
         assert_eq!(waiter.woken(), 1);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_leaves_nobody_asleep() {
+    fn a_panic_wakes_all_waiters() {
         let (number, waiter) = Waiter::new();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             wake_after(|| {

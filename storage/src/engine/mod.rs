@@ -51,7 +51,7 @@ impl fmt::Debug for Commit {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
     #[error(
-        "the data directory {} is in use by another process; stop that one, or give this one another --data-dir",
+        "the data directory {} is in use by another process; stop it, or give this one another --data-dir",
         .0.display()
     )]
     Locked(PathBuf),
@@ -85,7 +85,7 @@ pub enum EngineError {
     #[error("a decision panicked")]
     Panicked,
     /// A value or a commit exceeds the engine's limit: a bug.
-    #[error("a record of {bytes} bytes is over the {MAX_VALUE_BYTES} that may be stored")]
+    #[error("a record of {bytes} bytes exceeds the limit of {MAX_VALUE_BYTES} bytes")]
     TooLarge { bytes: usize },
 }
 

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_is_on_its_way_is_waited_for() {
+    fn a_pending_read_is_waited_for() {
         let (sender, receiver) = std::sync::mpsc::channel::<Waker>();
         let mut is_first = true;
         let late = std::future::poll_fn(move |context| {

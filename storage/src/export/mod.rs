@@ -55,7 +55,7 @@ pub enum ReadError {
         reason: String,
     },
     /// The target store is not empty.
-    #[error("the store holds records already; an export is only taken into an empty one")]
+    #[error("the store holds records already; an export can only be loaded into an empty one")]
     NotEmpty,
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -44,7 +44,7 @@ fn fault_of(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, S
         )));
     }
     if let Some((key, record)) = IDEMPOTENCY.entry(key, value)? {
-        return stands_for_nothing(store, &key, &record);
+        return refers_to_nothing(store, &key, &record);
     }
     if leads_nowhere(store, key, value)? {
         let key = hex::encode(key);
@@ -123,7 +123,7 @@ fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String
 }
 
 /// Does an idempotency key refer to something that does not exist?
-fn stands_for_nothing(
+fn refers_to_nothing(
     store: &Store,
     key: &IdempotencyKey,
     record: &IdempotencyRecord,

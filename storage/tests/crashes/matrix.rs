@@ -202,20 +202,20 @@ impl Matrix {
                 false => Err(format!("nothing was done, and yet: {:?}", said.lines)),
             };
         };
-        let told = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
+        let describe = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
         let died = deed.starts_with("die");
-        self.check_end(&said, code, died).map_err(told)?;
+        self.check_end(&said, code, died).map_err(describe)?;
         if died {
             // Once more during the recovery, each time at another call.
             let command = child::restart(place.path());
             let again = 1 + at % CALLS_OF_A_START;
             run(disturbed(command, place.path(), deed, again), place.path())?;
         }
-        let told = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
+        let describe = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
         let lives = if at.is_multiple_of(3) { 3 } else { 1 };
         let opened = self
             .check_restart(&said, place.path(), lives)
-            .map_err(told)?;
+            .map_err(describe)?;
         Ok(Some(Figures {
             calls: 1,
             ended: u64::from(!said.through),
@@ -233,11 +233,12 @@ impl Matrix {
             Some(2 | 3) if !died => {
                 let last = said.lines.last().map_or("", String::as_str);
                 let words = ["refused: ", "not opened: ", "failed: "];
-                let told = words.iter().any(|it| last.starts_with(it));
+                let is_reported = words.iter().any(|it| last.starts_with(it));
                 if said.failures > 1 {
-                    return Err("the failure was told more than once".into());
+                    return Err("the failure was reported more than once".into());
                 }
-                told.then_some(())
+                is_reported
+                    .then_some(())
                     .ok_or_else(|| "it ended without a word".into())
             }
             other => Err(format!("it ended with {other:?}")),
@@ -252,7 +253,7 @@ impl Matrix {
             Err(error) if said.begun == 0 && error.to_string().contains(FIRST_START) => {
                 return Ok(false);
             }
-            Err(error) if self.cold => return told_before(said, &error.to_string()),
+            Err(error) if self.cold => return is_reported_again(said, &error.to_string()),
             Err(error) => return Err(format!("the restart fails: {error}")),
         };
         let found = past::image(&engine).map_err(|error| error.to_string())?;
@@ -279,27 +280,29 @@ impl Matrix {
 }
 
 /// Loss was reported at once, and is reported at each later start.
-fn told_before(said: &Said, now: &str) -> Result<bool, String> {
-    let is_told = |text: &str| text.contains("restore a backup");
-    match is_told(now) && said.lines.iter().any(|it| is_told(it)) {
+fn is_reported_again(said: &Said, now: &str) -> Result<bool, String> {
+    let is_reported = |text: &str| text.contains("restore a backup");
+    match is_reported(now) && said.lines.iter().any(|it| is_reported(it)) {
         true => Ok(false),
-        false => Err(format!("the restart fails, and nobody was told: {now}")),
+        false => Err(format!(
+            "the restart fails, and the loss was not reported: {now}"
+        )),
     }
 }
 
 /// Writes several files of the journal in each run, and finds everything in the next one.
 fn go_on(store: &Path, mut expected: Image, lives: u8) -> Result<(), String> {
-    let told = |error: EngineError| error.to_string();
+    let text = |error: EngineError| error.to_string();
     for life in 0..lives {
-        let engine = SledEngine::open(store, child::options()).map_err(told)?;
-        if past::image(&engine).map_err(told)? != expected {
+        let engine = SledEngine::open(store, child::options()).map_err(text)?;
+        if past::image(&engine).map_err(text)? != expected {
             return Err(format!(
                 "life {life} after the restart finds something else"
             ));
         }
         for number in 0..GOES_ON {
             let (key, value) = (vec![b'~', number], vec![life; 700]);
-            commit_and_wait(&engine, vec![(key.clone(), Some(value.clone()))]).map_err(told)?;
+            commit_and_wait(&engine, vec![(key.clone(), Some(value.clone()))]).map_err(text)?;
             expected.insert(key, value);
         }
         engine.close();

@@ -74,7 +74,7 @@ fn played() -> &'static Played {
 }
 
 #[test]
-fn the_record_is_whole_and_tells_what_is_on_the_disk() {
+fn the_record_is_complete_and_shows_the_disk_content() {
     let played = played();
     let disk = Disk::at(&played.record, played.record.len(), None);
     let files = disk.files();

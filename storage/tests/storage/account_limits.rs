@@ -69,7 +69,7 @@ fn no_number_of_keys_passes_the_day_or_the_month_of_the_account() {
 }
 
 #[test]
-fn what_is_reserved_counts_and_what_is_released_counts_no_more() {
+fn reserved_money_counts_and_released_money_does_not() {
     let mut till = Till::with("100");
     set(&mut till, spends(Some("1.00"), None));
     let jobs = [1, 2].map(|number| till.accept(of_key(number, "0.40")).expect("accept").job);
@@ -110,7 +110,7 @@ fn a_clock_that_is_set_back_lets_no_day_of_the_account_go_over_its_limit() {
 }
 
 #[test]
-fn a_limit_that_is_set_later_counts_what_was_charged_before_it() {
+fn a_limit_set_later_counts_earlier_charges() {
     let mut till = Till::with("100");
     till.now = 40 * DAY;
     let old = till.running("5.00");

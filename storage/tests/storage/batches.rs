@@ -283,7 +283,7 @@ fn jobs_between_two_batches_belong_to_neither() {
 }
 
 #[test]
-fn an_audit_finds_what_is_wrong_with_a_batch() {
+fn verification_finds_faults_of_batches() {
     let mut till = Till::with("100");
     let batch = accepted(&mut till, 2);
     let key = (ACCOUNT, batch);

@@ -443,7 +443,7 @@ fn who_takes_no_more_ends_the_writing() {
 }
 
 #[test]
-fn a_reader_tells_what_it_has_read_only_at_the_end() {
+fn a_reader_has_a_summary_only_at_the_end() {
     let text = exported(&rich());
     let mut reader = Reader::new(&text[..]).expect("an export");
     while reader.read().expect("a record").is_some() {}

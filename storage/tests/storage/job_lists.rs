@@ -119,7 +119,7 @@ fn a_filter_leaves_out_and_a_bound_on_looking_goes_on_by_the_cursor() {
 }
 
 #[test]
-fn over_all_accounts_no_more_are_looked_at_than_over_one() {
+fn a_list_of_all_accounts_examines_no_more_jobs_than_one_of_one_account() {
     let store = store(900);
     let looked_at = Cell::new(0);
     let narrow = JobWindow {

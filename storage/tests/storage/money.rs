@@ -229,7 +229,7 @@ fn hostile_46_a_restart_between_each_pair_of_events_changes_nothing() {
 }
 
 #[test]
-fn the_spend_limit_counts_what_is_spent_and_what_is_held() {
+fn the_spend_limit_counts_spent_and_reserved_money() {
     let mut till = Till::with("100");
     for number in [1, 2] {
         till.spend_limits.insert(key(number), limit("1.00"));
@@ -327,7 +327,7 @@ fn a_day_and_a_month_have_limits_of_their_own() {
 }
 
 #[test]
-fn what_is_held_over_midnight_counts_for_the_new_day() {
+fn money_reserved_over_midnight_counts_for_the_new_day() {
     const DAY: i64 = 86_400_000;
     let mut till = Till::with("100");
     let limits = SpendLimits {

@@ -147,7 +147,7 @@ fn a_shard_is_read_in_the_order_in_which_its_deliveries_are_due() {
 }
 
 #[test]
-fn an_export_leaves_out_what_nodes_keep_for_themselves_and_an_import_makes_the_due_index() {
+fn an_export_omits_the_records_of_nodes_and_an_import_builds_the_due_index() {
     let shared = Shared::new();
     let text = exported(shared.engine());
     let lines = String::from_utf8(text.clone()).expect("text");

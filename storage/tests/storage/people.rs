@@ -70,7 +70,7 @@ fn a_person_is_found_by_account_and_by_email_until_removed() {
 }
 
 #[test]
-fn the_audit_names_a_person_of_no_account_and_one_who_cannot_sign_in() {
+fn verification_names_orphaned_people_and_those_who_cannot_sign_in() {
     let store = store();
     let lost = person(AccountId(uuid(9)), 6, "lost@example.com");
     write(&store, store.put_person(&lost));

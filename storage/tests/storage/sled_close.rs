@@ -7,7 +7,7 @@ use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Commit, Engine, EngineError, commit_and_wait, submit_waiting};
 
 #[test]
-fn closing_writes_what_was_submitted() {
+fn closing_writes_submitted_commits() {
     let directory = tempfile::tempdir().expect("directory");
     let open = || SledEngine::open(directory.path(), SledOptions::new(no_failure())).expect("open");
     let engine = open();

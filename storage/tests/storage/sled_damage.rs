@@ -174,7 +174,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    /// Does the outcome mislead nobody?
+    /// Is the outcome honest?
     fn is_fair(&self) -> bool {
         match self {
             Self::Refused(text) => {

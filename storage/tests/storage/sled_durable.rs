@@ -169,7 +169,7 @@ fn random_bound(random: &mut Random) -> Bound<Key> {
 }
 
 #[test]
-fn scans_show_what_is_on_the_disk_whatever_is_in_flight() {
+fn scans_show_only_durable_values() {
     let (_directory, engine, gate, _guard) = Gate::engine();
     let on_disk = MemoryEngine::new();
     let mut random = Random(7);

@@ -46,7 +46,7 @@ fn fails_second() -> SyncStep {
 #[test]
 fn hostile_75_a_sync_that_fails_once_stops_the_engine() {
     let directory = tempfile::tempdir().expect("directory");
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let engine = open(directory.path(), on_failure, LONG, fails_second());
     commit_and_wait(&engine, put("a")).expect("commit");
     let failed = commit_and_wait(&engine, put("b"));
@@ -68,10 +68,10 @@ fn hostile_75_a_sync_that_fails_once_stops_the_engine() {
         .scan(&KeyRange::prefix(b""), Direction::Rising, 9)
         .wait();
     assert_eq!(pairs.expect("scan").len(), 1);
-    let told_once = told.recv().expect("told");
-    assert!(told_once.contains("fdatasync"), "{told_once}");
+    let failure = failures.recv().expect("a failure");
+    assert!(failure.contains("fdatasync"), "{failure}");
     engine.close();
-    assert!(told.try_recv().is_err(), "told once");
+    assert!(failures.try_recv().is_err(), "reported once");
     drop(engine);
     let (on_failure, _told) = listener();
     let engine = open(
@@ -87,7 +87,7 @@ fn hostile_75_a_sync_that_fails_once_stops_the_engine() {
 #[test]
 fn commits_behind_a_failure_are_all_refused() {
     let directory = tempfile::tempdir().expect("directory");
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let gate = Arc::new(Gate::default());
     let at_gate = gate.sync();
     let sync: SyncStep = Box::new(move |file| {
@@ -109,14 +109,14 @@ fn commits_behind_a_failure_are_all_refused() {
         );
     }
     assert_eq!(gate.arrived(), 1, "nothing is written after a failure");
-    assert!(told.recv().is_ok() && told.try_recv().is_err());
+    assert!(failures.recv().is_ok() && failures.try_recv().is_err());
     assert_eq!(engine.get(b"a").wait().expect("get"), None);
 }
 
 #[test]
 fn hostile_77_a_sync_that_hangs_is_a_failure() {
     let directory = tempfile::tempdir().expect("directory");
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let gate = Arc::new(Gate::default());
     let timeout = Duration::from_millis(5);
     let engine = Arc::new(open(directory.path(), on_failure, timeout, gate.sync()));
@@ -125,7 +125,7 @@ fn hostile_77_a_sync_that_hangs_is_a_failure() {
     let hanging = submit_waiting(&*engine, put("a"));
     gate.wait_for_arrival(1);
     let behind = submit_waiting(&*engine, put("b"));
-    let text = told.recv().expect("told");
+    let text = failures.recv().expect("a failure");
     let start = "storage failed: the disk did not confirm a commit within 0.005 s; ";
     assert!(text.starts_with(start), "{text}");
     // Commits behind the hanging one are answered, though the thread still hangs.
@@ -140,11 +140,11 @@ fn hostile_77_a_sync_that_hangs_is_a_failure() {
     ));
     assert_eq!(engine.get(b"a").wait().expect("get"), None);
     close_within_a_minute(&engine);
-    assert!(hanging.try_recv().is_err(), "nobody knows how it will end");
+    assert!(hanging.try_recv().is_err(), "its outcome is not known yet");
     gate.open();
     // The hanging commit succeeded and reports it, but the engine has stopped.
     hanging.recv().expect("an answer").expect("commit");
-    assert!(told.try_recv().is_err(), "told once");
+    assert!(failures.try_recv().is_err(), "reported once");
     assert_eq!(gate.passed(), 1);
 }
 
@@ -165,20 +165,20 @@ fn close_within_a_minute(engine: &Arc<SledEngine>) {
 #[test]
 fn a_panic_below_is_a_failure_and_every_commit_is_answered() {
     let directory = tempfile::tempdir().expect("directory");
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let sync: SyncStep = Box::new(|_| panic!("a panic that the test wants"));
     let engine = open(directory.path(), on_failure, LONG, sync);
     let outcome = submit_waiting(&engine, put("a")).recv();
     assert!(matches!(outcome, Ok(Err(EngineError::Failed(_)))));
-    assert!(told.recv().expect("told").contains("panicked"));
+    assert!(failures.recv().expect("a failure").contains("panicked"));
     assert!(commit_and_wait(&engine, put("b")).is_err());
     engine.close();
-    assert!(told.try_recv().is_err());
+    assert!(failures.try_recv().is_err());
 }
 
 #[test]
 fn a_callback_that_panics_keeps_no_other_from_its_answer() {
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let directory = tempfile::tempdir().expect("directory");
     let gate = Arc::new(Gate::default());
     let engine = open(directory.path(), on_failure, LONG, gate.sync());
@@ -194,7 +194,7 @@ fn a_callback_that_panics_keeps_no_other_from_its_answer() {
     gate.open();
     first.recv().expect("an answer").expect("commit");
     last.recv().expect("an answer").expect("commit");
-    assert!(told.recv().expect("told").contains("panicked"));
+    assert!(failures.recv().expect("a failure").contains("panicked"));
     assert!(commit_and_wait(&engine, put("d")).is_err());
     assert_eq!(engine.get(b"b").wait().expect("get"), Some(vec![1]));
 }
@@ -237,7 +237,7 @@ fn hostile_73_a_disk_that_takes_no_more() {
 
 #[test]
 fn the_faulty_engine_fails_as_a_real_one_does() {
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let inner = Arc::new(MemoryEngine::new());
     let engine = FailingEngine::new(inner, 2, on_failure);
     commit_and_wait(&engine, put("a")).expect("commit");
@@ -247,5 +247,8 @@ fn the_faulty_engine_fails_as_a_real_one_does() {
     }
     assert_eq!(engine.get(b"c").wait().expect("get"), None);
     assert_eq!(engine.get(b"b").wait().expect("get"), Some(vec![1]));
-    assert!(told.recv().is_ok() && told.try_recv().is_err(), "told once");
+    assert!(
+        failures.recv().is_ok() && failures.try_recv().is_err(),
+        "reported once"
+    );
 }

@@ -44,7 +44,7 @@ fn all(engine: &SledEngine, direction: Direction) -> Vec<(Key, Value)> {
 }
 
 #[test]
-fn what_was_written_is_there_after_a_reopen_in_order() {
+fn written_pairs_are_there_after_a_reopen_in_order() {
     let directory = tempfile::tempdir().expect("directory");
     let mut expected = BTreeMap::new();
     for session in 0..4u32 {
@@ -78,7 +78,7 @@ fn hostile_84_two_engines_of_one_process_on_one_directory() {
     assert_eq!(
         message(refused),
         format!(
-            "the data directory {} is in use by another process; stop that one, or give this one another --data-dir",
+            "the data directory {} is in use by another process; stop it, or give this one another --data-dir",
             directory.path().display()
         )
     );

@@ -207,7 +207,7 @@ fn a_journal_without_a_file_is_refused() {
 }
 
 #[test]
-fn a_look_shows_what_only_the_journal_has_and_changes_nothing() {
+fn a_read_only_engine_shows_the_journal_and_changes_nothing() {
     let (directory, image) = (tempfile::tempdir(), tempfile::tempdir());
     let (directory, image) = (directory.expect("directory"), image.expect("directory"));
     let held_back = SledOptions {

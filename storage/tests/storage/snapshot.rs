@@ -141,7 +141,7 @@ fn a_cut_of_a_store_that_is_written_to_shows_the_moment_at_which_it_was_taken() 
 }
 
 #[test]
-fn what_is_removed_made_and_changed_after_a_cut_was_taken_is_not_in_it() {
+fn a_snapshot_excludes_later_changes() {
     let directory = tempfile::tempdir().expect("directory");
     let engine: Arc<dyn Engine> = open(directory.path());
     let put = |key: &str, value: &str| (key.into(), Some(value.into()));

@@ -351,7 +351,7 @@ fn the_next_change_of_a_record_writes_it_in_the_present_format() {
 }
 
 #[test]
-fn a_spend_limit_counts_what_was_charged_before_there_were_limits() {
+fn a_spend_limit_counts_charges_from_before_limits() {
     let directory = tempfile::tempdir().expect("directory");
     write_format(2, directory.path());
     let store = open(directory.path());

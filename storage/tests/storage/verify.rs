@@ -204,7 +204,7 @@ fn a_balance_that_its_entries_do_not_give() {
 fn sums_that_do_not_add_up() {
     let sound = Sound::new();
     sound.account(|account| account.balances.deposited = amount("6"));
-    sound.finds(&["ACCOUNT: deposits 6.00 less charges 0.10 are not balance 4.90"]);
+    sound.finds(&["ACCOUNT: deposits 6.00 minus charges 0.10 do not equal balance 4.90"]);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn a_job_on_the_wrong_side() {
 }
 
 #[test]
-fn what_a_key_has_spent() {
+fn verification_checks_the_spending_of_keys() {
     let sound = Sound::new();
     let spent = filed('u', &[key(1).as_bytes()]);
     let too_much = Spending::default().charge(amount("0.11"), at(0));

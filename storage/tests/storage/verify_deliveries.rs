@@ -282,7 +282,7 @@ fn a_moment_that_record_and_index_tell_differently() {
 }
 
 #[test]
-fn attempts_that_are_missing_too_many_or_of_nobody() {
+fn missing_extra_and_orphaned_attempts() {
     let sound = Sound::new();
     let id = sound.delivered.id;
     sound.change(&sound.delivered, |it| it.attempts = 3);

@@ -203,7 +203,7 @@ fn a_record_of_no_known_kind_and_a_setting_of_no_known_name() {
 
 /// A key that its account's list lacks is valid, but cannot be found and removed.
 #[test]
-fn what_is_found_in_one_way_only_is_named() {
+fn records_missing_from_an_index_are_reported() {
     let sentence = |key: &[u8]| {
         let mut image = full();
         assert!(image.remove(key).is_some());
@@ -228,7 +228,7 @@ fn what_is_found_in_one_way_only_is_named() {
 }
 
 #[test]
-fn an_idempotency_key_that_stands_for_nothing() {
+fn an_idempotency_key_that_refers_to_nothing() {
     let mut image = full();
     let other = AccountId(uuid(0xdead));
     let uses: Vec<Key> = image.keys().filter(|key| key[0] == b'i').cloned().collect();
@@ -245,7 +245,7 @@ fn an_idempotency_key_that_stands_for_nothing() {
 }
 
 #[test]
-fn what_a_removed_key_has_spent_is_compared_too() {
+fn the_spending_of_a_removed_key_is_checked_too() {
     let mut image = full();
     let (store, engine) = {
         let engine = Arc::new(MemoryEngine::from_image(image));
@@ -266,7 +266,7 @@ fn what_a_removed_key_has_spent_is_compared_too() {
 }
 
 #[test]
-fn a_search_index_that_differs_from_the_prompts_is_told() {
+fn a_search_index_that_differs_from_the_prompts_is_reported() {
     let named = |image: &Image| {
         let found = faults(image);
         let begins = format!("the search index of account {ACCOUNT} differs from the prompts");

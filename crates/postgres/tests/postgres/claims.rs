@@ -37,7 +37,8 @@ fn a_process_that_was_taken_over_commits_nothing_more_and_says_so() {
     let database = server.database();
     let (failed, failures) = channel();
     let mut options = options(&database.url());
-    options.on_failure = Arc::new(move |error| failed.send(error.to_string()).expect("heard"));
+    options.on_failure =
+        Arc::new(move |error| failed.send(error.to_string()).expect("the test listens"));
     let engine = PostgresEngine::open(options).expect("an engine");
     commit_and_wait(&engine, vec![put("a", "1")]).expect("a commit");
     // As another process does that counts this one as dead.

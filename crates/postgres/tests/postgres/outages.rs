@@ -152,7 +152,9 @@ fn an_outage_is_waited_out_and_a_long_one_ends_the_engine() {
     let (failed, failures) = channel();
     let engine = open(PostgresOptions {
         outage: Duration::from_secs(3),
-        on_failure: Arc::new(move |error| failed.send(error.to_string()).expect("heard")),
+        on_failure: Arc::new(move |error| {
+            failed.send(error.to_string()).expect("the test listens")
+        }),
         ..options(&database.url())
     });
     server.stop();

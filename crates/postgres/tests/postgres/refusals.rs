@@ -81,7 +81,7 @@ fn a_role_without_rights_and_one_whose_tables_were_made_for_it() {
 }
 
 #[test]
-fn tables_of_another_format_and_tables_of_somebody_else() {
+fn tables_of_another_format_and_foreign_tables() {
     let Some(server) = server() else { return };
     let database = server.database();
     server.execute(&database.name, &ddl());

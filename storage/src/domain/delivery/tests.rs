@@ -143,21 +143,21 @@ fn hostile_98_seven_failures_in_53_minutes_and_a_fresh_set_by_hand() {
     assert_eq!(end.state.reason(), Some(FailReason::AttemptsExhausted));
     assert_eq!(end.state.word(), "failed");
     // Each of the seven attempts took 10 seconds, and delays start after an attempt.
-    let over = at(0).plus(MINUTE * 53).plus(took * 7);
+    let ended = at(0).plus(MINUTE * 53).plus(took * 7);
     assert_eq!(
         end.state,
         DeliveryState::Failed {
             reason: FailReason::AttemptsExhausted,
-            at: over
+            at: ended
         }
     );
 
-    let (waits, end) = fail_until_the_end(redeliver(&end, over), took);
+    let (waits, end) = fail_until_the_end(redeliver(&end, ended), took);
     assert_eq!((waits.len(), end.attempts, end.round), (6, 14, 1));
 }
 
 #[test]
-fn a_shorter_schedule_ends_what_is_beyond_it() {
+fn a_shorter_schedule_ends_deliveries_beyond_it() {
     let pending = delivery(
         0,
         DeliveryState::Pending {
@@ -203,7 +203,7 @@ fn hostile_98_success_is_a_2xx_whatever_becomes_of_its_body() {
 }
 
 #[test]
-fn a_named_url_stands_in_the_way_of_every_other_and_of_no_webhook_at_all() {
+fn a_callback_url_excludes_webhooks_with_other_urls() {
     let webhook = |url: &str| {
         Webhook::new(
             WebhookId(Uuid::from_u128(1)),

@@ -179,7 +179,7 @@ mod tests {
 
     /// On a slow disk a flush of tens of megabytes takes many seconds. Each part that sled holds makes room for commits.
     #[test]
-    fn who_waits_for_room_goes_on_when_sled_has_a_part_of_the_round() {
+    fn waiters_for_room_continue_when_sled_holds_a_part_of_the_flush() {
         let backlog = Backlog::new(FlushPolicy::default());
         backlog.add(MAX_WAITING_BYTES);
         assert!(backlog.wait_for_round());
@@ -198,8 +198,8 @@ mod tests {
     fn bulk_work_waits_for_half_of_the_room_and_for_no_flusher_that_has_ended() {
         let backlog = Backlog::new(FlushPolicy::default());
         let waker = Arc::new(Count::default());
-        let told = Waker::from(Arc::clone(&waker));
-        let mut context = Context::from_waker(&told);
+        let std_waker = Waker::from(Arc::clone(&waker));
+        let mut context = Context::from_waker(&std_waker);
         backlog.add(BULK_WAITING_BYTES);
         let mut first = pin!(backlog.room_for_bulk());
         assert!(first.as_mut().poll(&mut context).is_ready());

@@ -70,8 +70,9 @@ impl Committer {
         let (sender, receiver) = crossbeam_channel::unbounded();
         let counters = Arc::new(Counters::new());
         let ended = Arc::new(Latch::default());
-        let no_thread =
-            |error: io::Error| EngineError::Failed(format!("no thread for the committer: {error}"));
+        let no_thread = |error: io::Error| {
+            EngineError::Failed(format!("could not start the committer thread: {error}"))
+        };
         let on_hang = when_it_hangs(
             Arc::clone(&failure),
             Arc::clone(&ended),

@@ -21,14 +21,14 @@ pub fn explain(error: &io::Error) -> String {
         AlreadyExists | NotADirectory => return "there is a file in its place".into(),
         StorageFull | QuotaExceeded => "free some space, then start again",
         ReadOnlyFilesystem => {
-            "the file system is read-only: look into the system's log for why, and mount it writable"
+            "the file system is read-only: check the system log for the cause, then mount it writable"
         }
         _ => match error.raw_os_error() {
             Some(code) if NO_DESCRIPTORS.contains(&code) => {
                 "raise the limit of open files (ulimit -n), then start again"
             }
             Some(INPUT_OUTPUT) => {
-                "the disk is failing: look into the system's log, then start again there or from a backup elsewhere"
+                "the disk is failing: check the system log, then start again there or from a backup elsewhere"
             }
             _ => return error.to_string(),
         },
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_sled_has_put_into_words_is_told_like_any_other() {
+    fn an_error_that_sled_passes_as_text_gets_the_same_advice() {
         let original = io::Error::from_raw_os_error(5);
         let worded = io::Error::new(original.kind(), format!("{original:?}"));
         assert_eq!(explain(&worded), explain(&original));

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_applied_stays_visible_until_it_is() {
+    fn changes_stay_visible_during_a_flush() {
         let memtable = Memtable::default();
         memtable.show(7, [(b"a".to_vec(), Some(vec![1]))].into_iter());
         let (changes, last) = memtable.begin_flush();

@@ -153,8 +153,9 @@ impl SledEngine {
                 applied.open();
             })
         };
-        let no_thread =
-            |error: io::Error| EngineError::Failed(format!("no thread for sled: {error}"));
+        let no_thread = |error: io::Error| {
+            EngineError::Failed(format!("could not start the flusher thread: {error}"))
+        };
         let work = FlusherThread {
             tree: sled,
             memtable: Arc::clone(&memtable),
@@ -299,9 +300,7 @@ impl Drop for SledEngine {
             Ok(())
         };
         if watchdog::watched(watchdog::SHORTEST_LIMIT, let_go).is_err() {
-            tracing::warn!(
-                "the store behind the journal could not be synced when it was closed; the next start repairs it"
-            );
+            tracing::warn!("could not sync the store while closing it; the next start repairs it");
         }
     }
 }

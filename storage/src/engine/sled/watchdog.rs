@@ -70,7 +70,7 @@ fn watch(shared: &Shared, limit: Duration, on_failure: &OnFailure) {
         if state.begun.is_some_and(|begun| begun.elapsed() > limit) {
             drop(state);
             on_failure(&EngineError::Failed(format!(
-                "the disk did not confirm a commit within {} s; look into the system's log for why, then start again",
+                "the disk did not confirm a commit within {} s; check the system log for the cause, then start again",
                 limit.as_secs_f32()
             )));
             return;
@@ -129,7 +129,11 @@ pub fn watched<T: Send + 'static>(
         .name("opener".into())
         // The receiver is gone after a late step.
         .spawn(move || drop(sender.send(work(&of_work))))
-        .map_err(|error| EngineError::Failed(format!("no thread to open the store: {error}")))?;
+        .map_err(|error| {
+            EngineError::Failed(format!(
+                "could not start a thread to open the store: {error}"
+            ))
+        })?;
     loop {
         match receiver.recv_timeout(limit / CHECKS_PER_STEP) {
             Ok(outcome) => return outcome,
@@ -138,7 +142,7 @@ pub fn watched<T: Send + 'static>(
             }
             Err(crossbeam_channel::RecvTimeoutError::Timeout) if steps.deadline_exceeded() => {
                 return Err(EngineError::Failed(
-                    "the disk does not answer while the store is opened; look into the system's log for why, then start again"
+                    "the disk does not answer while the store is opened; check the system log for the cause, then start again"
                         .into(),
                 ));
             }
@@ -153,33 +157,39 @@ mod tests {
     use crossbeam_channel::{Receiver, unbounded};
 
     fn watchdog(limit: Duration) -> (Watchdog, Receiver<EngineError>) {
-        let (sender, told) = unbounded();
+        let (sender, failures) = unbounded();
         let on_failure: OnFailure =
             Arc::new(move |error| sender.send(error.clone()).expect("the test listens"));
-        (Watchdog::start(limit, on_failure).expect("thread"), told)
+        (
+            Watchdog::start(limit, on_failure).expect("thread"),
+            failures,
+        )
     }
 
     #[test]
     fn work_that_does_not_end_is_reported_once() {
-        let (watchdog, told) = watchdog(Duration::from_millis(1));
+        let (watchdog, failures) = watchdog(Duration::from_millis(1));
         watchdog.begin();
-        let error = told.recv().expect("told");
+        let error = failures.recv().expect("a failure");
         assert!(matches!(error, EngineError::Failed(_)));
         watchdog.end();
         watchdog.begin();
         drop(watchdog);
-        assert!(told.recv().is_err(), "told once, and the thread has ended");
+        assert!(
+            failures.recv().is_err(),
+            "reported once, and the thread has ended"
+        );
     }
 
     #[test]
     fn work_that_ends_in_time_is_not() {
-        let (watchdog, told) = watchdog(Duration::from_secs(600));
+        let (watchdog, failures) = watchdog(Duration::from_secs(600));
         for _ in 0..1_000 {
             watchdog.begin();
             watchdog.end();
         }
         drop(watchdog);
-        assert!(told.recv().is_err());
+        assert!(failures.recv().is_err());
     }
 
     const SHORT: Duration = Duration::from_millis(20);
@@ -205,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_much_to_read_may_take_longer() {
+    fn a_step_that_reads_much_may_take_longer() {
         let steps = Steps::new(Duration::ZERO);
         steps.begin_to_read(600 << 20);
         assert!(!steps.deadline_exceeded());

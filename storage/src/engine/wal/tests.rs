@@ -135,7 +135,7 @@ fn what_follows_a_torn_group_continues_in_the_next_file() {
 }
 
 #[test]
-fn damage_of_a_durable_group_is_told_and_of_an_applied_one_passed_over() {
+fn damage_of_a_durable_group_is_reported_and_of_an_applied_one_ignored() {
     let (directory, groups) = written(12);
     let second = files(directory.path())[1].clone();
     let first = list(directory.path()).expect("list")[1].0;

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_since_the_last_start_is_read_and_no_more() {
+    fn only_the_log_since_the_last_start_is_read() {
         let place = tempfile::tempdir().unwrap();
         assert!(prepare(place.path()).unwrap(), "a first start");
         let db = sled(place.path());
