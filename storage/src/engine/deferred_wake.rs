@@ -13,8 +13,8 @@ thread_local! {
     static HELD: RefCell<Option<Vec<Waker>>> = const { RefCell::new(None) };
 }
 
-/// Runs `tell`, then wakes the [`DeferredWake`]s that it answered, even if it panics.
-pub fn wake_after<R>(tell: impl FnOnce() -> R) -> R {
+/// Runs `answer`, then wakes the [`DeferredWake`]s that it answered, even if it panics.
+pub fn wake_after<R>(answer: impl FnOnce() -> R) -> R {
     struct WakeAll;
     impl Drop for WakeAll {
         fn drop(&mut self) {
@@ -27,18 +27,21 @@ pub fn wake_after<R>(tell: impl FnOnce() -> R) -> R {
         held.get_or_insert_default();
         is_outermost.then(|| WakeAll)
     });
-    tell()
+    answer()
 }
 
 /// A future whose wake-ups wait until the end of [`wake_after`] on the thread that causes them.
 pub struct DeferredWake<F> {
     inner: F,
-    late: Option<Arc<Deferred>>,
+    deferred: Option<Arc<Deferred>>,
 }
 
 impl<F> DeferredWake<F> {
     pub fn new(inner: F) -> Self {
-        Self { inner, late: None }
+        Self {
+            inner,
+            deferred: None,
+        }
     }
 }
 
@@ -47,12 +50,12 @@ impl<F: Future + Unpin> Future for DeferredWake<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.get_mut();
-        let known = this.late.take();
-        let late = known
-            .filter(|late| late.0.will_wake(context.waker()))
+        let last = this.deferred.take();
+        let deferred = last
+            .filter(|it| it.0.will_wake(context.waker()))
             .unwrap_or_else(|| Arc::new(Deferred(context.waker().clone())));
-        let waker = Waker::from(Arc::clone(&late));
-        this.late = Some(late);
+        let waker = Waker::from(Arc::clone(&deferred));
+        this.deferred = Some(deferred);
         Pin::new(&mut this.inner).poll(&mut Context::from_waker(&waker))
     }
 }

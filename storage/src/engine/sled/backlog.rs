@@ -117,7 +117,7 @@ impl Backlog {
     }
 
     /// Waits until a flush is due; `false` after the last one.
-    pub fn wait_for_round(&self) -> bool {
+    pub fn wait_for_flush(&self) -> bool {
         let mut state = self.state.lock();
         loop {
             match state.since {
@@ -182,7 +182,7 @@ mod tests {
     fn waiters_for_room_continue_when_sled_holds_a_part_of_the_flush() {
         let backlog = Backlog::new(FlushPolicy::default());
         backlog.add(MAX_WAITING_BYTES);
-        assert!(backlog.wait_for_round());
+        assert!(backlog.wait_for_flush());
         backlog.add(1);
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| backlog.wait_for_room());
@@ -207,7 +207,7 @@ mod tests {
         let mut second = pin!(backlog.room_for_bulk());
         assert!(second.as_mut().poll(&mut context).is_pending());
         assert!(second.as_mut().poll(&mut context).is_pending());
-        assert!(backlog.wait_for_round());
+        assert!(backlog.wait_for_flush());
         backlog.step_ended(1);
         assert_eq!(waker.0.load(Ordering::SeqCst), 0, "one byte too many");
         backlog.step_ended(1);

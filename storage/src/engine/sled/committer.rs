@@ -5,7 +5,7 @@ use super::super::wal::Wal;
 use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, deferred_wake};
 use super::backlog::Backlog;
 use super::failure::{Failure, Latch, OpensLatch};
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use super::memtable::Memtable;
 use super::sled_tree::size;
 use super::snapshot::Snapshots;
@@ -226,7 +226,7 @@ impl Writer {
             .map_err(|error| journal_failed(&error))?;
         let began = Instant::now();
         (self.sync)(self.journal.file())
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))?;
+            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", with_advice(&error))))?;
         let counters = &self.counters;
         counters.sync_times.add_duration(began.elapsed());
         counters.syncs.fetch_add(1, Ordering::Relaxed);
@@ -266,5 +266,5 @@ fn weight(commit: &Commit) -> usize {
 }
 
 fn journal_failed(error: &io::Error) -> EngineError {
-    EngineError::Failed(format!("the journal: {}", explain(error)))
+    EngineError::Failed(format!("the journal: {}", with_advice(error)))
 }

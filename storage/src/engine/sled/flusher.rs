@@ -9,7 +9,7 @@ use super::super::wal::Segments;
 use super::backlog::Backlog;
 use super::failure::{Failure, OpensLatch};
 use super::format::checkpoint::Checkpoints;
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use super::memtable::Memtable;
 use super::sled_tree::SledTree;
 use super::watchdog::Watchdog;
@@ -46,7 +46,7 @@ impl FlusherThread {
     }
 
     fn flush_all(&mut self) -> Result<(), EngineError> {
-        while self.backlog.wait_for_round() && !self.failure.happened() {
+        while self.backlog.wait_for_flush() && !self.failure.happened() {
             let (changes, last) = self.memtable.begin_flush();
             self.watchdog.begin();
             let step = |bytes| {
@@ -59,7 +59,7 @@ impl FlusherThread {
             // Deleting files can hang like any other call.
             self.watchdog.begin();
             self.segments.release(last).map_err(|error| {
-                EngineError::Failed(format!("the journal: {}", explain(&error)))
+                EngineError::Failed(format!("the journal: {}", with_advice(&error)))
             })?;
             let step = || self.watchdog.begin();
             self.checkpoints.advance(&self.tree, step)?;

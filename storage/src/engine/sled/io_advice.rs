@@ -8,9 +8,9 @@ const NO_DESCRIPTORS: [i32; 2] = [24, 23];
 const INPUT_OUTPUT: i32 = 5;
 
 /// The error with advice.
-pub fn explain(error: &io::Error) -> String {
+pub fn with_advice(error: &io::Error) -> String {
     if let Some(code) = code_in_words(error) {
-        return explain(&io::Error::from_raw_os_error(code));
+        return with_advice(&io::Error::from_raw_os_error(code));
     }
     use io::ErrorKind::{
         AlreadyExists, NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem,
@@ -58,16 +58,16 @@ mod tests {
             (13, "writable for this user"),
             (5, "system's log"),
         ] {
-            let text = explain(&io::Error::from_raw_os_error(code));
+            let text = with_advice(&io::Error::from_raw_os_error(code));
             assert!(text.contains(word), "{code}: {text}");
         }
-        assert_eq!(explain(&io::Error::other("odd")), "odd");
+        assert_eq!(with_advice(&io::Error::other("odd")), "odd");
     }
 
     #[test]
     fn an_error_that_sled_passes_as_text_gets_the_same_advice() {
         let original = io::Error::from_raw_os_error(5);
         let worded = io::Error::new(original.kind(), format!("{original:?}"));
-        assert_eq!(explain(&worded), explain(&original));
+        assert_eq!(with_advice(&worded), with_advice(&original));
     }
 }

@@ -33,7 +33,7 @@ use committer::Committer;
 use failure::{Failure, Latch, OpensLatch};
 use flusher::FlusherThread;
 use format::checkpoint::Checkpoints;
-use io_advice::explain;
+use io_advice::with_advice;
 use memtable::{Memtable, merge};
 use open::Opened;
 use scratch_copy::ScratchCopy;
@@ -307,7 +307,7 @@ impl Drop for SledEngine {
 
 fn failed(error: ::sled::Error) -> EngineError {
     EngineError::Failed(match &error {
-        ::sled::Error::Io(error) => explain(error),
+        ::sled::Error::Io(error) => with_advice(error),
         ::sled::Error::Corruption { at, .. } => {
             let place = at.map_or(String::new(), |at| format!(" at byte {}", at.lid()));
             format!("its log is damaged{place}: a record cannot be read; restore a backup")

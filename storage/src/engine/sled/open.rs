@@ -4,7 +4,7 @@ use super::super::EngineError;
 use super::super::wal::{self, GroupNumber, Replay, Segments, Wal};
 use super::format::LOG;
 use super::format::preflight;
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use super::memtable::Changes;
 use super::sled_tree::{SledTree, size};
 use super::watchdog::Steps;
@@ -41,7 +41,7 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
         reason,
     };
     let outermost_new = outermost_missing(directory);
-    fs::create_dir_all(directory).map_err(|error| wrong(explain(&error)))?;
+    fs::create_dir_all(directory).map_err(|error| wrong(with_advice(&error)))?;
     let db = open_sled(directory, options, steps)?;
     steps.begin();
     let opened = catch_unwind(AssertUnwindSafe(|| -> Result<Opened, EngineError> {
@@ -52,11 +52,11 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
             // says so. From then on a missing journal is a fault.
             db.flush().map_err(super::failed)?;
             sync_directory(directory, outermost_new.as_deref())
-                .map_err(|error| wrong(explain(&error)))?;
+                .map_err(|error| wrong(with_advice(&error)))?;
             fs::create_dir_all(&journal_directory)
                 .and_then(|()| File::open(directory)?.sync_all())
                 .and_then(|()| begin_first(&journal_directory, options))
-                .map_err(|error| wrong(explain(&error)))?;
+                .map_err(|error| wrong(with_advice(&error)))?;
             db.insert(FORMAT_KEY, FORMAT).map_err(super::failed)?;
         }
         steps.begin();
@@ -65,13 +65,13 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
             .read(true)
             .write(true)
             .open(directory.join(LOG))
-            .map_err(|error| wrong(explain(&error)))?;
+            .map_err(|error| wrong(with_advice(&error)))?;
         steps.begin();
         sync_directory(directory, outermost_new.as_deref())
-            .map_err(|error| wrong(explain(&error)))?;
+            .map_err(|error| wrong(with_advice(&error)))?;
         let sled = SledTree { db, tree, log_file };
         let segments = Segments::new(options.wal);
-        let of_journal = |error: io::Error| wrong(format!("its journal: {}", explain(&error)));
+        let of_journal = |error: io::Error| wrong(format!("its journal: {}", with_advice(&error)));
         let Replay { next, stale } =
             catch_up(&sled, &journal_directory, &segments, directory, steps)?;
         steps.begin();
@@ -113,14 +113,14 @@ fn catch_up(
         None => 0,
     };
     if wal::is_empty(journal)
-        .map_err(|error| wrong(directory, format!("its journal: {}", explain(&error))))?
+        .map_err(|error| wrong(directory, format!("its journal: {}", with_advice(&error))))?
     {
         let gone = "its journal: there is no file in it; restore a backup";
         return Err(wrong(directory, gone.into()));
     }
     let (mut changes, mut bytes, mut last) = (Changes::new(), 0, applied);
     // The replay reads each file as a whole.
-    let read = |steps: &Steps| steps.begin_to_read(journal_bytes(journal));
+    let read = |steps: &Steps| steps.begin_read(journal_bytes(journal));
     read(steps);
     let replayed = wal::replay(journal, applied, segments, |group, writes| {
         bytes += writes
@@ -140,7 +140,7 @@ fn catch_up(
     .map_err(|error| match error {
         Stopped::Engine(error) => error,
         Stopped::Wal(wal::ReplayError::Io(error)) => {
-            wrong(directory, format!("its journal: {}", explain(&error)))
+            wrong(directory, format!("its journal: {}", with_advice(&error)))
         }
         Stopped::Wal(fault) => wrong(directory, format!("{fault}; restore a backup")),
     })?;
@@ -197,16 +197,16 @@ fn open_sled(
         .mode(::sled::Mode::HighThroughput);
     loop {
         let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
-        steps.begin_to_read(log);
-        if preflight::prepare(directory).map_err(|error| wrong(explain(&error)))? {
-            steps.begin_to_read(log);
+        steps.begin_read(log);
+        if preflight::prepare(directory).map_err(|error| wrong(with_advice(&error)))? {
+            steps.begin_read(log);
             // sled panics on some damaged files instead of returning an error.
             let outcome = catch_unwind(AssertUnwindSafe(|| config.open()))
                 .map_err(|_| wrong(damaged_at(directory)))?;
             match outcome {
                 Ok(db) => return Ok(db),
                 Err(error) if is_locked(&error) => {}
-                Err(::sled::Error::Io(error)) => return Err(wrong(explain(&error))),
+                Err(::sled::Error::Io(error)) => return Err(wrong(with_advice(&error))),
                 Err(error) => {
                     return Err(wrong(format!("{error}; {}", damaged_at(directory))));
                 }

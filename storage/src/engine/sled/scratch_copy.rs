@@ -6,7 +6,7 @@
 use super::super::EngineError;
 use super::LOCK_RETRY;
 use super::format::LOG;
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
@@ -27,8 +27,8 @@ impl ScratchCopy {
             path: path.to_owned(),
             reason,
         };
-        let log =
-            File::open(directory.join(LOG)).map_err(|error| wrong(directory, explain(&error)))?;
+        let log = File::open(directory.join(LOG))
+            .map_err(|error| wrong(directory, with_advice(&error)))?;
         let deadline = Instant::now() + lock_timeout;
         loop {
             match log.try_lock() {
@@ -39,7 +39,9 @@ impl ScratchCopy {
                 Err(TryLockError::WouldBlock) => {
                     return Err(EngineError::Locked(directory.to_owned()));
                 }
-                Err(TryLockError::Error(error)) => return Err(wrong(directory, explain(&error))),
+                Err(TryLockError::Error(error)) => {
+                    return Err(wrong(directory, with_advice(&error)));
+                }
             }
         }
         let no_copy = |error: io::Error| {
@@ -47,7 +49,7 @@ impl ScratchCopy {
                 &std::env::temp_dir(),
                 format!(
                     "cannot copy the store here: {}; set TMPDIR to a directory with more room",
-                    explain(&error)
+                    with_advice(&error)
                 ),
             )
         };

@@ -2,7 +2,7 @@
 
 use super::super::wal::GroupNumber;
 use super::super::{EngineError, Key, Value};
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use super::memtable::Changes;
 use super::{APPLIED, failed};
 use std::fs::File;
@@ -60,7 +60,7 @@ impl SledTree {
         self.db.flush().map_err(failed)?;
         self.log_file
             .sync_data()
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))
+            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", with_advice(&error))))
     }
 }
 

@@ -107,7 +107,7 @@ impl Steps {
     }
 
     /// Starts a step that also reads `bytes` bytes.
-    pub fn begin_to_read(&self, bytes: u64) {
+    pub fn begin_read(&self, bytes: u64) {
         let reading = Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND);
         *self.deadline.lock() = Instant::now() + self.usual + reading;
     }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_step_that_reads_much_may_take_longer() {
         let steps = Steps::new(Duration::ZERO);
-        steps.begin_to_read(600 << 20);
+        steps.begin_read(600 << 20);
         assert!(!steps.deadline_exceeded());
     }
 }

@@ -7,7 +7,7 @@
 //! previous one stays, which only costs the next start time.
 
 use super::super::super::EngineError;
-use super::super::io_advice::explain;
+use super::super::io_advice::with_advice;
 use super::super::sled_tree::SledTree;
 use super::preflight::{SEGMENT_BYTES, SNAPSHOT, UNFINISHED};
 use ::sled::{DiskPtr, LogKind, Lsn, MAX_MSG_HEADER_LEN, PageId, SEG_HEADER_LEN, Serialize};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// The log may grow by this multiple of the checkpoint's size before the next one: writing checkpoints costs little compared
 /// with the log, and reading that log little compared with the checkpoint.
-const LOG_PER_SNAPSHOT: u64 = 4;
+const LOG_PER_CHECKPOINT: u64 = 4;
 /// Log messages read per step.
 const STEP_MESSAGES: usize = 4_096;
 /// Bytes written between syncs.
@@ -70,25 +70,28 @@ impl Checkpoints {
     pub fn advance(&mut self, sled: &SledTree, each_step: impl Fn()) -> Result<(), EngineError> {
         let end = sled.db.context.pagecache.log.stable_offset();
         let grown = u64::try_from(end - self.reached).unwrap_or(0);
-        if grown < self.least.max(self.bytes * LOG_PER_SNAPSHOT) {
+        if grown < self.least.max(self.bytes * LOG_PER_CHECKPOINT) {
             return Ok(());
         }
         self.reached = end;
         // The log is durable before the checkpoint that points into it.
         sled.sync()?;
-        let made = self.make(sled, end, &each_step);
-        let made = made.map_err(|error| {
-            EngineError::Failed(format!("the checkpoint of the store: {}", explain(&error)))
+        let written = self.write(sled, end, &each_step);
+        let written = written.map_err(|error| {
+            EngineError::Failed(format!(
+                "the checkpoint of the store: {}",
+                with_advice(&error)
+            ))
         })?;
-        match made {
+        match written {
             Some(bytes) => self.bytes = bytes,
-            None => tracing::warn!("the checkpoint of the store could not be brought forward"),
+            None => tracing::warn!("could not advance the checkpoint of the store"),
         }
         Ok(())
     }
 
     /// Returns the new size; `None` if the log or the previous checkpoint is not as expected.
-    fn make(&self, sled: &SledTree, end: Lsn, each_step: &impl Fn()) -> io::Result<Option<u64>> {
+    fn write(&self, sled: &SledTree, end: Lsn, each_step: &impl Fn()) -> io::Result<Option<u64>> {
         let Some(before) = Previous::read(&self.directory)? else {
             return Ok(None);
         };
@@ -97,18 +100,18 @@ impl Checkpoints {
             return Ok(None);
         };
         let name = self.directory.join(format!("{SNAPSHOT}{:016X}", tip.end));
-        let half = self
+        let unfinished = self
             .directory
             .join(format!("{SNAPSHOT}{:016X}{UNFINISHED}", tip.end));
-        let mut after = CheckpointWriter::begin(&half, each_step)?;
+        let mut after = CheckpointWriter::begin(&unfinished, each_step)?;
         after.put(&Some(tip.end))?;
         after.put(&Some(tip.segment))?;
         if !write_pages(&mut after, before.pages(), changes)? {
-            fs::remove_file(half)?;
+            fs::remove_file(unfinished)?;
             return Ok(None);
         }
         let bytes = after.end()?;
-        fs::rename(half, &name)?;
+        fs::rename(unfinished, &name)?;
         File::open(&self.directory)?.sync_all()?;
         if let Some(path) = before.path.filter(|path| *path != name) {
             fs::remove_file(path)?;

@@ -28,10 +28,10 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
         options.read(true).write(true).create(create);
         options.open(&log)
     };
-    let is_half = |name: &String| name.ends_with(UNFINISHED);
+    let is_unfinished = |name: &String| name.ends_with(UNFINISHED);
     let log = match open(false) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if !snapshots(directory)?.iter().any(is_half) {
+            if !snapshots(directory)?.iter().any(is_unfinished) {
                 // The very first start.
                 return Ok(true);
             }
@@ -47,9 +47,9 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
         Err(TryLockError::Error(error)) => return Err(error),
     }
     let snapshots = snapshots(directory)?;
-    let (half, whole): (Vec<_>, Vec<_>) = snapshots.iter().partition(|it| is_half(it));
+    let (unfinished, whole): (Vec<_>, Vec<_>) = snapshots.iter().partition(|it| is_unfinished(it));
     // A crash while sled writes a checkpoint leaves a file that keeps sled from opening. A finished checkpoint is renamed.
-    for name in half {
+    for name in unfinished {
         fs::remove_file(directory.join(name))?;
     }
     let mut segment = vec![0; SEGMENT_BYTES];
@@ -62,20 +62,20 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
 /// The log position of the last checkpoint. Names sort by position, and sled takes the last one too.
 fn checkpoint_position(snapshots: &[&String]) -> i64 {
     let last = snapshots.iter().max();
-    let place = last.and_then(|name| i64::from_str_radix(name.strip_prefix(SNAPSHOT)?, 16).ok());
-    place.unwrap_or(0)
+    let position = last.and_then(|name| i64::from_str_radix(name.strip_prefix(SNAPSHOT)?, 16).ok());
+    position.unwrap_or(0)
 }
 
 /// The offsets of the segments that sled reads whole: those that may contain log past the checkpoint. Reads the headers of all
 /// segments.
-fn uncheckpointed_segments(log: &File, known: i64) -> io::Result<Vec<u64>> {
+fn uncheckpointed_segments(log: &File, position: i64) -> io::Result<Vec<u64>> {
     let segment = SEGMENT_BYTES as i64;
-    let first = known / segment * segment;
+    let first = position / segment * segment;
     let mut found = Vec::new();
     let mut head = [0; HEAD_BYTES];
     for at in (0..log.metadata()?.len()).step_by(SEGMENT_BYTES) {
         let whole = read(log, &mut head, at)? == HEAD_BYTES;
-        if whole && place(&head).is_some_and(|place| place >= first) {
+        if whole && position_of(&head).is_some_and(|it| it >= first) {
             found.push(at);
         }
     }
@@ -83,10 +83,10 @@ fn uncheckpointed_segments(log: &File, known: i64) -> io::Result<Vec<u64>> {
 }
 
 /// The position in a segment's header, if the header is valid.
-fn place(head: &[u8; HEAD_BYTES]) -> Option<i64> {
+fn position_of(head: &[u8; HEAD_BYTES]) -> Option<i64> {
     let checksum = !u32::from_le_bytes(head[..4].try_into().ok()?);
-    let place = i64::from_le_bytes(head[4..12].try_into().ok()?) ^ i64::MAX;
-    (checksum == crc32fast::hash(&head[4..])).then_some(place)
+    let position = i64::from_le_bytes(head[4..12].try_into().ok()?) ^ i64::MAX;
+    (checksum == crc32fast::hash(&head[4..])).then_some(position)
 }
 
 /// Reads until the buffer is full or the file ends.
@@ -149,38 +149,38 @@ mod tests {
         let log = File::open(directory.join(LOG)).unwrap();
         let all = log.metadata().unwrap().len().div_ceil(SEGMENT_BYTES as u64);
         let names = snapshots(directory).unwrap();
-        let known = checkpoint_position(&names.iter().collect::<Vec<_>>());
-        (uncheckpointed_segments(&log, known).unwrap(), all)
+        let position = checkpoint_position(&names.iter().collect::<Vec<_>>());
+        (uncheckpointed_segments(&log, position).unwrap(), all)
     }
 
     #[test]
     fn only_the_log_since_the_last_start_is_read() {
-        let place = tempfile::tempdir().unwrap();
-        assert!(prepare(place.path()).unwrap(), "a first start");
-        let db = sled(place.path());
+        let directory = tempfile::tempdir().unwrap();
+        assert!(prepare(directory.path()).unwrap(), "a first start");
+        let db = sled(directory.path());
         fill(&db, 0..400);
-        assert!(!prepare(place.path()).unwrap(), "another has it");
+        assert!(!prepare(directory.path()).unwrap(), "another has it");
         drop(db);
-        let (read, all) = segments(place.path());
+        let (read, all) = segments(directory.path());
         assert!(all > 6, "{all}");
         assert_eq!(read.len() as u64, all, "there was no snapshot");
         // This start makes one.
-        let db = sled(place.path());
-        let (read, _) = segments(place.path());
+        let db = sled(directory.path());
+        let (read, _) = segments(directory.path());
         assert!(read.len() < 2, "only where sled writes on: {read:?}");
         fill(&db, 400..700);
-        let (read, now) = segments(place.path());
+        let (read, now) = segments(directory.path());
         // Where the snapshot ends, and what came since: 300 values fill four segments, be they new or freed ones.
         assert!(read.len() >= 4, "{read:?}");
         assert!(read.len() as u64 >= now - all, "{read:?} of {now}");
         assert!((read.len() as u64) < now, "{read:?}");
         drop(db);
-        until(|| prepare(place.path()).unwrap().then_some(()));
+        until(|| prepare(directory.path()).unwrap().then_some(()));
     }
 
     #[test]
     fn garbage_is_no_head() {
-        assert_eq!(place(&[0; HEAD_BYTES]), None);
-        assert_eq!(place(&[255; HEAD_BYTES]), None);
+        assert_eq!(position_of(&[0; HEAD_BYTES]), None);
+        assert_eq!(position_of(&[255; HEAD_BYTES]), None);
     }
 }
