@@ -1,7 +1,7 @@
 //! The child process under test: plays the scenario on a real engine, and prints each commit when it starts and when it is
 //! answered.
 
-use crate::{past, script};
+use crate::{history, script};
 use std::env;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -177,8 +177,8 @@ fn plays_the_story_as_a_child() {
         OPENS => opened().close(),
         STARTS => {
             let engine = opened();
-            commit(&engine, past::writes());
-            if let Err(error) = past::image(&*engine) {
+            commit(&engine, history::writes());
+            if let Err(error) = history::image(&*engine) {
                 refused(&error);
             }
             engine.close();

@@ -6,8 +6,8 @@
 //! `TINTYPE_CRASHES` selects the faults; the default is all.
 
 mod child;
+mod history;
 mod matrix;
-mod past;
 mod script;
 
 use matrix::{Figures, Matrix};
@@ -33,7 +33,7 @@ fn try_all(matrix: &dyn Fn() -> Matrix, of: &str, deed: &str, lasting: bool) {
         not_opened,
     } = matrix().run(deed, lasting);
     println!(
-        "{of}{deed}{}: at each of {calls} calls; {ended} ends, {came_through} stories came through, {not_opened} starts refused; nothing lost without a word",
+        "{of}{deed}{}: at each of {calls} calls; {ended} ends, {came_through} runs were unaffected, {not_opened} starts refused; nothing lost without a word",
         if lasting { ", lasting" } else { "" }
     );
     assert!(calls > 15, "{deed} was tried at {calls} calls only");

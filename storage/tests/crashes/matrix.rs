@@ -1,6 +1,6 @@
 //! One fault, injected at each call in turn.
 
-use crate::past::{self, Image};
+use crate::history::{self, Image};
 use crate::{child, script};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn intruder() -> &'static Path {
             .arg("-ldl")
             .status()
             .expect("a C compiler, which linking Rust programs needs as well");
-        assert!(compiled.success(), "the intruder does not compile");
+        assert!(compiled.success(), "the fault injector does not compile");
         (directory, library)
     });
     library
@@ -92,9 +92,9 @@ impl Matrix {
     /// The child starts on a store with a history. If `cold`, the system's cache is empty: then more may be lost than can be
     /// repaired, but it must be reported.
     pub fn of_a_start(cold: bool) -> Self {
-        let (past, found) = past::make();
+        let (past, found) = history::make();
         Self {
-            images: vec![found.clone(), past::after(found)],
+            images: vec![found.clone(), history::after(found)],
             past: Some(past),
             cold,
         }
@@ -107,7 +107,7 @@ impl Matrix {
             None => child::command(place.path()),
             Some(past) => {
                 let store = Path::new(child::STORE);
-                past::copy(&past.path().join(store), &place.path().join(store));
+                history::copy(&past.path().join(store), &place.path().join(store));
                 child::start(place.path())
             }
         };
@@ -123,15 +123,12 @@ impl Matrix {
     pub fn run(&self, deed: &str, lasting: bool) -> Figures {
         // On a very busy machine the child may mistake its disk for a hanging one.
         let counted = || (0..5).find_map(|_| self.count(deed).ok());
-        let counts = [(); COUNTED].map(|()| counted().expect("an undisturbed story"));
+        let counts = [(); COUNTED].map(|()| counted().expect("an undisturbed scenario"));
         let (least, most) = (
             counts.iter().copied().min().unwrap_or(0),
             counts.iter().copied().max().unwrap_or(0),
         );
-        assert!(
-            most - least <= MARGIN,
-            "the story differs: {counts:?} calls"
-        );
+        assert!(most - least <= MARGIN, "the runs differ: {counts:?} calls");
         let next = AtomicU64::new(1);
         let outcome = Mutex::new((Figures::default(), Vec::new()));
         let mut threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -256,7 +253,7 @@ impl Matrix {
             Err(error) if self.cold => return is_reported_again(said, &error.to_string()),
             Err(error) => return Err(format!("the restart fails: {error}")),
         };
-        let found = past::image(&engine).map_err(|error| error.to_string())?;
+        let found = history::image(&engine).map_err(|error| error.to_string())?;
         let newest = (said.answered..=said.begun).find(|at| self.images[*at] == found);
         let engine: Arc<dyn Engine> = Arc::new(engine);
         let faults = match self.past {
@@ -274,7 +271,7 @@ impl Matrix {
             ));
         }
         drop(engine);
-        go_on(&store, found, lives).map_err(|error| format!("it does not go on: {error}"))?;
+        go_on(&store, found, lives).map_err(|error| format!("the store is not usable: {error}"))?;
         Ok(true)
     }
 }
@@ -295,7 +292,7 @@ fn go_on(store: &Path, mut expected: Image, lives: u8) -> Result<(), String> {
     let text = |error: EngineError| error.to_string();
     for life in 0..lives {
         let engine = SledEngine::open(store, child::options()).map_err(text)?;
-        if past::image(&engine).map_err(text)? != expected {
+        if history::image(&engine).map_err(text)? != expected {
             return Err(format!(
                 "life {life} after the restart finds something else"
             ));

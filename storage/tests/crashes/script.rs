@@ -99,7 +99,7 @@ fn opening(store: &Store) -> Writes {
 }
 
 /// Plays one round on an engine.
-struct Teller<'a> {
+struct ScenarioPlayer<'a> {
     store: Store,
     book: AccountState,
     round: u32,
@@ -107,7 +107,7 @@ struct Teller<'a> {
     commit: &'a mut CommitStep<'a>,
 }
 
-impl Teller<'_> {
+impl ScenarioPlayer<'_> {
     fn decide(&mut self, decide: impl FnOnce(&mut Decisions<'_>, Timestamp, TransactionId)) {
         self.step += 1;
         let number = self.round * 1_000 + self.step;
@@ -211,7 +211,7 @@ impl Teller<'_> {
     }
 
     /// One image is generated, then the rest is canceled.
-    fn tell_of_a_batch(&mut self, begin: JobEvent, finish: JobEvent) {
+    fn play_batch(&mut self, begin: JobEvent, finish: JobEvent) {
         let round = self.round;
         self.accept_batch([6, 7, 8]);
         self.apply(6, begin.clone());
@@ -235,7 +235,7 @@ impl Teller<'_> {
         self.apply(6, finish);
     }
 
-    fn tell(&mut self) {
+    fn play(&mut self) {
         let (begin, image) = (JobEvent::Begin { max_runs: 3 }, image());
         let finish = JobEvent::Finish { image };
         let fail = JobEvent::Fail {
@@ -277,7 +277,7 @@ impl Teller<'_> {
         self.apply(4, JobEvent::CutOff);
         self.apply(4, begin.clone());
         self.apply(4, finish.clone());
-        self.tell_of_a_batch(begin, finish);
+        self.play_batch(begin, finish);
         let hour = Duration::from_secs(3_600);
         let later = at(self.round * 1_000 + self.step).plus(hour);
         let (forgotten, _) = self
@@ -320,7 +320,7 @@ pub fn play(engine: &Arc<dyn Engine>, round: u32, commit: &mut dyn FnMut(Writes)
         .expect("readable")
         .expect("an account");
     let mut passes_on = |writes: Writes| commit(writes);
-    let mut teller = Teller {
+    let mut player = ScenarioPlayer {
         book: AccountState::load(&store, account)
             .wait()
             .expect("sound books"),
@@ -329,7 +329,7 @@ pub fn play(engine: &Arc<dyn Engine>, round: u32, commit: &mut dyn FnMut(Writes)
         step: 0,
         commit: &mut passes_on,
     };
-    teller.tell();
+    player.play();
 }
 
 /// The stored records after each commit of the whole scenario; the first is the empty store.
