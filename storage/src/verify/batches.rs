@@ -49,7 +49,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             report.fault(format!("batch {id} has no progress on record"));
             continue;
         };
-        audit(of_batch, &progress, report);
+        verify_counts(of_batch, &progress, report);
         let owes = of_batch.batch.callback.is_some();
         if let Some(ended) = progress.ended_at.filter(|at| owes && *at >= kept_since)
             && store.delivery_of(key.0, DeliveryId(id.0)).wait()?.is_none()
