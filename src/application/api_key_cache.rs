@@ -141,7 +141,7 @@ impl ApiKeyCache {
             None if !api_key::is_well_formed(text) => return Ok(None),
             None => {}
         }
-        let Some((key, until)) = store.key_opened_by(&hash, now).await? else {
+        let Some((key, until)) = store.key_by_text_hash(&hash, now).await? else {
             return Ok(None);
         };
         let account = store.account(key.account).await?;

@@ -411,7 +411,7 @@ fn read(
         metadata.is_some_and(|text| filter.takes_metadata(&text))
     };
     let page = match account {
-        Some(account) => state.store.sifted_jobs_of(account, window, lets).wait(),
+        Some(account) => state.store.filtered_jobs_of(account, window, lets).wait(),
         None => state.store.all_jobs(window, lets).wait(),
     };
     match fault.into_inner() {

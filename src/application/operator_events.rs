@@ -14,7 +14,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::operator_event::{
-    Alarms, BackendLook, EventSubject, OPERATOR_WEBHOOK, Watcher,
+    Alarms, BackendCondition, EventSubject, OPERATOR_WEBHOOK, Watcher,
 };
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Writes;
@@ -55,7 +55,7 @@ fn see_backends(state: &AppState, before: &Alarms) -> (Alarms, Option<EventSubje
     alarms.keep_backends(|name| state.config.backends.contains_key(name));
     for health in state.system.backends() {
         let name = health.name.clone();
-        if let Some(subject) = alarms.see_backend(&name, &by, look(health), state.now()) {
+        if let Some(subject) = alarms.observe_backend(&name, &by, look(health), state.now()) {
             return (alarms, Some(subject));
         }
     }
@@ -80,14 +80,14 @@ pub async fn watch_disk(state: &AppState) -> Result<(), Error> {
     };
     let mut alarms = state.store.alarms().await?;
     let before = alarms.clone();
-    let mut event = alarms.see_disk(&shown, free, low, state.now());
+    let mut event = alarms.observe_disk(&shown, free, low, state.now());
     if alarms == before {
         return Ok(());
     }
     let turn = state.operator.take().await?;
     let before = state.store.alarms().await?;
     alarms = before.clone();
-    event = event.and(alarms.see_disk(&shown, free, low, state.now()));
+    event = event.and(alarms.observe_disk(&shown, free, low, state.now()));
     match event {
         Some(subject) => raise(state, operator, turn, subject, &alarms).await,
         None => keep(state, turn, &before, &alarms).await,
@@ -121,14 +121,14 @@ fn webhook(state: &AppState) -> Option<&Webhook> {
     state.system.accounts().context().operator.as_deref()
 }
 
-fn look(health: BackendHealth) -> BackendLook {
+fn look(health: BackendHealth) -> BackendCondition {
     match health.health {
-        Health::Up => BackendLook::Up,
-        Health::Down => BackendLook::Down {
+        Health::Up => BackendCondition::Up,
+        Health::Down => BackendCondition::Down {
             failures: health.faults,
             error: health.last_error.map(|it| it.cause),
         },
-        Health::Unknown | Health::Degraded | Health::Probing => BackendLook::Unsure,
+        Health::Unknown | Health::Degraded | Health::Probing => BackendCondition::Unsure,
     }
 }
 

@@ -142,7 +142,7 @@ async fn hash_visible_state(
             let window = JobWindow::first(WATCHED, WATCHED);
             let jobs = state
                 .store
-                .sifted_jobs_of(account, window, |_| true)
+                .filtered_jobs_of(account, window, |_| true)
                 .await?;
             for job in jobs.items {
                 let percent = state.system.progress(job.id).map(|it| (it * 100.0) as u8);

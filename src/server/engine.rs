@@ -134,7 +134,7 @@ pub fn look_at_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
     if let Some(url) = &config.storage.url {
         return look_at_database(config, url);
     }
-    Ok(Arc::new(SledEngine::look(
+    Ok(Arc::new(SledEngine::open_read_only(
         &store_dir(config),
         engine_options(config, FailStop::new()),
     )?))
@@ -169,12 +169,12 @@ fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {
 
 fn look_at_database(config: &Config, url: &DatabaseUrl) -> Result<Arc<dyn Engine>, EngineError> {
     let options = database_options(config, url, FailStop::new());
-    refuse_incomplete(config, Arc::new(PostgresEngine::look(options)?))
+    refuse_incomplete(config, Arc::new(PostgresEngine::open_read_only(options)?))
 }
 
 fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> PostgresOptions {
     let url = match std::env::var("PGPASSWORD") {
-        Ok(password) => url.clone().or_password(&password),
+        Ok(password) => url.clone().with_default_password(&password),
         Err(_) => url.clone(),
     };
     PostgresOptions {

@@ -24,7 +24,7 @@ pub enum NotAdmitted {
     #[error(transparent)]
     Key(#[from] KeyRefusal),
     /// The key may not be used from where the call comes.
-    #[error("the API key may not be used from {}", .0.map_or_else(|| "an address that is not known".to_owned(), |it| it.to_string()))]
+    #[error("the API key may not be used from {}", .0.map_or_else(|| "an unknown address".to_owned(), |it| it.to_string()))]
     Address(Option<IpAddr>),
     /// The store failed.
     #[error(transparent)]

@@ -1,18 +1,18 @@
-//! Histograms of plain atomics: adding a value costs no lock and no allocation.
+//! Lock-free histograms: adding a value takes no lock and no allocation.
 //!
-//! No decision depends on them, so values are added and read without an order between them: a reading may lack values that are just
+//! No decision depends on histograms, so values are added and read with relaxed ordering: a reading may lack values that are
 //! being added.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds in microseconds for what takes from a tenth of a millisecond to seconds: the disk, an answer.
+/// Upper bounds in microseconds, from a tenth of a millisecond to seconds: disk access, responses.
 pub const SHORT_DURATIONS: &[u64] = &[
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 2_500_000, 5_000_000, 10_000_000, 60_000_000,
 ];
 
-/// Upper bounds in microseconds for what takes from a twentieth of a second to hours: a picture, a wait in a queue.
+/// Upper bounds in microseconds, from a twentieth of a second to hours: image generation, queueing.
 pub const LONG_DURATIONS: &[u64] = &[
     50_000,
     100_000,
@@ -33,31 +33,29 @@ pub const LONG_DURATIONS: &[u64] = &[
     21_600_000_000,
 ];
 
-/// Upper bounds for how many of something come together.
+/// Upper bounds for the sizes of groups.
 pub const GROUP_SIZES: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
 
-/// Sorts values into ranges and counts them.
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [u64],
-    /// One for each bound, and one for what lies above all of them.
+    /// One per bound, and one for values above all bounds.
     counts: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
 
-/// A reading of a [`Histogram`]. The default one has counted nothing.
+/// A reading of a [`Histogram`]; empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The upper bounds of the ranges, each included in its range.
+    /// Inclusive upper bounds of the ranges.
     pub bounds: &'static [u64],
-    /// How many values fell into each range; the last one has no upper bound. Empty where nothing was ever counted.
+    /// Values per range; the last range has no upper bound. Empty if nothing was counted.
     pub counts: Vec<u64>,
-    /// The sum of all values.
     pub sum: u64,
 }
 
 impl Histogram {
-    /// One that has counted nothing. `bounds` must rise.
+    /// An empty histogram. `bounds` must rise.
     pub fn new(bounds: &'static [u64]) -> Self {
         Self {
             bounds,
@@ -72,12 +70,11 @@ impl Histogram {
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    /// Counts a span, in microseconds.
+    /// Adds microseconds.
     pub fn add_duration(&self, span: Duration) {
         self.add(u64::try_from(span.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// What has been counted so far.
     pub fn read(&self) -> Reading {
         let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
         Reading {
@@ -89,7 +86,6 @@ impl Histogram {
 }
 
 impl Reading {
-    /// How many values there were.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

@@ -65,7 +65,7 @@ impl Round for AccountRound {
     fn needs(&self) -> Vec<Ask> {
         let mut needs = needs(&self.shared.state.lock(), &self.commands);
         if self.shared.context.node.is_some() {
-            needs.extend(AccountState::needs_of_shared(self.shared.id));
+            needs.extend(AccountState::shared_state_reads(self.shared.id));
         }
         needs
     }

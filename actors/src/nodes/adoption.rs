@@ -10,7 +10,7 @@ use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{Job, JobState, Origin};
 use tintype_storage::domain::node::AccountLoad;
-use tintype_storage::domain::queue_place::{QueueClass, QueuePlace, Turns};
+use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Ask, Direction, Key, Seen};
@@ -133,7 +133,7 @@ fn place(job: &Job, load: &mut AccountLoad) -> (Key, Option<Vec<u8>>) {
         class => turns.next(class, &Turns::default()),
     };
     turns.raise(class, turn);
-    let place = QueuePlace {
+    let place = QueueEntry {
         tier: job.tier,
         class,
         turn,

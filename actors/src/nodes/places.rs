@@ -1,13 +1,13 @@
 //! Places of back ends that nodes share. They are taken in the rounds that take jobs, and given back there once the runs have ended; see
-//! [`SharedPlaces`].
+//! [`SharedSlots`].
 
 use super::living_nodes::{all_nodes, living_nodes};
 use crate::backends::PlaceNeeds;
 use crate::round::value_of;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::shared_places::{PlaceGrant, PlaceRequest, SharedPlaces};
+use tintype_storage::domain::shared_slots::{SharedSlots, SlotGrant, SlotRequest};
 use tintype_storage::engine::{Ask, Key, Seen};
-use tintype_storage::store::tables::SHARED_PLACES;
+use tintype_storage::store::tables::SHARED_SLOTS;
 use tintype_storage::store::{StoreError, Writes};
 
 /// What a node has and needs of the shared back ends of a tier.
@@ -17,9 +17,9 @@ pub struct PlaceAsks(pub Vec<PlaceNeeds>);
 pub struct FoundPlaces<'a> {
     asks: &'a [PlaceNeeds],
     node: NodeId,
-    before: SharedPlaces,
-    places: SharedPlaces,
-    grants: Vec<PlaceGrant>,
+    before: SharedSlots,
+    places: SharedSlots,
+    grants: Vec<SlotGrant>,
 }
 
 impl PlaceAsks {
@@ -32,7 +32,7 @@ impl PlaceAsks {
     }
 
     pub fn holds(&self) -> Option<Key> {
-        (!self.0.is_empty()).then(|| SHARED_PLACES.key(&()))
+        (!self.0.is_empty()).then(|| SHARED_SLOTS.key(&()))
     }
 
     pub fn needs(&self) -> Vec<Ask> {
@@ -50,19 +50,19 @@ impl PlaceAsks {
         let mut found = FoundPlaces {
             asks: &self.0,
             node,
-            before: SharedPlaces::default(),
-            places: SharedPlaces::default(),
+            before: SharedSlots::default(),
+            places: SharedSlots::default(),
             grants: Vec::new(),
         };
         let Some(key) = self.holds() else {
             return Ok(found);
         };
         let living = living_nodes(seen)?;
-        let places = value_of(seen, &key, |it| SHARED_PLACES.decode(it))?;
+        let places = value_of(seen, &key, |it| SHARED_SLOTS.decode(it))?;
         found.before = places.unwrap_or_default();
         found.places = found.before.clone();
         for ask in &self.0 {
-            let request = PlaceRequest {
+            let request = SlotRequest {
                 backend: &ask.name,
                 slots: ask.slots as u32,
                 node,
@@ -107,7 +107,7 @@ impl FoundPlaces<'_> {
     pub fn writes(&self) -> Writes {
         match self.places == self.before {
             true => Writes::new(),
-            false => vec![SHARED_PLACES.put(&(), &self.places)],
+            false => vec![SHARED_SLOTS.put(&(), &self.places)],
         }
     }
 }

@@ -7,7 +7,7 @@ use super::locks;
 use crate::round::{Decided, Decision, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
-use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::engine::{Ask, Direction, Key, Seen};
 use tintype_storage::store::tables::{NODES, QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{StoreError, Writes};
@@ -104,7 +104,7 @@ impl Decision for PutBack {
             let Some(((_, job), taken)) = TAKEN_JOBS.entry(key, value)? else {
                 continue;
             };
-            let place = QueuePlace {
+            let place = QueueEntry {
                 tier: taken.tier,
                 class: QueueClass::Resumed,
                 turn: 0,

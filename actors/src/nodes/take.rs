@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
-use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Ask, Direction, Key, Seen};
 use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
@@ -231,7 +231,7 @@ impl Decision for Take {
             let Some((place, account)) = QUEUE.entry(key, value)? else {
                 continue;
             };
-            let QueuePlace {
+            let QueueEntry {
                 tier, class, turn, ..
             } = place;
             let job = TakenJob {
@@ -251,7 +251,7 @@ impl Decision for Take {
         places.take(jobs.len());
         writes.extend(places.writes());
         let found_all = IN_TURN.map(|class| {
-            let is_beyond = |it: &QueuePlace| {
+            let is_beyond = |it: &QueueEntry| {
                 it.class > class || it.class == class && it.turn >= before.of(class)
             };
             taken.len() < most || taken.iter().any(is_beyond)
@@ -276,7 +276,7 @@ impl Take {
             .zip(self.from_first)
             .any(|(it, from_first)| *it == class && from_first);
         if class != QueueClass::Resumed && !from_first {
-            let first = QueuePlace {
+            let first = QueueEntry {
                 tier: self.tier,
                 class,
                 turn: served,

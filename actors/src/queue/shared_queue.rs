@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::node::TakenJob;
-use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Ask, Direction, KeyRange, Seen};
 use tintype_storage::store::tables::{QUEUE, TAKEN_JOBS};
@@ -29,7 +29,7 @@ pub struct SharedQueue {
 #[derive(Default)]
 struct State {
     tiers: [TierCopy; 3],
-    places: HashMap<JobId, QueuePlace>,
+    places: HashMap<JobId, QueueEntry>,
     /// Jobs that nodes have taken and not ended.
     taken: HashMap<JobId, TakenJob>,
     /// What this node has committed since the read began that is under way.
@@ -39,7 +39,7 @@ struct State {
 #[derive(Default)]
 struct TierCopy {
     /// In the order in which they are served.
-    listed: Vec<(QueuePlace, AccountId)>,
+    listed: Vec<(QueueEntry, AccountId)>,
     /// Places behind those.
     beyond: usize,
     backlog: BacklogStart,
@@ -48,8 +48,8 @@ struct TierCopy {
 /// What a commit of this node changes.
 #[derive(Clone, Debug)]
 pub enum QueueChange {
-    Queued(QueuePlace, AccountId),
-    Left(QueuePlace),
+    Queued(QueueEntry, AccountId),
+    Left(QueueEntry),
     Taken(JobId, TakenJob),
     Released(JobId),
 }
@@ -90,7 +90,7 @@ pub enum Leaving {
 
 /// What a refresh has read.
 struct Found {
-    tiers: [(Vec<(QueuePlace, AccountId)>, usize); 3],
+    tiers: [(Vec<(QueueEntry, AccountId)>, usize); 3],
     taken: HashMap<JobId, TakenJob>,
 }
 
@@ -121,7 +121,7 @@ impl SharedQueue {
         }
         let read = read.iter().filter_map(|it| seen.pairs(it)).flatten();
         let read = read.filter_map(|(key, _)| QUEUE.read_key(key));
-        let read: HashMap<JobId, QueuePlace> = read.map(|it| (it.job, it)).collect();
+        let read: HashMap<JobId, QueueEntry> = read.map(|it| (it.job, it)).collect();
         let place = |job| state.places.get(job).or_else(|| read.get(job));
         let places = jobs.iter().filter_map(|(_, job)| place(job));
         writes.extend(places.map(|it| QUEUE.delete(it)));
@@ -200,7 +200,7 @@ impl SharedQueue {
                 && account.is_none_or(|it| it == *of)
                 && takes(place.job)
         });
-        let next = |(at, (place, account)): (usize, &(QueuePlace, AccountId))| NextJob {
+        let next = |(at, (place, account)): (usize, &(QueueEntry, AccountId))| NextJob {
             account: *account,
             job: place.job,
             position: at + 1,
@@ -319,7 +319,7 @@ impl State {
 }
 
 impl TierCopy {
-    fn at(&self, place: &QueuePlace) -> Result<usize, usize> {
+    fn at(&self, place: &QueueEntry) -> Result<usize, usize> {
         self.listed.binary_search_by_key(place, |(it, _)| *it)
     }
 
@@ -365,7 +365,7 @@ async fn read(store: &Store) -> Result<Found, StoreError> {
 async fn count_behind(
     store: &Store,
     all: &KeyRange,
-    last: &QueuePlace,
+    last: &QueueEntry,
 ) -> Result<usize, StoreError> {
     let behind = all.clone().starting_at(QUEUE.key(last));
     let count = store.engine().count(&behind).await?;
@@ -384,8 +384,8 @@ mod tests {
         AccountId(Uuid::from_u128(number))
     }
 
-    fn place(turn: u64, number: u128) -> QueuePlace {
-        QueuePlace {
+    fn place(turn: u64, number: u128) -> QueueEntry {
+        QueueEntry {
             tier: Tier::Pro,
             class: QueueClass::Single,
             turn,
@@ -417,7 +417,7 @@ mod tests {
         vec![QUEUE.delete(&place(1, number)), TAKEN_JOBS.put(&key, &job)]
     }
 
-    fn read(places: &[QueuePlace]) -> Found {
+    fn read(places: &[QueueEntry]) -> Found {
         let listed = places.iter().map(|it| (*it, account(1))).collect();
         Found {
             tiers: [(Vec::new(), 0), (Vec::new(), 0), (listed, 0)],

@@ -233,7 +233,7 @@ impl Layer for Disk {
         &self.holds
     }
 
-    fn replaced(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+    fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {
         // An engine that shares its database has to decide again when it loses a commit.
         match self.world.chance.below(4) {
             0 => Box::new(DecidedTwice(round)),

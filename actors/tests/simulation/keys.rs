@@ -84,7 +84,7 @@ pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, ShownKey)> {
     };
     let expected = model.doors.opened_by(&text, now);
     let now = Timestamp::from_millis(now);
-    let found = process.store.key_opened_by(&KeyHash(text), now).wait();
+    let found = process.store.key_by_text_hash(&KeyHash(text), now).wait();
     let found = found.ok().flatten().map(|(key, _)| key);
     let found = found.filter(|key| key.admit(true, now).is_ok());
     let as_found = found.as_ref().map(|it| (it.id, it.spend_limits()));

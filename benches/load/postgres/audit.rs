@@ -16,7 +16,7 @@ const CONNECTIONS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn open(site: &Site<'_>) -> anyhow::Result<Store> {
-    let engine = PostgresEngine::look(PostgresOptions {
+    let engine = PostgresEngine::open_read_only(PostgresOptions {
         url: DatabaseUrl::parse(&site.database.url())?,
         connections: CONNECTIONS,
         node: None,

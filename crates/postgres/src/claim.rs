@@ -1,13 +1,14 @@
-//! A process that needs a database for itself, as an import does, claims it in a record, and its beat shows that it is alive.
+//! Exclusive use of a database: a process that needs it alone, such as an import, writes a claim and renews it with a
+//! heartbeat.
 //!
-//! A process that starts watches the beat of the one before it with its own clock, and takes over once the beat has stood still. It
-//! removes the marks of that one's writers in the same transaction, so a process that was only asleep commits nothing afterwards.
-//! There is no advisory lock, because poolers and databases that speak PostgreSQL's protocol lack them.
+//! A starting process observes the heartbeat of its predecessor with its own clock, and takes over if the heartbeat stops. The
+//! same transaction deletes the marks of the predecessor's writers, so a predecessor that was only paused commits nothing
+//! afterwards. Advisory locks were refused: poolers and PostgreSQL-compatible databases lack them.
 
 use crate::connector::Connector;
 use crate::mark::{self, ABOVE_MARKS, MARKS};
 use crate::outage::{Fault, Outage};
-use crate::session::{ANSWER_WITHIN, READ_WRITE, Session, bytes, explain};
+use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, Session, bytes, explain};
 use crate::shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,21 +19,21 @@ use tokio_postgres::Error;
 pub const CLAIM: &[u8] = b"\0claim";
 /// The claim of a database that several nodes share.
 pub const SHARED: &[u8] = b"shared by nodes";
-/// How often a process shows that it is alive.
-const BEAT: Duration = Duration::from_millis(500);
-/// A process whose beat stands still for so long is taken for dead.
+/// The heartbeat's interval.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// A process without a heartbeat for this long counts as dead.
 const DEAD_AFTER: Duration = Duration::from_secs(3);
-/// Nodes none of which has written for so long are taken for dead.
-const NODES_DEAD_AFTER: Duration = Duration::from_secs(5);
-/// How often the beat of another process is looked at.
-const LOOK: Duration = Duration::from_millis(250);
-const RELEASE_WITHIN: Duration = Duration::from_secs(2);
+/// Nodes without any write for this long count as dead.
+const NODE_DEAD_AFTER: Duration = Duration::from_secs(5);
+/// The interval of checks of another process's heartbeat.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 const PROCESS_BYTES: usize = 16;
 
-/// Who claims: random at each start.
+/// The id of a claiming process: random at each start.
 pub type Process = [u8; PROCESS_BYTES];
 
-/// The failure of a process that another one has taken for dead.
+/// The failure of a process whose claim another process took over.
 pub fn taken_over() -> EngineError {
     EngineError::Failed(
         "another process has taken over from this one, because this one did not answer for some seconds"
@@ -40,19 +41,20 @@ pub fn taken_over() -> EngineError {
     )
 }
 
-/// A claim: who, the beat, and a text for people.
+/// The value of a claim: process id, heartbeat, and a text for people.
 fn claim_value(process: &Process, beat: u64) -> Vec<u8> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let text = format!("process {} on `{}`", std::process::id(), host.trim());
     [&process[..], &beat.to_be_bytes(), text.as_bytes()].concat()
 }
 
-fn described(claim: &[u8]) -> String {
+fn describe(claim: &[u8]) -> String {
     let text = claim.get(PROCESS_BYTES + 8..).unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// Claims the database for a process with so many writers. Waits for [`DEAD_AFTER`] where another process ended without a word.
+/// Claims the database for a process with `writers` writers. Waits [`DEAD_AFTER`] if a predecessor ended without releasing its
+/// claim.
 ///
 /// # Errors
 /// Another process is alive, or the database fails.
@@ -84,8 +86,8 @@ pub async fn claim(
             }
             (Some(found), None) => {
                 tracing::info!(
-                    by = described(found),
-                    "the database is claimed; waiting whether that process is alive"
+                    by = describe(found),
+                    "the database is claimed; checking whether that process is alive"
                 );
                 known = Some((found.clone(), Instant::now()));
             }
@@ -99,20 +101,20 @@ pub async fn claim(
                 };
             }
         }
-        sleep(LOOK).await;
+        sleep(CHECK_INTERVAL).await;
     }
 }
 
-/// Does any node write? Each moves one of its marks at least twice a second. Nodes that ended without a word left theirs behind.
+/// Does any node write? A live node moves one of its marks at least twice a second. A crashed node leaves its marks behind.
 async fn any_node_writes(session: &Session) -> Result<bool, Error> {
     let before = mark::all(session).await?;
     if before.is_empty() {
         return Ok(false);
     }
-    tracing::info!("nodes have used the database; waiting whether one of them is alive");
+    tracing::info!("nodes have used the database; checking whether one of them is alive");
     let since = Instant::now();
-    while since.elapsed() < NODES_DEAD_AFTER {
-        sleep(LOOK).await;
+    while since.elapsed() < NODE_DEAD_AFTER {
+        sleep(CHECK_INTERVAL).await;
         if mark::all(session).await? != before {
             return Ok(true);
         }
@@ -121,13 +123,13 @@ async fn any_node_writes(session: &Session) -> Result<bool, Error> {
 }
 
 pub fn in_use(connector: &Connector, claim: &[u8]) -> EngineError {
-    let by = described(claim);
+    let by = describe(claim);
     let by = match by.is_empty() {
         true => "another process",
         false => &by,
     };
     connector.unusable(format!(
-        "it is in use by {by}, which needs it for itself, as an import and a move do: wait for its end, or use another database"
+        "it is in use by {by}, which has claimed it, for example for an import: wait until it ends, or use another database"
     ))
 }
 
@@ -137,7 +139,7 @@ pub async fn find(session: &Session) -> Result<Option<Vec<u8>>, Error> {
     row.map(|row| row.try_get(0)).transpose()
 }
 
-/// Takes the claim over from what stands there; `false` where that has changed meanwhile.
+/// Replaces the claim that was found; `false` if it has changed meanwhile.
 async fn take(
     session: &Session,
     before: Option<&[u8]>,
@@ -164,7 +166,7 @@ async fn take(
         session.run("ROLLBACK").await?;
         return Ok(false);
     }
-    // Waits for transactions that have moved their mark and not ended.
+    // Waits for open transactions that have moved their mark.
     let remove = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
     let marks = [bytes(&MARKS), bytes(&ABOVE_MARKS)];
     session.change(remove, &marks).await?;
@@ -173,15 +175,15 @@ async fn take(
     Ok(true)
 }
 
-/// Shows that the process is alive, until the task is aborted. Fails the engine where the claim is another process's.
+/// Sends heartbeats until the task is aborted. Fails the engine if another process owns the claim.
 pub async fn beat(shared: Arc<Shared>, process: Process) {
     let mut session: Option<Session> = None;
     let mut outage = Outage::new(shared.options.outage, &shared.outages);
     for number in 1.. {
-        sleep(BEAT).await;
+        sleep(HEARTBEAT).await;
         let claim = claim_value(&process, number);
         let outcome = loop {
-            match raise(&shared, &mut session, &process, &claim).await {
+            match renew(&shared, &mut session, &process, &claim).await {
                 Ok(is_ours) => break Ok(is_ours),
                 Err(fault) => {
                     session = None;
@@ -192,15 +194,15 @@ pub async fn beat(shared: Arc<Shared>, process: Process) {
             }
         };
         match outcome {
-            Ok(true) => outage.over(),
+            Ok(true) => outage.record_response(),
             Ok(false) => return shared.fail(&taken_over()),
             Err(error) => return shared.fail(&error),
         }
     }
 }
 
-/// Is the claim still ours?
-async fn raise(
+/// Renews the claim; `false` if another process owns it.
+async fn renew(
     shared: &Shared,
     session: &mut Option<Session>,
     process: &Process,
@@ -208,7 +210,7 @@ async fn raise(
 ) -> Result<bool, Fault> {
     let session = match session {
         Some(session) => session,
-        None => session.insert(timeout(ANSWER_WITHIN, shared.connector.connect()).await??),
+        None => session.insert(timeout(RESPONSE_TIMEOUT, shared.connector.connect()).await??),
     };
     let update = "UPDATE tintype.account SET value = $2 WHERE key = $1 AND substring(value FROM 1 FOR 16) = $3";
     let process = process.as_slice();
@@ -217,19 +219,19 @@ async fn raise(
         tokio::try_join!(
             biased;
             session.begin(READ_WRITE),
-            // A beat that a crash loses is followed by the next one.
+            // The next heartbeat replaces one that a crash loses.
             session.run("SET LOCAL synchronous_commit = off"),
             session.change(update, &parameters),
             session.commit()
         )
     };
-    let ((), (), updated, ()) = timeout(ANSWER_WITHIN, beat).await??;
+    let ((), (), updated, ()) = timeout(RESPONSE_TIMEOUT, beat).await??;
     Ok(updated > 0)
 }
 
-/// Gives the claim back, so that the next process need not wait. Where this fails, that one waits.
+/// Deletes the claim, so that the next process need not wait. After a failure it waits.
 pub async fn release(connector: &Connector, process: &Process) {
-    let released = timeout(RELEASE_WITHIN, async {
+    let released = timeout(RELEASE_TIMEOUT, async {
         let session = connector.connect().await?;
         let claim =
             "DELETE FROM tintype.account WHERE key = $1 AND substring(value FROM 1 FOR 16) = $2";
@@ -243,8 +245,8 @@ pub async fn release(connector: &Connector, process: &Process) {
     match released.await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {
-            tracing::debug!(reason = explain(&error), "the claim was not given back");
+            tracing::debug!(reason = explain(&error), "could not release the claim");
         }
-        Err(_) => tracing::debug!("the claim was not given back in time"),
+        Err(_) => tracing::debug!("could not release the claim in time"),
     }
 }

@@ -1,4 +1,4 @@
-//! Makes connections, and says what to do where that fails.
+//! Opens connections, with advice for failures.
 
 use crate::session::{Session, explain};
 use crate::statements::Statements;
@@ -9,7 +9,6 @@ use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Makes connections.
 #[derive(Clone)]
 pub struct Connector {
     pub url: DatabaseUrl,
@@ -18,7 +17,7 @@ pub struct Connector {
 
 impl Connector {
     /// # Errors
-    /// The roots of TLS cannot be read.
+    /// The TLS root certificates cannot be read.
     pub fn new(url: DatabaseUrl) -> Result<Self, EngineError> {
         let tls = tls::connector(&url.tls).map_err(|reason| EngineError::Database {
             url: url.to_string(),
@@ -27,21 +26,21 @@ impl Connector {
         Ok(Self { url, tls })
     }
 
-    /// Connects, without more.
+    /// Connects without preparing statements.
     pub async fn connect(&self) -> Result<Session, Error> {
         let (client, connection) = self.url.config.connect(self.tls.clone()).await?;
         let driver = tokio::spawn(async move {
-            // The calls that wait for an answer hear of the fault.
+            // Requests on the connection receive the error.
             drop(connection.await);
         });
         Ok(Session::new(client, driver, self.url.is_pooled))
     }
 
-    /// Connects, and prepares the statements. Nothing is left on a connection of a pooler: other clients get it next.
+    /// Connects and prepares the statements. Prepares nothing on a pooler's connection, which other clients use next.
     pub async fn prepared(&self) -> Result<Prepared, Error> {
         let session = self.connect().await?;
         if !session.is_pooled {
-            session.make_settings().await?;
+            session.apply_settings().await?;
         }
         let statements = Statements::new(&session).await?;
         Ok(Prepared {
@@ -50,7 +49,7 @@ impl Connector {
         })
     }
 
-    /// An error of the start, with what to do about it.
+    /// An error during the start, with advice.
     pub fn refused(&self, error: &Error) -> EngineError {
         self.unusable(advice(error, &self.url))
     }
@@ -63,18 +62,16 @@ impl Connector {
     }
 }
 
-/// A connection with its statements.
 pub struct Prepared {
     pub session: Session,
     pub statements: Statements,
 }
 
-/// What to do where a pooler stands between and the URL does not say so. Its clients then share prepared statements by names that
-/// are the same in every process: one could run the statement of another.
-pub const NAME_THE_POOLER: &str =
-    "a pooler stands between; add `pooler=1` to the URL, or connect to PostgreSQL itself";
+/// Advice if there is a pooler that the URL does not name. The pooler's clients would share prepared statements by names that
+/// are equal in every process: one client could run another's statement.
+pub const NAME_THE_POOLER: &str = "the connection goes through a pooler; add `pooler=1` to the URL, or connect to PostgreSQL itself";
 
-/// An error with its causes, and with what to do about those that an operator can mend.
+/// An error with its causes, and advice if the operator can fix it.
 fn advice(error: &Error, url: &DatabaseUrl) -> String {
     let text = explain(error);
     if text.contains("unsupported startup parameter") {

@@ -1,10 +1,10 @@
-//! The engine: what its callers see. All work is done on one thread.
+//! The engine as its callers see it. One thread does all the work.
 
 use crate::connector::Connector;
 use crate::engine_thread::{Command, EngineThread};
 use crate::latch::Latch;
 use crate::options::{PostgresOptions, Purpose};
-use crate::read_queue::{Reply, Wanted};
+use crate::read_queue::{ReadRequest, Reply};
 use crate::shared::Shared;
 use crate::snapshot::PostgresSnapshot;
 use std::sync::Arc;
@@ -19,10 +19,9 @@ use tintype_storage::engine::{
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 
-/// An engine on a database.
 pub struct PostgresEngine {
     shared: Arc<Shared>,
-    /// There until the engine is dropped.
+    /// `None` only during the drop.
     commands: Option<mpsc::UnboundedSender<Command>>,
     thread: ThreadId,
     closed: Arc<Latch>,
@@ -30,20 +29,20 @@ pub struct PostgresEngine {
 }
 
 impl PostgresEngine {
-    /// Opens a database for this process alone, and makes the tables where they are missing.
+    /// Opens a database for writing, and creates missing tables.
     ///
     /// # Errors
-    /// What is wrong with the database, and what to do; another process that uses it.
+    /// What is wrong with the database and what to do, or the process that uses it.
     pub fn open(options: PostgresOptions) -> Result<Self, EngineError> {
         Self::start(options, Purpose::Serve)
     }
 
-    /// Opens a database to read what is there at this moment, also while a service runs on it. Commits are refused.
+    /// Opens a database for reading its current content, even while a service uses it. Refuses commits.
     ///
     /// # Errors
     /// What is wrong with the database, and what to do.
-    pub fn look(options: PostgresOptions) -> Result<Self, EngineError> {
-        Self::start(options, Purpose::Look)
+    pub fn open_read_only(options: PostgresOptions) -> Result<Self, EngineError> {
+        Self::start(options, Purpose::ReadOnly)
     }
 
     fn start(options: PostgresOptions, purpose: Purpose) -> Result<Self, EngineError> {
@@ -62,7 +61,9 @@ impl PostgresEngine {
         let thread = std::thread::Builder::new()
             .name("postgres".into())
             .spawn(move || work.run(opened))
-            .map_err(|error| EngineError::Failed(format!("no thread for PostgreSQL: {error}")))?;
+            .map_err(|error| {
+                EngineError::Failed(format!("could not start the PostgreSQL thread: {error}"))
+            })?;
         unconstrained(outcome)
             .wait()
             .unwrap_or(Err(EngineError::Stopped))?;
@@ -75,10 +76,10 @@ impl PostgresEngine {
         })
     }
 
-    fn read<T: Send + 'static>(&self, wanted: impl FnOnce(Reply<T>) -> Wanted) -> Read<T> {
+    fn read<T: Send + 'static>(&self, request: impl FnOnce(Reply<T>) -> ReadRequest) -> Read<T> {
         let (reply, answer) = oneshot::channel();
-        self.shared.reads.add(wanted(reply));
-        // A caller may block its thread for the answer within a task of tokio, whose budget then never begins anew.
+        self.shared.reads.add(request(reply));
+        // A caller may block its thread on the answer inside a tokio task, whose budget then never resets.
         let answer = unconstrained(answer);
         let answer = async move { answer.await.unwrap_or(Err(EngineError::Stopped)) };
         Read::Pending(Box::pin(answer))
@@ -91,14 +92,14 @@ impl PostgresEngine {
 
 impl Engine for PostgresEngine {
     fn get(&self, key: &[u8]) -> Read<Option<Value>> {
-        self.read(|reply| Wanted::Get(key.to_vec(), reply))
+        self.read(|reply| ReadRequest::Get(key.to_vec(), reply))
     }
 
     fn get_many(&self, keys: &[Key]) -> Read<Vec<Option<Value>>> {
         if keys.is_empty() {
             return Ok(Vec::new()).into();
         }
-        self.read(|reply| Wanted::GetMany(keys.to_vec(), reply))
+        self.read(|reply| ReadRequest::GetMany(keys.to_vec(), reply))
     }
 
     fn scan(
@@ -110,18 +111,18 @@ impl Engine for PostgresEngine {
         if limit == 0 || range.is_empty() {
             return Ok(Vec::new()).into();
         }
-        self.read(|reply| Wanted::Scan(range.clone(), direction, limit, reply))
+        self.read(|reply| ReadRequest::Scan(range.clone(), direction, limit, reply))
     }
 
     fn count(&self, range: &KeyRange) -> Read<usize> {
         if range.is_empty() {
             return Ok(0).into();
         }
-        self.read(|reply| Wanted::Count(range.clone(), reply))
+        self.read(|reply| ReadRequest::Count(range.clone(), reply))
     }
 
     fn time(&self) -> Read<Option<Timestamp>> {
-        self.read(Wanted::Time)
+        self.read(ReadRequest::Time)
     }
 
     fn round(self: Arc<Self>, round: Box<dyn Round>) {
@@ -136,7 +137,7 @@ impl Engine for PostgresEngine {
     }
 
     fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
-        if self.shared.is_read_whole.swap(true, Ordering::SeqCst) {
+        if self.shared.has_snapshot.swap(true, Ordering::SeqCst) {
             return Err(SnapshotError::UnderWay);
         }
         let (requests, received) = mpsc::unbounded_channel();
@@ -158,12 +159,12 @@ impl Engine for PostgresEngine {
     }
 
     fn outage(&self) -> Option<Duration> {
-        self.shared.outages.lasts()
+        self.shared.outages.duration()
     }
 
     fn close(&self) {
         self.shared.writes.close();
-        // The last owner of an engine may be a callback that the thread itself is calling; it ends after that.
+        // The last owner of an engine may be a callback on this very thread; then the thread ends later.
         if !self.is_own_thread() {
             self.closed.wait();
         }

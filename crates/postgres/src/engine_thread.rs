@@ -1,10 +1,10 @@
-//! The thread that drives all connections, from the opening to the end.
+//! The thread that drives all connections, from opening to closing.
 
 use crate::claim::{self, Process};
 use crate::latch::Latch;
 use crate::mark::Mark;
 use crate::options::Purpose;
-use crate::session::ANSWER_WITHIN;
+use crate::session::RESPONSE_TIMEOUT;
 use crate::shared::{FailsOnPanic, Shared};
 use crate::snapshot::{self, PageRequest};
 use crate::writer::Writer;
@@ -26,16 +26,16 @@ pub struct EngineThread {
     pub shared: Arc<Shared>,
     pub commands: mpsc::UnboundedReceiver<Command>,
     pub purpose: Purpose,
-    /// Open once nothing more is written.
+    /// Opens when nothing more is written.
     pub closed: Arc<Latch>,
-    /// Open once the connections have ended.
+    /// Opens when the connections have ended.
     pub ended: Arc<Latch>,
 }
 
 type Opened = oneshot::Sender<Result<(), EngineError>>;
 
 impl EngineThread {
-    /// Opens the database, tells so, and works until the engine is dropped.
+    /// Opens the database, reports the result, and works until the engine is dropped.
     pub fn run(self, opened: Opened) {
         let latches = OpensAll([Arc::clone(&self.closed), Arc::clone(&self.ended)]);
         let _fails = FailsOnPanic(Arc::clone(&self.shared));
@@ -45,8 +45,8 @@ impl EngineThread {
         match runtime {
             Ok(runtime) => LocalSet::new().block_on(&runtime, self.work(opened)),
             Err(error) => {
-                let reason = format!("no runtime for PostgreSQL: {error}");
-                // The caller waits: it cannot have gone.
+                let reason = format!("could not start the PostgreSQL runtime: {error}");
+                // The caller waits for this, so it cannot have gone.
                 drop(opened.send(Err(EngineError::Failed(reason))));
             }
         }
@@ -59,7 +59,7 @@ impl EngineThread {
             None => rand::random(),
         };
         let connections = self.shared.options.connections.max(3) - 1;
-        // Writers get the odd one.
+        // An odd connection goes to the writers.
         let readers = connections / 2;
         let writers = u8::try_from(connections - readers).unwrap_or(u8::MAX);
         if let Err(error) = self.open(&process, writers).await {
@@ -67,7 +67,7 @@ impl EngineThread {
         }
         let view = match self.purpose {
             Purpose::Serve => None,
-            Purpose::Look => match snapshot::begin(&self.shared).await {
+            Purpose::ReadOnly => match snapshot::begin(&self.shared).await {
                 Ok(view) => Some(view),
                 Err(error) => {
                     return drop(opened.send(Err(self.shared.connector.refused(&error))));
@@ -86,7 +86,7 @@ impl EngineThread {
                 self.write(process, writers);
             }
             Some(view) => {
-                spawn_local(reader::look(Arc::clone(&self.shared), view));
+                spawn_local(reader::run_on_snapshot(Arc::clone(&self.shared), view));
                 self.shared.writes.close();
                 self.closed.open();
             }
@@ -107,7 +107,9 @@ impl EngineThread {
             let session = session.map_err(|error| connector.refused(&error))?;
             start_checks::check(connector, &session, is_served).await
         };
-        timeout(ANSWER_WITHIN, check).await.map_err(no_answer)??;
+        timeout(RESPONSE_TIMEOUT, check)
+            .await
+            .map_err(no_answer)??;
         if is_served {
             let session = connector.prepared().await;
             let session = session.map_err(|error| connector.refused(&error))?.session;
@@ -119,7 +121,7 @@ impl EngineThread {
         Ok(())
     }
 
-    /// Starts the writers and the beat. Once the writers have ended, the claim is given back.
+    /// Starts the writers and the heartbeat. Releases the claim after the writers have ended.
     fn write(&self, process: Process, writers: u8) {
         let start = |writer| {
             let (shared, mark) = (Arc::clone(&self.shared), Mark::new(&process, writer));
@@ -129,13 +131,13 @@ impl EngineThread {
             })
         };
         let writers: Vec<JoinHandle<()>> = (0..writers).map(start).collect();
-        // Nodes show by records of the service that they live.
+        // Nodes prove that they live through the service's records.
         let is_node = self.shared.options.node.is_some();
         let beat = (!is_node).then(|| spawn_local(claim::beat(Arc::clone(&self.shared), process)));
         let (shared, closed) = (Arc::clone(&self.shared), Arc::clone(&self.closed));
         spawn_local(async move {
             for writer in writers {
-                // One that panicked has failed the engine.
+                // A writer that panicked has failed the engine.
                 drop(writer.await);
             }
             if let Some(beat) = beat {
@@ -147,7 +149,7 @@ impl EngineThread {
     }
 }
 
-/// Opens latches when it is dropped, after a panic too.
+/// Opens latches when dropped, also after a panic.
 struct OpensAll([Arc<Latch>; 2]);
 
 impl Drop for OpensAll {

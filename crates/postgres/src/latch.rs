@@ -1,4 +1,4 @@
-//! A latch: opened once, for all who wait.
+//! A one-shot event for any number of waiters.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -9,13 +9,11 @@ pub struct Latch {
 }
 
 impl Latch {
-    /// Opens it for good.
     pub fn open(&self) {
         *self.is_open.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.opened.notify_all();
     }
 
-    /// Returns once it is open.
     pub fn wait(&self) {
         let mut is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
         while !*is_open {

@@ -1,12 +1,12 @@
-//! PostgreSQL as an engine: the records of a service in five tables of keys and values.
+//! PostgreSQL as an engine: the records of a service in five key-value tables.
 //!
-//! One thread with a runtime of its own drives all connections. Writers take the rounds and commits that wait as one transaction of
-//! two round trips: the first one holds the keys and reads, the second one writes and commits. Readers take the reads that wait as one
-//! round trip. So the cost of a round trip and of a sync is shared by all who wait. `pacing` keeps transactions from being many and small.
+//! One thread with its own runtime drives all connections. A writer commits the waiting rounds and commits as one transaction
+//! of two round trips: the first locks the keys and reads, the second writes and commits. A reader answers the waiting reads in
+//! one round trip. So many callers share the cost of a round trip and of a sync. `pacing` prevents many small transactions.
 //!
-//! - `url`, `tls`, `session`, `statements`, `connector`, `schema`: what a connection is, and what it finds.
-//! - `start_checks`, `claim`, `nodes`: what is demanded of a database, and that one process alone writes to it, or nodes that share it.
-//! - `write_queue`, `writer`, `mark`: rounds and commits. `read_queue`, `reader`: reads. `snapshot`: all records of one moment.
+//! - `url`, `tls`, `session`, `statements`, `connector`, `schema`: connections, statements and tables.
+//! - `start_checks`, `claim`, `nodes`: the requirements of a database, and its exclusive or shared use.
+//! - `write_queue`, `writer`, `mark`: rounds and commits. `read_queue`, `reader`: reads. `snapshot`: point-in-time reads.
 //! - `engine`, `engine_thread`: the parts together.
 
 mod claim;

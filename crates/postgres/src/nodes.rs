@@ -1,7 +1,7 @@
-//! Several processes on one database. Each has its marks, and none claims the database for itself.
+//! Several nodes on one database. Each node has its own marks, and no process claims the database.
 //!
-//! Which of them live is no matter of the engine: the service decides that in rounds, and names the node that a round fences. The engine
-//! removes that node's marks in the transaction of the round, so that nothing of the node is committed afterwards.
+//! The service decides in rounds which nodes live, and names the node that a round fences. The engine deletes that node's marks
+//! in the round's transaction, so nothing of the node is committed afterwards.
 
 use crate::claim::{self, CLAIM, Process, SHARED};
 use crate::connector::Connector;
@@ -13,7 +13,7 @@ use tokio_postgres::Error;
 /// Joins the nodes that share a database.
 ///
 /// # Errors
-/// A process uses it alone, or the database fails.
+/// A process has claimed the database, or the database fails.
 pub async fn join(
     connector: &Connector,
     session: &Session,
@@ -28,14 +28,14 @@ pub async fn join(
     }
 }
 
-/// Adds the marks of a node. Returns the claim of the process that uses the database alone, if one does.
+/// Adds a node's marks. Returns the claim of a process that has claimed the database, if any.
 async fn add(session: &Session, process: &Process, writers: u8) -> Result<Option<Vec<u8>>, Error> {
     session.begin(READ_WRITE).await?;
     let insert = "INSERT INTO tintype.account (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     session
         .change(insert, &[bytes(&CLAIM), bytes(&SHARED)])
         .await?;
-    // Locked, so that no process claims the database before the marks are there.
+    // Locked, so that no process claims the database before the marks are committed.
     let select = "SELECT value FROM tintype.account WHERE key = $1 FOR SHARE";
     let row = session.row(select, &[bytes(&CLAIM)]).await?;
     let claim: Option<Vec<u8>> = row.map(|row| row.try_get(0)).transpose()?;

@@ -1,4 +1,4 @@
-//! How long the database may be away: attempts are repeated until then.
+//! Outages of the database: attempts are repeated up to a limit.
 
 use crate::outages::Outages;
 use crate::session::explain;
@@ -11,7 +11,7 @@ use tokio_postgres::Error;
 const SHORTEST_DELAY: Duration = Duration::from_millis(20);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// The attempts of one connection since it last worked.
+/// The failed attempts of one connection since it last worked.
 pub struct Outage {
     limit: Duration,
     all: Arc<Outages>,
@@ -19,10 +19,10 @@ pub struct Outage {
     delay: Duration,
 }
 
-/// Why an attempt did not succeed.
+/// Why an attempt failed.
 pub enum Fault {
     Driver(Error),
-    /// No answer came within [`crate::session::ANSWER_WITHIN`].
+    /// No response within [`crate::session::RESPONSE_TIMEOUT`].
     NoAnswer,
 }
 
@@ -57,12 +57,12 @@ impl Outage {
         }
     }
 
-    /// The database has answered.
-    pub fn over(&mut self) {
+    /// Records that the database has responded.
+    pub fn record_response(&mut self) {
         if let Some(began) = self.began.take() {
             self.all.end();
             if began.elapsed() > LONGEST_DELAY {
-                tracing::info!("the database answers again");
+                tracing::info!("the database is reachable again");
             }
         }
         self.delay = SHORTEST_DELAY;
@@ -71,7 +71,7 @@ impl Outage {
     /// Waits before the next attempt.
     ///
     /// # Errors
-    /// The database has been away for too long: the engine has failed.
+    /// The outage exceeds the limit: the engine has failed.
     pub async fn pause(&mut self, fault: &Fault) -> Result<(), EngineError> {
         let limit = self.limit;
         let began = match self.began {
@@ -80,7 +80,7 @@ impl Outage {
                 tracing::warn!(
                     reason = fault.text(),
                     limit_seconds = limit.as_secs(),
-                    "the database does not answer as it should; trying again"
+                    "a database request failed; retrying"
                 );
                 self.all.begin();
                 *self.began.insert(Instant::now())

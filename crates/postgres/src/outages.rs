@@ -1,34 +1,33 @@
-//! For how long the database has been away, over all connections.
+//! The duration of the current outage, over all connections.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The outages of all connections.
 #[derive(Default)]
-pub struct Outages(Mutex<UnderWay>);
+pub struct Outages(Mutex<Ongoing>);
 
 #[derive(Default)]
-struct UnderWay {
+struct Ongoing {
     count: usize,
     since: Option<Instant>,
 }
 
 impl Outages {
-    /// For how long some connection has not worked; `None` where all do.
-    pub fn lasts(&self) -> Option<Duration> {
-        self.under_way(|it| it.since).map(|it| it.elapsed())
+    /// How long some connection has not worked; `None` if all work.
+    pub fn duration(&self) -> Option<Duration> {
+        self.change_ongoing(|it| it.since).map(|it| it.elapsed())
     }
 
     pub fn begin(&self) {
-        self.under_way(|it| {
+        self.change_ongoing(|it| {
             it.count += 1;
             it.since.get_or_insert_with(Instant::now);
         });
     }
 
     pub fn end(&self) {
-        self.under_way(|it| {
+        self.change_ongoing(|it| {
             it.count -= 1;
             if it.count == 0 {
                 it.since = None;
@@ -36,7 +35,7 @@ impl Outages {
         });
     }
 
-    fn under_way<T>(&self, change: impl FnOnce(&mut UnderWay) -> T) -> T {
+    fn change_ongoing<T>(&self, change: impl FnOnce(&mut Ongoing) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,13 +1,13 @@
-//! How many transactions are under way beside each other. Few large ones cost the database, and this process, far less than many small ones.
-//! Reads are not paced: with groups of reads, the callers of a busy node wait for each other, and less is done.
+//! Limits concurrent transactions. Few large transactions cost the database and this process far less than many small ones.
+//! Reads are not paced: grouping reads makes the callers of a busy node wait for each other and lowers throughput.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A transaction under way for longer keeps no other one from beginning: the database is slow, or far away.
+/// A longer transaction no longer delays others: the database is slow or far away.
 const SLOW: Duration = Duration::from_millis(5);
 
-/// The transactions under way.
+/// The transactions in flight.
 #[derive(Default)]
 pub struct Pacing {
     under_way: Vec<(GroupNumber, Instant)>,
@@ -18,8 +18,9 @@ pub struct Pacing {
 pub struct GroupNumber(u64);
 
 impl Pacing {
-    /// Until when what waits is to wait for the end of what is under way, and so for more to go with it; `None` where it may go at once.
-    pub fn rests_until(&self, now: Instant) -> Option<Instant> {
+    /// Until when waiting work should wait for the transactions in flight, to form a larger group; `None` if it should start at
+    /// once.
+    pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         let ends = self.under_way.iter().map(|(_, began)| *began + SLOW);
         ends.filter(|end| *end > now).max()
     }
@@ -31,7 +32,7 @@ impl Pacing {
         number
     }
 
-    /// Without effect for a number that was not given.
+    /// Ignores an unknown number.
     pub fn end(&mut self, number: GroupNumber) {
         self.under_way.retain(|(it, _)| *it != number);
     }

@@ -1,4 +1,4 @@
-//! The reads that wait for a reader.
+//! The queue of reads.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,24 +6,24 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::sync::{Notify, oneshot};
 
-/// Reads that share one round trip at the most.
-const MOST_READS: usize = 256;
+/// The most reads per round trip.
+const MAX_READS: usize = 256;
 
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
-/// One read, and who waits for it.
-pub enum Wanted {
+/// A read and its caller.
+pub enum ReadRequest {
     Get(Key, Reply<Option<Value>>),
     GetMany(Vec<Key>, Reply<Vec<Option<Value>>>),
     Scan(KeyRange, Direction, usize, Reply<Vec<(Key, Value)>>),
     Count(KeyRange, Reply<usize>),
-    /// What the database's clock shows.
+    /// The database's clock.
     Time(Reply<Option<Timestamp>>),
 }
 
-impl Wanted {
+impl ReadRequest {
     pub fn refuse(self, error: EngineError) {
-        // A caller that has gone needs no answer.
+        // A caller that has gone needs no response.
         match self {
             Self::Get(_, reply) => drop(reply.send(Err(error))),
             Self::GetMany(_, reply) => drop(reply.send(Err(error))),
@@ -34,7 +34,7 @@ impl Wanted {
     }
 
     /// Has the caller gone?
-    fn is_abandoned(&self) -> bool {
+    fn caller_gone(&self) -> bool {
         match self {
             Self::Get(_, reply) => reply.is_closed(),
             Self::GetMany(_, reply) => reply.is_closed(),
@@ -53,37 +53,37 @@ pub struct ReadQueue {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Wanted>,
+    waiting: VecDeque<ReadRequest>,
     refusal: Option<EngineError>,
 }
 
 impl ReadQueue {
-    pub fn add(&self, wanted: Wanted) {
+    pub fn add(&self, request: ReadRequest) {
         let mut state = self.state();
         if let Some(error) = &state.refusal {
             let error = error.clone();
             drop(state);
-            return wanted.refuse(error);
+            return request.refuse(error);
         }
-        state.waiting.push_back(wanted);
+        state.waiting.push_back(request);
         drop(state);
         self.added.notify_one();
     }
 
-    /// Refuses what waits and what will come.
+    /// Refuses queued and future reads.
     pub fn refuse_all(&self, error: &EngineError) {
         let mut state = self.state();
         state.refusal.get_or_insert_with(|| error.clone());
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        for wanted in waiting {
-            wanted.refuse(error.clone());
+        for request in waiting {
+            request.refuse(error.clone());
         }
         self.added.notify_waiters();
     }
 
-    /// The reads that wait, once there are any; `None` once all are refused.
-    pub async fn take(&self) -> Option<Vec<Wanted>> {
+    /// Waits for reads; `None` after a refusal of all.
+    pub async fn take(&self) -> Option<Vec<ReadRequest>> {
         loop {
             let mut added = std::pin::pin!(self.added.notified());
             added.as_mut().enable();
@@ -92,9 +92,9 @@ impl ReadQueue {
                 if state.refusal.is_some() {
                     return None;
                 }
-                let count = state.waiting.len().min(MOST_READS);
-                let mut taken: Vec<Wanted> = state.waiting.drain(..count).collect();
-                taken.retain(|wanted| !wanted.is_abandoned());
+                let count = state.waiting.len().min(MAX_READS);
+                let mut taken: Vec<ReadRequest> = state.waiting.drain(..count).collect();
+                taken.retain(|request| !request.caller_gone());
                 if !taken.is_empty() {
                     if !state.waiting.is_empty() {
                         self.added.notify_one();

@@ -1,10 +1,10 @@
-//! A connection that reads: all reads that wait go in one round trip.
+//! A reading connection: answers all waiting reads in one round trip.
 
 use crate::connector::Prepared;
 use crate::outage::{Fault, Outage};
-use crate::read_queue::Wanted;
+use crate::read_queue::ReadRequest;
 use crate::schema::{Part, Relation, parts};
-use crate::session::{ANSWER_WITHIN, READ_ONLY, Session, explain};
+use crate::session::{READ_ONLY, RESPONSE_TIMEOUT, Session, explain};
 use crate::shared::Shared;
 use crate::statements::Statements;
 use futures_util::future::try_join_all;
@@ -15,39 +15,39 @@ use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
 
-/// Answers reads until the engine ends.
+/// ReadResults reads until the engine ends.
 pub async fn run(shared: Arc<Shared>) {
     let mut session: Option<Prepared> = None;
-    while let Some(wanted) = shared.reads.take().await {
+    while let Some(requests) = shared.reads.take().await {
         let mut outage = Outage::new(shared.options.outage, &shared.outages);
         loop {
-            let fault = match answers(&shared, &mut session, &wanted).await {
+            let fault = match answers(&shared, &mut session, &requests).await {
                 Ok(answers) => {
-                    outage.over();
-                    break reply(wanted, &answers);
+                    outage.record_response();
+                    break reply(requests, &answers);
                 }
                 Err(fault) => fault,
             };
             session = None;
             if let Err(error) = outage.pause(&fault).await {
                 shared.fail(&error);
-                wanted.into_iter().for_each(|it| it.refuse(error.clone()));
+                requests.into_iter().for_each(|it| it.refuse(error.clone()));
                 break;
             }
         }
     }
 }
 
-/// Answers reads from one moment, on a connection that cannot be made again.
-pub async fn look(shared: Arc<Shared>, view: Prepared) {
-    while let Some(wanted) = shared.reads.take().await {
-        let questions = questions(&wanted);
+/// ReadResults reads from one point in time, on a connection that cannot be replaced.
+pub async fn run_on_snapshot(shared: Arc<Shared>, view: Prepared) {
+    while let Some(requests) = shared.reads.take().await {
+        let questions = questions(&requests);
         match read(&view.session, &view.statements, &questions).await {
-            Ok(answers) => reply(wanted, &answers),
+            Ok(answers) => reply(requests, &answers),
             Err(error) => {
                 let error = EngineError::Failed(explain(&error));
                 shared.fail(&error);
-                wanted.into_iter().for_each(|it| it.refuse(error.clone()));
+                requests.into_iter().for_each(|it| it.refuse(error.clone()));
             }
         }
     }
@@ -56,17 +56,18 @@ pub async fn look(shared: Arc<Shared>, view: Prepared) {
 async fn answers(
     shared: &Shared,
     session: &mut Option<Prepared>,
-    wanted: &[Wanted],
-) -> Result<Answers, Fault> {
+    requests: &[ReadRequest],
+) -> Result<ReadResults, Fault> {
     let prepared = match session {
         Some(session) => session,
-        None => session.insert(timeout(ANSWER_WITHIN, shared.connector.prepared()).await??),
+        None => session.insert(timeout(RESPONSE_TIMEOUT, shared.connector.prepared()).await??),
     };
-    Ok(timeout(ANSWER_WITHIN, read_alone(prepared, &questions(wanted))).await??)
+    Ok(timeout(RESPONSE_TIMEOUT, read_alone(prepared, &questions(requests))).await??)
 }
 
-/// Reads outside of any transaction. A pooler is told to keep what is read in one round trip on one connection, with its settings.
-async fn read_alone(prepared: &Prepared, questions: &Questions<'_>) -> Result<Answers, Error> {
+/// Reads outside of a transaction. With a pooler, a transaction keeps one round trip's reads on one connection with this
+/// engine's settings.
+async fn read_alone(prepared: &Prepared, questions: &ReadBatch<'_>) -> Result<ReadResults, Error> {
     let Prepared {
         session,
         statements,
@@ -75,22 +76,22 @@ async fn read_alone(prepared: &Prepared, questions: &Questions<'_>) -> Result<An
     if !session.is_pooled {
         return answers.await;
     }
-    // Sent in this order.
+    // The driver sends them in this order.
     let ((), answers, ()) =
         tokio::try_join!(biased; session.begin(READ_ONLY), answers, session.commit())?;
     Ok(answers)
 }
 
-/// What is to be read, each thing once.
+/// The distinct reads of a round trip.
 #[derive(Default)]
-pub struct Questions<'a> {
+pub struct ReadBatch<'a> {
     pub keys: BTreeSet<&'a Key>,
     pub scans: Vec<(&'a KeyRange, Direction, usize)>,
     pub counts: Vec<&'a KeyRange>,
     pub time: bool,
 }
 
-impl<'a> Questions<'a> {
+impl<'a> ReadBatch<'a> {
     pub fn of_keys(keys: impl Iterator<Item = &'a Key>) -> Self {
         Self {
             keys: keys.collect(),
@@ -99,18 +100,18 @@ impl<'a> Questions<'a> {
     }
 }
 
-/// What was read. The scans and the counts are in the order of the questions.
-pub struct Answers {
+/// The results. Scans and counts are in the order of the questions.
+pub struct ReadResults {
     pub values: HashMap<Key, Value>,
     pub scans: Vec<Vec<(Key, Value)>>,
     pub counts: Vec<usize>,
-    /// What the database's clock shows, if that was asked.
+    /// The database's clock, if requested.
     pub time: Option<Timestamp>,
 }
 
-impl Answers {
-    /// Leaves out rows that this transaction has added only to hold their keys.
-    pub fn leave_out(&mut self, reserved: &HashSet<Key>) {
+impl ReadResults {
+    /// Removes rows that this transaction inserted only to lock their keys.
+    pub fn remove_reserved(&mut self, reserved: &HashSet<Key>) {
         self.values.retain(|key, _| !reserved.contains(key));
         for pairs in &mut self.scans {
             pairs.retain(|(key, _)| !reserved.contains(key));
@@ -118,52 +119,52 @@ impl Answers {
     }
 }
 
-fn questions(wanted: &[Wanted]) -> Questions<'_> {
-    let mut questions = Questions::default();
-    for it in wanted {
+fn questions(requests: &[ReadRequest]) -> ReadBatch<'_> {
+    let mut questions = ReadBatch::default();
+    for it in requests {
         match it {
-            Wanted::Get(key, _) => drop(questions.keys.insert(key)),
-            Wanted::GetMany(keys, _) => questions.keys.extend(keys),
-            Wanted::Scan(range, direction, limit, _) => {
+            ReadRequest::Get(key, _) => drop(questions.keys.insert(key)),
+            ReadRequest::GetMany(keys, _) => questions.keys.extend(keys),
+            ReadRequest::Scan(range, direction, limit, _) => {
                 questions.scans.push((range, *direction, *limit));
             }
-            Wanted::Count(range, _) => questions.counts.push(range),
-            Wanted::Time(_) => questions.time = true,
+            ReadRequest::Count(range, _) => questions.counts.push(range),
+            ReadRequest::Time(_) => questions.time = true,
         }
     }
     questions
 }
 
-fn reply(wanted: Vec<Wanted>, answers: &Answers) {
+fn reply(requests: Vec<ReadRequest>, answers: &ReadResults) {
     let value = |key: &Key| answers.values.get(key).cloned();
     let mut scans = answers.scans.iter();
     let mut counts = answers.counts.iter();
-    // A caller that has gone needs no answer.
-    for it in wanted {
+    // A caller that has gone needs no response.
+    for it in requests {
         match it {
-            Wanted::Get(key, reply) => drop(reply.send(Ok(value(&key)))),
-            Wanted::GetMany(keys, reply) => {
+            ReadRequest::Get(key, reply) => drop(reply.send(Ok(value(&key)))),
+            ReadRequest::GetMany(keys, reply) => {
                 drop(reply.send(Ok(keys.iter().map(value).collect())));
             }
-            Wanted::Scan(_, _, _, reply) => {
+            ReadRequest::Scan(_, _, _, reply) => {
                 let pairs = scans.next().cloned();
                 drop(reply.send(pairs.ok_or(EngineError::Stopped)));
             }
-            Wanted::Count(_, reply) => {
+            ReadRequest::Count(_, reply) => {
                 let count = counts.next().copied();
                 drop(reply.send(count.ok_or(EngineError::Stopped)));
             }
-            Wanted::Time(reply) => drop(reply.send(Ok(answers.time))),
+            ReadRequest::Time(reply) => drop(reply.send(Ok(answers.time))),
         }
     }
 }
 
-/// Reads in one round trip; a scan over several tables may take one for each of them.
+/// Reads in one round trip; a scan over several tables may take one per table.
 pub async fn read(
     session: &Session,
     statements: &Statements,
-    questions: &Questions<'_>,
-) -> Result<Answers, Error> {
+    questions: &ReadBatch<'_>,
+) -> Result<ReadResults, Error> {
     let gets = by_relation(questions.keys.iter().map(|key| key.as_slice()))
         .into_iter()
         .map(|(relation, keys)| get(session, statements, relation, keys));
@@ -176,7 +177,7 @@ pub async fn read(
         try_join_all(counts),
         time(session, statements, questions.time)
     )?;
-    Ok(Answers {
+    Ok(ReadResults {
         values: values.into_iter().flatten().collect(),
         scans,
         counts,
@@ -197,7 +198,7 @@ async fn time(
     Ok(millis.map(Timestamp::from_millis))
 }
 
-/// Keys by their tables, in the order in which the tables are visited; those of each table keep their order.
+/// Groups keys by table, in the order in which transactions visit the tables. Keeps the order of the keys.
 pub fn by_relation<'a>(
     keys: impl IntoIterator<Item = &'a [u8]>,
 ) -> BTreeMap<Relation, Vec<&'a [u8]>> {
@@ -218,7 +219,7 @@ async fn get(
     pairs(&rows)
 }
 
-/// The pairs of a statement whose columns are `key` and `value`.
+/// The pairs of rows with the columns `key` and `value`.
 pub fn pairs(rows: &[Row]) -> Result<Vec<(Key, Value)>, Error> {
     let pairs = rows.iter();
     pairs
@@ -226,7 +227,7 @@ pub fn pairs(rows: &[Row]) -> Result<Vec<(Key, Value)>, Error> {
         .collect()
 }
 
-/// How many keys a range has.
+/// The number of keys in a range.
 async fn count(
     session: &Session,
     statements: &Statements,
@@ -243,8 +244,8 @@ async fn count(
     Ok(total)
 }
 
-/// Up to so many pairs of each range. Those of one table and direction share a statement, which costs the database far less than a
-/// statement for each.
+/// Up to a limit of pairs of each range. Ranges of one table and direction share a statement, which costs the database far less
+/// than one statement each.
 async fn scan_all(
     session: &Session,
     statements: &Statements,
@@ -321,7 +322,7 @@ pub async fn scan(
     Ok(pairs)
 }
 
-/// Up to `limit` pairs of a range that one table holds.
+/// Up to `limit` pairs of a range in one table.
 pub async fn scan_part(
     session: &Session,
     statements: &Statements,

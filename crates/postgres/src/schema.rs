@@ -1,35 +1,36 @@
-//! The tables: which key is in which, and how they are made.
+//! The tables: their keys and their creation.
 
 use std::ops::Bound;
 use tintype_storage::engine::{Key, KeyRange};
 
-/// The schema that holds the tables. Statements name it, because a pooler's connections have search paths of their own.
+/// The schema of the tables. Statements name it, because a pooler's connections may have other search paths.
 pub const SCHEMA: &str = "tintype";
-/// What this version writes into, and expects in, [`FORMAT_KEY`].
+/// The expected value of [`FORMAT_KEY`].
 pub const FORMAT: &[u8] = b"1";
-/// Where the format of the tables stands. Keys that begin with a zero byte are the engine's own; no record's key does.
+/// The key of the tables' format. Keys with a leading zero byte belong to the engine; no record's key has one.
 pub const FORMAT_KEY: &[u8] = b"\0format";
 
-/// Longer than every key: an entry of an index takes 2,704 bytes at most.
+/// Longer than every key: an index entry has at most 2,704 bytes.
 const ABOVE_ALL_KEYS: [u8; 2_705] = [u8::MAX; 2_705];
 
-/// A table. Records are apart by how often they change, because dead rows slow down the reads of their neighbours.
+/// A table. Records are grouped by rate of change, because dead rows slow down reads of their neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
-    /// Changed with each job: balances, spending, usage, settings, and the engine's own keys.
+    /// Updated with each job: balances, spending, usage, settings, and the engine's own keys.
     Account,
-    /// Added and removed with each job: live jobs, what is due.
+    /// Inserted and deleted with each job: live jobs, due entries.
     Live,
-    /// Removed after a day: idempotency keys.
+    /// Deleted after a day: idempotency keys.
     Recent,
-    /// Added, and removed after weeks if ever: ended jobs, ledger, deliveries, attempts, audit log, batches, events for the operator.
+    /// Inserted, and deleted after weeks, if ever: ended jobs, ledger, deliveries, attempts, audit log, batches, operator
+    /// events.
     Past,
-    /// Few: API keys, webhooks, people, sessions.
+    /// Few and stable: API keys, webhooks, people, sessions.
     Rest,
 }
 
 impl Relation {
-    /// In the order in which transactions visit them, so that no two transactions wait for each other.
+    /// The order in which transactions visit the tables; it prevents deadlocks.
     pub const ALL: [Self; 5] = [
         Self::Account,
         Self::Live,
@@ -38,7 +39,7 @@ impl Relation {
         Self::Rest,
     ];
 
-    /// The table's name, with its schema.
+    /// Includes the schema.
     pub fn name(self) -> &'static str {
         match self {
             Self::Account => "tintype.account",
@@ -49,12 +50,11 @@ impl Relation {
         }
     }
 
-    /// The table of a key.
     pub fn of(key: &[u8]) -> Self {
         key.first().map_or(Self::Rest, |kind| Self::of_kind(*kind))
     }
 
-    /// The table of the keys that begin with a byte.
+    /// The table of the keys that begin with `kind`.
     fn of_kind(kind: u8) -> Self {
         match kind {
             0 | b'D' | b'K' | b'N' | b'T' | b'X' | b'a' | b'd' | b'g' | b'm' | b's' | b'u' => {
@@ -80,7 +80,7 @@ impl Relation {
     }
 }
 
-/// The statements that make the schema and its tables. They change nothing that is there already.
+/// Creates the schema and its tables. Existing ones stay unchanged.
 pub fn ddl() -> String {
     let tables = Relation::ALL.map(|relation| {
         format!(
@@ -105,17 +105,17 @@ fn literal(bytes: &[u8]) -> String {
     format!("'\\x{hex}'")
 }
 
-/// The part of a range that one table holds without a gap.
+/// A contiguous part of a range in one table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     pub relation: Relation,
-    /// The first key that it may hold.
+    /// The first key, inclusive.
     pub from: Key,
-    /// The first key that it may not.
+    /// The last key, exclusive.
     pub to: Key,
 }
 
-/// The parts of a range, in rising order. The engine's own keys are in none.
+/// The parts of a range in ascending order, without the engine's own keys.
 pub fn parts(range: &KeyRange) -> Vec<Part> {
     let from = match &range.from {
         Bound::Included(key) => key.clone(),
@@ -147,7 +147,7 @@ pub fn parts(range: &KeyRange) -> Vec<Part> {
     parts
 }
 
-/// The least key above another one.
+/// The smallest key greater than `key`.
 fn just_above(key: &[u8]) -> Key {
     [key, b"\0"].concat()
 }

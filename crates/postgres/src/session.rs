@@ -1,4 +1,4 @@
-//! One connection to the database, with the settings of this engine.
+//! One connection to the database, with this engine's settings.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use tokio::task::JoinHandle;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
-/// How long an answer may take before the connection counts as broken. Longer than a lock is waited for.
-pub const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+/// A connection without a response for this long counts as broken. Longer than the lock time-out.
+pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Plans are made once for each statement, on tables that may be empty then: a plan that fits them would be a wrong one for ever.
-/// A holder that stops must not keep its rows, and a lock is not waited for without end.
+/// The plan of a statement is made once, possibly on empty tables, so a plan chosen by table size would stay wrong. A paused
+/// transaction must release its rows, and lock waits must end.
 const SETTINGS: [&str; 10] = [
     "plan_cache_mode = force_generic_plan",
     "enable_seqscan = off",
@@ -24,24 +24,24 @@ const SETTINGS: [&str; 10] = [
     "client_min_messages = warning",
 ];
 
-/// How a transaction that writes begins.
+/// The mode of writing transactions.
 pub const READ_WRITE: &str = "READ COMMITTED READ WRITE";
-/// How one begins that reads what was committed before each of its statements.
+/// The mode of reading transactions: each statement sees what was committed before it.
 pub const READ_ONLY: &str = "READ COMMITTED READ ONLY";
 
-/// A connection. Dropping it closes the socket, and the database rolls back what was not committed.
+/// A connection. Dropping it closes the socket, and the database rolls back the open transaction.
 pub struct Session {
     pub(crate) client: Client,
     driver: JoinHandle<()>,
-    /// Each transaction may have another connection to the database.
+    /// Each transaction may run on another connection to the database.
     pub is_pooled: bool,
 }
 
-/// A parameter of a statement, with its type.
+/// A statement's parameter with its type.
 pub type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl Session {
-    /// A connection that `driver` serves.
+    /// `driver` is the task of the connection.
     pub fn new(client: Client, driver: JoinHandle<()>, is_pooled: bool) -> Self {
         Self {
             client,
@@ -50,12 +50,12 @@ impl Session {
         }
     }
 
-    /// Makes the settings for the connection, which no pooler may share.
-    pub async fn make_settings(&self) -> Result<(), Error> {
+    /// Applies the settings to the connection, which must not be a pooler's.
+    pub async fn apply_settings(&self) -> Result<(), Error> {
         self.run(&set("SET")).await
     }
 
-    /// Begins a transaction of this mode. A pooler's connection gets its settings for the transaction alone.
+    /// Starts a transaction. On a pooler's connection the settings are local to the transaction.
     pub async fn begin(&self, mode: &str) -> Result<(), Error> {
         let settings = match self.is_pooled {
             true => set("SET LOCAL"),
@@ -74,7 +74,7 @@ impl Session {
         self.client.batch_execute(statements).await
     }
 
-    /// The rows of a statement that is sent once. It has no name: a pooler may give what follows it another connection.
+    /// The rows of an unnamed statement: a pooler may run what follows on another connection.
     pub async fn rows(
         &self,
         statement: &str,
@@ -83,7 +83,7 @@ impl Session {
         self.client.query_typed(statement, parameters).await
     }
 
-    /// The row of such a statement, where it has one.
+    /// The row of an unnamed statement, if any.
     pub async fn row(
         &self,
         statement: &str,
@@ -92,7 +92,7 @@ impl Session {
         Ok(self.rows(statement, parameters).await?.pop())
     }
 
-    /// How many rows such a statement has changed.
+    /// The number of rows that an unnamed statement changed.
     pub async fn change(
         &self,
         statement: &str,
@@ -102,12 +102,12 @@ impl Session {
     }
 }
 
-/// A parameter that is a key or a value.
+/// A key or a value as a parameter.
 pub fn bytes<T: ToSql + Sync>(value: &T) -> Parameter<'_> {
     (value, Type::BYTEA)
 }
 
-/// The statements that make the settings.
+/// The statements that apply the settings.
 fn set(how: &str) -> String {
     SETTINGS.map(|it| format!(" {how} {it};")).concat()
 }
@@ -118,7 +118,7 @@ impl Drop for Session {
     }
 }
 
-/// An error with its causes. The driver's own text is only the kind of the error.
+/// An error with its causes. The driver's own text names only the kind of error.
 pub fn explain(error: &Error) -> String {
     if let Some(answer) = error.as_db_error() {
         return answer.message().to_owned();

@@ -1,4 +1,4 @@
-//! What the engine's thread and its callers share.
+//! State shared by the engine's thread and its callers.
 
 use crate::connector::Connector;
 use crate::options::PostgresOptions;
@@ -19,7 +19,7 @@ pub struct Shared {
     pub counters: Counters,
     pub outages: Arc<Outages>,
     /// One snapshot at a time: an old one keeps dead rows.
-    pub is_read_whole: AtomicBool,
+    pub has_snapshot: AtomicBool,
     has_failed: AtomicBool,
 }
 
@@ -32,12 +32,12 @@ impl Shared {
             reads: ReadQueue::default(),
             counters: Counters::new(),
             outages: Arc::default(),
-            is_read_whole: AtomicBool::new(false),
+            has_snapshot: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
         }
     }
 
-    /// The engine has failed: the first failure is reported, and all that waits is refused.
+    /// Reports the first failure and refuses all queued work.
     pub fn fail(&self, error: &EngineError) {
         if !self.has_failed.swap(true, Ordering::SeqCst) {
             (self.options.on_failure)(error);
@@ -47,7 +47,7 @@ impl Shared {
     }
 }
 
-/// Fails the engine when it is dropped by a panic: callers must not wait for ever.
+/// Fails the engine when a panic drops it: callers must not wait for ever.
 pub struct FailsOnPanic(pub Arc<Shared>);
 
 impl Drop for FailsOnPanic {

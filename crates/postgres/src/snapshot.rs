@@ -1,4 +1,4 @@
-//! All records of one moment: a transaction that reads while others go on writing.
+//! Point-in-time reads: a transaction that reads while others write.
 
 use crate::connector::Prepared;
 use crate::reader::scan_part;
@@ -16,13 +16,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 use tokio_postgres::Error;
 
-/// From then on the operator is told what an old snapshot does.
+/// After this time the operator is warned of the effect of an old snapshot.
 const OLD: Duration = Duration::from_secs(600);
 
 pub type Page = Result<Vec<(Key, Value)>, SnapshotError>;
 pub type PageRequest = (usize, oneshot::Sender<Page>);
 
-/// A snapshot, read page by page through the engine's thread.
+/// A snapshot, read in pages through the engine's thread.
 pub struct PostgresSnapshot {
     shared: Arc<Shared>,
     requests: mpsc::UnboundedSender<PageRequest>,
@@ -47,16 +47,16 @@ impl Snapshot for PostgresSnapshot {
 
 impl Drop for PostgresSnapshot {
     fn drop(&mut self) {
-        self.shared.is_read_whole.store(false, Ordering::SeqCst);
+        self.shared.has_snapshot.store(false, Ordering::SeqCst);
     }
 }
 
-/// A connection on which every read sees the same moment.
+/// A connection whose reads all see the same point in time.
 pub async fn begin(shared: &Shared) -> Result<Prepared, Error> {
     let prepared = shared.connector.prepared().await?;
     let session = &prepared.session;
     session.begin("REPEATABLE READ READ ONLY").await?;
-    // The moment is that of the first read.
+    // The first read fixes the point in time.
     session
         .run("SET LOCAL idle_in_transaction_session_timeout = 0; SELECT 1")
         .await?;
@@ -72,7 +72,7 @@ pub async fn serve(
     let prepared = match begin(&shared).await {
         Ok(prepared) => prepared,
         Err(error) => {
-            // A caller that has gone needs no answer.
+            // A caller that has gone needs no response.
             return drop(opened.send(Err(failed(&error))));
         }
     };
@@ -107,10 +107,10 @@ async fn page(
     while pairs.len() < limit
         && let Some(part) = rest.front_mut()
     {
-        let wanted = limit - pairs.len();
-        let found = scan_part(session, statements, part, Direction::Rising, wanted).await?;
+        let missing = limit - pairs.len();
+        let found = scan_part(session, statements, part, Direction::Rising, missing).await?;
         match found.last() {
-            Some((last, _)) if found.len() == wanted => part.from = [last, &b"\0"[..]].concat(),
+            Some((last, _)) if found.len() == missing => part.from = [last, &b"\0"[..]].concat(),
             _ => drop(rest.pop_front()),
         }
         pairs.extend(found);

@@ -1,4 +1,4 @@
-//! What is demanded of a database at the start. Its encoding does not matter: the tables hold bytes alone.
+//! The requirements that a start checks. The database's encoding does not matter: the tables hold only bytes.
 
 use crate::connector::{Connector, NAME_THE_POOLER};
 use crate::schema::{FORMAT, FORMAT_KEY, Relation, SCHEMA, ddl};
@@ -9,10 +9,10 @@ use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-/// The oldest version that is taken, as `server_version_num` writes it.
+/// The oldest supported version, as in `server_version_num`.
 const OLDEST_VERSION: i32 = 130_000;
 
-/// How often the tables are created while other nodes create them too.
+/// Attempts to create the tables while other nodes create them too.
 const ATTEMPTS: u32 = 5;
 
 /// Checks the server and the tables.
@@ -24,7 +24,7 @@ pub async fn check(
     session: &Session,
     may_create: bool,
 ) -> Result<(), EngineError> {
-    server(connector, session, may_create).await?;
+    check_server(connector, session, may_create).await?;
     let refused = |error: Error| connector.refused(&error);
     if missing_tables(session).await.map_err(refused)? {
         if !may_create {
@@ -34,12 +34,12 @@ pub async fn check(
         }
         create_tables(session).await.map_err(refused)?;
     }
-    format(connector, session).await?;
-    rights(connector, session, may_create).await
+    check_format(connector, session).await?;
+    check_rights(connector, session, may_create).await
 }
 
-/// `IF NOT EXISTS` does not look at what another node creates at the same moment: the later one waits for the transaction of the
-/// earlier one, and then fails. It finds the tables when it tries again.
+/// `IF NOT EXISTS` does not see what a concurrent transaction creates: the later one waits for the earlier one and then fails.
+/// The next attempt finds the tables.
 async fn create_tables(session: &Session) -> Result<(), Error> {
     let mut attempts = 1;
     loop {
@@ -60,7 +60,7 @@ fn is_there_already(error: &Error) -> bool {
     error.code().is_some_and(|it| codes.contains(it))
 }
 
-async fn server(
+async fn check_server(
     connector: &Connector,
     session: &Session,
     is_written: bool,
@@ -84,7 +84,7 @@ async fn server(
         read.await.map_err(|error| connector.refused(&error))?;
     if number < OLDEST_VERSION {
         return Err(connector.unusable(format!(
-            "PostgreSQL {version} is too old; version 13 is the oldest one that works"
+            "PostgreSQL {version} is too old; use version 13 or newer"
         )));
     }
     if is_shared && !session.is_pooled {
@@ -113,7 +113,7 @@ async fn missing_tables(session: &Session) -> Result<bool, Error> {
     Ok(missing != Some(0))
 }
 
-async fn format(connector: &Connector, session: &Session) -> Result<(), EngineError> {
+async fn check_format(connector: &Connector, session: &Session) -> Result<(), EngineError> {
     let select = format!(
         "SELECT value FROM {} WHERE key = $1",
         Relation::of(FORMAT_KEY).name()
@@ -135,7 +135,7 @@ async fn format(connector: &Connector, session: &Session) -> Result<(), EngineEr
     }
 }
 
-async fn rights(
+async fn check_rights(
     connector: &Connector,
     session: &Session,
     is_written: bool,

@@ -1,4 +1,4 @@
-//! The statements of a connection: prepared once, or sent whole each time where a pooler stands between.
+//! The statements of a connection: prepared once, or sent in full each time behind a pooler.
 
 use crate::schema::Relation;
 use crate::session::{Parameter, Session};
@@ -7,11 +7,11 @@ use tintype_storage::engine::Direction;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row, Statement};
 
-/// A statement with the types of its parameters.
+/// A statement with its parameters' types.
 pub struct Query {
     text: String,
     types: Vec<Type>,
-    /// On the connection; `None` where the next transaction may have another one.
+    /// `None` behind a pooler: the next transaction may run on another connection.
     prepared: Option<Statement>,
 }
 
@@ -28,7 +28,7 @@ impl Query {
         })
     }
 
-    /// What the statement answers on the connection that it was made for.
+    /// Runs the statement on the connection for which it was created.
     pub async fn rows(
         &self,
         session: &Session,
@@ -45,8 +45,8 @@ impl Query {
     }
 }
 
-/// The statements on one table.
-struct OfRelation {
+/// The statements for one table.
+struct RelationStatements {
     get: Query,
     rising: Query,
     falling: Query,
@@ -60,9 +60,9 @@ struct OfRelation {
     delete: Query,
 }
 
-/// The statements on all tables, and on a writer's mark.
+/// The statements for all tables, and for a writer's mark.
 pub struct Statements {
-    relations: Vec<OfRelation>,
+    relations: Vec<RelationStatements>,
     pub move_mark: Query,
     pub demand_mark: Query,
     /// Milliseconds since the Unix epoch, by the database's clock.
@@ -71,16 +71,16 @@ pub struct Statements {
 
 /// Moves the writer's mark `$1` from `$2` to `$3`.
 const MOVE_MARK: &str = "UPDATE tintype.account SET value = $3 WHERE key = $1 AND value = $2";
-/// Fails, and so rolls the transaction back, unless the mark `$1` is at `$2`: a mark is never null.
+/// Fails, and so rolls back the transaction, unless the mark `$1` is `$2`: the null value violates the column's constraint.
 const DEMAND_MARK: &str = "INSERT INTO tintype.account (key, value) SELECT $1, NULL WHERE NOT EXISTS (SELECT 1 FROM tintype.account WHERE key = $1 AND value = $2)";
 
 const TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 impl Statements {
-    /// Prepares all in one round trip.
+    /// Prepares all statements in one round trip.
     pub async fn new(session: &Session) -> Result<Self, Error> {
         let bytes = [Type::BYTEA, Type::BYTEA, Type::BYTEA];
-        let relations = Relation::ALL.map(|relation| of_relation(session, relation));
+        let relations = Relation::ALL.map(|relation| prepare_relation(session, relation));
         let mark = async {
             tokio::try_join!(
                 Query::new(session, MOVE_MARK, &bytes),
@@ -103,7 +103,7 @@ impl Statements {
         &self.of(relation).get
     }
 
-    /// The first `$3` pairs from `$1` on and below `$2`, or the last ones.
+    /// The first or last `$3` pairs from `$1` (inclusive) to `$2` (exclusive).
     pub fn scan(&self, relation: Relation, direction: Direction) -> &Query {
         match direction {
             Direction::Rising => &self.of(relation).rising,
@@ -111,8 +111,8 @@ impl Statements {
         }
     }
 
-    /// The same for many ranges at once: `$1` has where they begin, `$2` where they end, `$3` how many pairs are wanted of each. Each
-    /// pair comes with the number of its range, counted from one.
+    /// Scans many ranges: `$1` holds the starts, `$2` the ends, `$3` the limits. Each pair comes with the number of its range,
+    /// from 1.
     pub fn scan_many(&self, relation: Relation, direction: Direction) -> &Query {
         match direction {
             Direction::Rising => &self.of(relation).many_rising,
@@ -120,12 +120,13 @@ impl Statements {
         }
     }
 
-    /// How many keys there are from `$1` on and below `$2`.
+    /// The number of keys from `$1` (inclusive) to `$2` (exclusive).
     pub fn count(&self, relation: Relation) -> &Query {
         &self.of(relation).count
     }
 
-    /// Locks the rows of the keys `$1` and gives their pairs; `waits` for those that another session has locked, or leaves them out.
+    /// Locks the rows of the keys `$1` and returns their pairs. `waits`: wait for rows that another session has locked, instead
+    /// of skipping them.
     pub fn lock(&self, relation: Relation, waits: bool) -> &Query {
         match waits {
             true => &self.of(relation).lock,
@@ -133,28 +134,31 @@ impl Statements {
         }
     }
 
-    /// Adds rows for those of the keys `$1` that have none, so that they can be locked, and gives these keys. Waits for a session that
-    /// is adding one of them.
+    /// Inserts rows for those of the keys `$1` that have none, so that they can be locked, and returns these keys. Waits for a
+    /// session that inserts one of them.
     pub fn reserve(&self, relation: Relation) -> &Query {
         &self.of(relation).reserve
     }
 
-    /// Gives the keys `$1` the values `$2`.
+    /// Sets the keys `$1` to the values `$2`.
     pub fn upsert(&self, relation: Relation) -> &Query {
         &self.of(relation).upsert
     }
 
-    /// Removes the keys `$1`.
+    /// Deletes the keys `$1`.
     pub fn delete(&self, relation: Relation) -> &Query {
         &self.of(relation).delete
     }
 
-    fn of(&self, relation: Relation) -> &OfRelation {
+    fn of(&self, relation: Relation) -> &RelationStatements {
         &self.relations[relation as usize]
     }
 }
 
-async fn of_relation(session: &Session, relation: Relation) -> Result<OfRelation, Error> {
+async fn prepare_relation(
+    session: &Session,
+    relation: Relation,
+) -> Result<RelationStatements, Error> {
     let table = relation.name();
     let many = [Type::BYTEA_ARRAY];
     let pairs = [Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
@@ -214,7 +218,7 @@ async fn of_relation(session: &Session, relation: Relation) -> Result<OfRelation
         Query::new(session, &upsert, &pairs),
         Query::new(session, &delete, &many),
     )?;
-    Ok(OfRelation {
+    Ok(RelationStatements {
         get,
         rising,
         falling,

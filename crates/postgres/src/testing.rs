@@ -1,4 +1,4 @@
-//! A private server for tests: PostgreSQL's own programs on a temporary directory, and a database for each test.
+//! A private PostgreSQL server for tests, in a temporary directory, with a database for each test.
 
 mod pooler;
 pub mod proxy;
@@ -14,43 +14,43 @@ use std::{env, fs};
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 
-/// Where it is set, tests fail that need PostgreSQL's programs and do not find them.
+/// If set, tests that need PostgreSQL fail if it is not installed.
 const DEMAND: &str = "TINTYPE_TEST_POSTGRES";
 
-/// The settings of the server: quick, because no test cuts the power of the machine.
+/// The server's settings: fast, because no test cuts the machine's power.
 const SETTINGS: &str = "fsync = off\nfull_page_writes = off\nmax_connections = 200\nshared_buffers = 64MB\n\
      ssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\nautovacuum_naptime = 5s\n";
 
-/// The settings of one that is measured: each commit is on the disk before it is answered.
+/// The settings for benchmarks: each commit is durable before it is answered.
 const DURABLE: &str =
     "fsync = on\nfull_page_writes = on\nshared_buffers = 1GB\nmax_wal_size = 4GB\n";
 
-/// Who may connect: the role `guarded` needs its password.
+/// Access rules: the role `guarded` needs its password.
 const ACCESS: &str = "local all all trust\nhost all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n\
      host replication all 127.0.0.1/32 trust\n";
 
-/// A running server. It ends, and its directory is removed, when this is dropped or the process ends in any way.
+/// A running server. Dropping it, or any end of the process, stops the server and deletes its directory.
 pub struct Server {
     programs: PathBuf,
     home: TempDir,
     port: u16,
-    /// Lives as long as its input is open, and takes the server with it.
+    /// Runs as long as its stdin is open, and then stops the server.
     keeper: Child,
-    /// In front of it, once a test has asked for one.
+    /// Started on first use.
     pooler: OnceLock<Pooler>,
 }
 
-/// The server that the tests of one process share; `None` where PostgreSQL is not installed.
+/// The server that the tests of one process share; `None` if PostgreSQL is not installed.
 ///
 /// # Panics
-/// It is not installed, and the environment demands it; or it does not start.
+/// PostgreSQL is not installed although the environment requires it, or the server does not start.
 pub fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     SERVER.get_or_init(Server::start).as_ref()
 }
 
 impl Server {
-    /// Starts a server of its own; `None` where PostgreSQL is not installed.
+    /// Starts a separate server; `None` if PostgreSQL is not installed.
     ///
     /// # Panics
     /// See [`server`].
@@ -58,7 +58,7 @@ impl Server {
         Self::start_with("")
     }
 
-    /// Starts a server that keeps what it has committed when the machine fails, as a benchmark needs it.
+    /// Starts a server whose commits survive a machine failure, for benchmarks.
     ///
     /// # Panics
     /// See [`server`].
@@ -84,7 +84,6 @@ impl Server {
         Some(Self::launch(programs, home, port))
     }
 
-    /// Starts the server of a directory.
     fn launch(programs: PathBuf, home: TempDir, port: u16) -> Self {
         let mut keeper = unprivileged(&home, "sh");
         keeper
@@ -113,7 +112,7 @@ impl Server {
         }
     }
 
-    /// Where a database is, for a role.
+    /// The URL of a database for a role.
     pub fn url(&self, role: &str, database: &str) -> String {
         format!("postgres://{role}@127.0.0.1:{}/{database}", self.port)
     }
@@ -129,15 +128,15 @@ impl Server {
         self.home.path()
     }
 
-    /// The certificate of the server, which names `localhost`.
+    /// The server's certificate, which names `localhost`.
     pub fn certificate(&self) -> PathBuf {
         self.home.path().join("root.crt")
     }
 
-    /// The id of its first process, which has started all others.
+    /// The id of the server's first process.
     ///
     /// # Panics
-    /// It does not run.
+    /// The server does not run.
     pub fn id(&self) -> u32 {
         let file = fs::read_to_string(self.home.path().join("data/postmaster.pid"));
         let file = file.expect("a running server");
@@ -145,7 +144,7 @@ impl Server {
         id.expect("an id")
     }
 
-    /// One of PostgreSQL's programs.
+    /// The path of one of PostgreSQL's programs.
     pub fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name)
     }
@@ -155,7 +154,7 @@ impl Server {
         self.port
     }
 
-    /// Makes an empty database.
+    /// Creates an empty database.
     ///
     /// # Panics
     /// The server refuses.
@@ -172,23 +171,23 @@ impl Server {
     /// Runs statements in a database, as the superuser.
     ///
     /// # Panics
-    /// One of them fails.
+    /// A statement fails.
     pub fn execute(&self, database: &str, statements: &str) {
         self.query(database, statements);
     }
 
-    /// The first column of the last statement's answer.
+    /// The first column of the last statement's result.
     ///
     /// # Panics
-    /// One of them fails.
+    /// A statement fails.
     pub fn query(&self, database: &str, statements: &str) -> Vec<String> {
         query(self.url("postgres", database), statements)
     }
 
-    /// Ends the server as a crash would, and starts it again.
+    /// Crashes the server and starts it again.
     ///
     /// # Panics
-    /// It does not start.
+    /// The server does not start.
     pub fn crash(&self) {
         self.control(&["restart", "-m", "immediate", "-l", "log"]);
     }
@@ -196,7 +195,7 @@ impl Server {
     /// Stops the server as a crash would.
     ///
     /// # Panics
-    /// It does not stop.
+    /// The server does not stop.
     pub fn stop(&self) {
         self.control(&["stop", "-m", "immediate"]);
     }
@@ -204,15 +203,15 @@ impl Server {
     /// Starts the server after [`Server::stop`].
     ///
     /// # Panics
-    /// It does not start.
+    /// The server does not start.
     pub fn start_again(&self) {
         self.control(&["start", "-l", "log"]);
     }
 
-    /// Makes the server one that can only be read.
+    /// Makes the server read-only.
     ///
     /// # Panics
-    /// It does not start.
+    /// The server does not start.
     pub fn make_standby(&self) {
         self.control(&["stop", "-m", "fast"]);
         private(&self.home.path().join("data/standby.signal"), "");
@@ -233,19 +232,19 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
-        // It ends now; a directory that could not be removed is the system's to clear.
+        // The keeper ends now; the system cleans up a directory that could not be deleted.
         drop(self.keeper.wait());
     }
 }
 
-/// An empty database, removed when this is dropped.
+/// An empty database, dropped with this value.
 pub struct Database<'a> {
     pub server: &'a Server,
     pub name: String,
 }
 
 impl Database<'_> {
-    /// Its URL, as the superuser.
+    /// The URL as the superuser.
     pub fn url(&self) -> String {
         match pooler::is_wanted() {
             true => self.pooled_url(),
@@ -253,7 +252,7 @@ impl Database<'_> {
         }
     }
 
-    /// The port of that URL.
+    /// The port in the URL.
     pub fn port(&self) -> u16 {
         match pooler::is_wanted() {
             true => self.server.pooler().port(),
@@ -261,12 +260,12 @@ impl Database<'_> {
         }
     }
 
-    /// Its URL through a pooler.
+    /// The URL through a pooler.
     pub fn pooled_url(&self) -> String {
         format!("{}&pooler=1", self.server.pooler().url(&self.name))
     }
 
-    /// Its URL over the server's socket.
+    /// The URL over the server's socket.
     pub fn socket_url(&self) -> String {
         self.server.socket_url("postgres", &self.name)
     }
@@ -281,10 +280,10 @@ impl Drop for Database<'_> {
     }
 }
 
-/// The first column of the last statement's answer.
+/// The first column of the last statement's result.
 fn query(url: String, statements: &str) -> Vec<String> {
     let statements = statements.to_owned();
-    // Apart: the caller may be within a runtime.
+    // On a separate thread: the caller may run inside a runtime.
     let work = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -306,7 +305,7 @@ fn query(url: String, statements: &str) -> Vec<String> {
     found
 }
 
-/// Where PostgreSQL's programs are.
+/// The directory of PostgreSQL's programs.
 fn programs() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let has_initdb = |folder: &PathBuf| folder.join("initdb").exists();
@@ -323,7 +322,7 @@ fn programs() -> Option<PathBuf> {
     folders.filter(has_initdb).max()
 }
 
-/// A command that runs in the directory, not as root: PostgreSQL refuses that.
+/// A command in the directory, not as root, which PostgreSQL refuses.
 fn unprivileged(home: &TempDir, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = match is_root() {
         true => {
@@ -349,7 +348,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
 }
 
-/// The user that the package makes.
+/// The user that the package creates.
 fn owner() -> &'static str {
     "postgres"
 }
@@ -395,7 +394,7 @@ fn private(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("private");
 }
 
-/// Gives the directory to the user that runs the server.
+/// Gives the directory to the server's user.
 fn own(home: &TempDir) {
     if is_root() {
         let owner = format!("{0}:{0}", owner());

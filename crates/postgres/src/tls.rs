@@ -1,4 +1,4 @@
-//! How connections are encrypted.
+//! The encryption of connections.
 
 use crate::url::TlsMode;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// What encrypts the connections of a mode.
+/// The TLS connector of a mode.
 ///
 /// # Errors
-/// What is wrong with the roots, and what to do.
+/// What is wrong with the root certificates, and what to do.
 pub fn connector(mode: &TlsMode) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -59,7 +59,8 @@ fn system_roots() -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Takes any certificate, as `sslmode=require` of PostgreSQL's own programs does: it keeps out who listens, not who interferes.
+/// Accepts any certificate, like `sslmode=require` of PostgreSQL's own programs: protects against eavesdroppers, not against
+/// active attackers.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! Where a database is: a URL, with what this engine adds to the driver's parameters.
+//! The URL of a database: the driver's parameters and this engine's own.
 
 use percent_encoding::percent_decode_str;
 use std::fmt;
@@ -6,25 +6,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::config::SslMode;
 
-/// Which connections are encrypted, and what is verified of the server.
+/// Which connections are encrypted, and what is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsMode {
-    /// None.
     Disable,
-    /// Encrypted where the server can; nothing is verified.
+    /// Encrypted if the server supports it; nothing is verified.
     Prefer,
-    /// All are encrypted; nothing is verified.
+    /// Encrypted; nothing is verified.
     Require,
-    /// All are encrypted; the certificate is verified with these roots (`None`: the system's) and must name the host.
+    /// Encrypted; the certificate is verified with these roots (`None`: the system's) and must name the host.
     VerifyFull(Option<PathBuf>),
 }
 
-/// A URL that was checked. What shows it shows no password.
+/// A valid URL. Its text forms omit the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) tls: TlsMode,
-    /// A pooler stands between, which gives each transaction any of its connections.
+    /// There is a pooler, which may run each transaction on any of its connections.
     pub(crate) is_pooled: bool,
     shown: String,
 }
@@ -41,7 +40,7 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// Why a text is not the URL of a database. Says nothing of what the text holds.
+/// Why a text is not a database URL. Quotes nothing of the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error("a URL that begins with postgres:// or postgresql://")]
@@ -64,10 +63,10 @@ pub enum UrlError {
     Parameter,
 }
 
-/// A setting of each connection that no pooler may share. Poolers refuse it, or leave it out.
+/// A setting of each connection that poolers refuse or drop, so that a pooler can be detected.
 pub(crate) const DIRECT: &str = "tintype.direct";
 
-/// Parameters that the driver takes as they are.
+/// Parameters passed to the driver unchanged.
 const PASSED_ON: [&str; 8] = [
     "host",
     "port",
@@ -80,8 +79,6 @@ const PASSED_ON: [&str; 8] = [
 ];
 
 impl DatabaseUrl {
-    /// Reads a URL.
-    ///
     /// # Errors
     /// What was expected.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
@@ -134,15 +131,15 @@ impl DatabaseUrl {
         })
     }
 
-    /// The same with a password, where it has none.
-    pub fn or_password(mut self, password: &str) -> Self {
+    /// Sets the password if the URL has none.
+    pub fn with_default_password(mut self, password: &str) -> Self {
         if self.config.get_password().is_none() {
             self.config.password(password);
         }
         self
     }
 
-    /// The role that connects; empty for the name of the system's user.
+    /// Empty for the name of the system's user.
     pub(crate) fn role(&self) -> &str {
         self.config.get_user().unwrap_or_default()
     }
@@ -163,7 +160,7 @@ fn tls_mode(mode: Option<&str>, roots: Option<PathBuf>) -> Result<TlsMode, UrlEr
     }
 }
 
-/// What the URL leaves open. A host that has vanished must be noticed within seconds.
+/// Fills in defaults. A vanished host must be noticed within seconds.
 fn complete(config: &mut tokio_postgres::Config, tls: &TlsMode) {
     config.ssl_mode(match tls {
         TlsMode::Disable => SslMode::Disable,
@@ -183,14 +180,14 @@ fn complete(config: &mut tokio_postgres::Config, tls: &TlsMode) {
         .tcp_user_timeout(Duration::from_secs(10));
 }
 
-/// A URL, or what was meant as one, with `***` in place of its password.
+/// A URL, even a malformed one, with `***` for its password.
 pub fn masked(text: &str) -> String {
     let (address, query) = text
         .split_once('?')
         .map_or((text, None), |(a, q)| (a, Some(q)));
     let begin = address.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = address.split_at(begin);
-    // A password that was not encoded may hold any of these characters: the last one ends it.
+    // An unencoded password may contain any of these characters: the last one ends it.
     let address = match rest.rsplit_once('@') {
         Some((credentials, host)) => {
             let masked = match credentials.split_once(':') {
@@ -210,7 +207,7 @@ pub fn masked(text: &str) -> String {
             parameter
         }
     });
-    // A `?` in a password that was not encoded puts the rest of the password here.
+    // A `?` in an unencoded password puts the rest of the password here.
     if query.contains('@') {
         return format!("{scheme}***");
     }
@@ -261,7 +258,7 @@ mod tests {
         let password = |text| {
             let url = DatabaseUrl::parse(text)
                 .expect("a URL")
-                .or_password("outside");
+                .with_default_password("outside");
             String::from_utf8(url.config.get_password().expect("one").to_vec()).expect("text")
         };
         assert_eq!(password("postgres://me@db/x"), "outside");
@@ -269,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_url_is_named() {
+    fn faults_of_a_url_are_named() {
         assert_eq!(fault("mysql://db/x"), UrlError::Scheme);
         assert_eq!(fault("postgres://me@db"), UrlError::NoDatabase);
         assert_eq!(fault("postgres://me@db:port/x"), UrlError::Form);

@@ -1,7 +1,7 @@
-//! The rounds and commits that wait for a writer, and the keys that are held.
+//! The queue of rounds and commits, and the keys that rounds hold.
 //!
-//! Rows that are absent cannot be locked, and a lock of the database costs a round trip to be refused; so rounds of this process
-//! that share a key follow each other here, and the locks of the database are for other processes alone.
+//! Missing rows cannot be locked, and a failed database lock costs a round trip. So rounds of this process with a common key
+//! run one after another here, and database locks only separate processes.
 
 use crate::pacing::{GroupNumber, Pacing};
 use std::collections::{HashSet, VecDeque};
@@ -10,32 +10,32 @@ use tintype_storage::engine::{Commit, EngineError, Key, Round, Value};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// Rounds in one transaction at the most.
-const MOST_ROUNDS: usize = 128;
-/// The same for rounds that wait for locks of other processes: they hold all that they have meanwhile.
-const MOST_WAITING_ROUNDS: usize = 16;
-/// Commits in one transaction at the most.
-const MOST_COMMITS: usize = 1_024;
-/// Bytes of commits from which on a transaction takes no further one.
-const MOST_BYTES: usize = 1 << 20;
+/// The most rounds per transaction.
+const MAX_ROUNDS: usize = 128;
+/// The same for rounds that wait for locks of other processes: meanwhile they keep the locks they have.
+const MAX_WAITING_ROUNDS: usize = 16;
+/// The most commits per transaction.
+const MAX_COMMITS: usize = 1_024;
+/// A transaction of this size takes no further commit.
+const MAX_BYTES: usize = 1 << 20;
 
-/// So many rounds and commits are worth a transaction beside one under way. Fewer wait for its end and share the next one, because a
+/// This many rounds and commits justify a second concurrent transaction. Fewer wait and share the next one, because a
 /// transaction costs the database more than its rows do.
-const WORTH_ANOTHER: usize = 32;
+const MIN_CONCURRENT_GROUP: usize = 32;
 
 /// A round with the keys that it holds.
 pub struct HeldRound {
     pub keys: Vec<Key>,
     pub round: Box<dyn Round>,
-    /// Another process had locked a key: the next transaction waits for it.
+    /// Another process had locked a key: the next transaction waits for the lock.
     pub waits: bool,
 }
 
-/// What one transaction takes. Its rounds share no key with each other, nor with those of another group under way.
+/// The work of one transaction. Its rounds have no key in common, neither with each other nor with another group in flight.
 #[derive(Default)]
 pub struct Group {
     pub rounds: Vec<HeldRound>,
-    /// In the order of their submission.
+    /// In the order of submission.
     pub commits: Vec<Commit>,
     number: GroupNumber,
 }
@@ -45,14 +45,13 @@ impl Group {
         self.rounds.is_empty() && self.commits.is_empty()
     }
 
-    /// Does it wait for locks?
     pub fn waits(&self) -> bool {
         self.rounds.iter().any(|it| it.waits)
     }
 
-    /// What is to be let go of at its end.
-    pub fn to_end(&self) -> Ended {
-        Ended {
+    /// The resources to release at the group's end.
+    pub fn held(&self) -> HeldResources {
+        HeldResources {
             number: self.number,
             held: self.rounds.iter().flat_map(|it| it.keys.clone()).collect(),
             had_commits: !self.commits.is_empty(),
@@ -60,8 +59,8 @@ impl Group {
     }
 }
 
-/// What a group held.
-pub struct Ended {
+/// The resources that a group held.
+pub struct HeldResources {
     number: GroupNumber,
     held: Vec<Key>,
     had_commits: bool,
@@ -78,7 +77,7 @@ struct State {
     rounds: VecDeque<HeldRound>,
     commits: VecDeque<Commit>,
     held: HashSet<Key>,
-    /// One group at a time has commits, so that they appear in the order of their submission.
+    /// Only one group at a time has commits, so that commits become visible in the order of submission.
     is_committing: bool,
     /// Without the groups that wait for locks of other processes.
     pacing: Pacing,
@@ -111,24 +110,24 @@ impl WriteQueue {
         self.notify(state);
     }
 
-    /// Wakes a writer where there is a group for it, and where one is to look at the clock.
+    /// Wakes a writer if there is a group for it, or if a writer must set its timer.
     fn notify(&self, state: MutexGuard<'_, State>) {
-        if state.waiting() == 1 || state.rests_until(Instant::now()).is_none() {
+        if state.waiting() == 1 || state.wait_until(Instant::now()).is_none() {
             drop(state);
             self.changed.notify_one();
         }
     }
 
-    /// The next group, once there is one; `None` once the queue is closed and nothing is left for this writer.
+    /// Waits for the next group; `None` when the queue is closed and no work is left for this writer.
     pub async fn take(&self) -> Option<Group> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            let rests_until = {
+            let wait_until = {
                 let mut state = self.state();
                 let now = Instant::now();
-                let rests_until = state.rests_until(now);
-                if rests_until.is_none() {
+                let wait_until = state.wait_until(now);
+                if wait_until.is_none() {
                     let group = state.begin(now);
                     if !group.is_empty() {
                         if state.waiting() > 0 {
@@ -140,17 +139,17 @@ impl WriteQueue {
                 if state.closing.is_some() && state.waiting() == 0 {
                     return None;
                 }
-                rests_until.filter(|_| state.waiting() > 0)
+                wait_until.filter(|_| state.waiting() > 0)
             };
-            match rests_until {
+            match wait_until {
                 Some(moment) => drop(timeout_at(moment, changed).await),
                 None => changed.await,
             }
         }
     }
 
-    /// Lets go of what a group held. The rounds of `again` come first in the next groups.
-    pub fn finish(&self, ended: &Ended, again: Vec<HeldRound>) {
+    /// Releases what a group held. The rounds of `again` come first in the next groups.
+    pub fn finish(&self, ended: &HeldResources, again: Vec<HeldRound>) {
         let mut state = self.state();
         for key in &ended.held {
             state.held.remove(key);
@@ -163,19 +162,19 @@ impl WriteQueue {
         let is_closing = state.closing.is_some();
         drop(state);
         match is_closing {
-            // Every writer looks whether it is done.
+            // Every writer checks whether it is done.
             true => self.changed.notify_waiters(),
             false => self.changed.notify_one(),
         }
     }
 
-    /// Takes nothing more; what waits is still written.
+    /// Accepts nothing more; queued work is still written.
     pub fn close(&self) {
         self.state().closing.get_or_insert(EngineError::Stopped);
         self.changed.notify_waiters();
     }
 
-    /// Takes nothing more, and refuses what waits.
+    /// Accepts nothing more and refuses queued work.
     pub fn refuse_all(&self, error: &EngineError) {
         let mut state = self.state();
         state.closing.get_or_insert(EngineError::Stopped);
@@ -201,13 +200,13 @@ impl State {
         self.rounds.len() + self.commits.len()
     }
 
-    /// Until when what waits is to wait for the end of a transaction under way; `None` where it may go at once.
-    fn rests_until(&self, now: Instant) -> Option<Instant> {
-        let is_worth_another = self.waiting() >= WORTH_ANOTHER;
+    /// Until when queued work should wait for a transaction in flight; `None` if it should start at once.
+    fn wait_until(&self, now: Instant) -> Option<Instant> {
+        let is_worth_another = self.waiting() >= MIN_CONCURRENT_GROUP;
         if is_worth_another || self.rounds.front().is_some_and(|it| it.waits) {
             return None;
         }
-        self.pacing.rests_until(now)
+        self.pacing.wait_until(now)
     }
 
     fn begin(&mut self, now: Instant) -> Group {
@@ -231,12 +230,12 @@ impl State {
         group
     }
 
-    /// The rounds whose keys are free. A round stays behind every earlier one that shares a key with it, so no round starves.
+    /// The rounds whose keys are free. A round stays behind every earlier one with a common key, so no round starves.
     fn take_rounds(&mut self) -> Vec<HeldRound> {
         let waits = self.rounds.front().is_some_and(|it| it.waits);
         let most = match waits {
-            true => MOST_WAITING_ROUNDS,
-            false => MOST_ROUNDS,
+            true => MAX_WAITING_ROUNDS,
+            false => MAX_ROUNDS,
         };
         let (mut taken, mut passed_over) = (Vec::new(), VecDeque::new());
         let mut behind: HashSet<Key> = HashSet::new();
@@ -259,8 +258,8 @@ impl State {
 
     fn take_commits(&mut self) -> Vec<Commit> {
         let (mut taken, mut bytes) = (Vec::new(), 0);
-        while taken.len() < MOST_COMMITS
-            && bytes < MOST_BYTES
+        while taken.len() < MAX_COMMITS
+            && bytes < MAX_BYTES
             && let Some(commit) = self.commits.pop_front()
         {
             let sizes = commit
@@ -274,7 +273,6 @@ impl State {
     }
 }
 
-/// Bytes of a key and its value.
 pub fn size(key: &[u8], value: Option<&Value>) -> usize {
     key.len() + value.map_or(0, Vec::len)
 }
@@ -327,10 +325,10 @@ mod tests {
         let first = begin(&queue);
         assert_eq!(names(&first), ["a", "c"]);
         assert!(begin(&queue).is_empty(), "b is behind a");
-        queue.finish(&first.to_end(), Vec::new());
+        queue.finish(&first.held(), Vec::new());
         let second = begin(&queue);
         assert_eq!(names(&second), ["ab"]);
-        queue.finish(&second.to_end(), Vec::new());
+        queue.finish(&second.held(), Vec::new());
         assert_eq!(names(&begin(&queue)), ["b"]);
     }
 
@@ -338,7 +336,7 @@ mod tests {
     fn a_round_that_found_a_lock_comes_first_and_waits_apart() {
         let queue = queue(&[&["a"], &["b"]]);
         let mut group = begin(&queue);
-        let ended = group.to_end();
+        let ended = group.held();
         let mut locked = group.rounds.remove(0);
         locked.waits = true;
         queue.add_round(Box::new(Named(&["c"])));
@@ -361,11 +359,11 @@ mod tests {
         assert_eq!(first.commits.len(), 1);
         queue.add_commit(commit());
         assert!(begin(&queue).is_empty());
-        queue.finish(&first.to_end(), Vec::new());
+        queue.finish(&first.held(), Vec::new());
         assert_eq!(begin(&queue).commits.len(), 1);
     }
 
-    /// Does a writer take something at once?
+    /// Does a writer get a group at once?
     async fn takes_at_once(queue: &WriteQueue) -> Option<Group> {
         let at_once = timeout(Duration::ZERO, queue.take());
         at_once.await.ok().flatten()
@@ -378,13 +376,13 @@ mod tests {
         queue.add_round(Box::new(Named(&["b"])));
         queue.add_round(Box::new(Named(&["c"])));
         assert!(takes_at_once(&queue).await.is_none());
-        queue.finish(&first.to_end(), Vec::new());
+        queue.finish(&first.held(), Vec::new());
         let second = takes_at_once(&queue)
             .await
             .expect("the first one has ended");
         assert_eq!(names(&second), ["b", "c"]);
         queue.add_round(Box::new(Named(&["d"])));
-        // The writer that waits looks at the clock again, without being woken.
+        // The waiting writer's timer fires without a notification.
         let third = queue.take().await.expect("the second one takes long");
         assert_eq!(names(&third), ["d"]);
     }
@@ -393,11 +391,11 @@ mod tests {
     async fn many_rounds_begin_beside_a_transaction_under_way() {
         let queue = queue(&[&["a"]]);
         drop(takes_at_once(&queue).await.expect("nothing is under way"));
-        // These hold nothing, so no one keeps another from going.
-        (1..WORTH_ANOTHER).for_each(|_| queue.add_round(Box::new(Named(&[]))));
+        // These rounds hold no keys, so they do not block each other.
+        (1..MIN_CONCURRENT_GROUP).for_each(|_| queue.add_round(Box::new(Named(&[]))));
         assert!(takes_at_once(&queue).await.is_none());
         queue.add_round(Box::new(Named(&[])));
         let second = takes_at_once(&queue).await.expect("so many are worth it");
-        assert_eq!(second.rounds.len(), WORTH_ANOTHER);
+        assert_eq!(second.rounds.len(), MIN_CONCURRENT_GROUP);
     }
 }

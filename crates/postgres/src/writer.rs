@@ -1,13 +1,13 @@
-//! A connection that writes: the rounds and commits that wait become one transaction.
+//! A writing connection: the waiting rounds and commits become one transaction.
 //!
-//! The first round trip holds the keys and reads; the decisions are made in memory; the second one moves the writer's mark, writes and
-//! commits. Where the answer to it is lost, the mark says what became of it.
+//! The first round trip locks the keys and reads; the decisions run in memory; the second round trip moves the writer's mark,
+//! writes and commits. If its response is lost, the mark shows the outcome.
 
 use crate::connector::Prepared;
 use crate::mark::{self, Mark, Outcome};
 use crate::outage::{Fault, Outage};
-use crate::reader::{Answers, Questions, by_relation, pairs, read};
-use crate::session::{ANSWER_WITHIN, READ_WRITE, bytes};
+use crate::reader::{ReadBatch, ReadResults, by_relation, pairs, read};
+use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, bytes};
 use crate::shared::Shared;
 use crate::write_queue::{Group, HeldRound, size};
 use futures_util::future::try_join_all;
@@ -24,9 +24,8 @@ use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
 type Writes = Vec<(Key, Option<Value>)>;
-type Merged<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
+type MergedWrites<'a> = BTreeMap<&'a [u8], Option<&'a Value>>;
 
-/// What a round has come to.
 type Decision = Result<Writes, EngineError>;
 
 pub struct Writer {
@@ -37,9 +36,9 @@ pub struct Writer {
 
 /// Why a transaction has no outcome yet.
 enum Interrupted {
-    /// Nothing of it was sent to be committed.
+    /// The commit was not sent.
     Before(Fault),
-    /// It was sent, and the answer is missing or bad.
+    /// The commit was sent, and the response is missing or an error.
     Sent(Fault, Vec<Decision>),
 }
 
@@ -55,7 +54,7 @@ impl Writer {
     /// Writes until the queue is closed and empty, or the engine has failed.
     pub async fn run(mut self) {
         while let Some(mut group) = self.shared.writes.take().await {
-            let ended = group.to_end();
+            let ended = group.held();
             let mut again = Vec::new();
             let outcome = self.write(&mut group, &mut again).await;
             let answered = match outcome {
@@ -75,7 +74,7 @@ impl Writer {
         }
     }
 
-    /// Returns once the group is durable. Rounds whose keys another process has locked are moved to `again`.
+    /// Returns when the group is durable. Moves rounds whose keys another process has locked to `again`.
     async fn write(
         &mut self,
         group: &mut Group,
@@ -107,7 +106,7 @@ impl Writer {
     ) -> Result<Outcome, EngineError> {
         tracing::debug!(
             reason = fault.text(),
-            "looking up what became of a transaction"
+            "looking up the outcome of a transaction"
         );
         loop {
             match self.mark.resolve(&self.shared.connector).await {
@@ -125,7 +124,7 @@ impl Writer {
         let session = match &mut self.session {
             Some(session) => session,
             empty => {
-                let prepared = timeout(ANSWER_WITHIN, self.shared.connector.prepared());
+                let prepared = timeout(RESPONSE_TIMEOUT, self.shared.connector.prepared());
                 let prepared = prepared.await.map_err(before)?.map_err(before)?;
                 empty.insert(prepared)
             }
@@ -135,11 +134,11 @@ impl Writer {
             true => decide_all(session, group, again).await.map_err(before)?,
             false => Default::default(),
         };
-        let writes = merged(&group.commits, &decisions, &reserved);
+        let writes = merge_writes(&group.commits, &decisions, &reserved);
         let began = Instant::now();
         let fenced: Vec<NodeId> = fenced(group, &decisions).collect();
         let sent = send(session, &self.mark, &writes, &fenced, is_begun);
-        let fault: Fault = match timeout(ANSWER_WITHIN, sent).await {
+        let fault: Fault = match timeout(RESPONSE_TIMEOUT, sent).await {
             Ok(Ok(())) => {
                 if !writes.is_empty() {
                     self.mark.number += 1;
@@ -164,12 +163,12 @@ fn fenced<'a>(group: &'a Group, decisions: &'a [Decision]) -> impl Iterator<Item
     kept.filter_map(|(it, _)| it.round.fences())
 }
 
-/// All writes of a transaction, one for each key. Rows that were added only to be held are removed where they are given no values.
-fn merged<'a>(
+/// The writes of a transaction, one per key. Deletes rows inserted only as locks, unless they get values.
+fn merge_writes<'a>(
     commits: &'a [Commit],
     decisions: &'a [Decision],
     reserved: &'a HashSet<Key>,
-) -> Merged<'a> {
+) -> MergedWrites<'a> {
     let decided = decisions.iter().flatten().flatten();
     let writes = commits.iter().flat_map(|it| &it.writes).chain(decided);
     let writes = writes.map(|(key, value)| (key.as_slice(), value.as_ref()));
@@ -181,8 +180,8 @@ fn before(fault: impl Into<Fault>) -> Interrupted {
     Interrupted::Before(fault.into())
 }
 
-/// Holds, reads and decides. What waits for another process goes to `again`. Gives the decisions, and the keys that have rows only to
-/// be held.
+/// Locks, reads and decides. Moves rounds that must wait for another process to `again`. Returns the decisions, and the keys
+/// whose rows exist only as locks.
 async fn decide_all(
     session: &Prepared,
     group: &mut Group,
@@ -191,22 +190,22 @@ async fn decide_all(
     let mut asks: Vec<Vec<Ask>> = group.rounds.iter().map(|it| it.round.needs()).collect();
     let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
     let begin = hold_and_read(session, &held, group.waits(), &asks);
-    let (locked, mut answers) = timeout(ANSWER_WITHIN, begin).await??;
+    let (locked, mut answers) = timeout(RESPONSE_TIMEOUT, begin).await??;
     let unlocked = held.iter().filter(|key| !locked.contains(*key));
-    let unlocked: Questions<'_> = Questions::of_keys(unlocked);
+    let unlocked: ReadBatch<'_> = ReadBatch::of_keys(unlocked);
     if !unlocked.keys.is_empty() {
-        // A key that is there and was not locked is another process's.
+        // An existing key that was not locked is locked by another process.
         let found = read(&session.session, &session.statements, &unlocked);
-        let found = timeout(ANSWER_WITHIN, found).await??;
+        let found = timeout(RESPONSE_TIMEOUT, found).await??;
         answers.values.extend(found.values);
     }
     let absent = held.iter().filter(|key| !answers.values.contains_key(*key));
     let absent: Vec<&[u8]> = absent.map(Vec::as_slice).collect();
     let reserved = match absent.is_empty() {
         true => HashSet::new(),
-        false => timeout(ANSWER_WITHIN, reserve(session, absent)).await??,
+        false => timeout(RESPONSE_TIMEOUT, reserve(session, absent)).await??,
     };
-    // Another process has locked the key, or has added it since it was looked for.
+    // Another process has locked the key, or has inserted it since the read.
     let is_elsewhere = |key: &Key| !locked.contains(key) && !reserved.contains(key);
     let mut mine = group
         .rounds
@@ -216,7 +215,7 @@ async fn decide_all(
     let mut seen: Vec<Seen> = group.rounds.iter().map(|_| Seen::default()).collect();
     let mut decisions: Vec<Option<Decision>> = group.rounds.iter().map(|_| None).collect();
     loop {
-        give(&mut seen, &mut asks, &mut answers);
+        distribute(&mut seen, &mut asks, &mut answers);
         for (place, round) in group.rounds.iter_mut().enumerate() {
             if !mine[place] || decisions[place].is_some() {
                 continue;
@@ -235,8 +234,8 @@ async fn decide_all(
         }
         let questions = questions(&HashSet::new(), &asks);
         let further = read(&session.session, &session.statements, &questions);
-        answers = timeout(ANSWER_WITHIN, further).await??;
-        answers.leave_out(&reserved);
+        answers = timeout(RESPONSE_TIMEOUT, further).await??;
+        answers.remove_reserved(&reserved);
     }
     let mut decided = Vec::new();
     let mut decisions = decisions.into_iter();
@@ -256,8 +255,8 @@ async fn decide_all(
     Ok((decided, reserved))
 }
 
-/// Adds empty rows for held keys that are absent, which nothing could lock otherwise. They are never seen: the transaction gives them
-/// values, or removes them. Gives the keys that were added; the others are being added by another process.
+/// Inserts empty rows for held keys without a row, because only rows can be locked. The rows are never visible: the transaction
+/// sets or deletes them. Returns the inserted keys; other processes are inserting the rest.
 async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<Key>, Error> {
     let Prepared {
         session,
@@ -274,9 +273,9 @@ async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<K
     Ok(reserved)
 }
 
-/// What rounds ask for, without the keys that they hold.
-fn questions<'a>(held: &HashSet<&Key>, asks: &'a [Vec<Ask>]) -> Questions<'a> {
-    let mut questions = Questions::default();
+/// The reads of rounds, without the keys that they hold.
+fn questions<'a>(held: &HashSet<&Key>, asks: &'a [Vec<Ask>]) -> ReadBatch<'a> {
+    let mut questions = ReadBatch::default();
     let mut known = HashSet::new();
     for ask in asks.iter().flatten() {
         match ask {
@@ -292,14 +291,14 @@ fn questions<'a>(held: &HashSet<&Key>, asks: &'a [Vec<Ask>]) -> Questions<'a> {
     questions
 }
 
-/// Begins a transaction, locks rows and reads, in one round trip. Gives the keys that are locked, and the answers, which have the values
+/// Starts a transaction, locks rows and reads, in one round trip. Returns the locked keys and the results, including the values
 /// of the locked rows.
 async fn hold_and_read(
     session: &Prepared,
     held: &[Key],
     waits: bool,
     asks: &[Vec<Ask>],
-) -> Result<(HashSet<Key>, Answers), Error> {
+) -> Result<(HashSet<Key>, ReadResults), Error> {
     let Prepared {
         session,
         statements,
@@ -314,7 +313,7 @@ async fn hold_and_read(
         pairs(&rows)
     });
     let questions = questions(&held.iter().collect(), asks);
-    // Sent in this order, and each statement sees what was committed before it began.
+    // The driver sends them in this order, and each statement sees what was committed before it.
     let ((), locked, mut answers) = tokio::try_join!(
         biased;
         begin,
@@ -327,8 +326,8 @@ async fn hold_and_read(
     Ok((keys, answers))
 }
 
-/// Gives each round the answers to what it asked for.
-fn give(seen: &mut [Seen], asks: &mut [Vec<Ask>], answers: &mut Answers) {
+/// Distributes the results to the rounds that requested them.
+fn distribute(seen: &mut [Seen], asks: &mut [Vec<Ask>], answers: &mut ReadResults) {
     let mut scans: std::collections::HashMap<Ask, Vec<(Key, Value)>> = Default::default();
     let mut in_order = answers.scans.drain(..);
     for (seen, asks) in seen.iter_mut().zip(asks) {
@@ -358,7 +357,7 @@ fn give(seen: &mut [Seen], asks: &mut [Vec<Ask>], answers: &mut Answers) {
 async fn send(
     session: &Prepared,
     mark: &Mark,
-    writes: &Merged<'_>,
+    writes: &MergedWrites<'_>,
     fenced: &[NodeId],
     is_begun: bool,
 ) -> Result<(), Error> {
@@ -385,7 +384,7 @@ async fn send(
     let move_mark = statements.move_mark.rows(session, &moved);
     let demanded: [&(dyn ToSql + Sync); 2] = [key, &new];
     let demand_mark = statements.demand_mark.rows(session, &demanded);
-    // Waits for a transaction of that node that has moved its mark and not ended.
+    // Waits for an open transaction of that node that has moved its mark.
     let fences = fenced.iter().map(|node| async move {
         let [from, to] = mark::keys_of(node.as_bytes());
         let remove = "DELETE FROM tintype.account WHERE key >= $1 AND key < $2";
@@ -403,7 +402,7 @@ async fn send(
     let deletes = deletes.iter().map(|(relation, keys)| async move {
         statements.delete(*relation).rows(session, &[keys]).await
     });
-    // Sent in this order. The first statement that fails makes all that follow fail, the commit included.
+    // The driver sends them in this order. After a failed statement all later ones fail, including the commit.
     tokio::try_join!(
         biased;
         begin,
@@ -417,19 +416,19 @@ async fn send(
     Ok(())
 }
 
-/// Answers every commit and round of a group. A callback that panics does not keep the others from their answers, but it is a fault of
-/// the program, which ends the engine.
+/// ReadResults every commit and round of a group. If a callback panics, the others are still answered, but the engine ends: a panic
+/// is a bug.
 fn answer(
     group: Group,
     decisions: Vec<Decision>,
     commits: &Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    deferred_wake::after(|| {
+    deferred_wake::wake_after(|| {
         let mut result = Ok(());
         let mut tell = |it: Box<dyn FnOnce()>| {
             if catch_unwind(AssertUnwindSafe(it)).is_err() {
                 result = Err(EngineError::Failed(
-                    "what was to hear of a commit panicked".into(),
+                    "the callback of a commit panicked".into(),
                 ));
             }
         };

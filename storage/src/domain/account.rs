@@ -1,4 +1,4 @@
-//! Who pays.
+//! Accounts: the parties that pay.
 
 use super::account_limits::{AccountLimits, AccountLimitsChange};
 use super::amount::Amount;
@@ -11,24 +11,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     pub id: AccountId,
-    /// The operator's name for it.
+    /// The operator's display name.
     pub name: String,
     #[serde(rename = "books")]
     pub balances: Balances,
     pub created_at: Timestamp,
-    /// Switched on? The keys of one that is not open no door.
+    /// Keys of an inactive account are rejected.
     pub active: bool,
-    /// Below this the account's people are warned.
+    /// The account's people are warned below this balance.
     pub low_balance: Option<Amount>,
     #[serde(default)]
     pub limits: AccountLimits,
-    /// What it has spent. Counted only while its spending has a limit.
+    /// Counted only while the account has a spend limit.
     #[serde(default)]
     pub spending: Option<Spending>,
 }
 
 impl Account {
-    /// An active account without money.
     pub fn new(id: AccountId, name: String, created_at: Timestamp) -> Self {
         Self {
             id,
@@ -42,40 +41,36 @@ impl Account {
         }
     }
 
-    /// Refuses a price that the account may not spend beside what it has spent and reserved.
+    /// Refuses a price that does not fit the spend limits together with the amounts already spent and reserved.
     ///
     /// # Errors
-    /// A limit would be passed.
+    /// A limit would be exceeded.
     pub fn check_spending(&self, price: Amount, now: Timestamp) -> Result<(), LimitReached> {
         let spent = self.spending.unwrap_or_default();
         let limits = self.limits.spend_limits();
         limits.check(&spent, self.balances.reserved, price, now)
     }
 
-    /// Is less available than the amount from which on its people are warned?
+    /// Is the available balance below the warning threshold?
     pub fn is_low(&self) -> bool {
         let available = self.balances.available();
         self.low_balance.is_some_and(|least| available < least)
     }
 }
 
-/// An account that is to be opened.
 #[derive(Clone, Debug, Default)]
 pub struct NewAccount {
-    /// The operator's name for it.
     pub name: String,
-    /// What it begins with.
+    /// The opening balance.
     pub balance: Option<Amount>,
-    /// Below this the account's people are warned.
+    /// The account's people are warned below this balance.
     pub low_balance: Option<Amount>,
     pub limits: AccountLimits,
 }
 
 impl NewAccount {
-    /// The account as it begins.
-    ///
     /// # Errors
-    /// The balance is no sum that an account can hold.
+    /// The opening balance is out of range.
     pub fn open(self, id: AccountId, now: Timestamp) -> Result<Account, LedgerError> {
         let is_counted = self.limits.spend_limits().any();
         Ok(Account {
@@ -88,19 +83,19 @@ impl NewAccount {
     }
 }
 
-/// What is to be changed of an account; `None` stays as it is.
+/// A partial update; `None` keeps a value.
 #[derive(Clone, Debug, Default)]
 pub struct AccountChange {
     pub name: Option<String>,
     pub active: Option<bool>,
-    /// Another amount below which its people are warned, or none.
+    /// An inner `None` removes the warning threshold.
     pub low_balance: Option<Option<Amount>>,
-    /// Other limits, or none at all.
+    /// An inner `None` removes all limits.
     pub limits: Option<Option<AccountLimitsChange>>,
 }
 
 impl AccountChange {
-    /// The account as it will be, but for its spending.
+    /// Returns the changed account. The spending counters stay as they are.
     pub fn apply(self, account: Account) -> Account {
         Account {
             name: self.name.unwrap_or(account.name),

@@ -1,31 +1,29 @@
-//! What an operator allows an account at most, with all its keys together.
+//! The operator's limits for an account and all of its keys together.
 
 use super::amount::Amount;
 use super::api_key::RateLimit;
 use super::spending::SpendLimits;
 use serde::{Deserialize, Serialize};
 
-/// The operator's limits of an account; `None` for no such limit.
+/// `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AccountLimits {
-    /// The most that it may spend in a day of UTC.
+    /// Per UTC day.
     pub spend_per_day: Option<Amount>,
-    /// The most that it may spend in a calendar month of UTC.
+    /// Per UTC calendar month.
     pub spend_per_month: Option<Amount>,
-    /// Calls of all its keys and of its people's playground.
+    /// Counts calls of all keys and of the panel's playground.
     pub rate_limit: Option<RateLimit>,
-    /// Jobs that are not terminal.
+    /// Limits the jobs that are not terminal.
     pub max_concurrent: Option<u32>,
 }
 
 impl AccountLimits {
-    /// Is there any limit at all?
     pub fn any(&self) -> bool {
         *self != Self::default()
     }
 
-    /// What it may spend.
     pub fn spend_limits(&self) -> SpendLimits {
         SpendLimits {
             total: None,
@@ -35,7 +33,7 @@ impl AccountLimits {
     }
 }
 
-/// What is asked to be different about the limits. An outer `None` leaves a limit as it is; an inner one removes it.
+/// A partial update. An outer `None` keeps a limit; an inner `None` removes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AccountLimitsChange {
     pub spend_per_day: Option<Option<Amount>>,
@@ -45,7 +43,6 @@ pub struct AccountLimitsChange {
 }
 
 impl AccountLimitsChange {
-    /// The limits as they will be.
     pub fn apply(self, limits: AccountLimits) -> AccountLimits {
         AccountLimits {
             spend_per_day: self.spend_per_day.unwrap_or(limits.spend_per_day),

@@ -1,25 +1,24 @@
-//! Adoption: the records of a process that had its store for itself become those of nodes that share it.
+//! Adoption: converts the records of a single-process store for nodes that share it.
 //!
-//! Such a process keeps its queue in memory, and one index of all due deliveries. Nodes have both in the store. The first ones that join
-//! make them, step by step; none of them decides anything else before.
+//! A single process keeps its queue in memory and one index of all due deliveries. Nodes keep both in the store. The first
+//! nodes that join write them step by step, and decide nothing before the adoption is done.
 
 use super::ids::{AccountId, JobId};
 use serde::{Deserialize, Serialize};
 
-/// How far a store has been adopted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Adoption {
-    /// The live jobs up to this one have their places.
+    /// Live jobs up to `after` have queue entries.
     Jobs {
         after: Option<(AccountId, JobId)>,
     },
-    /// All live jobs have, and the pending deliveries are next.
+    /// All live jobs have queue entries; pending deliveries are next.
     Deliveries,
     Done,
 }
 
 impl Default for Adoption {
-    /// Of a store that no node has joined.
+    /// No node has joined the store yet.
     fn default() -> Self {
         Self::Jobs { after: None }
     }

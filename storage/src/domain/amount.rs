@@ -5,40 +5,34 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
 use std::str::FromStr;
 
-/// Digits after the point that an amount may have.
+/// The most digits after the point.
 pub const SCALE: u32 = 6;
-/// No single amount or sum may reach so many millionths, so that no sum of two can overflow.
+/// Exclusive limit of an amount in millionths. The sum of two amounts cannot overflow.
 const LIMIT: u128 = 1_000_000_000_000_000 * MILLION;
 const MILLION: u128 = 1_000_000;
-/// A sign, fifteen digits, the point and six digits.
+/// A sign, 15 digits, the point and 6 digits.
 const MAX_CHARS: usize = 23;
 
-/// An amount of money, signed, with at most six digits after the point. The currency is a label of the configuration.
+/// A signed amount of money with at most 6 digits after the point. The configuration names the currency.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Amount(Decimal);
 
-/// Why a text or a number is no amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// It is not written as digits with an optional sign and point.
     #[error("must be an amount such as \"12.50\"")]
     Malformed,
-    /// It has more than six digits after the point.
     #[error("must have at most 6 digits after the point")]
     TooFine,
-    /// It is beyond what an account can hold.
     #[error("must be below 1,000,000,000,000,000")]
     TooLarge,
-    /// It is below nothing where that has no meaning.
     #[error("must not be negative")]
     Negative,
 }
 
 impl Amount {
-    /// Nothing.
     pub const ZERO: Self = Self(Decimal::ZERO);
 
-    /// An amount from a decimal; refuses what is too fine or too large.
+    /// Fails if the decimal has too many digits or is out of range.
     pub fn new(value: Decimal) -> Result<Self, AmountError> {
         let value = match value.scale() > SCALE {
             true => value.normalize(),
@@ -54,38 +48,37 @@ impl Amount {
         Ok(Self(value))
     }
 
-    /// The sum, or `TooLarge`.
+    /// # Errors
+    /// `TooLarge`.
     pub fn plus(self, other: Self) -> Result<Self, AmountError> {
         Self::new(self.0.checked_add(other.0).ok_or(AmountError::TooLarge)?)
     }
 
-    /// The difference, or `TooLarge`.
+    /// # Errors
+    /// `TooLarge`.
     pub fn minus(self, other: Self) -> Result<Self, AmountError> {
         Self::new(self.0.checked_sub(other.0).ok_or(AmountError::TooLarge)?)
     }
 
-    /// So many times this, rounded up to the finest amount there is.
+    /// The product, rounded away from zero to 6 digits after the point.
     pub fn times_rounded_up(self, factor: Decimal) -> Result<Self, AmountError> {
         let product = self.0.checked_mul(factor).ok_or(AmountError::TooLarge)?;
         Self::new(product.round_dp_with_strategy(SCALE, RoundingStrategy::AwayFromZero))
     }
 
-    /// The same amount with the other sign.
     pub fn negated(self) -> Self {
         Self(-self.0)
     }
 
-    /// Below nothing?
     pub fn is_negative(self) -> bool {
         self.0 < Decimal::ZERO
     }
 
-    /// Exactly nothing?
     pub fn is_zero(self) -> bool {
         self.0.is_zero()
     }
 
-    /// The same in millionths, the form on the disk, and the one to sum without bounds.
+    /// Millionths, the form on disk. Sums of millionths do not overflow.
     pub fn millionths(self) -> i128 {
         self.0.mantissa() * 10i128.pow(SCALE - self.0.scale())
     }
@@ -99,9 +92,9 @@ impl Amount {
 }
 
 impl fmt::Display for Amount {
-    /// At least two digits after the point, at most six: `12.00`, `0.039`.
+    /// Writes two to six digits after the point: `12.00`, `0.039`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // From the last digit to the first: every answer has amounts, and the general way of a decimal takes a third longer.
+        // Writes from the last digit to the first: every response has amounts, and `Decimal`'s formatting takes a third longer.
         let millionths = self.millionths();
         let size = millionths.unsigned_abs();
         let (mut whole, mut part) = ((size / MILLION) as u64, (size % MILLION) as u32);
@@ -132,7 +125,7 @@ impl fmt::Display for Amount {
 }
 
 impl fmt::Debug for Amount {
-    /// One amount looks the same however it was computed.
+    /// Equal amounts look equal, however they were computed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Amount").field(&self.0.normalize()).finish()
     }
@@ -141,7 +134,7 @@ impl fmt::Debug for Amount {
 impl FromStr for Amount {
     type Err = AmountError;
 
-    /// Plain decimal notation only: no exponent, no separators, no blanks.
+    /// Accepts plain decimal notation only: no exponent, separators or blanks.
     fn from_str(text: &str) -> Result<Self, AmountError> {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));

@@ -1,4 +1,4 @@
-//! API keys: how they look, what of them is kept, and what they allow.
+//! API keys: their text, their stored hash and their restrictions.
 
 use super::amount::Amount;
 use super::ids::{AccountId, KeyId};
@@ -9,84 +9,76 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What every key begins with.
 pub const PREFIX: &str = "tt_";
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BODY: usize = 43;
 const CHECK: usize = 6;
-/// Characters of the body that are kept as text: 24 of 256 bits, too few to guess the rest.
+/// Characters of the body that are stored as text: 24 of 256 bits, too few to guess the rest.
 const SHOWN: usize = 4;
 
-/// SHA-256 of a key's text: all that is kept of it.
+/// SHA-256 of a key's text. The text itself is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KeyHash(pub [u8; 32]);
 
-/// What is known about a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
-    /// Its id, which is no secret.
+    /// Not secret.
     pub id: KeyId,
     pub account: AccountId,
-    /// The name given at creation.
     pub name: String,
-    /// Models that it may ask for; `None` for all.
+    /// `None` allows all models.
     pub models: Option<Vec<Tier>>,
     pub active: bool,
-    /// Invalid from this moment on.
+    /// The key is invalid from this time on.
     pub expires_at: Option<Timestamp>,
-    /// The most that this key may spend, over all its life.
+    /// Over the key's lifetime.
     pub spend_limit: Option<Amount>,
-    /// The most that it may spend in a day of UTC.
+    /// Per UTC day.
     pub spend_limit_daily: Option<Amount>,
-    /// The most that it may spend in a calendar month of UTC.
+    /// Per UTC calendar month.
     pub spend_limit_monthly: Option<Amount>,
-    /// Requests per second, with burst.
     pub rate_limit: Option<RateLimit>,
-    /// Where it may be used from; empty for everywhere.
+    /// Empty allows every address.
     pub allowed_ips: Vec<IpNet>,
-    /// Earlier texts of this key that open the door for some time yet.
+    /// Earlier texts that are still valid.
     pub retired: Vec<RetiredHash>,
     pub created_at: Timestamp,
-    /// The first characters of its text, by which people recognise it; `None` for a key from before they were kept.
+    /// The first characters of the text, for people. `None` for keys older than this field.
     pub text_prefix: Option<String>,
-    /// Jobs of this key that are not terminal.
+    /// Limits the key's jobs that are not terminal.
     #[serde(default)]
     pub max_concurrent: Option<u32>,
 }
 
-/// A text that a key had before it was rotated.
+/// A text that was valid before a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredHash {
     pub hash: KeyHash,
-    /// Invalid from this moment on.
+    /// Invalid from this time on.
     pub until: Timestamp,
 }
 
-/// How often a key may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
-    /// Requests a second in the long run, at least 1.
+    /// The sustained rate, at least 1.
     pub per_second: u32,
-    /// Requests at once, at least 1.
+    /// At least 1.
     pub burst: u32,
 }
 
-/// Why a known key does not open the door.
+/// Why a known key is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRefusal {
-    /// Switched off.
     #[error("the API key is inactive")]
     Inactive,
-    /// Of an account that is switched off.
     #[error("the account of the API key is inactive")]
     AccountInactive,
-    /// Past its end.
     #[error("the API key has expired")]
     Expired,
 }
 
 impl ApiKey {
-    /// A key without a name that nothing is kept from.
+    /// An unnamed key without restrictions.
     pub const fn with_all_rights(id: KeyId, account: AccountId, created_at: Timestamp) -> Self {
         Self {
             id,
@@ -107,7 +99,7 @@ impl ApiKey {
         }
     }
 
-    /// May this key be used at `now`, its account being switched on or off?
+    /// Is this key valid at `now`?
     pub fn admit(&self, account_is_active: bool, now: Timestamp) -> Result<(), KeyRefusal> {
         if !account_is_active {
             return Err(KeyRefusal::AccountInactive);
@@ -121,12 +113,11 @@ impl ApiKey {
         Ok(())
     }
 
-    /// May this key be used from this address? It is given as the range of itself alone.
+    /// Is this key valid from `address`, a range of one address?
     pub fn admits_from(&self, address: IpNet) -> bool {
         self.allowed_ips.is_empty() || self.allowed_ips.iter().any(|net| net.contains(&address))
     }
 
-    /// The most that it may spend.
     pub fn spend_limits(&self) -> SpendLimits {
         SpendLimits {
             total: self.spend_limit,
@@ -135,7 +126,7 @@ impl ApiKey {
         }
     }
 
-    /// The key once its text `old` has been replaced, with the hashes that open nothing any more. The old text is valid
+    /// Replaces the key's text `old`. Returns the rotated key and the hashes that are no longer valid. The old text stays valid
     /// until `until`; with `None` every earlier text ends at once.
     pub fn rotate(
         &self,
@@ -155,27 +146,26 @@ impl ApiKey {
         (rotated, ended.into_iter().map(|it| it.hash).collect())
     }
 
-    /// Until when an earlier text opens the door, if one does at `now`.
+    /// The time until which an earlier text is valid; `None` if none is valid at `now`.
     pub fn overlap_ends(&self, now: Timestamp) -> Option<Timestamp> {
         let ends = self.retired.iter().map(|it| it.until);
         ends.filter(|until| now < *until).max()
     }
 
-    /// Is the model within this key's scope?
     pub fn allows(&self, tier: Tier) -> bool {
         self.models
             .as_ref()
             .is_none_or(|models| models.contains(&tier))
     }
 
-    /// The ranges of addresses that it may be used from; `None`: everywhere.
+    /// The allowed address ranges; `None` allows every address.
     pub fn range_texts(&self) -> Option<Vec<String>> {
         let ranges = || self.allowed_ips.iter().map(ToString::to_string).collect();
         (!self.allowed_ips.is_empty()).then(ranges)
     }
 }
 
-/// What is asked to be different about a key. An outer `None` leaves the value as it is; an inner one removes it.
+/// A partial update. An outer `None` keeps the value; an inner `None` removes it.
 #[derive(Default)]
 pub struct KeyChange {
     pub name: Option<String>,
@@ -191,7 +181,6 @@ pub struct KeyChange {
 }
 
 impl KeyChange {
-    /// The key as it will be.
     pub fn apply(self, key: ApiKey) -> ApiKey {
         ApiKey {
             name: self.name.unwrap_or(key.name),
@@ -212,21 +201,20 @@ impl KeyChange {
     }
 }
 
-/// The text of a key from 256 random bits: `tt_`, 43 base62 characters, 6 characters of checksum.
+/// Formats a key from 256 random bits: `tt_`, 43 base62 characters, 6 characters of checksum.
 ///
-/// The checksum lets a mistyped or cut-off key, or one found by a secret scanner, be told from a wrong one without a look-up.
+/// The checksum distinguishes a mistyped or truncated key from a revoked one without a look-up. Secret scanners can check it too.
 pub fn text(random: &[u8; 32]) -> String {
     let mut body = base62(random, BODY);
     body.push_str(&checksum(&body));
     format!("{PREFIX}{body}")
 }
 
-/// The first characters of a key, by which people recognise it.
 pub fn text_prefix(text: &str) -> String {
     text.chars().take(PREFIX.len() + SHOWN).collect()
 }
 
-/// Does the text have the form of a key, checksum included?
+/// Includes the checksum.
 pub fn is_well_formed(text: &str) -> bool {
     let Some(rest) = text
         .strip_prefix(PREFIX)
@@ -238,7 +226,7 @@ pub fn is_well_formed(text: &str) -> bool {
     checksum(body) == check
 }
 
-/// The hash under which a key is kept.
+/// The hash under which a key is stored.
 pub fn hash(text: &str) -> KeyHash {
     KeyHash(Sha256::digest(text.as_bytes()).into())
 }

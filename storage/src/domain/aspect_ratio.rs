@@ -1,11 +1,11 @@
-//! Shapes of pictures, and how many pixels each has.
+//! Aspect ratios of images and their sizes in pixels.
 
 use super::tier::{Resolution, Tier};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// One of the supported shapes, width to height. `auto` is no shape: see [`AspectChoice`].
+/// A supported ratio, width to height. `auto` is not a ratio: see [`AspectChoice`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "(u8, u8)", into = "(u8, u8)")]
 pub struct AspectRatio {
@@ -17,13 +17,11 @@ const fn ratio(width: u8, height: u8) -> AspectRatio {
     AspectRatio { width, height }
 }
 
-/// The text is none of the supported ratios.
 #[derive(Debug, thiserror::Error)]
 #[error("unknown aspect ratio")]
 pub struct UnknownRatio;
 
 impl AspectRatio {
-    /// The square.
     pub const SQUARE: Self = ratio(1, 1);
 
     /// Every ratio that a tier may offer.
@@ -49,9 +47,9 @@ impl AspectRatio {
         f64::from(self.width) / f64::from(self.height)
     }
 
-    /// The offered ratio nearest to `width` by `height`, compared in log space so that too wide counts like too tall.
+    /// The offered ratio nearest to `width` by `height`. Compares in log space, so too wide counts like too tall.
     ///
-    /// Of two equally near ones the first offered is taken; `None` when none is offered or a side is 0.
+    /// The first of two equally near ratios wins. `None` if none is offered or a side is 0.
     pub fn nearest(offered: &[Self], width: u32, height: u32) -> Option<Self> {
         if width == 0 || height == 0 {
             return None;
@@ -64,7 +62,7 @@ impl AspectRatio {
         })
     }
 
-    /// Pixels of a picture, width by height, as the published sizes of the tier's model have them.
+    /// Width and height in pixels, from the published sizes of the tier's model.
     pub fn pixels(self, tier: Tier, resolution: Resolution) -> (u32, u32) {
         let (width, height) = match tier {
             Tier::Fast => self.fast_pixels(),
@@ -73,7 +71,7 @@ impl AspectRatio {
         (width * resolution.factor(), height * resolution.factor())
     }
 
-    /// Sizes of the model behind `fast`; ratios that it lacks get the area of 1:1 with sides in steps of 16.
+    /// Sizes of the model behind `fast`. Ratios that it lacks get the area of 1:1 with sides in steps of 16.
     fn fast_pixels(self) -> (u32, u32) {
         match (self.width, self.height) {
             (1, 1) => (1024, 1024),
@@ -126,7 +124,7 @@ impl From<AspectRatio> for (u8, u8) {
 impl TryFrom<(u8, u8)> for AspectRatio {
     type Error = UnknownRatio;
 
-    /// A record that holds another ratio is damaged: a side of 0 must not reach the arithmetic.
+    /// Any other ratio in a record is corruption: a side of 0 must not reach the arithmetic.
     fn try_from((width, height): (u8, u8)) -> Result<Self, UnknownRatio> {
         Self::ALL
             .into_iter()
@@ -155,12 +153,10 @@ impl FromStr for AspectRatio {
     }
 }
 
-/// What a caller asks for: a shape, or the shape of the first input image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AspectChoice {
-    /// This shape.
     Fixed(AspectRatio),
-    /// The offered shape nearest to the first input image's, after its EXIF orientation.
+    /// The offered ratio nearest to the first input image's, after its EXIF orientation.
     Auto,
 }
 

@@ -1,4 +1,4 @@
-//! A batch: many requests that one call submits, accepted whole or not at all.
+//! A batch: many requests in one call, accepted all or none.
 
 use super::amount::Amount;
 use super::ids::{AccountId, BatchId, JobId, KeyId};
@@ -6,55 +6,52 @@ use super::job::{Callback, JobState, PromptRef};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What was accepted. It never changes.
+/// The accepted batch. Immutable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Its id; sorts by acceptance.
+    /// Sorts by time of acceptance.
     pub id: BatchId,
     pub account: AccountId,
     pub key: KeyId,
-    /// The job of its first request. The ids of its jobs rise in the order of the requests, and no other job of the account has
-    /// an id between the first and the last one.
+    /// The job of the first request. Job ids rise in the order of the requests, and no other job of the account has an id
+    /// between `first` and `last`.
     pub first: JobId,
-    /// The job of its last request.
     pub last: JobId,
-    /// How many jobs it has.
     pub total: u32,
-    /// The sum of the prices of its jobs.
+    /// The sum of the jobs' prices.
     pub price: Amount,
-    /// The caller's object, in the place of a prompt's metadata; the prompt is empty.
+    /// The caller's object, stored as metadata; the prompt is empty.
     pub text: PromptRef,
-    /// The registered webhook that its end is for, where the caller named one.
+    /// The webhook that the caller named for the batch's event.
     pub callback: Option<Callback>,
     pub created_at: Timestamp,
 }
 
-/// How far a batch is. It changes in the commits that change its jobs.
+/// Changes in the commits that change the batch's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchProgress {
     pub queued: u32,
     pub processing: u32,
     pub done: u32,
     pub failed: u32,
-    /// When the caller canceled it. None of its queued jobs begins from then on.
+    /// When the caller canceled the batch. No queued job starts after that.
     pub canceled_at: Option<Timestamp>,
-    /// When its last job became terminal.
+    /// When the last job became terminal.
     pub ended_at: Option<Timestamp>,
 }
 
-/// Where a batch stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchStatus {
-    /// Some of its jobs wait or run.
+    /// Some jobs are queued or running.
     InProgress,
-    /// The same, and those that wait are being canceled.
+    /// Canceled; queued jobs are being canceled.
     Canceling,
-    /// All of its jobs are terminal.
+    /// All jobs are terminal.
     Ended,
 }
 
 impl BatchStatus {
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::InProgress => "in_progress",
@@ -65,7 +62,6 @@ impl BatchStatus {
 }
 
 impl BatchProgress {
-    /// All jobs wait.
     pub fn of_new(total: u32) -> Self {
         Self {
             queued: total,
@@ -85,7 +81,6 @@ impl BatchProgress {
         }
     }
 
-    /// How many jobs it counts.
     pub fn total(&self) -> u64 {
         [self.queued, self.processing, self.done, self.failed]
             .into_iter()
@@ -93,7 +88,7 @@ impl BatchProgress {
             .sum()
     }
 
-    /// The progress after one of its jobs has gone from one state to another at `at`; `None` where the counts cannot be right.
+    /// Counts a job's step from one state to another at `at`; `None` if the counts are inconsistent.
     pub fn after(&self, before: &JobState, now: &JobState, at: Timestamp) -> Option<Self> {
         let mut next = *self;
         let count = next.count_of(before);
@@ -106,7 +101,7 @@ impl BatchProgress {
         Some(next)
     }
 
-    /// The progress after its caller has canceled it. A batch that has ended stays as it is.
+    /// Marks the batch as canceled. An ended batch does not change.
     pub fn canceled(&self, now: Timestamp) -> Self {
         match self.ended_at {
             Some(_) => *self,

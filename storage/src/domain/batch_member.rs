@@ -1,31 +1,29 @@
-//! A job's place in its batch.
+//! A job's membership in a batch.
 
 use super::ids::BatchId;
 use serde::{Deserialize, Serialize};
 
-/// A job's place in its batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchMember {
     pub batch: BatchId,
-    /// The position of its request, from 0.
+    /// The request's index in the batch, from 0.
     pub index: u32,
-    /// The caller's name for the request; `None` where it is the index.
+    /// The caller's name for the request; `None` if it equals the index.
     pub custom_id: Option<String>,
-    /// The input images, which are fetched when the job's turn has come.
+    /// The job's run fetches these input images.
     pub input_urls: InputUrls,
 }
 
-/// URLs of input images that are yet to be fetched.
+/// URLs of input images that are not fetched yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InputUrls {
-    /// In the record itself.
     Inline(Vec<String>),
-    /// Too large for a record: in the object store under this key, as a JSON array.
+    /// Too large for a record: the object store holds a JSON array under this key.
     Stored(String),
 }
 
 impl BatchMember {
-    /// The caller's name for the request, or its position as text.
+    /// The caller's name for the request, or else its index.
     pub fn custom_id(&self) -> String {
         match &self.custom_id {
             Some(custom_id) => custom_id.clone(),
@@ -35,7 +33,6 @@ impl BatchMember {
 }
 
 impl InputUrls {
-    /// Does the request have none?
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Inline(urls) if urls.is_empty())
     }

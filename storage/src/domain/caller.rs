@@ -1,43 +1,40 @@
-//! Whether a key may ask for a job: the rule that the decision applies which reserves the job's price.
+//! Whether a key may submit a job. The decision that reserves the job's price applies this rule.
 
 use super::api_key::{ApiKey, KeyHash, KeyRefusal, RateLimit};
 use super::tier::Tier;
 use super::time::Timestamp;
 use ipnet::IpNet;
 
-/// How the caller of a job has shown its key.
+/// How the caller presented the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownKey {
-    /// SHA-256 of the text that was shown.
+    /// SHA-256 of the presented text.
     pub hash: KeyHash,
-    /// Where the call comes from, as the range of that address alone; `None` where it is not known.
+    /// The client's address as a range of one; `None` if unknown.
     pub address: Option<IpNet>,
-    /// The key's own rate limit under which the call was counted.
+    /// The key's own rate limit when the call was counted.
     pub rate_limit: Option<RateLimit>,
 }
 
-/// Why a key may not ask for a job.
+/// Why a key may not submit a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallerRefusal {
-    /// The key was removed, or the text that was shown is valid no more.
+    /// The key was removed, or the presented text is no longer valid.
     #[error("the API key is not valid; check that it was copied whole")]
     Unknown,
-    /// The key or its account is inactive, or the key has expired.
     #[error(transparent)]
     Key(#[from] KeyRefusal),
-    /// The key is not allowed from the address of the call.
-    #[error("the API key may not be used from {}", .0.map_or_else(|| "an address that is not known".to_owned(), |it| it.addr().to_string()))]
+    #[error("the API key may not be used from {}", .0.map_or_else(|| "an unknown address".to_owned(), |it| it.addr().to_string()))]
     Address(Option<IpNet>),
-    /// The key is not scoped for the model.
     #[error("this API key is not scoped for the {0} model")]
     Model(Tier),
 }
 
-/// Judges a key whose current text has the hash `current`. `shown` is `None` where no text was shown: in the panel.
+/// Checks a key whose current text has the hash `current`. `shown` is `None` for calls from the panel, which present no key.
 ///
 /// # Errors
-/// The first refusal, in the order in which calls are told of them.
-pub fn judge(
+/// The first refusal, in the published order.
+pub fn check_caller(
     current: &KeyHash,
     key: &ApiKey,
     shown: Option<&ShownKey>,
@@ -66,7 +63,7 @@ pub fn judge(
     }
 }
 
-/// Is `now` a stricter rate limit than `counted`? `None` is no limit of the key's own.
+/// Is `now` a stricter rate limit than `counted`? `None` means unlimited.
 pub fn is_stricter(now: Option<RateLimit>, counted: Option<RateLimit>) -> bool {
     match (now, counted) {
         (None, _) => false,
@@ -114,12 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn each_term_of_a_key_is_judged_and_the_first_fault_is_told() {
+    fn each_term_of_a_key_is_checked_and_the_first_refusal_is_returned() {
         let good = shown(CURRENT, Some("10.0.0.1/32"));
-        let judge = |key: &ApiKey, shown: Option<&ShownKey>, tier, active, now| {
-            super::judge(&CURRENT, key, shown, tier, active, at(now))
+        let check = |key: &ApiKey, shown: Option<&ShownKey>, tier, active, now| {
+            check_caller(&CURRENT, key, shown, tier, active, at(now))
         };
-        let fast = |shown: &ShownKey, now| judge(&key(), Some(shown), Tier::Fast, true, now);
+        let fast = |shown: &ShownKey, now| check(&key(), Some(shown), Tier::Fast, true, now);
         assert_eq!(fast(&good, 999), Ok(()));
         assert_eq!(fast(&good, 1_000), Err(KeyRefusal::Expired.into()));
         let retired = shown(RETIRED, Some("10.0.0.1/32"));
@@ -132,11 +129,11 @@ mod tests {
             assert_eq!(fast(&from, 0), Err(CallerRefusal::Address(from.address)));
         }
         assert_eq!(
-            judge(&key(), Some(&good), Tier::Pro, true, 0),
+            check(&key(), Some(&good), Tier::Pro, true, 0),
             Err(CallerRefusal::Model(Tier::Pro))
         );
         assert_eq!(
-            judge(&key(), Some(&good), Tier::Pro, false, 0),
+            check(&key(), Some(&good), Tier::Pro, false, 0),
             Err(KeyRefusal::AccountInactive.into())
         );
         let inactive = ApiKey {
@@ -144,10 +141,10 @@ mod tests {
             ..key()
         };
         assert_eq!(
-            judge(&inactive, None, Tier::Fast, true, 0),
+            check(&inactive, None, Tier::Fast, true, 0),
             Err(KeyRefusal::Inactive.into())
         );
-        assert_eq!(judge(&key(), None, Tier::Fast, true, 0), Ok(()));
+        assert_eq!(check(&key(), None, Tier::Fast, true, 0), Ok(()));
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! The one text of a JSON value that is both signed and sent.
+//! The canonical text of a JSON value, which is signed and sent.
 //!
-//! A receiver may check the bytes as they came, or parse and re-serialise them as the specification says ("Signature"). Both
-//! work when the text is already what the receiver's own writer makes of the parsed values. No text is that in every
-//! language, so there are two: what Python writes, and what JavaScript writes.
+//! A receiver may check the raw bytes, or parse and re-serialise them as the specification says ("Signature"). Both succeed if
+//! the text equals the output of the receiver's own serialiser. Serialisers differ, so there are two encodings: Python's and
+//! JavaScript's.
 
 use super::json::Json;
 use super::tier::UnknownWord;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// Whose writer the text is made to match.
+/// The serialiser whose output the text equals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Encoding {
-    /// Python's `json.dumps` with sorted keys and compact separators: ASCII alone, keys by code point, integers exact.
+    /// Python's `json.dumps` with sorted keys and compact separators: ASCII only, keys by code point, integers exact.
     Ascii,
     /// RFC 8785: raw UTF-8, keys by UTF-16 code unit, every number as the double that `JSON.parse` reads.
     Utf8,
@@ -21,7 +21,7 @@ pub enum Encoding {
 impl Encoding {
     pub const ALL: [Self; 2] = [Self::Ascii, Self::Utf8];
 
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ascii => "ascii",
@@ -41,7 +41,7 @@ impl FromStr for Encoding {
     }
 }
 
-/// Writes the value in its canonical form: equal values give equal text, and reading that text gives the same text again.
+/// Equal values give equal text, and reading the text gives the same text again.
 pub fn canonical(value: &Json, encoding: Encoding) -> String {
     let mut out = String::new();
     write(value, encoding, &mut out);
@@ -68,7 +68,7 @@ fn write(value: &Json, encoding: Encoding, out: &mut String) {
         Json::Object(members) => {
             let mut order: Vec<&(String, Json)> = members.iter().collect();
             match encoding {
-                // The order of UTF-8 bytes is the order of code points.
+                // UTF-8 byte order is code point order.
                 Encoding::Ascii => order.sort_by(|a, b| a.0.cmp(&b.0)),
                 Encoding::Utf8 => order.sort_by(|a, b| a.0.encode_utf16().cmp(b.0.encode_utf16())),
             }
@@ -93,7 +93,7 @@ fn write_string(text: &str, encoding: Encoding, out: &mut String) {
             text.chars().for_each(|c| write_ascii(c, out));
             out.push('"');
         }
-        // serde_json escapes what RFC 8785 escapes, in the same words. Writing a string cannot fail.
+        // serde_json escapes strings as RFC 8785 does. Writing a string cannot fail.
         Encoding::Utf8 => out.push_str(&serde_json::to_string(text).unwrap_or_default()),
     }
 }
@@ -116,8 +116,8 @@ fn write_ascii(c: char, out: &mut String) {
     }
 }
 
-/// Python keeps an integer's digits; a double's spelling is chosen so that Python and JavaScript rewrite it unchanged,
-/// which leaves one range, 1e-9 to 1e-4, where each has its own.
+/// Python keeps an integer's digits. A double is spelled so that Python and JavaScript rewrite it unchanged, except from 1e-9
+/// to 1e-4, where each has its own spelling.
 fn write_number(text: &str, encoding: Encoding, out: &mut String) {
     let is_integer = !text.contains(['.', 'e', 'E']);
     match text.parse::<f64>() {
@@ -128,13 +128,13 @@ fn write_number(text: &str, encoding: Encoding, out: &mut String) {
             out.push_str(&python_small(value));
         }
         Ok(value) if value.is_finite() => out.push_str(&ecmascript(value)),
-        // Reading refuses such a number, so no value holds one.
+        // The reader refuses such numbers, so no value holds one.
         _ => out.push_str(text),
     }
 }
 
-/// ECMAScript's `Number::toString`. Rust's own formatting was refused: of two shortest spellings equally near it takes the
-/// upper one (642537056656340.25 as .3), where JavaScript and Python take the even one (.2).
+/// ECMAScript's `Number::toString`. Rust's formatting was refused: of two equally near shortest spellings it takes the upper
+/// one (642537056656340.25 as .3), JavaScript and Python the even one (.2).
 fn ecmascript(value: f64) -> String {
     ryu_js::Buffer::new().format_finite(value).to_owned()
 }
@@ -145,7 +145,7 @@ fn python_small(value: f64) -> String {
     if let Some((digits, exponent)) = text.split_once("e-") {
         return format!("{digits}e-{exponent:0>2}");
     }
-    // JavaScript writes a few zeros out before it takes an exponent: 0.0000015.
+    // JavaScript writes small numbers without an exponent first: 0.0000015.
     let (sign, fraction) = text.split_once("0.").unwrap_or_default();
     let digits = fraction.trim_start_matches('0');
     let exponent = fraction.len() - digits.len() + 1;

@@ -1,4 +1,4 @@
-//! What is on sale: per tier the ratios, resolutions and prices of the configuration.
+//! The catalog: the configured ratios, resolutions and prices per tier.
 
 use super::amount::Amount;
 use super::aspect_ratio::AspectRatio;
@@ -7,23 +7,22 @@ use super::tier::{Resolution, Tier};
 /// One tier as the operator configured it.
 #[derive(Clone, Debug)]
 pub struct TierOffer {
-    /// Shapes that may be asked for, in the order in which they are listed.
+    /// In the order in which they are listed.
     pub aspect_ratios: Vec<AspectRatio>,
-    /// May `auto` be asked for, on image-to-image?
+    /// Is `auto` allowed for image-to-image?
     pub auto: bool,
-    /// Sizes with their prices, at least one. A size that is not here is not on sale.
+    /// At least one. A size without a price is not on sale.
     pub prices: Vec<(Resolution, Amount)>,
 }
 
 impl TierOffer {
-    /// The words of the sizes on sale, in the order in which they are listed.
+    /// In the order in which they are listed.
     pub fn resolution_words(&self) -> impl Iterator<Item = &'static str> {
         self.prices.iter().map(|(resolution, _)| resolution.word())
     }
 }
 
-/// A model and size that are on sale, with their price. Only a [`Catalog`] makes one: what is not on sale has no price, and cannot
-/// be asked for.
+/// A model, size and price on sale. Only a [`Catalog`] creates offers, so a size without a price cannot be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     tier: Tier,
@@ -40,7 +39,7 @@ impl Offer {
         self.resolution
     }
 
-    /// What a picture of it costs.
+    /// The price of one image.
     pub fn price(&self) -> Amount {
         self.price
     }
@@ -57,12 +56,11 @@ impl Catalog {
         Self { tiers }
     }
 
-    /// What a tier sells.
     pub fn tier(&self, tier: Tier) -> &TierOffer {
         &self.tiers[tier.index()]
     }
 
-    /// A size of a tier; `None` when the tier does not sell it.
+    /// `None` if the tier does not sell the size.
     pub fn offer(&self, tier: Tier, resolution: Resolution) -> Option<Offer> {
         let prices = self.tier(tier).prices.iter();
         let mut found = prices.filter(|(it, _)| *it == resolution);
@@ -73,7 +71,7 @@ impl Catalog {
         })
     }
 
-    /// What a tier sells to callers who leave the size open: 1K, or else the first size on sale.
+    /// The offer if the caller names no size: 1K, or else the first size on sale.
     pub fn default_offer(&self, tier: Tier) -> Option<Offer> {
         let first = self.tier(tier).prices.first();
         self.offer(tier, Resolution::K1)

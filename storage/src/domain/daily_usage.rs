@@ -1,26 +1,23 @@
-//! What the jobs of one key came to on one day of UTC, in all and by model: what charts of pictures and spending are drawn from.
+//! Usage of one key on one UTC day, in total and by model: the source of the usage and spending charts.
 //!
-//! A record for each key and day, changed in the commit that ends a job, so that two weeks of a busy account are read in a
-//! few records and not in all of its jobs.
+//! The commit that ends a job updates the record of its key and day, so two weeks of a busy account are a few records.
 
 use super::amount::{Amount, AmountError};
 use super::job::{Job, JobState};
 use super::tier::{Resolution, Tier};
 use serde::{Deserialize, Serialize};
 
-/// Jobs that ended, and what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageTotals {
-    /// Jobs that made a picture.
+    /// Jobs that generated an image.
     pub done: u64,
-    /// Jobs that did not, the canceled ones included.
+    /// Includes canceled jobs.
     pub failed: u64,
-    /// The charges of those that did.
+    /// The charges of the `done` jobs.
     pub spent: Amount,
 }
 
 impl UsageTotals {
-    /// With one more picture at this price.
     fn with_done(self, price: Amount) -> Result<Self, AmountError> {
         Ok(Self {
             done: self.done.saturating_add(1),
@@ -29,7 +26,6 @@ impl UsageTotals {
         })
     }
 
-    /// With one more job that made none.
     fn with_failed(self) -> Self {
         Self {
             failed: self.failed.saturating_add(1),
@@ -37,7 +33,7 @@ impl UsageTotals {
         }
     }
 
-    /// With a job, if it has ended.
+    /// Adds a job if it has ended.
     pub fn with(self, job: &Job) -> Result<Self, AmountError> {
         match job.state {
             JobState::Done { .. } => self.with_done(job.price),
@@ -46,7 +42,6 @@ impl UsageTotals {
         }
     }
 
-    /// Both together.
     pub fn plus(self, other: Self) -> Result<Self, AmountError> {
         Ok(Self {
             done: self.done.saturating_add(other.done),
@@ -55,7 +50,7 @@ impl UsageTotals {
         })
     }
 
-    /// What is left of these without others that are part of them.
+    /// Subtracts totals that are part of these.
     fn without(self, part: Self) -> Result<Self, AmountError> {
         Ok(Self {
             done: self.done.saturating_sub(part.done),
@@ -65,7 +60,7 @@ impl UsageTotals {
     }
 }
 
-/// Those of one model and size.
+/// The usage of one model and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelUsage {
     pub tier: Tier,
@@ -73,19 +68,18 @@ pub struct ModelUsage {
     pub totals: UsageTotals,
 }
 
-/// Jobs that ended on one day, and what they cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DailyUsage {
     pub done: u64,
     pub failed: u64,
     pub spent: Amount,
-    /// In the order of models and sizes. Jobs that were counted before there was a count by model are in none of them.
+    /// Ordered by model and size. Jobs counted before this field existed are in none of them.
     #[serde(default)]
     pub models: Vec<ModelUsage>,
 }
 
 impl DailyUsage {
-    /// Of all models.
+    /// The totals of all models.
     pub fn totals(&self) -> UsageTotals {
         UsageTotals {
             done: self.done,
@@ -94,7 +88,7 @@ impl DailyUsage {
         }
     }
 
-    /// Counts a job, if it has ended. An error leaves everything as it was.
+    /// Counts a job if it has ended. On an error nothing changes.
     pub fn count(&mut self, job: &Job) -> Result<(), AmountError> {
         if !job.state.is_terminal() {
             return Ok(());
@@ -120,7 +114,7 @@ impl DailyUsage {
         Ok(())
     }
 
-    /// The jobs that were counted before there was a count by model.
+    /// The jobs that were counted before usage was counted by model.
     pub fn without_model(&self) -> Result<UsageTotals, AmountError> {
         let mut models = self.models.iter();
         models.try_fold(self.totals(), |rest, model| rest.without(model.totals))

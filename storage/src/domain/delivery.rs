@@ -1,6 +1,6 @@
-//! One event owed to one webhook, and how its attempts move it.
+//! One event for one webhook, and how delivery attempts change its state.
 //!
-//! The body is built from what it is about anew for each attempt, with a fresh download URL.
+//! Each attempt builds the body anew, with a fresh download URL.
 
 mod sent;
 
@@ -16,53 +16,51 @@ use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Bytes of an answer that are kept of each attempt.
+/// Bytes of a response body that an attempt stores.
 pub const MAX_EXCERPT_BYTES: usize = 1_024;
-/// Characters that an attempt's `error` may have; a longer one is cut.
+/// Longer errors are truncated.
 const MAX_ERROR_CHARS: usize = 300;
 
 id!(
-    /// A delivery; `webhook-id` on the wire, the same over all its attempts.
+    /// A delivery's id: `webhook-id` on the wire, the same for all attempts.
     DeliveryId
 );
 
-/// An event on its way to a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Its id; sorts by creation.
+    /// Sorts by creation time.
     pub id: DeliveryId,
     pub account: AccountId,
-    /// The receiver. Stays as it is when the webhook is deleted.
+    /// The receiver. Kept when the webhook is deleted.
     pub webhook: WebhookId,
-    /// The receiver's URL. Stays as it is when the webhook is deleted.
+    /// The receiver's URL. Kept when the webhook is deleted.
     pub url: String,
     pub kind: DeliveryKind,
-    /// The id of the job or the batch that it is about; of a test, an id that no job has; of an event for the operator, its own id.
+    /// The id of the job or batch; for a test, an id that no job has; for an operator event, the event's own id.
     pub subject: Uuid,
-    /// When its subject ended, or the test was asked for.
+    /// When the subject ended or the test was requested.
     pub created_at: Timestamp,
-    /// Attempts made, over all rounds; the next attempt's number.
+    /// Attempts over all rounds: the next attempt's number.
     pub attempts: u32,
-    /// How often it was sent again by hand.
+    /// The number of manual redeliveries.
     pub round: u32,
     pub state: DeliveryState,
 }
 
-/// What a delivery reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryKind {
-    /// A job has ended.
+    /// A job ended.
     Event,
-    /// Nothing: the operator wants to see it arrive.
+    /// A test delivery.
     Test,
-    /// A batch has ended.
+    /// A batch ended.
     Batch,
-    /// Something that the operator is to hear of.
+    /// An event for the operator.
     Operator,
 }
 
 impl DeliveryKind {
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -73,59 +71,49 @@ impl DeliveryKind {
     }
 }
 
-/// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryState {
-    /// An attempt is to be made.
     Pending {
-        /// Not before this moment.
+        /// No attempt starts before this time.
         due: Timestamp,
-        /// Attempts of this round that have failed.
+        /// Failed attempts of this round.
         failures: u32,
     },
-    /// The receiver has answered with success.
     Delivered {
-        /// When, for the first time.
+        /// The first success.
         at: Timestamp,
     },
-    /// No attempt will be made any more, unless by hand.
-    Failed {
-        reason: FailReason,
-        /// Since when.
-        at: Timestamp,
-    },
+    /// Only a manual redelivery starts another attempt.
+    Failed { reason: FailReason, at: Timestamp },
 }
 
-/// Why a delivery was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailReason {
     /// Every attempt of the schedule failed.
     AttemptsExhausted,
-    /// There is no receiver any more.
     WebhookDeleted,
-    /// The receiver has another URL than the one that the job named.
+    /// The webhook's URL is no longer the one that the job named.
     WebhookMoved,
-    /// The receiver was inactive when an attempt was due.
+    /// The webhook was inactive when an attempt was due.
     WebhookInactive,
 }
 
-/// One POST, kept as a record of its own under the delivery's id and the attempt's number.
+/// One POST, stored under the delivery's id and the attempt's number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The delivery's round when the attempt began.
+    /// The delivery's round when the attempt started.
     pub round: u32,
     pub at: Timestamp,
-    /// The answer's status, if one came.
+    /// The response status, if a response arrived.
     pub status_code: Option<u16>,
-    /// What went wrong besides the status.
+    /// An error other than the status.
     pub error: Option<String>,
-    /// From its beginning to its end.
     pub duration_ms: u64,
-    /// The beginning of the answer, as text.
+    /// The first bytes of the response body.
     pub response_body: String,
-    /// The URL that was called, where it was not the one of the delivery: its webhook had been given another one.
+    /// The called URL, if the webhook's URL had changed since the delivery was created.
     pub url: Option<String>,
-    /// What was sent, if it came to that.
+    /// The request, if one was sent.
     pub sent: Option<Sent>,
 }
 
@@ -157,7 +145,7 @@ impl Delivery {
 }
 
 impl Delivery {
-    /// The job that it is about; of a test, an id that no job has.
+    /// For a test, an id that no job has.
     pub fn job(&self) -> Option<JobId> {
         match self.kind {
             DeliveryKind::Event | DeliveryKind::Test => Some(JobId(self.subject)),
@@ -165,7 +153,6 @@ impl Delivery {
         }
     }
 
-    /// The batch that it is about.
     pub fn batch(&self) -> Option<BatchId> {
         match self.kind {
             DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Operator => None,
@@ -173,9 +160,9 @@ impl Delivery {
         }
     }
 
-    /// A delivery that was owed to a webhook which is no more, or no more at the URL that was asked for: it is on record, and
-    /// nothing is sent. It has the id of its subject.
-    pub fn to_nobody(
+    /// A delivery whose webhook no longer exists or has another URL. The delivery is recorded as failed, and nothing is sent.
+    /// Its id is its subject's id.
+    pub fn without_receiver(
         id: DeliveryId,
         account: AccountId,
         callback: &Callback,
@@ -199,7 +186,7 @@ impl Delivery {
 }
 
 impl DeliveryState {
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Pending { .. } => "pending",
@@ -208,7 +195,6 @@ impl DeliveryState {
         }
     }
 
-    /// When the next attempt is due, if there is to be one.
     pub fn due(&self) -> Option<Timestamp> {
         match self {
             Self::Pending { due, .. } => Some(*due),
@@ -216,7 +202,7 @@ impl DeliveryState {
         }
     }
 
-    /// Since when nothing more is to be done, if that is so.
+    /// When the delivery succeeded or failed for good.
     pub fn ended_at(&self) -> Option<Timestamp> {
         match self {
             Self::Pending { .. } => None,
@@ -224,7 +210,6 @@ impl DeliveryState {
         }
     }
 
-    /// Why it was given up, if it was.
     pub fn reason(&self) -> Option<FailReason> {
         match self {
             Self::Failed { reason, .. } => Some(*reason),
@@ -234,7 +219,7 @@ impl DeliveryState {
 }
 
 impl FailReason {
-    /// The words on the wire.
+    /// The name on the wire.
     pub fn words(self) -> &'static str {
         match self {
             Self::AttemptsExhausted => "attempts exhausted",
@@ -246,9 +231,9 @@ impl FailReason {
 }
 
 impl Attempt {
-    /// An attempt that got an answer, of which `body` is what was read.
+    /// An attempt with a response, of which `body` was read.
     ///
-    /// `error` says what broke off the exchange after the status had come, such as the time-out. A success has none.
+    /// `error` is an error after the status arrived, such as a time-out; `None` on success.
     pub fn answered(
         round: u32,
         at: Timestamp,
@@ -269,7 +254,7 @@ impl Attempt {
         }
     }
 
-    /// An attempt that got no answer.
+    /// An attempt without a response.
     pub fn broken(round: u32, at: Timestamp, took: Duration, error: &str) -> Self {
         Self {
             round,
@@ -283,33 +268,32 @@ impl Attempt {
         }
     }
 
-    /// The same attempt, known to have been made at this URL.
+    /// Records the called URL if it differs from the delivery's.
     pub fn at_url(mut self, url: &str, delivery: &Delivery) -> Self {
         self.url = (url != delivery.url).then(|| url.to_owned());
         self
     }
 
-    /// The attempt with what it sent.
     pub fn with_sent(self, sent: Option<Sent>) -> Self {
         Self { sent, ..self }
     }
 
-    /// Did the receiver take it? Any 2xx does, whatever became of the answer's body, and a redirect does not (specification,
-    /// "Delivery").
+    /// Any 2xx is success, even if reading the response body failed. A redirect is not (specification, "Delivery").
     pub fn succeeded(&self) -> bool {
         self.status_code.is_some_and(|it| (200..300).contains(&it))
     }
 
-    /// When it ended: a delay runs from here.
+    /// The retry delay starts here.
     pub fn ended_at(&self) -> Timestamp {
         self.at.plus(Duration::from_millis(self.duration_ms))
     }
 }
 
-/// The delivery after an attempt. `schedule` holds the delay before each retry, so one attempt more than it has delays is made.
+/// Applies an attempt to a delivery. `schedule` holds the delay before each retry, so there is one attempt more than there are
+/// delays.
 ///
-/// Total. Success is believed at any time, for it is what has happened. A failure counts only for the round that it was
-/// begun in: it neither shortens a fresh set of attempts nor reopens what is over.
+/// Total. A success always counts, because it happened. A failure counts only in the round in which the attempt started: it
+/// does not shorten a later round, and does not reopen an ended delivery.
 pub fn record_attempt(delivery: &Delivery, attempt: &Attempt, schedule: &[Duration]) -> Delivery {
     let at = attempt.ended_at();
     let state = match (delivery.state, attempt.succeeded()) {
@@ -317,7 +301,7 @@ pub fn record_attempt(delivery: &Delivery, attempt: &Attempt, schedule: &[Durati
             DeliveryState::Delivered { at }
         }
         (DeliveryState::Pending { failures, .. }, false) if attempt.round == delivery.round => {
-            // A count beyond what an index can hold has no delay either.
+            // A count that no index can hold has no delay either.
             match usize::try_from(failures)
                 .ok()
                 .and_then(|it| schedule.get(it))
@@ -343,9 +327,9 @@ pub fn record_attempt(delivery: &Delivery, attempt: &Attempt, schedule: &[Durati
     }
 }
 
-/// The delivery sent again by hand: due at once, with a fresh set of attempts, under the same id.
+/// Restarts the delivery: due at once, with a new round of attempts, under the same id.
 ///
-/// Whether its webhook still exists is the caller's to see to.
+/// The caller checks that the webhook still exists.
 pub fn redeliver(delivery: &Delivery, now: Timestamp) -> Delivery {
     Delivery {
         round: delivery.round.saturating_add(1),
@@ -357,14 +341,13 @@ pub fn redeliver(delivery: &Delivery, now: Timestamp) -> Delivery {
     }
 }
 
-/// Why a delivery has no receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoReceiver {
     #[error("the webhook of this delivery has been deleted")]
     WebhookDeleted,
-    /// The webhook has another URL than the one that the job named.
+    /// The webhook's URL is no longer the one that the job named.
     #[error(
-        "the webhook of this delivery has been given another URL, and its job asked for the one that the delivery names"
+        "the URL of this delivery's webhook has changed, and its job named the URL of the delivery"
     )]
     WebhookMoved,
     #[error("the webhook of this delivery is inactive; activate it first")]
@@ -381,7 +364,7 @@ impl From<NoReceiver> for FailReason {
     }
 }
 
-/// The webhook that an attempt may go to now. A job that named a `callback_url` asked for that URL and for no other.
+/// The webhook to which an attempt may be sent now. A job with a `callback_url` accepts that URL only.
 pub fn receiver(
     webhook: Option<Webhook>,
     callback: Option<&Callback>,
@@ -394,7 +377,7 @@ pub fn receiver(
     }
 }
 
-/// The delivery after it turned out to have no receiver: a pending one is given up, one that has ended stays as it is.
+/// Fails a pending delivery that has no receiver. An ended delivery does not change.
 pub fn give_up(delivery: &Delivery, reason: NoReceiver, now: Timestamp) -> Delivery {
     let state = match delivery.state {
         DeliveryState::Pending { .. } => DeliveryState::Failed {
@@ -417,14 +400,14 @@ fn short(text: &str) -> String {
     text.chars().take(MAX_ERROR_CHARS).collect()
 }
 
-/// The first bytes of a body as text; a character that the cut would halve is left out.
+/// The first bytes of a body as text, without a character that the cut would split.
 fn excerpt(body: &[u8], most: usize) -> String {
     let mut head = &body[..body.len().min(most)];
     if head.len() < body.len()
         && let Some(last) = head.utf8_chunks().last()
     {
         let half = last.invalid();
-        // Only a beginning that a later byte could complete is the cut's doing; other bad bytes are the receiver's.
+        // Drop only an incomplete character that the cut split; other invalid bytes are the receiver's.
         if std::str::from_utf8(half).is_err_and(|fault| fault.error_len().is_none()) {
             head = &head[..head.len() - half.len()];
         }

@@ -1,49 +1,45 @@
-//! Files that callers upload, and the batches that they submit as such a file.
+//! Uploaded files, and batches that are submitted as a file.
 
 use super::ids::{AccountId, BatchId, FileId, KeyId};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A file that a caller has uploaded. Its content is in the object store.
+/// The object store holds the file's content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadedFile {
-    /// Its id; sorts by upload.
+    /// Sorts by upload time.
     pub id: FileId,
     pub account: AccountId,
-    /// The caller's name for it.
     pub name: String,
-    /// Its length.
     pub bytes: u64,
     pub created_at: Timestamp,
-    /// It is not found from this moment on; `None` where it stays until it is deleted.
+    /// The file is not found from this time on; `None` keeps it until it is deleted.
     pub expires_at: Option<Timestamp>,
 }
 
 impl UploadedFile {
-    /// Has its time ended?
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
 }
 
-/// How a batch was submitted as a file.
+/// The parameters of a batch submitted as a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileBatchTerms {
-    /// The file with its requests, which may be deleted by now.
+    /// The file of requests. It may be deleted meanwhile.
     pub input: FileId,
     /// The caller's object, as JSON.
     pub metadata: Option<String>,
-    /// Seconds after which its results expire; `None`: when its images do.
+    /// `None`: the results expire with the images.
     pub results_lifetime_seconds: Option<u32>,
-    /// The results name URLs of the images instead of holding them.
+    /// The results contain URLs instead of image data.
     pub as_urls: bool,
 }
 
-/// A batch that was submitted as a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileBatch {
-    /// Of the batch itself, where it was accepted.
+    /// Equals the id of the accepted batch.
     pub id: BatchId,
     pub account: AccountId,
     pub key: KeyId,
@@ -52,36 +48,31 @@ pub struct FileBatch {
     pub outcome: Validation,
 }
 
-/// What validating the file has come to.
+/// The result of validating the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Validation {
     /// The batch was accepted under the same id.
-    Accepted {
-        /// The caller has deleted these files.
-        deleted: DeletedResults,
-    },
-    /// Nothing was accepted, because of these faults of the file.
+    Accepted { deleted: DeletedResults },
+    /// Nothing was accepted.
     Failed(Vec<LineFault>),
 }
 
-/// Which files of results the caller has deleted. The images stay.
+/// Result files that the caller has deleted. The images stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletedResults {
-    /// That of the requests that succeeded.
+    /// The file of the successful requests.
     pub output: bool,
-    /// That of the requests that failed.
+    /// The file of the failed requests.
     pub errors: bool,
 }
 
-/// What is wrong with a file of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineFault {
-    /// A word for programs.
+    /// Machine-readable.
     pub code: String,
     pub message: String,
-    /// The parameter at fault.
     pub param: Option<String>,
-    /// The number of the line, from 1; `None` where the whole file is at fault.
+    /// From 1; `None` if the fault concerns the whole file.
     pub line: Option<u32>,
 }
 

@@ -1,6 +1,6 @@
-//! The vectors of `tests/webhooks/golden.json`: deliveries in full, which verifiers in other languages check too.
+//! The vectors of `tests/webhooks/golden.json`: complete deliveries, which verifiers in other languages check too.
 //!
-//! `TINTYPE_UPDATE_GOLDEN=1 cargo test -p tintype-storage golden` writes the file anew after an intended change.
+//! `TINTYPE_UPDATE_GOLDEN=1 cargo test -p tintype-storage golden` rewrites the file after an intended change.
 
 use super::canonical::{Encoding, canonical};
 use super::ids::JobId;
@@ -29,7 +29,7 @@ fn secret(text: &str) -> Secret {
     Secret::from_random(Sha256::digest(text).into())
 }
 
-/// A version 7 id that is the same at each run, so that the file changes only where the behaviour does.
+/// A version 7 id that every run reproduces, so the file changes only with the behaviour.
 fn named(name: &str) -> Uuid {
     let random = Sha256::digest(name)[..10].try_into().unwrap();
     Builder::from_unix_timestamp_millis(FIRST_SENT as u64 * 1000, &random).into_uuid()
@@ -88,7 +88,7 @@ fn all() -> Value {
         .collect();
     json!({
         "note": "metadata: the request's own text. body: the exact bytes sent. secrets: newest first. differs: what keeps \
-                 some verifiers that re-serialise from this text; the raw bytes verify always. The secrets are hashes of the names, and nobody's.",
+                 some verifiers that re-serialise from this text; the raw bytes verify always. The secrets are hashes of the names and belong to no webhook.",
         "vectors": vectors,
     })
 }

@@ -1,4 +1,4 @@
-//! Names of things: UUIDs with a type each, so that a key's id is never taken for a job's.
+//! Typed UUIDs, so that a key's id cannot be used as a job's.
 
 use super::time::Timestamp;
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ macro_rules! id {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// The 16 bytes, most significant first: their order is the order of creation.
+            /// The 16 bytes, most significant first: byte order is creation order.
             pub fn as_bytes(&self) -> &[u8; 16] {
                 self.0.as_bytes()
             }
@@ -35,7 +35,7 @@ macro_rules! id {
         impl FromStr for $name {
             type Err = NotAnId;
 
-            /// Takes the hyphenated form only: a path with braces or without hyphens names nothing.
+            /// Accepts only the hyphenated form; braces or missing hyphens are rejected.
             fn from_str(text: &str) -> Result<Self, NotAnId> {
                 if text.len() != 36 {
                     return Err(NotAnId);
@@ -46,66 +46,58 @@ macro_rules! id {
     };
 }
 
-/// Stands for the account in records of the service as a whole.
+/// The account of records that concern the whole service.
 pub const SERVICE: AccountId = AccountId(Uuid::nil());
 
 impl JobId {
-    /// Not above any id that is made at this moment or later.
+    /// A lower bound of all ids created at this time or later.
     pub fn first_of(moment: Timestamp) -> Self {
         Self(first_id_of(moment))
     }
 
-    /// The smallest id above this one.
     pub fn next(self) -> Self {
         Self(Uuid::from_u128(self.0.as_u128().saturating_add(1)))
     }
 }
 
-/// Not above any version 7 id that is made at this moment or later.
+/// A lower bound of all version 7 ids created at this time or later.
 pub fn first_id_of(moment: Timestamp) -> Uuid {
-    // The upper 48 bits of such an id are its moment. Moments are never negative.
+    // The upper 48 bits of such an id are its time. Times are never negative.
     Uuid::from_u128((moment.millis().unsigned_abs() as u128) << 80)
 }
 
-/// The text is no UUID in hyphenated form.
 #[derive(Debug, thiserror::Error)]
 #[error("not a UUID in hyphenated form")]
 pub struct NotAnId;
 
+id!(AccountId);
 id!(
-    /// An account: who pays.
-    AccountId
-);
-id!(
-    /// An API key of an account. Not the key itself, which is a secret.
+    /// The id of an API key. Not secret, unlike the key.
     KeyId
 );
 id!(
-    /// A job. UUID version 7, so ids sort by the moment of acceptance.
+    /// UUID version 7: ids sort by time of acceptance.
     JobId
 );
 id!(
-    /// A process that shares a store with others. Random at each of its starts.
+    /// A process that shares a store with others. Random at each start.
     NodeId
 );
 id!(
-    /// A batch. UUID version 7, so ids sort by the moment of acceptance.
+    /// UUID version 7: ids sort by time of acceptance.
     BatchId
 );
 id!(
-    /// An uploaded file. UUID version 7, so ids sort by the moment of the upload.
+    /// UUID version 7: ids sort by upload time.
     FileId
 );
 id!(
-    /// A line of the audit log. UUID version 7, so ids sort as the changes were made.
+    /// UUID version 7: ids sort by time of the change.
     AuditId
 );
-id!(
-    /// A ledger entry.
-    TransactionId
-);
+id!(TransactionId);
 
-/// Makes version 7 ids that only ever rise, even when the clock is set back.
+/// Generates version 7 ids that always rise, even if the clock is set back.
 pub struct IdSource {
     state: Mutex<State>,
 }
@@ -116,27 +108,27 @@ struct State {
 }
 
 impl IdSource {
-    /// `floor` is the moment of the newest id that is already in use, so that new ones sort after it.
+    /// `floor` is the time of the newest id in use; new ids sort after it.
     pub fn new(floor: Timestamp) -> Self {
         Self {
             state: Mutex::new(State {
                 context: ContextV7::new(),
-                // Within one millisecond a new context may begin below the old one, so that one is left out.
+                // Within one millisecond a new context may start below the old one, so skip that millisecond.
                 newest: floor.millis() + 1,
             }),
         }
     }
 
-    /// Makes the ids from here on sort after one of this moment.
+    /// Makes future ids sort after an id of this time.
     pub fn raise(&self, floor: Timestamp) {
         let mut state = self.state.lock();
         state.newest = state.newest.max(floor.millis() + 1);
     }
 
-    /// The next id at the moment `now`, or at the newest moment seen if the clock went back.
+    /// The next id at `now`, or at the newest time seen if the clock went back.
     pub fn next(&self, now: Timestamp) -> Uuid {
-        // The lock is held while the id is made: two callers in one millisecond are told apart by the
-        // context's counter, which has to see their moments in order.
+        // Hold the lock while generating: within one millisecond the context's counter keeps ids apart, and it must see the
+        // times in order.
         let mut state = self.state.lock();
         state.newest = state.newest.max(now.millis());
         let seconds = state.newest.div_euclid(1000) as u64;
@@ -145,7 +137,7 @@ impl IdSource {
     }
 }
 
-/// The moment that a version 7 id carries; `None` for another version.
+/// The time in a version 7 id; `None` for another version.
 pub fn moment_of(id: &Uuid) -> Option<Timestamp> {
     let (seconds, nanos) = id
         .get_timestamp()

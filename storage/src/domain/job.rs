@@ -1,4 +1,4 @@
-//! A job's life as one total function.
+//! A job's life cycle as one total function.
 
 use super::amount::Amount;
 use super::aspect_ratio::{AspectChoice, AspectRatio};
@@ -11,46 +11,41 @@ use serde::{Deserialize, Serialize};
 
 /// The `error` of a canceled job.
 pub const CANCELED: &str = "canceled";
-/// The `error` of a job that its caller wanted only until a moment before it could begin.
+/// The `error` of a job that did not start before its caller's deadline.
 pub const EXPIRED: &str = "expired before it started";
-/// The `error` of a job whose every run was cut off.
+/// The `error` of a job that used up its runs on restarts.
 pub const INTERRUPTED: &str = "interrupted";
-/// Characters that an `error` may have; a longer one is cut.
+/// Longer errors are truncated.
 const MAX_ERROR_CHARS: usize = 500;
 
 /// One accepted generation request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its id; sorts by acceptance.
+    /// Sorts by time of acceptance.
     pub id: JobId,
     pub account: AccountId,
     pub key: KeyId,
     pub tier: Tier,
-    /// With input images or without.
     pub mode: Mode,
-    /// The shape as it was asked for.
+    /// As requested.
     pub aspect: AspectChoice,
-    /// The shape to make.
+    /// The ratio to generate.
     pub ratio: AspectRatio,
-    /// The size to make.
     pub resolution: Resolution,
-    /// What to show.
     #[serde(rename = "brief")]
     pub prompt: PromptRef,
-    /// The registered webhook that the event is for, where the caller named one.
+    /// The webhook that the caller named for the event.
     pub callback: Option<Callback>,
-    /// Which interface asked for it.
     pub origin: Origin,
-    /// The input images, in the order given.
+    /// In the order given.
     pub inputs: Vec<InputImage>,
-    /// Fixed at acceptance, whatever the configuration says later.
+    /// Fixed at acceptance; later configuration does not change it.
     pub price: Amount,
     pub created_at: Timestamp,
     pub state: JobState,
 }
 
 impl Job {
-    /// Its place in its batch, if it has one.
     pub fn member(&self) -> Option<&BatchMember> {
         match &self.origin {
             Origin::Batch(member) => Some(member),
@@ -58,13 +53,12 @@ impl Job {
         }
     }
 
-    /// The URLs of its input images, where they have not been fetched yet.
+    /// The URLs of the input images, if they are not fetched yet.
     pub fn input_urls(&self) -> Option<&InputUrls> {
         let urls = &self.member()?.input_urls;
         (self.inputs.is_empty() && !urls.is_empty()).then_some(urls)
     }
 
-    /// The picture of a done job.
     pub fn picture(&self) -> Option<&ResultImage> {
         match &self.state {
             JobState::Done { image, .. } => Some(image),
@@ -72,33 +66,31 @@ impl Job {
         }
     }
 
-    /// Did a caller who waited for it get no answer that a repeat would find again? Then a repeated call makes a new job. What the request itself is at fault for, or a back end made of it, is an answer; and a job of the native
-    /// interface was itself the answer.
-    pub fn came_to_nothing(&self) -> bool {
+    /// May a repeated call with the same idempotency key create a new job? Yes if a synchronous job failed for a reason that is
+    /// neither the request's nor a backend's answer to it. A native call was answered with the job itself.
+    pub fn frees_idempotency_key(&self) -> bool {
         let JobState::Failed { kind, .. } = &self.state else {
             return false;
         };
-        let is_no_answer = match kind {
+        let may_retry = match kind {
             FailureKind::Unavailable
             | FailureKind::TimedOut
             | FailureKind::Canceled
             | FailureKind::Interrupted => true,
             FailureKind::Refused | FailureKind::Blocked | FailureKind::Broken => false,
         };
-        self.origin == Origin::Synchronous && is_no_answer
+        self.origin == Origin::Synchronous && may_retry
     }
 }
 
-/// The words of a request.
+/// The text of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PromptRef {
-    /// In the record itself.
     Inline(PromptText),
-    /// Too large for a record: in the object store under this key, encoded as [`Words`].
+    /// Too large for a record: the object store holds an encoded [`PromptText`] under this key.
     Stored(String),
 }
 
-/// Prompt and metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptText {
     pub prompt: String,
@@ -109,27 +101,26 @@ pub struct PromptText {
 /// The webhook that a caller named by its URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Callback {
-    /// As it was registered when the job was accepted.
+    /// The webhook's id when the job was accepted.
     pub webhook: WebhookId,
-    /// Its URL, character for character.
+    /// Exactly as the caller wrote it.
     pub url: String,
 }
 
-/// The interface that a job came through.
+/// The interface that accepted a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
-    /// The native one: a webhook reports the end.
+    /// Native: a webhook reports the end.
     Native,
-    /// The synchronous one: the caller waits, so no webhook is called.
+    /// Synchronous: the caller waits, and no webhook is called.
     Synchronous,
-    /// A batch: a webhook reports the end of the whole batch.
+    /// Batch: a webhook reports the end of the whole batch.
     Batch(Box<BatchMember>),
 }
 
-/// An input image in the object store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputImage {
-    /// In the object store.
+    /// The object store's key.
     pub key: String,
     pub bytes: u64,
     /// Pixels, after EXIF orientation.
@@ -138,55 +129,52 @@ pub struct InputImage {
     pub height: u32,
 }
 
-/// A finished picture in the object store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultImage {
-    /// In the object store.
+    /// The object store's key.
     pub key: String,
     pub bytes: u64,
     /// Pixels.
     pub width: u32,
     /// Pixels.
     pub height: u32,
-    /// The operator's name for the back end that made it.
+    /// The configured name of the backend that generated the image.
     #[serde(default)]
     pub backend: Option<String>,
 }
 
-/// Where a job stands, with what is known only there: an impossible job cannot be written.
+/// Each state holds only its own data, so an impossible job cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobState {
-    /// Waiting.
     Queued,
-    /// Being generated, or to be generated again after a restart.
+    /// Running, or waiting to run again after a restart.
     Processing {
-        /// When the first run began.
+        /// When the first run started.
         started_at: Timestamp,
-        /// Runs begun and not cut off by an orderly stop.
+        /// Runs started, except those that an orderly shutdown interrupted.
         runs: u32,
     },
-    /// A picture exists and has been paid.
+    /// An image exists and is paid.
     Done {
-        /// When the first run began.
+        /// When the first run started.
         started_at: Timestamp,
-        /// When the picture was there.
+        /// When the image was stored.
         finished_at: Timestamp,
         image: ResultImage,
     },
-    /// No picture, and nothing paid.
+    /// No image, and no charge.
     Failed {
-        /// When the first run began; `None` when it was canceled before.
+        /// When the first run started; `None` if the job never started.
         started_at: Option<Timestamp>,
         finished_at: Timestamp,
         /// A sentence in plain ASCII that the caller can act on.
         error: String,
-        /// The kind of failure that the sentence tells of.
         kind: FailureKind,
     },
 }
 
 impl JobState {
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -196,7 +184,6 @@ impl JobState {
         }
     }
 
-    /// When it ended, if it has.
     pub fn finished_at(&self) -> Option<Timestamp> {
         match self {
             Self::Queued | Self::Processing { .. } => None,
@@ -204,7 +191,6 @@ impl JobState {
         }
     }
 
-    /// Done or failed?
     pub fn is_terminal(&self) -> bool {
         match self {
             Self::Queued | Self::Processing { .. } => false,
@@ -213,90 +199,76 @@ impl JobState {
     }
 }
 
-/// The kind of failure, for programs; the `error` is a sentence for people.
+/// The kind of failure, for programs; `error` is for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
-    /// The request itself is at fault.
+    /// The request is invalid.
     Refused,
-    /// The prompt or the picture was blocked for safety.
+    /// The prompt or the image was blocked for safety.
     Blocked,
-    /// No back end could be reached, or none had room; or what the service keeps could not be read or written.
+    /// No backend was reachable or free, or the service's own storage failed.
     Unavailable,
-    /// A back end, or the run as a whole, took too long.
+    /// A backend, or the whole run, took too long.
     TimedOut,
-    /// A back end gave something that is of no use.
+    /// A backend returned an unusable response.
     Broken,
-    /// The caller wanted it no more, or not so late.
+    /// The caller canceled the job, or its start deadline passed.
     Canceled,
-    /// Every run was cut off.
+    /// Restarts interrupted every run.
     Interrupted,
 }
 
-/// What can happen to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEvent {
-    /// A run begins: the first one, or one after a restart. The run after `max_runs` is not begun.
-    Begin {
-        /// Runs that a job may have in all.
-        max_runs: u32,
-    },
-    /// The input images of a job of a batch were fetched.
+    /// A run starts: the first, or one after a restart. A run beyond `max_runs` does not start.
+    Begin { max_runs: u32 },
+    /// The input images of a batch job were fetched.
     InputsFetched {
         inputs: Vec<InputImage>,
-        /// The shape to make, which may be that of the first image.
+        /// The ratio to generate; `auto` takes the first image's.
         ratio: AspectRatio,
     },
-    /// An orderly stop ended a run before it was through.
+    /// An orderly shutdown interrupted a run.
     CutOff,
-    /// A picture exists.
+    /// An image exists.
     Finish { image: ResultImage },
-    /// A run ended without a picture.
-    Fail {
-        error: String,
-        /// Which kind of failure that is.
-        kind: FailureKind,
-    },
-    /// The caller wants it no more.
+    /// A run ended without an image.
+    Fail { error: String, kind: FailureKind },
+    /// The caller canceled the job.
     Cancel,
-    /// The time is up until which the caller wanted it to begin.
+    /// The start deadline passed.
     Expire,
 }
 
-/// What happens to the price that is held for a job.
+/// What happens to the reserved price of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoneyStep {
-    /// It stays held.
+    /// The price stays reserved.
     Keep,
-    /// It is charged.
+    /// The price is charged.
     Settle,
-    /// It is given back.
+    /// The price is released.
     Release,
 }
 
-/// The outcome of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The job as it is now.
     pub job: Job,
-    /// What happens to its price.
     pub money: MoneyStep,
 }
 
-/// Why an event does not apply. The job is as it was.
+/// Why an event does not apply. The job stays unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransitionError {
-    /// No run is on its way.
     #[error("the job has not been started")]
     NotStarted,
-    /// A run is on its way, so the job cannot be canceled.
     #[error("the job is being processed and can no longer be canceled")]
     AlreadyStarted,
-    /// It is over.
     #[error("the job is already {0}")]
     AlreadyTerminal(&'static str),
 }
 
-/// Applies an event. Total: every state meets every event.
+/// Total: every state meets every event.
 pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, TransitionError> {
     let mut job = job.clone();
     let state = match (&job.state, event) {

@@ -1,38 +1,35 @@
-//! JSON as callers wrote it: numbers keep their digits, member order is kept, and a name that stands twice is a fault.
+//! JSON as callers wrote it: numbers keep their digits, members keep their order, and a duplicate name is an error.
 //!
-//! `serde_json::Value` was refused: it rounds integers past 64 bits and lets the last of two equal names win. The syntax
-//! is `serde_json`'s: it checks the syntax and reads strings; the tree is built in one pass over the checked text.
+//! `serde_json::Value` was refused: it rounds integers past 64 bits and lets the last of two equal names win. `serde_json`
+//! checks the syntax and reads strings; one pass over the checked text builds the tree.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 
-/// Members up to which an object counts as short.
+/// Objects with up to this many members are searched linearly.
 const SHORT: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
-    /// `null`
     Null,
-    /// `true` or `false`
     Bool(bool),
-    /// The number's own text, within the range of a double.
+    /// The original digits; the value is within the range of a double.
     Number(String),
-    /// A string, unescaped.
+    /// Unescaped.
     String(String),
     Array(Vec<Json>),
-    /// An object, in the order given, no name twice.
+    /// In the order given; names are unique.
     Object(Vec<(String, Json)>),
 }
 
-/// What is wrong with a JSON text, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct JsonFault {
     /// Path below the value that was read, such as `.a.b[2]`; empty for the value itself.
     pub path: String,
-    /// A sentence without its subject, such as `stands twice`.
+    /// A sentence without its subject, such as `is given twice`.
     pub message: String,
 }
 
@@ -45,11 +42,11 @@ impl JsonFault {
     }
 }
 
-/// An object's members with their values unread.
+/// An object's members with unparsed values.
 pub struct Members<'a> {
-    /// Names and values in the order given; of a name that stands twice, the first.
+    /// In the order given; the first of duplicate names.
     pub members: Vec<(String, &'a RawValue)>,
-    /// Names that stand twice.
+    /// Duplicate names.
     pub repeated: Vec<String>,
 }
 
@@ -82,12 +79,12 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// The names of one object's members so far. A short object is searched as it is: most have under ten members and need no table.
+/// The names of one object's members so far. Most objects have under ten members and need no hash table.
 #[derive(Default)]
 struct Names(HashSet<String>);
 
 impl Names {
-    /// Adds a name; `false` when it is one of `members`, which are all that were added before.
+    /// Returns `false` if `name` is in `members`, which are all names added so far.
     fn insert<'a>(
         &mut self,
         name: &str,
@@ -104,14 +101,14 @@ impl Names {
 }
 
 impl Json {
-    /// Reads a value that is at most `max_depth` containers deep; a container on its own is 1 deep.
+    /// Reads a value of at most `max_depth` nested containers; a container without containers in it counts 1.
     pub fn parse(text: &str, max_depth: usize) -> Result<Self, JsonFault> {
         let raw: &RawValue =
             serde_json::from_str(text).map_err(|fault| JsonFault::new("", fault.to_string()))?;
         Self::from_raw(raw, max_depth)
     }
 
-    /// As [`Json::parse`], from text whose syntax has been checked already.
+    /// As [`Json::parse`], from text with checked syntax.
     pub fn from_raw(raw: &RawValue, max_depth: usize) -> Result<Self, JsonFault> {
         Reader::new(raw).value(max_depth)
     }
@@ -123,7 +120,7 @@ impl Json {
         out
     }
 
-    /// Writes the value without blanks, members sorted by name at every level: equal for texts that mean the same.
+    /// Writes the value without blanks and with sorted names at every level: equal for equal values.
     pub fn to_sorted(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, true);
@@ -174,7 +171,7 @@ fn write_string(text: &str, out: &mut String) {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
-    /// Path of the value at `at`.
+    /// The path of the value at `at`.
     path: String,
 }
 
@@ -224,9 +221,9 @@ impl<'a> Reader<'a> {
             let name = self.string()?;
             self.skip(b':')?;
             let length = self.path.len();
-            let _ = write!(self.path, ".{}", shown(&name));
+            let _ = write!(self.path, ".{}", truncate_name(&name));
             if !names.insert(&name, members.iter().map(|(it, _)| it)) {
-                return Err(self.fault("stands twice in one object"));
+                return Err(self.fault("is given twice in one object"));
             }
             let value = self.value(depth_left)?;
             self.path.truncate(length);
@@ -244,7 +241,8 @@ impl<'a> Reader<'a> {
         }
         let text = self.text.get(self.at..=self.at + end);
         self.at += end + 1;
-        serde_json::from_str(text.unwrap_or_default()).map_err(|it| self.fault(plain(&it)))
+        serde_json::from_str(text.unwrap_or_default())
+            .map_err(|it| self.fault(without_position(&it)))
     }
 
     fn number(&mut self) -> Result<Json, JsonFault> {
@@ -260,7 +258,7 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// The next byte that is no blank, which is not consumed.
+    /// Skips blanks; does not consume the returned byte.
     fn next_byte(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at.min(self.text.len())..];
         self.at += rest
@@ -270,7 +268,7 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Consumes a separator, if it is the next byte, and the blanks behind it.
+    /// Consumes a separator, if it is next, and the blanks after it.
     fn skip(&mut self, separator: u8) -> Result<(), JsonFault> {
         if self.next_byte() == Some(separator) {
             self.at += 1;
@@ -286,8 +284,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// As much of a name as a message may hold; an empty one as two quotes.
-fn shown(name: &str) -> String {
+/// Truncates a name for a message; an empty one becomes two quotes.
+fn truncate_name(name: &str) -> String {
     match name {
         "" => "\"\"".to_owned(),
         _ => name.chars().take(64).collect(),
@@ -295,15 +293,15 @@ fn shown(name: &str) -> String {
 }
 
 fn number(text: &str) -> Result<Json, &'static str> {
-    // Beyond a double no reader in another language would see the number that was sent.
+    // Readers in other languages would not see the same number beyond a double.
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(Json::Number(text.to_owned())),
         _ => Err("is a number beyond the range of a double"),
     }
 }
 
-/// The parser's message without its position, which would be that of a fragment.
-fn plain(fault: &serde_json::Error) -> String {
+/// The parser's message without its position, which would be a fragment's.
+fn without_position(fault: &serde_json::Error) -> String {
     let text = fault.to_string();
     text.rsplit_once(" at line ")
         .map_or(text.clone(), |(message, _)| message.to_owned())

@@ -1,8 +1,8 @@
-//! How long a JSON text is without blanks, known before a tree is built of it.
+//! The length of a JSON text without blanks, computed before a tree is built.
 
 use serde_json::value::RawValue;
 
-/// The bytes that [`Json::to_compact`](super::json::Json::to_compact) would write of a text whose syntax has been checked. Costs no memory.
+/// The length of [`Json::to_compact`](super::json::Json::to_compact) for a text with checked syntax. Allocates no memory.
 pub fn compact_length(raw: &RawValue) -> usize {
     let mut rest = raw.get().as_bytes();
     let mut length = 0;
@@ -22,7 +22,7 @@ pub fn compact_length(raw: &RawValue) -> usize {
     length
 }
 
-/// The bytes that are written of the string that begins behind its first quote, and what follows it.
+/// The written length of the string that starts after its first quote, and the rest of the text.
 fn string_length(mut rest: &[u8]) -> (usize, &[u8]) {
     let mut length = 2;
     loop {
@@ -43,14 +43,14 @@ fn string_length(mut rest: &[u8]) -> (usize, &[u8]) {
     }
 }
 
-/// The bytes that are written of a character that four hexadecimal digits escape.
+/// The written length of a character escaped as four hexadecimal digits.
 fn written_length(digits: &[u8]) -> usize {
     let digits = std::str::from_utf8(digits).unwrap_or_default();
     match u32::from_str_radix(digits, 16).unwrap_or_default() {
         0x08 | 0x09 | 0x0a | 0x0c | 0x0d | 0x22 | 0x5c => 2,
         0..0x20 => 6,
         0x20..0x80 => 1,
-        // Each half of a pair of surrogates, which are four bytes together.
+        // Each half of a surrogate pair; both are four bytes together.
         0x80..0x800 | 0xd800..=0xdfff => 2,
         _ => 3,
     }
@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_compact_length_is_that_of_what_is_written(text in ".{0,40}", keep in any::<u64>(), number in any::<f64>()) {
+        fn the_compact_length_equals_the_written_length(text in ".{0,40}", keep in any::<u64>(), number in any::<f64>()) {
             let number = if number.is_finite() { number } else { 0.0 };
             // Some of the characters are escaped that need not be.
             let mut written = String::from("[ \"");

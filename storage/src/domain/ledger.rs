@@ -1,62 +1,46 @@
-//! The balances of an account: hold, settle, release, deposit, and the invariants that every step keeps.
+//! The balances of an account: hold, settle, release, deposit, and their invariants.
 
 use super::amount::{Amount, AmountError};
 use super::ids::{JobId, TransactionId};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What an account has.
-///
-/// Kept by every step: `0 <= reserved <= balance` and `deposited - charged = balance`.
+/// Every step keeps `0 <= reserved <= balance` and `deposited - charged = balance`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Balances {
-    /// Total deposited and not yet charged.
+    /// Deposited and not yet charged.
     pub balance: Amount,
     /// Held for jobs that are not terminal.
     pub reserved: Amount,
-    /// Sum of all deposits and adjustments, ever.
+    /// Sum of all deposits and adjustments.
     pub deposited: Amount,
-    /// Sum of all charges, ever.
+    /// Sum of all charges.
     pub charged: Amount,
 }
 
-/// Why a step was refused. The balances are unchanged.
+/// Why a step was refused. The balances stay unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
-    /// There is less available than the price.
     #[error("the available balance of {available} does not cover the price of {price}")]
-    Insufficient {
-        /// What could be spent.
-        available: Amount,
-        /// What was to be held.
-        price: Amount,
-    },
-    /// A correction would take money that is held for jobs.
+    Insufficient { available: Amount, price: Amount },
+    /// A correction would withdraw money that is held for jobs.
     #[error("the balance may not fall below the reserved amount of {reserved}")]
-    BelowReserved {
-        /// What is held.
-        reserved: Amount,
-    },
-    /// More is settled or released than is held: a fault of the program, never of a caller.
-    #[error("{price} is to be taken from a reservation of only {reserved}")]
-    NotHeld {
-        /// What is held.
-        reserved: Amount,
-        /// What was to be settled or released.
-        price: Amount,
-    },
-    /// A sum would pass what an account can hold.
+    BelowReserved { reserved: Amount },
+    /// The amount to settle or release exceeds the held amount: always a bug, never the caller's fault.
+    #[error("cannot take {price} from a reservation of {reserved}")]
+    NotHeld { reserved: Amount, price: Amount },
+    /// A sum is out of an account's range.
     #[error("amount out of range: {0}")]
     Range(#[from] AmountError),
 }
 
 impl Balances {
-    /// Balance less what is reserved: what can be spent now.
+    /// The amount that can be spent now.
     pub fn available(&self) -> Amount {
         self.balance.minus(self.reserved).unwrap_or(Amount::ZERO)
     }
 
-    /// Holds `price` for a job.
+    /// Reserves `price` for a job.
     pub fn hold(&self, price: Amount) -> Result<Self, LedgerError> {
         not_negative(price)?;
         if self.available() < price {
@@ -71,7 +55,7 @@ impl Balances {
         })
     }
 
-    /// Charges what was held for a job: balance and reserved both fall.
+    /// Charges a reserved price: `balance` and `reserved` both fall.
     pub fn settle(&self, price: Amount) -> Result<Self, LedgerError> {
         let released = self.release(price)?;
         Ok(Self {
@@ -81,7 +65,7 @@ impl Balances {
         })
     }
 
-    /// Gives back what was held for a job.
+    /// Releases a reserved price.
     pub fn release(&self, price: Amount) -> Result<Self, LedgerError> {
         not_negative(price)?;
         if self.reserved < price {
@@ -96,7 +80,7 @@ impl Balances {
         })
     }
 
-    /// Adds a deposit, or a correction when `amount` is negative.
+    /// Adds a deposit, or a correction if `amount` is negative.
     pub fn deposit(&self, amount: Amount) -> Result<Self, LedgerError> {
         let balance = self.balance.plus(amount)?;
         if balance < self.reserved {
@@ -111,7 +95,7 @@ impl Balances {
         })
     }
 
-    /// The invariant that is broken, if one is.
+    /// Describes the violated invariant, if one is violated.
     pub fn fault(&self) -> Option<String> {
         if self.reserved.is_negative() || self.reserved > self.balance {
             return Some(format!(
@@ -121,7 +105,7 @@ impl Balances {
         }
         if self.deposited.minus(self.charged) != Ok(self.balance) {
             return Some(format!(
-                "deposits {} less charges {} are not balance {}",
+                "deposits {} minus charges {} do not equal balance {}",
                 self.deposited, self.charged, self.balance
             ));
         }
@@ -137,19 +121,17 @@ fn not_negative(price: Amount) -> Result<(), AmountError> {
     Ok(())
 }
 
-/// Why the balance changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
-    /// Money came in.
     Deposit,
-    /// A picture was paid.
+    /// The charge for an image.
     Charge,
-    /// The operator took money back.
+    /// A correction by the operator.
     Adjustment,
 }
 
 impl EntryKind {
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::Deposit => "deposit",
@@ -159,19 +141,18 @@ impl EntryKind {
     }
 }
 
-/// One line of money history. Never changed once written.
+/// Immutable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
     /// Rises with time.
     pub id: TransactionId,
     pub kind: EntryKind,
-    /// Signed: a charge is negative.
+    /// Negative for a charge.
     pub amount: Amount,
-    /// The balance once this line is written.
     pub balance_after: Amount,
-    /// The job that was charged.
+    /// The charged job.
     pub job: Option<JobId>,
-    /// The operator's own words, such as an invoice number.
+    /// The operator's text, such as an invoice number.
     pub reference: Option<String>,
     pub created_at: Timestamp,
 }
@@ -243,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_correction_never_takes_what_is_held() {
+    fn a_correction_never_takes_reserved_money() {
         let held = books("1").hold(amount("0.4")).unwrap();
         assert_eq!(
             held.deposit(amount("-0.6")).unwrap().available(),
@@ -258,7 +239,7 @@ mod tests {
     }
 
     proptest! {
-        /// Hostile group 47 in small: any sequence of steps agrees with sums kept in plain integers.
+        /// Hostile group 47: random steps agree with sums in plain integers.
         #[test]
         fn hostile_47_random_steps_agree_with_plain_integers(steps in prop::collection::vec((0u8..4, 0i64..500), 1..300)) {
             let (mut books, mut balance, mut holds) = (Balances::default(), 0i64, Vec::new());

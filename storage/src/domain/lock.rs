@@ -1,31 +1,29 @@
-//! Locks: what one node at a time may do, where several nodes share a store.
+//! Locks that keep an operation to one node at a time when several nodes share a store.
 //!
-//! The lock of a node that is off the record, or was declared dead, is free: nothing of such a node is committed any more.
+//! A node that left or was declared dead holds no lock: nothing of such a node is committed any more.
 
 use super::ids::{FileId, NodeId};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What a lock is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockName {
-    /// To change keys, webhooks and switches.
+    /// Changes of keys, webhooks and pauses.
     Operator,
-    /// To change people and their sessions.
+    /// Changes of people and their sessions.
     People,
-    /// To make favourites, and to remove pictures that are none.
+    /// Creation of favourites, and deletion of images that are not favourites.
     Favourites,
-    /// To sweep the store, to build the search index, and to look for what the operator is to hear of.
+    /// Sweeps of the store, the search index, and checks for operator events.
     Maintenance,
-    /// To submit an uploaded file as a batch.
+    /// Submission of an uploaded file as a batch.
     File(FileId),
 }
 
-/// A lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
-    /// The node that has it; `None` where it is free.
+    /// `None` if the lock is free.
     pub holder: Option<NodeId>,
-    /// No id that was made under the lock is from a later moment, also none that another node made by its own clock.
+    /// An upper bound of the times in ids created under the lock, including ids of other nodes with other clocks.
     pub newest: Option<Timestamp>,
 }

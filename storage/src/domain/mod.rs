@@ -1,6 +1,6 @@
 //! The pure rules of jobs, money, keys and webhooks.
 
-// First, because the files after it name their own things with its `id!`.
+// First, because the modules below use its macro `id!`.
 #[macro_use]
 pub mod ids;
 
@@ -31,13 +31,13 @@ pub mod operator_event;
 pub mod pause;
 pub mod payload;
 pub mod person;
-pub mod queue_place;
+pub mod queue_entry;
 pub mod rate_count;
 pub mod request;
 pub mod search_block;
 pub mod secret;
 pub mod shard;
-pub mod shared_places;
+pub mod shared_slots;
 pub mod signature;
 pub mod spending;
 pub mod tier;

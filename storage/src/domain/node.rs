@@ -1,32 +1,29 @@
-//! Nodes: processes that share one store, and what they keep of accounts there.
+//! Nodes: processes that share one store, and the per-account data they keep there.
 //!
-//! A process that is the only one on its store keeps all of this in memory.
+//! A single process keeps this data in memory.
 
 use super::amount::Amount;
 use super::ids::{AccountId, KeyId, NodeId};
 use super::job::Job;
-use super::queue_place::{QueueClass, Turns};
+use super::queue_entry::{QueueClass, Turns};
 use super::tier::Tier;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// Rises for as long as the node lives: the others see by it that it does.
+    /// The heartbeat: a counter that rises as long as the node lives.
     pub beat: u64,
-    /// Another node has taken it for dead, and the jobs that it had taken are yet to be put back. Nothing of it is committed any
-    /// more.
+    /// Another node declared this node dead and has not requeued its jobs yet. Nothing of this node is committed any more.
     pub has_ended: bool,
-    /// It takes no more jobs, and will be gone once its runs have ended.
+    /// The node takes no more jobs and leaves when its runs have ended.
     pub is_leaving: bool,
-    /// Jobs that it runs, as of its beat.
+    /// Running jobs at the last heartbeat.
     pub running: u64,
     pub process: NodeProcess,
 }
 
 impl Node {
-    /// A node that has just joined.
     pub fn new(process: NodeProcess) -> Self {
         Self {
             beat: 0,
@@ -38,21 +35,21 @@ impl Node {
     }
 }
 
-/// The process that a node is, for the operator. No decision depends on it.
+/// Describes the process for the operator. No decision depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeProcess {
     pub version: String,
-    /// The name of its machine.
+    /// The host name.
     pub host: String,
     pub pid: u32,
-    /// By its own clock.
+    /// By the node's clock.
     pub started_at: Timestamp,
-    /// The same for all processes that are configured alike; it tells no secret.
+    /// A digest without secrets: equal for processes with the same configuration.
     pub configuration: String,
 }
 
 impl Default for NodeProcess {
-    /// One that says nothing of itself.
+    /// An unknown process.
     fn default() -> Self {
         Self {
             version: String::new(),
@@ -64,33 +61,33 @@ impl Default for NodeProcess {
     }
 }
 
-/// A job that a node has taken from the queue and that has not ended.
+/// A job that a node took from the queue and that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenJob {
     pub account: AccountId,
     pub tier: Tier,
-    /// The class that it was taken from.
+    /// The class from which the node took the job.
     pub class: QueueClass,
 }
 
-/// A caller who waits on a connection to a node for the end of a synchronous job.
+/// A caller who waits at a node for the end of a synchronous job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingCaller {
     pub node: NodeId,
     pub account: AccountId,
 }
 
-/// The sums over an account's jobs that are not terminal, so that no node has to read all of them for a decision.
+/// The sums over an account's live jobs, so that a decision need not read all of them. Live means not terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountLoad {
     pub live_jobs: u64,
-    /// The keys that have live jobs.
+    /// Keys with live jobs.
     pub keys: Vec<KeyLoad>,
     /// The newest turns of the account's jobs, by tier.
     pub turns: [Turns; 3],
-    /// No id of the account is from a later moment, also none that another node made by its own clock.
+    /// An upper bound of the times in the account's ids, including ids of other nodes with other clocks.
     pub newest: Option<Timestamp>,
-    /// Which node has decided last.
+    /// The node that committed the last decision.
     pub decided_by: Option<NodeId>,
 }
 
@@ -115,18 +112,17 @@ impl AccountLoad {
         key.held = key.held.plus(job.price).unwrap_or(key.held);
     }
 
-    /// Jobs of one key that are not terminal.
     pub fn live_jobs_of(&self, key: KeyId) -> usize {
         let load = self.keys.iter().find(|it| it.key == key);
         load.map_or(0, |it| it.live_jobs as usize)
     }
 }
 
-/// The same over the jobs of one key.
+/// The sums over one key's live jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyLoad {
     pub key: KeyId,
     pub live_jobs: u64,
-    /// The sum of their prices.
+    /// The sum of the jobs' prices.
     pub held: Amount,
 }

@@ -1,4 +1,4 @@
-//! What the operator hears of at the webhook of the configuration, and what of it is still the case.
+//! Events for the operator's webhook, and the alarms that are still active.
 
 use super::account::Account;
 use super::amount::Amount;
@@ -10,25 +10,24 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// The version of the body of an event. It rises when a member changes its meaning or goes away, and not when one is added.
+/// The version of an event's body. It rises when a member changes its meaning or is removed, not when a member is added.
 pub const EVENT_VERSION: u32 = 1;
 
-/// The webhook of the configuration. It has no record.
+/// The configured operator webhook has no record.
 pub const OPERATOR_WEBHOOK: WebhookId = WebhookId(Uuid::nil());
 
-/// An event, kept for as long as its delivery, which has the same id.
+/// Stored as long as the event's delivery, which has the same id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorEvent {
     pub created_at: Timestamp,
     pub subject: EventSubject,
 }
 
-/// What has happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventSubject {
-    /// Nothing: the operator wants to see an event arrive.
+    /// A test event.
     Test,
-    /// An account has less available than its `low_balance`, which it had not before.
+    /// The account's available balance fell below its `low_balance`.
     LowBalance {
         account: AccountId,
         name: String,
@@ -37,47 +36,47 @@ pub enum EventSubject {
         available: Amount,
         low_balance: Amount,
     },
-    /// The circuit breaker of a backend is open.
+    /// The backend's circuit breaker opened.
     BackendDown {
         backend: String,
-        /// Failures in a row.
+        /// Consecutive failures.
         failures: u32,
-        /// The last failure, in the operator's words.
+        /// The last failure, worded for the operator.
         error: Option<String>,
     },
-    /// A backend that was down answers again.
+    /// A backend that was down responds again.
     BackendUp {
         backend: String,
-        /// When it was reported down.
+        /// When the backend was reported down.
         down_since: Timestamp,
     },
-    /// A delivery to a customer has used all attempts.
+    /// A delivery to a customer used all attempts.
     DeliveryFailed {
         delivery: DeliveryId,
         kind: DeliveryKind,
-        /// The job or the batch.
+        /// The id of the job or batch.
         about: Uuid,
         account: AccountId,
         webhook: WebhookId,
         url: String,
         /// Attempts over all rounds.
         attempts: u32,
-        /// The status of the last answer, if one came.
+        /// The last response's status, if one arrived.
         status_code: Option<u16>,
-        /// What went wrong besides the status.
+        /// An error other than the status.
         error: Option<String>,
     },
-    /// The file system of the data directory has little space left.
+    /// The file system of the data directory is nearly full.
     DiskLow {
         data_dir: String,
         free_bytes: u64,
-        /// Below this the event is sent.
+        /// The configured threshold.
         low_bytes: u64,
     },
 }
 
 impl EventSubject {
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Test => "test",
@@ -89,7 +88,7 @@ impl EventSubject {
         }
     }
 
-    /// What a round of decisions about an account has to report.
+    /// The event, if any, of a round of account decisions.
     pub fn of_account(before: &Account, after: &Account) -> Option<Self> {
         let low_balance = after.low_balance?;
         (after.is_low() && !before.is_low()).then(|| Self::LowBalance {
@@ -102,8 +101,8 @@ impl EventSubject {
         })
     }
 
-    /// What the last attempt of a delivery has to report. Nothing where the delivery is a test, or an event for the operator, whose
-    /// failure would be another event.
+    /// The event of a delivery's last attempt. Tests and operator events report nothing: their failure would create another
+    /// event.
     pub fn of_delivery(delivery: &Delivery, last: &Attempt) -> Option<Self> {
         match delivery.kind {
             DeliveryKind::Event | DeliveryKind::Batch => Some(Self::DeliveryFailed {
@@ -123,66 +122,67 @@ impl EventSubject {
 }
 
 impl Webhook {
-    /// The webhook of the configuration. It is of no account.
+    /// The configured operator webhook. It belongs to no account.
     pub fn of_operator(url: String, secret: SealedSecret) -> Self {
         Self::new(OPERATOR_WEBHOOK, SERVICE, url, secret, Timestamp::EPOCH)
     }
 }
 
 impl Delivery {
-    /// The delivery of an event to the webhook of the configuration.
     pub fn of_operator_event(id: DeliveryId, webhook: &Webhook, now: Timestamp) -> Self {
         Self::new(id, webhook, DeliveryKind::Operator, id.0, now)
     }
 }
 
-/// How a backend looks, as far as events go.
+/// A backend's health, as far as events depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BackendLook {
+pub enum BackendCondition {
     Up,
     Down {
-        /// Failures in a row.
+        /// Consecutive failures.
         failures: u32,
         error: Option<String>,
     },
-    /// It is probed, or was not used since the start.
+    /// The backend is being probed, or is unused since the start.
     Unsure,
 }
 
-/// What was reported and is still the case. It is on record, so a restart neither repeats an event nor forgets its end.
+/// Active alarms. The store keeps them, so a restart neither repeats an event nor misses its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alarms {
-    /// Since when each backend is reported down. Where several nodes share the store, for each node that finds it so: `NAME@NODE`.
+    /// When each backend was reported down. If several nodes share the store, one entry per node: `NAME@NODE`.
     pub backends_down: BTreeMap<String, Timestamp>,
-    /// Since when the disk is reported low.
+    /// When the disk was reported low.
     pub disk_low: Option<Timestamp>,
 }
 
 impl Alarms {
-    /// Takes note of how a backend looks. Returns what is to be reported: that the first process finds it down, and that the last one
-    /// finds it up again.
-    pub fn see_backend(
+    /// Records a backend's health. Reports that the first process finds the backend down, and that the last one finds it up
+    /// again.
+    pub fn observe_backend(
         &mut self,
         name: &str,
         by: &Watcher<'_>,
-        look: BackendLook,
+        condition: BackendCondition,
         now: Timestamp,
     ) -> Option<EventSubject> {
-        let place = by.place(name);
-        match look {
-            BackendLook::Down { failures, error } if !self.backends_down.contains_key(&place) => {
+        let key = by.alarm_key(name);
+        match condition {
+            BackendCondition::Down { failures, error }
+                if !self.backends_down.contains_key(&key) =>
+            {
                 let since = self.down_since(name);
-                self.backends_down.insert(place, since.unwrap_or(now));
+                self.backends_down.insert(key, since.unwrap_or(now));
                 since.is_none().then(|| EventSubject::BackendDown {
                     backend: name.to_owned(),
                     failures,
                     error,
                 })
             }
-            BackendLook::Up => {
+            BackendCondition::Up => {
                 let down_since = self.down_since(name)?;
                 self.backends_down
-                    .retain(|it, _| backend_of(it) != name || *it != place && by.is_of_other(it));
+                    .retain(|it, _| backend_of(it) != name || *it != key && by.is_other_nodes(it));
                 match self.down_since(name) {
                     Some(_) => None,
                     None => Some(EventSubject::BackendUp {
@@ -191,20 +191,20 @@ impl Alarms {
                     }),
                 }
             }
-            BackendLook::Down { .. } | BackendLook::Unsure => None,
+            BackendCondition::Down { .. } | BackendCondition::Unsure => None,
         }
     }
 
-    /// Since when any process finds a backend down.
+    /// The earliest time at which a process found the backend down.
     fn down_since(&self, name: &str) -> Option<Timestamp> {
         let down = self.backends_down.iter();
-        let of_backend = down.filter(|(place, _)| backend_of(place) == name);
+        let of_backend = down.filter(|(key, _)| backend_of(key) == name);
         of_backend.map(|(_, since)| *since).min()
     }
 
-    /// Takes note of how many bytes are free. Returns what is to be reported. After a report a quarter more than `low_bytes` must be
-    /// free before the next one, so that a disk at the limit is reported once.
-    pub fn see_disk(
+    /// Records the free bytes. After a report, `low_bytes` plus a quarter must be free before the next one, so a disk at the
+    /// limit is reported once.
+    pub fn observe_disk(
         &mut self,
         data_dir: &str,
         free_bytes: u64,
@@ -228,40 +228,39 @@ impl Alarms {
         })
     }
 
-    /// Drops the alarms of backends that are not configured any more.
+    /// Drops the alarms of backends that are no longer configured.
     pub fn keep_backends(&mut self, is_configured: impl Fn(&str) -> bool) {
         self.backends_down
-            .retain(|place, _| is_configured(backend_of(place)));
+            .retain(|key, _| is_configured(backend_of(key)));
     }
 }
 
-/// The process that looks at backends.
+/// The process that observes backends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watcher<'a> {
-    /// `None` where it is the only one on its store.
+    /// `None` for a single process.
     pub node: Option<NodeId>,
-    /// The nodes that live.
     pub living: &'a [NodeId],
 }
 
 impl Watcher<'_> {
-    /// Where its alarm for a backend stands. No name of a backend has an `@`.
-    fn place(&self, backend: &str) -> String {
+    /// The key of this process's alarm for a backend. Backend names contain no `@`.
+    fn alarm_key(&self, backend: &str) -> String {
         match self.node {
             Some(node) => format!("{backend}@{node}"),
             None => backend.to_owned(),
         }
     }
 
-    /// Does another node that lives find the backend down?
-    fn is_of_other(&self, place: &str) -> bool {
-        let ends_with = |node: &NodeId| place.ends_with(&format!("@{node}"));
+    /// Does another live node find the backend down?
+    fn is_other_nodes(&self, key: &str) -> bool {
+        let ends_with = |node: &NodeId| key.ends_with(&format!("@{node}"));
         self.living.iter().any(ends_with)
     }
 }
 
-fn backend_of(place: &str) -> &str {
-    place.split_once('@').map_or(place, |(name, _)| name)
+fn backend_of(key: &str) -> &str {
+    key.split_once('@').map_or(key, |(name, _)| name)
 }
 
 #[cfg(test)]
@@ -270,8 +269,8 @@ mod tests {
 
     const T: Timestamp = Timestamp::EPOCH;
 
-    fn down() -> BackendLook {
-        BackendLook::Down {
+    fn down() -> BackendCondition {
+        BackendCondition::Down {
             failures: 5,
             error: Some("refused".into()),
         }
@@ -282,16 +281,16 @@ mod tests {
         let mut alarms = Alarms::default();
         let mut words = |look| {
             alarms
-                .see_backend("a", &Watcher::default(), look, T)
+                .observe_backend("a", &Watcher::default(), look, T)
                 .map(|it| it.word())
         };
-        assert_eq!(words(BackendLook::Up), None);
+        assert_eq!(words(BackendCondition::Up), None);
         assert_eq!(words(down()), Some("backend.down"));
         assert_eq!(words(down()), None);
-        assert_eq!(words(BackendLook::Unsure), None, "it is probed");
+        assert_eq!(words(BackendCondition::Unsure), None, "it is probed");
         assert_eq!(words(down()), None, "the probe failed");
-        assert_eq!(words(BackendLook::Up), Some("backend.up"));
-        assert_eq!(words(BackendLook::Up), None);
+        assert_eq!(words(BackendCondition::Up), Some("backend.up"));
+        assert_eq!(words(BackendCondition::Up), None);
         assert_eq!(words(down()), Some("backend.down"));
         alarms.keep_backends(|name| name != "a");
         assert_eq!(alarms, Alarms::default());
@@ -306,16 +305,20 @@ mod tests {
                 node: Some(nodes[node]),
                 living,
             };
-            alarms.see_backend("a", &by, look, Timestamp::from_millis(millis))
+            alarms.observe_backend("a", &by, look, Timestamp::from_millis(millis))
         };
         let word = |event: Option<EventSubject>| event.map(|it| it.word());
         assert_eq!(word(at(0, &nodes, down(), 10)), Some("backend.down"));
         assert_eq!(word(at(1, &nodes, down(), 20)), None);
-        assert_eq!(word(at(2, &nodes, BackendLook::Up, 30)), None, "two others");
-        assert_eq!(word(at(0, &nodes, BackendLook::Up, 40)), None);
-        assert_eq!(word(at(0, &nodes, BackendLook::Up, 50)), None);
-        // The node that finds it down has died.
-        let up = at(0, &nodes[..1], BackendLook::Up, 60);
+        assert_eq!(
+            word(at(2, &nodes, BackendCondition::Up, 30)),
+            None,
+            "two others"
+        );
+        assert_eq!(word(at(0, &nodes, BackendCondition::Up, 40)), None);
+        assert_eq!(word(at(0, &nodes, BackendCondition::Up, 50)), None);
+        // The node that found the backend down has died.
+        let up = at(0, &nodes[..1], BackendCondition::Up, 60);
         let since = Timestamp::from_millis(10);
         assert!(
             matches!(up, Some(EventSubject::BackendUp { down_since, .. }) if down_since == since)
@@ -326,7 +329,7 @@ mod tests {
     #[test]
     fn decisions_14_a_low_disk_is_reported_again_only_after_a_quarter_more_was_free() {
         let mut alarms = Alarms::default();
-        let mut is_reported = |free| alarms.see_disk("/data", free, 1_000, T).is_some();
+        let mut is_reported = |free| alarms.observe_disk("/data", free, 1_000, T).is_some();
         let frees = [1_000, 999, 0, 1_249, 999, 1_250, 1_000, 999];
         assert_eq!(
             frees.map(&mut is_reported),
@@ -336,6 +339,6 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_never_reports_the_disk() {
-        assert_eq!(Alarms::default().see_disk("/data", 0, 0, T), None);
+        assert_eq!(Alarms::default().observe_disk("/data", 0, 0, T), None);
     }
 }

@@ -1,20 +1,18 @@
-//! Which models take no new work at the moment, and why.
+//! Which models are paused, and why.
 
 use super::tier::Tier;
 use serde::{Deserialize, Serialize};
 
-/// The operator's switches. They survive a restart.
+/// The operator's pauses. They survive a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pause {
-    /// Everything is paused.
     pub project: bool,
-    /// One switch per tier, in the order of [`Tier::ALL`].
+    /// In the order of [`Tier::ALL`].
     pub tiers: [bool; 3],
-    /// The operator's words to those who are turned away.
+    /// Shown to callers that are refused.
     pub reasons: PauseReasons,
 }
 
-/// A tier takes no new jobs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} is paused{}",
@@ -22,31 +20,30 @@ pub struct Pause {
     .reason.as_ref().map(|it| format!(" ({it})")).unwrap_or_default()
 )]
 pub struct Paused {
-    /// The paused tier; `None` where everything is paused.
+    /// `None` if everything is paused.
     pub tier: Option<Tier>,
-    /// Why, where the operator has said so.
+    /// The operator's reason, if given.
     pub reason: Option<String>,
 }
 
-/// Why something is paused. What is not paused has no reason.
+/// The reasons of what is paused.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PauseReasons {
-    /// Why everything is.
     pub project: Option<String>,
-    /// Why a tier is, in the order of [`Tier::ALL`].
+    /// In the order of [`Tier::ALL`].
     pub tiers: [Option<String>; 3],
 }
 
 impl Pause {
-    /// Does this tier take no new jobs, and start none?
+    /// Is this tier paused? A paused tier accepts no new jobs and starts none.
     pub fn covers(&self, tier: Tier) -> bool {
         self.project || self.tiers[tier.index()]
     }
 
-    /// Lets new jobs of a tier pass that is not paused.
+    /// Accepts new jobs of a tier that is not paused.
     ///
     /// # Errors
-    /// What is paused, and why.
+    /// The pause and its reason.
     pub fn admit(&self, tier: Tier) -> Result<(), Paused> {
         if !self.covers(tier) {
             return Ok(());
@@ -57,7 +54,7 @@ impl Pause {
         })
     }
 
-    /// Why this tier takes no new jobs, where it is known. That everything is paused goes before what is said of the tier.
+    /// The reason why this tier is paused, if known. A pause of everything takes precedence.
     pub fn reason(&self, tier: Tier) -> Option<&str> {
         let reason = if self.project {
             &self.reasons.project
@@ -67,8 +64,8 @@ impl Pause {
         reason.as_deref()
     }
 
-    /// Takes away the reasons of what is not paused.
-    pub fn tidied(mut self) -> Self {
+    /// Drops the reasons of tiers that are not paused.
+    pub fn without_unused_reasons(mut self) -> Self {
         if !self.project {
             self.reasons.project = None;
         }
@@ -81,32 +78,32 @@ impl Pause {
     }
 }
 
-/// What becomes of the switches that a call does not name.
+/// What happens to pauses that a call does not name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Unnamed {
     Resume,
     Keep,
 }
 
-/// What a call asks for. Of a reason an outer `None` is one that was not sent; an inner one removes it.
+/// The change that a call requests. An outer `None` is a reason that was not sent; an inner one removes the reason.
 #[derive(Default)]
 pub struct PauseChange {
     pub project: Option<bool>,
     pub tiers: [Option<bool>; 3],
-    /// For all that is paused and has no reason of its own.
+    /// The reason of everything that the call pauses without its own reason.
     pub reason: Option<Option<String>>,
     pub project_reason: Option<Option<String>>,
     pub tier_reasons: [Option<Option<String>>; 3],
 }
 
 impl PauseChange {
-    /// The switches as they will be. What stays paused keeps its reason unless it is given another.
+    /// Returns the changed pauses. A pause that stays keeps its reason unless the call names another.
     pub fn apply(self, before: &Pause, unnamed: Unnamed) -> Pause {
         let switched = |named: Option<bool>, before: bool| match unnamed {
             Unnamed::Resume => named.unwrap_or(false),
             Unnamed::Keep => named.unwrap_or(before),
         };
-        // Where the rest stays as it is, so do its reasons.
+        // Pauses that stay unchanged keep their reasons.
         let given = |named: Option<bool>, own: Option<Option<String>>, before: &Option<String>| {
             let common = self.reason.clone();
             let common = common.filter(|_| unnamed == Unnamed::Resume || named.is_some());
@@ -127,6 +124,6 @@ impl PauseChange {
             tiers: [0, 1, 2].map(|at| switched(self.tiers[at], before.tiers[at])),
             reasons,
         }
-        .tidied()
+        .without_unused_reasons()
     }
 }

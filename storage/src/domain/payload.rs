@@ -1,6 +1,6 @@
-//! What a webhook receives (specification, "Payload").
+//! The webhook payload (specification, "Payload").
 //!
-//! It is built anew for each attempt: `image_url` is signed anew each time, and everything else is in the job.
+//! Each attempt builds it anew, because `image_url` is signed anew; the job holds everything else.
 
 use super::batch::{BatchProgress, BatchStatus};
 use super::delivery::DeliveryKind;
@@ -8,19 +8,19 @@ use super::ids::{BatchId, JobId};
 use super::json::Json;
 use super::operator_event::{EVENT_VERSION, EventSubject, OperatorEvent};
 
-/// How a job ended, as the webhook says it. Our own texts are plain ASCII, so that two verifiers never disagree about them.
+/// How a job ended. Our own texts are plain ASCII, so that every verifier reads them alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending<'a> {
-    /// There is a picture.
     Done {
-        /// Where it can be fetched, percent-encoded.
+        /// The download URL, percent-encoded.
         image_url: &'a str,
     },
-    /// There is none.
-    Failed { error: &'a str },
+    Failed {
+        error: &'a str,
+    },
 }
 
-/// The payload of a job's event. `metadata` is the caller's object as it was given.
+/// The payload of a job's event. `metadata` is the caller's object, unchanged.
 pub fn event(job: JobId, ending: Ending<'_>, metadata: Option<&Json>) -> Json {
     let metadata = metadata.map_or(Json::Null, without_private);
     match ending {
@@ -35,7 +35,7 @@ pub fn event(job: JobId, ending: Ending<'_>, metadata: Option<&Json>) -> Json {
     }
 }
 
-/// The payload of a batch's end. `metadata` is the caller's object as it was given.
+/// The payload of a batch's event. `metadata` is the caller's object, unchanged.
 pub fn batch_ended(batch: BatchId, progress: &BatchProgress, metadata: Option<&Json>) -> Json {
     let counts = object([
         ("total", number(progress.total())),
@@ -52,13 +52,12 @@ pub fn batch_ended(batch: BatchId, progress: &BatchProgress, metadata: Option<&J
     ])
 }
 
-/// The payload of a test delivery, about a job that never was.
+/// The payload of a test delivery. The job does not exist.
 pub fn test(job: JobId) -> Json {
     let metadata = object([("test", Json::Bool(true))]);
     payload(job, "done", Json::Null, Json::Null, metadata)
 }
 
-/// The payload of an event for the operator.
 pub fn operator_event(event: &OperatorEvent) -> Json {
     object([
         ("version", number(EVENT_VERSION.into())),
@@ -149,7 +148,7 @@ fn payload(job: JobId, status: &str, result: Json, error: Json, metadata: Json) 
     ])
 }
 
-/// The object without its own names that begin with `_`. Those of objects inside it are the caller's own affair and stay.
+/// Removes top-level members whose names begin with `_`. Members of nested objects stay.
 fn without_private(metadata: &Json) -> Json {
     match metadata {
         Json::Object(members) => Json::Object(

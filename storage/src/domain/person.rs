@@ -1,4 +1,4 @@
-//! The people of an account, their invitations, and the sessions of the panel.
+//! The people of an account, their invitations and their panel sessions.
 
 use super::ids::{AccountId, NotAnId};
 use super::time::Timestamp;
@@ -8,29 +8,25 @@ use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 
-id!(
-    /// A person of an account.
-    PersonId
-);
+id!(PersonId);
 
-/// Characters that an e-mail address may have (RFC 5321, section 4.5.3.1.3).
+/// The longest e-mail address (RFC 5321, section 4.5.3.1.3).
 pub const MAX_EMAIL_CHARS: usize = 254;
 
 /// SHA-256 of a secret that a browser holds, or of an e-mail address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Digest32(pub [u8; 32]);
 
-/// What a person may do with the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// Everything but what is the operator's.
+    /// May do everything except the operator's tasks.
     Owner,
-    /// Look.
+    /// Read-only.
     Viewer,
 }
 
 impl Role {
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::Owner => "owner",
@@ -50,17 +46,15 @@ impl FromStr for Role {
     }
 }
 
-/// An e-mail address in the one form in which it is compared: trimmed and in lower case.
+/// Trimmed and lower case, for comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Email(String);
 
-/// The text is no e-mail address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an e-mail address, such as ada@example.com")]
 pub struct NotAnEmail;
 
 impl Email {
-    /// As it is compared and shown.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -69,7 +63,7 @@ impl Email {
 impl FromStr for Email {
     type Err = NotAnEmail;
 
-    /// Takes what could be one: the invitation shows whether it is.
+    /// A lenient check: the invitation proves the address.
     fn from_str(text: &str) -> Result<Self, NotAnEmail> {
         let text = text.trim().to_lowercase();
         let plain = text.chars().count() <= MAX_EMAIL_CHARS
@@ -89,31 +83,30 @@ impl fmt::Display for Email {
     }
 }
 
-/// A one-time link that lets a person choose a password.
+/// A one-time link with which a person chooses a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
     /// Hash of the link's secret.
     pub secret: Digest32,
-    /// Worthless from this moment on.
+    /// Invalid from this time on.
     pub expires_at: Timestamp,
 }
 
-/// Someone who signs in to look after an account.
+/// A person who manages an account in the panel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
     pub id: PersonId,
-    /// Whose people they are of.
     pub account: AccountId,
-    /// What they sign in with; no two people have the same one.
+    /// Unique among all people.
     pub email: Email,
     pub role: Role,
-    /// The password as a PHC string (argon2id); `None` until the invitation is taken up.
+    /// A PHC string (argon2id); `None` until the person accepts the invitation.
     pub password: Option<String>,
-    /// The link that is out, if one is.
+    /// The open invitation, if any.
     pub invitation: Option<Invitation>,
-    /// Sessions of an earlier generation are over. Rises with sign-out everywhere and with each new password.
+    /// Sessions of an earlier generation are invalid. Rises with sign-out everywhere and with each new password.
     pub generation: u32,
-    /// When they were invited first.
+    /// The time of the first invitation.
     pub created_at: Timestamp,
 }
 
@@ -124,7 +117,7 @@ impl Person {
             .is_some_and(|it| it.secret == *secret && now < it.expires_at)
     }
 
-    /// The person once they have chosen a password: the link is used up, and earlier sessions are over.
+    /// Sets the password, uses up the invitation and ends earlier sessions.
     pub fn with_password(self, password: String) -> Self {
         Self {
             password: Some(password),
@@ -135,35 +128,32 @@ impl Person {
     }
 }
 
-/// Who has signed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Visitor {
-    /// The holder of the operator's token, of which this is the hash: with another token the session is over.
+    /// The hash of the operator token. A new token ends the session.
     Operator(Digest32),
-    /// A person of an account.
     Person(AccountId, PersonId),
 }
 
-/// A browser that has signed in. Kept under the hash of its id, which the browser alone knows.
+/// A signed-in browser. Stored under the hash of the session id, which only the browser knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     pub visitor: Visitor,
-    /// Of which generation of the visitor's sessions it is.
+    /// The visitor's generation when the session started.
     pub generation: u32,
     pub created_at: Timestamp,
-    /// When it was last used, to within [`Session::SEEN_STEP`].
+    /// The last use, accurate to [`Session::SEEN_STEP`].
     pub seen_at: Timestamp,
 }
 
 impl Session {
-    /// The longest life of a session.
+    /// The maximum lifetime.
     pub const LIFETIME: Duration = Duration::from_secs(14 * 86_400);
-    /// The longest time without a call.
+    /// The maximum time between calls.
     pub const IDLE: Duration = Duration::from_secs(12 * 3_600);
-    /// Uses that are nearer than this to the last recorded one are not recorded.
+    /// A use within this time of the last recorded one is not recorded.
     pub const SEEN_STEP: Duration = Duration::from_secs(300);
 
-    /// Is it still good at `now`?
     pub fn is_alive(&self, now: Timestamp) -> bool {
         now < self.created_at.plus(Self::LIFETIME) && now < self.seen_at.plus(Self::IDLE)
     }

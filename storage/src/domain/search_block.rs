@@ -1,32 +1,32 @@
-//! The search index: the words of the prompts of many consecutive jobs of one account, without repetition.
+//! The search index: the distinct words of the prompts of many consecutive jobs of one account.
 //!
-//! A search asks the blocks which of them may hold jobs that match, and reads the records of these alone. A list of jobs for each
-//! word would be found faster, but takes a record per word and job: about fifteen times the number of records of a store.
+//! A search finds the blocks that may contain matching jobs, and reads the records of their jobs only. An inverted index was
+//! refused: a record per word and job is about 15 times the number of records of a store.
 
 use super::ids::JobId;
 use super::job::{Job, PromptRef};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Jobs of one block, at the most.
 pub const MAX_JOBS: usize = 256;
-/// A block ends with the job whose words take it to this many bytes.
+/// The job whose words reach this size ends its block.
 const FULL_BYTES: usize = 8 * 1024;
-/// More words than this a block does not keep: records are small. Prompts in records are smaller than this, so a block passes it
-/// only with prompts that another program has written.
+/// A block with more bytes of words stores none, because records are small. Prompts in records are shorter, so only prompts
+/// written by another program exceed it.
 const MOST_BYTES: usize = 15 * 1024;
 
-/// A block of the index. It is written once and never changed: a prompt is fixed at acceptance.
+/// A block of the index. Immutable, because a prompt is fixed at acceptance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchBlock {
-    /// The first of its jobs; the last one is its key.
+    /// The first job. The last job's id is the block's key.
     pub first: JobId,
-    /// Each word once, in lower case, in order, one a line; `None` where they are too many.
+    /// Distinct words in lower case, sorted, one per line; `None` if they are too many.
     words: Option<String>,
 }
 
 impl SearchBlock {
-    /// The block that these consecutive jobs begin, and the last of its jobs; `None` where they do not fill one.
+    /// Builds the block that these consecutive jobs start and returns it with its last job; `None` if the jobs do not fill a
+    /// block.
     pub fn cut(jobs: &[Job]) -> Option<(JobId, Self)> {
         let first = jobs.first()?.id;
         let mut words = BTreeSet::new();
@@ -37,14 +37,14 @@ impl SearchBlock {
                 bytes += if words.insert(word) { length } else { 0 };
             }
             if at + 1 == MAX_JOBS || bytes >= FULL_BYTES {
-                let words = joined(words);
+                let words = join_words(words);
                 return Some((job.id, Self { first, words }));
             }
         }
         None
     }
 
-    /// May one of its jobs have a prompt that holds all of these words, which are in lower case and have no white space?
+    /// Can one of the block's jobs have a prompt with all of these words? `words` are in lower case and without white space.
     pub fn may_hold(&self, words: &[String]) -> bool {
         let Some(own) = &self.words else {
             return true;
@@ -52,19 +52,19 @@ impl SearchBlock {
         words.iter().all(|word| own.contains(word.as_str()))
     }
 
-    /// Are the words of these jobs, which are all of its jobs, its words?
+    /// Are the block's words those of `jobs`, which are all of its jobs?
     pub fn is_of(&self, jobs: &[Job]) -> bool {
         let words = jobs.iter().flat_map(words_of).collect();
-        jobs.first().is_some_and(|job| job.id == self.first) && self.words == joined(words)
+        jobs.first().is_some_and(|job| job.id == self.first) && self.words == join_words(words)
     }
 }
 
-fn joined(words: BTreeSet<String>) -> Option<String> {
-    let joined = words.into_iter().collect::<Vec<_>>().join("\n");
-    Some(joined).filter(|it| it.len() <= MOST_BYTES)
+fn join_words(words: BTreeSet<String>) -> Option<String> {
+    let text = words.into_iter().collect::<Vec<_>>().join("\n");
+    Some(text).filter(|it| it.len() <= MOST_BYTES)
 }
 
-/// The words of the prompt of a job. One that is too large for its record is not searched.
+/// The words of a job's prompt. A prompt outside of the record is not searched.
 fn words_of(job: &Job) -> Vec<String> {
     match &job.prompt {
         PromptRef::Inline(text) => {
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(words.split('\n').count(), 3 + MAX_JOBS);
         assert!(holds(&block, &["fox", "umb", "255"]));
         assert!(!holds(&block, &["fox", "256"]));
-        // No word reaches from one to the next.
+        // No word spans two stored words.
         assert!(!holds(&block, &["foxnumber"]));
         assert!(block.is_of(&of[..MAX_JOBS]));
         assert!(!block.is_of(&of[..MAX_JOBS - 1]) && !block.is_of(&of[1..=MAX_JOBS]));
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(last, of[1].id);
         assert!(block.is_of(&of[..2]));
         assert!(!holds(&block, &["2-1"]));
-        // What has no room in a record may be anywhere.
+        // A block without words may contain anything.
         let huge = jobs([(0..9).map(long).collect::<Vec<_>>().join(" ")]);
         let (_, block) = SearchBlock::cut(&huge).unwrap();
         assert!(holds(&block, &["2-1"]) && holds(&block, &["okapi"]));

@@ -1,40 +1,40 @@
-//! The secret that signs what is sent to one webhook.
+//! The secret that signs deliveries to one webhook.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt;
 
-/// What every secret begins with (Standard Webhooks 1.0.0).
+/// Standard Webhooks 1.0.0.
 pub const PREFIX: &str = "whsec_";
 
-/// A webhook's secret: 256 random bits. Kept only sealed, and never part of a message.
+/// 256 random bits. Stored only encrypted; no message contains it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 
-/// The text is no secret of ours. It is not repeated, for it may be one with a slip of the hand.
+/// Does not repeat the text, which may be a mistyped secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a webhook secret: expected whsec_ and 44 characters of base64 (32 bytes)")]
 pub struct NotASecret;
 
 impl Secret {
-    /// A secret from 256 bits of the caller's good randomness.
+    /// `random` must come from a cryptographically secure generator.
     pub fn from_random(random: [u8; 32]) -> Self {
         Self(random)
     }
 
-    /// Reads the text as it was shown, blanks around it allowed.
+    /// Reads the text as shown to the receiver; surrounding blanks are allowed.
     pub fn parse(text: &str) -> Result<Self, NotASecret> {
         let encoded = text.trim().strip_prefix(PREFIX).ok_or(NotASecret)?;
         let bytes = STANDARD.decode(encoded).map_err(|_| NotASecret)?;
         bytes.try_into().map(Self).map_err(|_| NotASecret)
     }
 
-    /// What is shown to the receiver: `whsec_` and base64. All its bytes, prefix included, are the key of `X-Signature`.
+    /// The text shown to the receiver: `whsec_` and base64. All its bytes, prefix included, are the key of `X-Signature`.
     pub fn text(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(self.0))
     }
 
-    /// The decoded bytes: the key of `webhook-signature`, and what is sealed for keeping.
+    /// The decoded bytes: the key of `webhook-signature`, and the plaintext of the sealed secret.
     pub fn key_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret() {
+    fn malformed_secrets_are_refused() {
         let text = Secret::from_random([7; 32]).text();
         let short = format!("{PREFIX}{}", STANDARD.encode([7; 31]));
         let unpadded = text.trim_end_matches('=');

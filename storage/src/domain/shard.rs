@@ -1,29 +1,28 @@
-//! Shards of receivers. Where several nodes share a store, each shard has one node that sends to its receivers, so one node knows how a
-//! receiver stands.
+//! Shards of webhooks. If several nodes share a store, one node sends to all webhooks of a shard, so one node knows a
+//! receiver's health.
 
 use super::ids::NodeId;
 use super::webhook::WebhookId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// How many there are. It never changes: the index of due deliveries is stored by shard.
+/// The number of shards. It never changes: the index of due deliveries is stored by shard.
 const COUNT: u8 = 64;
 
-/// A part of all receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(u8);
 
-/// Which node sends to the receivers of a shard, if one does.
+/// The node that sends to the webhooks of a shard, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardHolder(pub Option<NodeId>);
 
 impl Shard {
-    /// Every one, in their order.
+    /// In ascending order.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..COUNT).map(Self)
     }
 
-    /// `None` for a number that no shard has.
+    /// `None` for a number without a shard.
     pub fn from_number(number: u8) -> Option<Self> {
         (number < COUNT).then_some(Self(number))
     }
@@ -32,12 +31,12 @@ impl Shard {
         self.0
     }
 
-    /// That of a receiver.
     pub fn of(webhook: WebhookId) -> Self {
         Self(Sha256::digest(webhook.as_bytes())[0] % COUNT)
     }
 
-    /// Which of these nodes is to hold the shard. A node that joins or leaves moves no shard between the others (rendezvous hashing).
+    /// The node that should hold the shard. A node that joins or leaves moves no shard between the other nodes (rendezvous
+    /// hashing).
     pub fn choose(self, nodes: impl IntoIterator<Item = NodeId>) -> Option<NodeId> {
         nodes.into_iter().max_by_key(|node| {
             let digest = Sha256::new_with_prefix([self.0]).chain_update(node.as_bytes());
@@ -58,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shard_of_a_receiver_is_what_it_always_was() {
+    fn the_shard_of_a_receiver_never_changes() {
         let shard = |number| Shard::of(WebhookId(Uuid::from_u128(number))).number();
         assert_eq!([0, 1, 2, u128::MAX].map(shard), [55, 60, 41, 26]);
     }

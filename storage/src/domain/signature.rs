@@ -1,4 +1,4 @@
-//! The two signatures that each delivery carries, both HMAC-SHA256 over a text that begins with when it was sent.
+//! The two signatures of each delivery: HMAC-SHA256 over a text with the sending time.
 
 use super::secret::Secret;
 use base64::Engine;
@@ -6,9 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What the value of `X-Signature` begins with.
 pub(super) const X_PREFIX: &str = "sha256=";
-/// What an entry of `webhook-signature` begins with.
 pub(super) const STANDARD_PREFIX: &str = "v1,";
 
 /// The value of `X-Signature` (specification, "Signature"): `sha256=` and lower-case hex.
@@ -21,7 +19,7 @@ pub fn x_signature(secret: &Secret, timestamp: i64, body: &str) -> String {
 
 /// The value of `webhook-signature` (Standard Webhooks 1.0.0): an entry for each secret, newest first.
 ///
-/// `id` is the delivery's, `timestamp` in Unix seconds, `body` what is sent. The key is the secret's decoded bytes.
+/// `id` is the delivery's, `timestamp` in Unix seconds, `body` the sent bytes. The key is the secret's decoded bytes.
 pub fn standard_signature(secrets: &[Secret], id: &str, timestamp: i64, body: &str) -> String {
     let entry = |secret: &Secret| {
         let mac = standard_mac(secret, id, &timestamp.to_string(), body.as_bytes());
@@ -49,7 +47,7 @@ pub(super) fn standard_mac(
     )
 }
 
-/// The code of the parts with a full stop between them.
+/// The MAC of the parts joined by full stops.
 fn mac<const N: usize>(key: &[u8], parts: [&[u8]; N]) -> Hmac<Sha256> {
     let mut mac = Hmac::new_from_slice(key).expect("HMAC takes a key of any length");
     for (at, part) in parts.into_iter().enumerate() {
@@ -67,7 +65,8 @@ mod tests {
 
     #[test]
     fn a_known_delivery_has_known_signatures() {
-        // Made with `openssl dgst -sha256`: -hmac over the text for one, -mac hmac -macopt hexkey over the bytes for the other.
+        // Computed with `openssl dgst -sha256`: -hmac over the text for one, -mac hmac -macopt hexkey over the bytes for the
+        // other.
         let secret = Secret::from_random([0x01; 32]);
         assert_eq!(
             secret.text(),

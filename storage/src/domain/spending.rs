@@ -1,8 +1,9 @@
-//! What a key or an account has spent, in all and in the day and month at hand, and whether one more price is within its limits.
+//! Spending of a key or an account: in total, in the current month and in the current day; and whether one more price is within
+//! the limits.
 //!
-//! Days and months are those of UTC. A price counts for the day on which its job ends; what is held counts always, since it may
-//! be charged at any moment: so no day and no month is ever charged more than its limit, whenever jobs end. That holds under a
-//! clock that is set back as well, for no job ends before the day on which it was accepted.
+//! Days and months are UTC. A price counts on the day on which its job ends. Reserved prices always count, because they may be
+//! charged at any time: so no day and no month is ever charged more than its limit. That holds under a clock set back as well,
+//! because no job ends before the day of its acceptance.
 
 use super::amount::{Amount, AmountError};
 use super::time::Timestamp;
@@ -11,21 +12,20 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a limit is counted over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
-    /// The whole life of the key.
+    /// The lifetime of the key.
     Total,
-    /// A calendar month of UTC.
+    /// A UTC calendar month.
     Month,
-    /// A day of UTC.
+    /// A UTC day.
     Day,
 }
 
 impl Period {
     const ALL: [Self; 3] = [Self::Total, Self::Month, Self::Day];
 
-    /// Which day or month `at` belongs to: numbers that rise.
+    /// The number of the day or month of `at`. Numbers rise.
     fn number(self, at: Timestamp) -> i64 {
         match self {
             Self::Total => 0,
@@ -48,18 +48,18 @@ impl fmt::Display for Period {
     }
 }
 
-/// The most that a key or an account may spend; `None` for no limit.
+/// `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpendLimits {
-    /// Over all its life.
+    /// Over the lifetime.
     pub total: Option<Amount>,
-    /// In a calendar month of UTC.
+    /// Per UTC calendar month.
     pub monthly: Option<Amount>,
-    /// In a day of UTC.
+    /// Per UTC day.
     pub daily: Option<Amount>,
 }
 
-/// One more price would pass a limit.
+/// One more price would exceed a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a spend limit of {limit} {period}, of which {used} is spent or held; the price is {price}"
@@ -67,13 +67,12 @@ pub struct SpendLimits {
 pub struct LimitReached {
     pub period: Period,
     pub limit: Amount,
-    /// Spent and held.
+    /// Spent and reserved.
     pub used: Amount,
     pub price: Amount,
 }
 
 impl SpendLimits {
-    /// Is there any limit at all?
     pub fn any(&self) -> bool {
         Period::ALL.iter().any(|period| self.of(*period).is_some())
     }
@@ -86,7 +85,7 @@ impl SpendLimits {
         }
     }
 
-    /// May `price` be held besides what is spent and `held` already?
+    /// Refuses a `price` that does not fit together with the amounts spent and `held`.
     pub fn check(
         &self,
         spending: &Spending,
@@ -98,7 +97,7 @@ impl SpendLimits {
             let Some(limit) = self.of(period) else {
                 continue;
             };
-            // A sum past what an amount can say is past every limit.
+            // A sum out of range exceeds every limit.
             let used = spending.within(period, now).plus(held).unwrap_or(limit);
             if !used.plus(price).is_ok_and(|sum| sum <= limit) {
                 return Err(LimitReached {
@@ -113,16 +112,16 @@ impl SpendLimits {
     }
 }
 
-/// What a key or an account has spent: the charges of its jobs.
+/// The charges of a key's or an account's jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spending {
-    /// Over all its life.
+    /// Over the lifetime.
     pub total: Amount,
     month: Counted,
     day: Counted,
 }
 
-/// The newest day or month that counts.
+/// The newest day or month with a charge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counted {
     number: i64,
@@ -131,7 +130,7 @@ struct Counted {
 
 impl Counted {
     fn charge(self, price: Amount, number: i64) -> Result<Self, AmountError> {
-        // A clock that is set back begins no window anew: what counted already counts on.
+        // A clock set back starts no new window: counted charges stay counted.
         let spent = if self.number >= number {
             self.spent.plus(price)?
         } else {
@@ -145,7 +144,7 @@ impl Counted {
 }
 
 impl Spending {
-    /// The spending of an account that was charged so much for the jobs that ended on each of these days, in their order.
+    /// Builds the spending from the charges per day, in ascending order of days.
     pub fn of_days(days: impl IntoIterator<Item = (i64, Amount)>) -> Result<Self, AmountError> {
         days.into_iter()
             .try_fold(Self::default(), |spending, (day, spent)| {
@@ -153,7 +152,7 @@ impl Spending {
             })
     }
 
-    /// What was spent in the day or month of `now`, or in all.
+    /// The amount spent in the period of `now`.
     pub fn within(&self, period: Period, now: Timestamp) -> Amount {
         let counted = match period {
             Period::Total => return self.total,
@@ -167,7 +166,7 @@ impl Spending {
         }
     }
 
-    /// The spending with one more charge, of a job that ended at this moment.
+    /// Adds the charge of a job that ended at `ended`.
     pub fn charge(&self, price: Amount, ended: Timestamp) -> Result<Self, AmountError> {
         Ok(Self {
             total: self.total.plus(price)?,
@@ -176,8 +175,8 @@ impl Spending {
         })
     }
 
-    /// Why this is not what an account has spent, if it is not. `in_order` is what its charges come to one after the other, `days` what
-    /// each day was charged. The two differ only where the clock was set back: then what lies between them is right.
+    /// Describes how this differs from the account's charges, if it does. `in_order` sums the charges in order, `days` by day.
+    /// The two differ only if the clock was set back; then every amount between them is accepted.
     pub fn differs_from(&self, in_order: &Self, days: &BTreeMap<i64, Amount>) -> Option<String> {
         if self.total != in_order.total {
             return Some(format!(
@@ -205,7 +204,7 @@ impl Spending {
         })
     }
 
-    /// What cannot be: a day that has spent more than its month, or a month more than there is in all.
+    /// Describes an inconsistency: a day above its month, or a month above the total.
     pub fn fault(&self) -> Option<String> {
         let rises = !self.day.spent.is_negative()
             && self.day.spent <= self.month.spent
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_each_day_was_charged_is_what_its_charges_come_to() {
+    fn spending_by_day_equals_the_sum_of_the_charges() {
         let charges = [
             ("2026-11-30T00:00:00Z", "4"),
             ("2026-12-14T00:00:00Z", "2"),
@@ -326,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_allows_what_lies_between_the_two_sums() {
+    fn a_clock_set_back_allows_amounts_between_the_two_sums() {
         let charges = [("2026-12-15T00:00:00Z", "1"), ("2026-12-14T00:00:00Z", "2")];
         let (in_order, days) = (spent(&charges), by_day(&charges));
         let of_days = Spending::of_days(days.clone()).unwrap();

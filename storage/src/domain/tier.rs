@@ -1,4 +1,4 @@
-//! The three models on sale, the two ways to ask, and the three sizes.
+//! The three models, the two modes and the three image sizes.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -11,10 +11,10 @@ macro_rules! words {
         pub enum $name { $($(#[$vdoc])* $variant),+ }
 
         impl $name {
-            /// Every one, in the order in which they are listed to people.
+            /// In the order in which they are listed to people.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word on the wire and in the configuration.
+            /// The name on the wire and in the configuration.
             pub fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
@@ -38,27 +38,25 @@ macro_rules! words {
 
 pub(crate) use words;
 
-/// The text is none of the words of its kind.
 #[derive(Debug, thiserror::Error)]
 #[error("unknown word")]
 pub struct UnknownWord;
 
 words!(
-    /// An image model as it is sold (specification, "Tiers").
+    /// An image model on sale (specification, "Tiers").
     Tier {
         /// Always 1K.
         Fast = "fast",
         /// All ratios, up to 4K.
         Quality = "quality",
-        /// All ratios, up to 4K, the dearest.
+        /// All ratios, up to 4K; the most expensive.
         Pro = "pro",
     }
 );
 
 words!(
-    /// What a picture is made from.
     Mode {
-        /// A prompt alone.
+        /// A prompt only.
         TextToImage = "text-to-image",
         /// A prompt and 1 to 14 input images.
         ImageToImage = "image-to-image",
@@ -66,7 +64,7 @@ words!(
 );
 
 words!(
-    /// The size class of a picture; its pixels follow from the aspect ratio too.
+    /// The size class of an image; the pixels depend on the aspect ratio too.
     Resolution {
         /// About one megapixel.
         K1 = "1K",
@@ -78,14 +76,14 @@ words!(
 );
 
 impl Tier {
-    /// A number from 0 to 2, to index per-tier tables.
+    /// From 0 to 2, to index per-tier tables.
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
 impl Resolution {
-    /// How often each side of the 1K picture goes into this one's.
+    /// The factor between the sides of the 1K image and of this one.
     pub fn factor(self) -> u32 {
         match self {
             Self::K1 => 1,

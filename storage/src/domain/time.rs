@@ -1,35 +1,34 @@
-//! Moments as the service writes them: RFC 3339, UTC, milliseconds.
+//! Timestamps as the service writes them: RFC 3339, UTC, milliseconds.
 
 use chrono::{DateTime, Datelike as _, TimeZone, Timelike as _, Utc};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// A moment, in milliseconds since the Unix epoch.
+/// Milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
-/// Milliseconds of a day of UTC, which has no leap seconds here.
+/// Milliseconds of a UTC day. Unix time has no leap seconds.
 pub const DAY_MILLIS: i64 = 86_400_000;
 
-/// The last moment that RFC 3339 can write: 9999-12-31T23:59:59.999Z.
+/// The last timestamp in RFC 3339: 9999-12-31T23:59:59.999Z.
 const LAST: i64 = 253_402_300_799_999;
 
 impl Timestamp {
     /// 1970-01-01T00:00:00.000Z.
     pub const EPOCH: Self = Self(0);
 
-    /// A moment from milliseconds since the Unix epoch, held within the years 1970 to 9999.
+    /// Milliseconds since the Unix epoch, clamped to the years 1970 to 9999.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(0, LAST))
     }
 
-    /// The system's clock. The only place of this crate that looks at it; domain functions take the moment as an argument.
+    /// Reads the system clock. The only place in this crate that does; domain functions take the time as an argument.
     pub fn now() -> Self {
         Self::from_millis(Utc::now().timestamp_millis())
     }
 
-    /// Milliseconds since the Unix epoch.
     pub fn millis(self) -> i64 {
         self.0
     }
@@ -39,41 +38,40 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// The moment `span` later, held at the last one that can be written.
+    /// Saturates at the last timestamp.
     pub fn plus(self, span: Duration) -> Self {
         let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.0.saturating_add(millis))
     }
 
-    /// The moment so many days earlier, held at the first one that can be written.
+    /// Saturates at the first timestamp.
     pub fn days_before(self, days: u64) -> Self {
         let days = i64::try_from(days).unwrap_or(i64::MAX);
         Self::from_millis(self.0.saturating_sub(days.saturating_mul(DAY_MILLIS)))
     }
 
-    /// The day of UTC that it lies in, counted from 1970-01-01.
+    /// The UTC day, counted from 1970-01-01.
     pub fn day(self) -> i64 {
         self.0.div_euclid(DAY_MILLIS)
     }
 
-    /// Midnight of a day of UTC.
+    /// Midnight of a UTC day.
     pub fn of_day(day: i64) -> Self {
         Self::from_millis(day.saturating_mul(DAY_MILLIS))
     }
 
-    /// Its date in UTC, such as 2026-11-18.
+    /// The UTC date, such as 2026-11-18.
     pub fn date(self) -> String {
         self.to_datetime().format("%Y-%m-%d").to_string()
     }
 
-    /// The moment as chrono knows it.
     pub fn to_datetime(self) -> DateTime<Utc> {
         Utc.timestamp_millis_opt(self.0)
             .single()
             .unwrap_or(DateTime::UNIX_EPOCH)
     }
 
-    /// Reads an RFC 3339 date-time of any offset; parts of a millisecond are dropped.
+    /// Reads an RFC 3339 date-time of any offset; fractions of a millisecond are dropped.
     pub fn parse(text: &str) -> Option<Self> {
         let moment = DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis();
         (0..=LAST).contains(&moment).then_some(Self(moment))
@@ -82,7 +80,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Digit by digit: every answer has moments, and chrono's own writer takes two thirds longer.
+        // Digit by digit: every response has timestamps, and chrono's formatting takes two thirds longer.
         let moment = self.to_datetime();
         let (date, seconds) = (moment.date_naive(), moment.num_seconds_from_midnight());
         let year = date.year().unsigned_abs();
@@ -100,7 +98,7 @@ impl fmt::Display for Timestamp {
         put(14, seconds / 60 % 60);
         put(17, seconds % 60);
         put(20, millis / 10);
-        // The second of the three digits once more, and the third.
+        // Overwrites the second of the three digits and adds the third.
         put(21, millis % 100);
         f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }

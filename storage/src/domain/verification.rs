@@ -1,7 +1,7 @@
-//! Checks a delivery as its receiver does, and says precisely why one is refused.
+//! Verifies a delivery as its receiver does, and reports precisely why it is refused.
 //!
-//! The signature is looked at before the time, so that "too old" is only said of what is otherwise right: with a recorded
-//! delivery in hand that is the difference between a wrong secret and a late look.
+//! The signature is checked before the time, so "too old" is reported only for valid signatures. This distinguishes a wrong
+//! secret from a recorded delivery that is checked late.
 
 use super::canonical::{Encoding, canonical};
 use super::json::Json;
@@ -13,14 +13,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::Mac;
 
-/// Seconds that the sender's clock and the receiver's may differ, the journey included (specification, "Limits").
+/// Seconds between the sender's and the receiver's clock, including transit (specification, "Limits").
 pub const TOLERANCE_SECONDS: u64 = 300;
-/// Entries of `webhook-signature` that are looked at; more than any rotation leaves.
+/// Entries of `webhook-signature` that are checked; more than any rotation leaves.
 const MAX_ENTRIES: usize = 16;
-/// The payload holds the metadata one level down.
+/// The payload nests the metadata one level deeper.
 const MAX_DEPTH: usize = MAX_METADATA_DEPTH + 1;
 
-/// The headers that a signature needs, each `None` when it did not come.
+/// The signature headers; `None` if absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers<'a> {
     /// `X-Signature`
@@ -35,36 +35,33 @@ pub struct Headers<'a> {
     pub webhook_signature: Option<&'a str>,
 }
 
-/// Which text of the body was signed.
+/// The text that was signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignedText {
-    /// The bytes as they came.
+    /// The received bytes.
     Raw,
-    /// The body parsed and written again in this encoding: something on the way had rewritten it.
+    /// The body parsed and serialised again in this encoding: an intermediary had rewritten it.
     Rewritten(Encoding),
 }
 
-/// Why a delivery is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A header did not come.
     #[error("the header {0} is missing")]
     Missing(&'static str),
-    /// A header does not have its form.
     #[error("the header {header} is malformed: expected {expected}")]
     Malformed {
         header: &'static str,
         expected: &'static str,
     },
-    /// The signature is that of another secret, time or body.
+    /// Signed with another secret, time or body.
     #[error(
         "the signature does not match: another secret signed it, or body, timestamp or id have changed since"
     )]
     Mismatch,
-    /// Right, but sent too long ago.
+    /// Valid, but too old.
     #[error("the signature is right, but it was made {0} s ago, and more than 300 s are refused")]
     Stale(u64),
-    /// Right, but sent too far ahead of the clock here.
+    /// Valid, but too far in the future.
     #[error(
         "the signature is right, but its time is {0} s in the future, and more than 300 s are refused"
     )]
@@ -72,7 +69,7 @@ pub enum Refusal {
 }
 
 impl<'a> Headers<'a> {
-    /// Picks the headers out of all of them, whatever the case of their names; of a repeated one the first.
+    /// Finds the headers, case-insensitively; of a repeated header it takes the first.
     pub fn pick(all: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut picked = Self::default();
         for (name, value) in all {
@@ -90,7 +87,7 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// Checks `X-Signature`, in constant time: over the body as it came, else over the body parsed and written again.
+/// Verifies `X-Signature` in constant time: over the raw body, or else over the body parsed and serialised again.
 pub fn verify_x_signature(
     secret: &Secret,
     headers: &Headers<'_>,
@@ -126,7 +123,7 @@ pub fn verify_x_signature(
     Ok(signed)
 }
 
-/// Checks `webhook-signature`, in constant time, over the body as it came: one entry that matches is enough.
+/// Verifies `webhook-signature` in constant time over the raw body: one matching entry is enough.
 pub fn verify_standard(
     secret: &Secret,
     headers: &Headers<'_>,
@@ -162,7 +159,7 @@ fn present<'a>(value: Option<&'a str>, header: &'static str) -> Result<&'a str, 
     value.ok_or(Refusal::Missing(header))
 }
 
-/// The header's own text, which is what was signed, and its value.
+/// The header's own text, which was signed, and its value.
 fn read_timestamp<'a>(
     value: Option<&'a str>,
     header: &'static str,

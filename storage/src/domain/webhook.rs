@@ -1,4 +1,4 @@
-//! A registered webhook, and which of them receives a job's event.
+//! A registered webhook, and which webhook receives a job's event.
 
 use super::canonical::Encoding;
 use super::ids::{AccountId, NotAnId};
@@ -9,42 +9,39 @@ use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// How long a replaced secret goes on signing `webhook-signature`.
+/// How long a replaced secret continues to sign `webhook-signature`.
 pub const ROTATION_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
-/// Replaced secrets that are kept at once, so that the header stays short: at one rotation more the oldest ends early.
+/// Stored replaced secrets. The limit keeps the header short: one more rotation ends the oldest secret early.
 pub const MAX_RETIRED: usize = 4;
 
-id!(
-    /// A registered webhook.
-    WebhookId
-);
+id!(WebhookId);
 
-/// A URL that an account has registered, with what signs the deliveries to it.
+/// A registered URL and the secrets that sign deliveries to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Webhook {
-    /// Its id; sorts by registration.
+    /// Sorts by registration time.
     pub id: WebhookId,
     pub account: AccountId,
-    /// Where deliveries go, as it was registered, character for character.
+    /// Exactly as registered.
     pub url: String,
-    /// How bodies to it are written.
+    /// The encoding of request bodies.
     pub encoding: Encoding,
-    /// The secret in force.
+    /// The current secret.
     pub secret: SealedSecret,
-    /// Those that it replaced, newest first.
+    /// Replaced secrets, newest first.
     pub retired: Vec<RetiredSecret>,
     pub created_at: Timestamp,
-    /// While it is not, nothing is sent to it. It keeps its place among those of its account, so no other one gets its deliveries.
+    /// An inactive webhook receives nothing. It keeps its position in the account, so no other webhook gets its deliveries.
     #[serde(default = "active")]
     pub active: bool,
 }
 
-/// What an export says of a webhook that was always active.
+/// The value for exports older than this field.
 fn active() -> bool {
     true
 }
 
-/// A secret encrypted under the data directory's key; sealing and opening are done elsewhere.
+/// A secret encrypted under the data directory's key. Other modules seal and open it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedSecret(pub Vec<u8>);
 
@@ -54,16 +51,16 @@ impl fmt::Debug for SealedSecret {
     }
 }
 
-/// A replaced secret that receivers may still hold.
+/// A replaced secret that receivers may still use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredSecret {
     pub secret: SealedSecret,
-    /// From this moment on it signs nothing.
+    /// The secret signs nothing from this time on.
     pub until: Timestamp,
 }
 
 impl Webhook {
-    /// An active webhook of the default encoding.
+    /// An active webhook with the default encoding.
     pub fn new(
         id: WebhookId,
         account: AccountId,
@@ -83,9 +80,9 @@ impl Webhook {
         }
     }
 
-    /// Replaces the secret. The old one signs on beside it for [`ROTATION_OVERLAP`].
+    /// Replaces the secret. The old one continues to sign for [`ROTATION_OVERLAP`].
     ///
-    /// A second rotation does not cut the first one's time short: pressing the button twice breaks no receiver.
+    /// A second rotation does not shorten the first one's overlap: rotating twice breaks no receiver.
     pub fn rotate(&self, secret: SealedSecret, now: Timestamp) -> Self {
         let replaced = RetiredSecret {
             secret: self.secret.clone(),
@@ -102,7 +99,7 @@ impl Webhook {
         }
     }
 
-    /// The secrets that sign `webhook-signature` at `now`, newest first. The first alone signs `X-Signature`.
+    /// The secrets that sign `webhook-signature` at `now`, newest first. Only the first signs `X-Signature`.
     pub fn signing_secrets(&self, now: Timestamp) -> Vec<&SealedSecret> {
         let retired = self.retired.iter().filter(|it| now < it.until);
         std::iter::once(&self.secret)
@@ -113,8 +110,8 @@ impl Webhook {
 
 /// The webhook that receives a job's event (specification, "Choosing the receiving webhook").
 ///
-/// Without a `callback_url` it is the oldest. With one it is the webhook of exactly that URL; when that is no longer
-/// registered, no webhook receives the event, for no other receiver was asked for.
+/// Without a `callback_url` the oldest webhook receives it. Otherwise the webhook with exactly that URL does; if that webhook
+/// is no longer registered, no other one replaces it.
 pub fn choose<'a>(oldest_first: &'a [Webhook], callback_url: Option<&str>) -> Option<&'a Webhook> {
     match callback_url {
         None => oldest_first.first(),

@@ -1,6 +1,6 @@
 //! Wakes the tasks that wait for a group's commits once per group, after all commits have been answered.
 //!
-//! To wake a task on a sleeping thread costs a system call; further wake-ups of the same thread are free until it runs. So the
+//! Waking a task on a sleeping thread costs a system call; further wake-ups of that thread are free until it runs. So the
 //! engine's thread answers first and wakes afterwards.
 
 use std::cell::RefCell;
@@ -13,8 +13,8 @@ thread_local! {
     static HELD: RefCell<Option<Vec<Waker>>> = const { RefCell::new(None) };
 }
 
-/// Runs `tell`, and then wakes the [`DeferredWake`]s that it has answered, also if it panics.
-pub fn after<R>(tell: impl FnOnce() -> R) -> R {
+/// Runs `answer`, then wakes the [`DeferredWake`]s that it answered, even if it panics.
+pub fn wake_after<R>(answer: impl FnOnce() -> R) -> R {
     struct WakeAll;
     impl Drop for WakeAll {
         fn drop(&mut self) {
@@ -27,19 +27,21 @@ pub fn after<R>(tell: impl FnOnce() -> R) -> R {
         held.get_or_insert_default();
         is_outermost.then(|| WakeAll)
     });
-    tell()
+    answer()
 }
 
-/// A future whose wake-ups wait for the end of [`after`] on the thread that causes them.
+/// A future whose wake-ups wait until the end of [`wake_after`] on the thread that causes them.
 pub struct DeferredWake<F> {
     inner: F,
-    late: Option<Arc<Late>>,
+    deferred: Option<Arc<Deferred>>,
 }
 
 impl<F> DeferredWake<F> {
-    /// Wraps a future.
     pub fn new(inner: F) -> Self {
-        Self { inner, late: None }
+        Self {
+            inner,
+            deferred: None,
+        }
     }
 }
 
@@ -48,19 +50,19 @@ impl<F: Future + Unpin> Future for DeferredWake<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.get_mut();
-        let known = this.late.take();
-        let late = known
-            .filter(|late| late.0.will_wake(context.waker()))
-            .unwrap_or_else(|| Arc::new(Late(context.waker().clone())));
-        let waker = Waker::from(Arc::clone(&late));
-        this.late = Some(late);
+        let last = this.deferred.take();
+        let deferred = last
+            .filter(|it| it.0.will_wake(context.waker()))
+            .unwrap_or_else(|| Arc::new(Deferred(context.waker().clone())));
+        let waker = Waker::from(Arc::clone(&deferred));
+        this.deferred = Some(deferred);
         Pin::new(&mut this.inner).poll(&mut Context::from_waker(&waker))
     }
 }
 
-struct Late(Waker);
+struct Deferred(Waker);
 
-impl Wake for Late {
+impl Wake for Deferred {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -82,7 +84,7 @@ mod tests {
     use parking_lot::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Where one number is heard once it has been said.
+    /// A future that resolves when a number is sent.
     #[derive(Default)]
     struct Said {
         number: Option<u8>,
@@ -148,10 +150,10 @@ mod tests {
     }
 
     #[test]
-    fn those_who_were_told_are_woken_once_all_have_been() {
+    fn waiters_are_woken_after_all_answers() {
         let ((first, mut one), (second, mut two)) = (Waiter::new(), Waiter::new());
-        after(|| {
-            after(|| first.say(1));
+        wake_after(|| {
+            wake_after(|| first.say(1));
             second.say(2);
             assert_eq!((one.woken(), two.woken()), (0, 0));
         });
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_told_otherwise_is_woken_at_once() {
+    fn waiters_outside_of_a_group_are_woken_at_once() {
         let (number, mut waiter) = Waiter::new();
         number.say(1);
         assert_eq!(waiter.woken(), 1);
@@ -168,10 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_leaves_nobody_asleep() {
+    fn a_panic_wakes_all_waiters() {
         let (number, waiter) = Waiter::new();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            after(|| {
+            wake_after(|| {
                 number.say(1);
                 panic!("on purpose");
             })
@@ -188,7 +190,7 @@ mod tests {
         let (number, mut waiter) = Waiter::new();
         let before = std::mem::take(&mut waiter.woken);
         assert!(waiter.poll().is_pending());
-        after(|| number.say(1));
+        wake_after(|| number.say(1));
         assert_eq!((before.0.load(Ordering::Relaxed), waiter.woken()), (0, 1));
     }
 }

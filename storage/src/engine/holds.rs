@@ -1,4 +1,4 @@
-//! The rounds of an engine whose process is the only writer: keys are held in memory, and reads are ready at once.
+//! Rounds of an engine whose process is the only writer: key locks are in memory, and reads are ready at once.
 
 use super::round::{Round, Seen, Verdict};
 use super::{Commit, Engine, EngineError, Key, Value};
@@ -17,7 +17,7 @@ pub struct Holds {
 #[derive(Default)]
 struct State {
     held: HashSet<Key>,
-    /// In the order of arrival. A round waits behind every earlier one that shares a key with it, so no round starves.
+    /// In order of arrival. A round waits behind every earlier one with a common key, so no round starves.
     waiting: VecDeque<Waiting>,
 }
 
@@ -28,13 +28,13 @@ struct Waiting {
 }
 
 thread_local! {
-    /// The rounds that this thread has let go on, while it runs one of them: a round whose end lets the next one go on must not
-    /// run it inside its own.
+    /// Unblocked rounds of this thread while it runs one of them. A round whose end unblocks the next one must not run that one
+    /// inside its own call.
     static READY: RefCell<Option<VecDeque<Waiting>>> = const { RefCell::new(None) };
 }
 
 impl Holds {
-    /// Runs a round on this thread, or, where another round holds one of its keys, on the thread that ends that round.
+    /// Runs a round on this thread, or, if another round holds one of its keys, on the thread that ends that round.
     pub fn run(self: &Arc<Self>, engine: Arc<dyn Engine>, round: Box<dyn Round>) {
         let keys = round.holds();
         let waiting = Waiting {
@@ -54,7 +54,7 @@ impl Holds {
         self.begin(waiting);
     }
 
-    /// Reads, decides and submits. The keys of the round are held already.
+    /// Reads, decides and submits. The round holds its keys already.
     fn begin(self: &Arc<Self>, waiting: Waiting) {
         let Waiting {
             keys,
@@ -67,7 +67,7 @@ impl Holds {
             keys,
         };
         let end = move |outcome| {
-            // Dropped last, also where `done` panics.
+            // Dropped last, even if `done` panics.
             let _release = release;
             round.done(outcome);
         };
@@ -108,7 +108,7 @@ impl Holds {
                 next
             });
             let Some(next) = next else { break };
-            // A `done` that panics must not keep the other rounds from theirs.
+            // A panic in `done` must not stop the other rounds.
             let outcome = catch_unwind(AssertUnwindSafe(|| self.begin(next)));
             panicked = outcome.err().or(panicked);
         }
@@ -119,7 +119,7 @@ impl Holds {
 }
 
 impl State {
-    /// Lets go of keys, and takes those of the waiting rounds that can go on now.
+    /// Releases keys and returns the waiting rounds that can run now, with their keys held.
     fn release(&mut self, keys: &[Key]) -> VecDeque<Waiting> {
         for key in keys {
             self.held.remove(key);

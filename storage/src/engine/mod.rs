@@ -1,4 +1,4 @@
-//! An engine stores bytes and decides nothing: no lease, no price, no clock.
+//! The storage engine interface: engines store bytes and know no records, prices or time.
 
 use crate::domain::time::Timestamp;
 use crate::histogram::Reading;
@@ -21,24 +21,23 @@ pub mod sled;
 pub mod snapshot;
 pub mod wal;
 
-/// A key: a prefix byte for the kind of record, then ids whose byte order is their order.
+/// A prefix byte for the kind of record, then ids whose byte order is their order.
 pub type Key = Vec<u8>;
-/// An encoded record.
 pub type Value = Vec<u8>;
 
-/// The largest value that an engine takes. Past about 128 KiB sled would move it to a file that is never synced; the bound
-/// leaves room for several in one tree node.
+/// The largest value that an engine accepts. sled would move a value past about 128 KiB to a file that it never syncs; this
+/// limit leaves room for several values in one tree node.
 pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
-/// One atomic change, and what follows once it is durable.
+/// One atomic change and its completion callback.
 pub struct Commit {
-    /// Keys with their new values; `None` removes. A key stands at most once.
+    /// Keys with their new values; `None` deletes. Keys are unique.
     pub writes: Vec<(Key, Option<Value>)>,
     /// Called exactly once, on the engine's thread: it must be quick and must not call the engine.
     pub done: Done,
 }
 
-/// Hears the outcome of a commit. `Ok` means that it survives a power cut.
+/// Receives the outcome of a commit. `Ok` means that the commit survives a power cut.
 pub type Done = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 
 impl fmt::Debug for Commit {
@@ -49,38 +48,31 @@ impl fmt::Debug for Commit {
     }
 }
 
-/// Why an engine failed, or did not start.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Another process has the directory.
     #[error(
-        "the data directory {} is in use by another process; stop that one, or give this one another --data-dir",
+        "the data directory {} is in use by another process; stop it, or give this one another --data-dir",
         .0.display()
     )]
     Locked(PathBuf),
-    /// The directory cannot be used.
     #[error("the data directory {}: {reason}", .path.display())]
     Directory {
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// What is wrong, and what to do.
         reason: String,
     },
-    /// The directory was written by a version with another format.
     #[error(
         "the data directory has format {found:?}, this version reads {expected:?}; use the version that wrote it"
     )]
     Format {
-        /// What stands there.
         found: String,
-        /// What this version writes.
         expected: &'static str,
     },
-    /// The database cannot be used.
     #[error("the database {url}: {reason}")]
     Database {
-        /// Where it is, without its password.
+        /// Without the password.
         url: String,
-        /// What is wrong with it, and what to do.
+        /// What is wrong, and what to do.
         reason: String,
     },
     /// A read or write failed. No later commit is durable.
@@ -89,18 +81,17 @@ pub enum EngineError {
     /// The engine stopped after an earlier failure, or was closed.
     #[error("storage has stopped")]
     Stopped,
-    /// The decision of a round panicked. Nothing of it was written.
+    /// The decision of a round panicked. The round wrote nothing.
     #[error("a decision panicked")]
     Panicked,
-    /// A value or a commit is larger than an engine may be given: a fault of the program.
-    #[error("a record of {bytes} bytes is over the {MAX_VALUE_BYTES} that may be stored")]
+    /// A value or a commit exceeds the engine's limit: a bug.
+    #[error("a record of {bytes} bytes exceeds the limit of {MAX_VALUE_BYTES} bytes")]
     TooLarge { bytes: usize },
 }
 
-/// Called once, when an engine fails. The process is to end: the restart recovers.
+/// Called once, when an engine fails. The process must end; the restart recovers.
 pub type OnFailure = Arc<dyn Fn(&EngineError) + Send + Sync>;
 
-/// A range of keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     pub from: Bound<Key>,
@@ -108,7 +99,7 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// Can it hold no key at all? An ordered map panics when it is asked for a range whose bounds are crossed.
+    /// An ordered map panics on a range with crossed bounds.
     pub fn is_empty(&self) -> bool {
         use Bound::{Excluded, Included, Unbounded};
         match (&self.from, &self.to) {
@@ -126,7 +117,7 @@ impl KeyRange {
         }
     }
 
-    /// The part of the range above `key`, which is left out.
+    /// `key` is exclusive.
     pub fn above(self, key: Key) -> Self {
         Self {
             from: Bound::Excluded(key),
@@ -134,7 +125,7 @@ impl KeyRange {
         }
     }
 
-    /// The part of the range from `key` on, which is within it.
+    /// `key`, inclusive, must be within the range.
     pub fn starting_at(self, key: Key) -> Self {
         Self {
             from: Bound::Included(key),
@@ -142,7 +133,7 @@ impl KeyRange {
         }
     }
 
-    /// The part of the range below `key`, which is left out.
+    /// `key` is exclusive.
     pub fn below(self, key: Key) -> Self {
         Self {
             to: Bound::Excluded(key),
@@ -162,40 +153,37 @@ fn after_prefix(prefix: &[u8]) -> Bound<Key> {
     Bound::Unbounded
 }
 
-/// Which end of a range comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     Rising,
     Falling,
 }
 
-/// Counts since an engine was opened. An engine without a disk leaves the later ones at zero.
+/// Counters since the engine was opened. An engine without a disk leaves the later ones at zero.
 #[derive(Clone, Debug, Default)]
 pub struct EngineStats {
-    /// Commits that are on the disk.
+    /// Durable commits.
     pub commits: u64,
-    /// Times that the disk was asked to make them durable: commits share one.
+    /// Syncs of the disk. Commits share them.
     pub syncs: u64,
-    /// How long each of these times took, in microseconds.
+    /// Microseconds per sync.
     pub sync_times: Reading,
-    /// How many commits shared one.
     pub commits_per_sync: Reading,
-    /// Bytes of keys and values that are on the disk, later overwritten ones included.
+    /// Durable bytes of keys and values, including overwritten ones.
     pub bytes: u64,
-    /// Durable bytes that have yet to be written to their place for reading.
+    /// Durable bytes that only the journal holds yet.
     pub backlog_bytes: u64,
 }
 
-/// Keeps keys and values in order.
+/// Stores keys and values in order.
 ///
-/// Reads show only what is durable: a commit appears when its `done` is called, and not before, so a caller may be told what was
-/// read. Commits become visible whole and in the order in which they were submitted; a scan that runs at that moment may miss
-/// some of a commit's keys and find others.
+/// Reads show only durable data: a commit becomes visible when its `done` is called, not before, so callers may be shown what
+/// was read. Commits become visible in the order of submission. `get` never sees a part of a commit; a concurrent scan may see
+/// some keys of a commit and miss others.
 pub trait Engine: Send + Sync {
-    /// The value of a key.
     fn get(&self, key: &[u8]) -> Read<Option<Value>>;
 
-    /// The values of many keys, in their order. An engine that fetches its answers does so once.
+    /// The values of `keys`, in their order. A remote engine reads them in one round trip.
     fn get_many(&self, keys: &[Key]) -> Read<Vec<Option<Value>>> {
         let values = keys.iter().map(|key| self.get(key).wait());
         values.collect::<Result<_, _>>().into()
@@ -205,47 +193,47 @@ pub trait Engine: Send + Sync {
     fn scan(&self, range: &KeyRange, direction: Direction, limit: usize)
     -> Read<Vec<(Key, Value)>>;
 
-    /// How many keys there are in a range.
+    /// The number of keys in a range.
     fn count(&self, range: &KeyRange) -> Read<usize> {
         let all = self.scan(range, Direction::Rising, usize::MAX).wait();
         all.map(|pairs| pairs.len()).into()
     }
 
-    /// Holds keys, reads, decides and commits; see [`Round`]. Failures go to the round's `done`. A round that
-    /// holds what another one holds waits for that one's end. An engine whose process is the only writer uses [`Holds`].
+    /// Locks keys, reads, decides and commits; see [`Round`]. The round's `done` receives failures. Rounds with a common key
+    /// run one after another. An engine whose process is the only writer uses [`Holds`].
     fn round(self: Arc<Self>, round: Box<dyn Round>);
 
-    /// Queues a commit. Never blocks and never fails by itself: `done` hears of both.
+    /// Queues a commit. Never blocks; the commit's `done` receives every failure.
     fn submit(&self, commit: Commit);
 
-    /// All that is durable at this moment, to be read while others go on writing. One at a time.
+    /// A point-in-time view of all durable data while commits continue. One snapshot at a time.
     fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError>;
 
-    /// Figures since opening.
+    /// Counters since opening.
     fn stats(&self) -> EngineStats;
 
-    /// What the clock of the database shows; `None` for an engine that is no database. Machines that share one take their time from it.
+    /// The database's clock; `None` for an engine without a database. Nodes that share a database use its time.
     fn time(&self) -> Read<Option<Timestamp>> {
         Ok(None).into()
     }
 
-    /// For how long the database has not answered; `None` where it does, and for an engine that is no database. Reads and commits
-    /// wait meanwhile.
+    /// How long the database has been unreachable; `None` if it is reachable, and for an engine without a database. Reads and
+    /// commits wait meanwhile.
     fn outage(&self) -> Option<Duration> {
         None
     }
 
-    /// Waits until the engine has caught up so far that the commits of bulk work do not make those of others wait. An engine that has
-    /// failed lets it go on: its commit says so.
+    /// Waits until the backlog is small enough that bulk commits do not delay others. Returns after a failure as well: the next
+    /// commit reports it.
     fn room_for_bulk(&self) -> Read<()> {
         Ok(()).into()
     }
 
-    /// Writes what was submitted, then stops: later commits hear `Stopped`. Returns once all is on the disk.
+    /// Writes the queued commits and stops; later commits get `Stopped`. Returns when everything is durable.
     fn close(&self);
 }
 
-/// Submits a change and waits for it. For start-up, tools and tests: it blocks the thread.
+/// Commits and waits. Blocks the thread: for start-up, tools and tests.
 pub fn commit_and_wait(
     engine: &dyn Engine,
     writes: Vec<(Key, Option<Value>)>,
@@ -255,19 +243,19 @@ pub fn commit_and_wait(
         .unwrap_or(Err(EngineError::Stopped))
 }
 
-/// Submits a change and returns where its outcome will arrive.
+/// Submits a change and returns the receiver of its outcome.
 pub fn submit_waiting(
     engine: &dyn Engine,
     writes: Vec<(Key, Option<Value>)>,
 ) -> Receiver<Result<(), EngineError>> {
     let (sender, receiver) = crossbeam_channel::bounded(1);
-    // The send fails only when the caller no longer waits.
+    // Sending fails only if the caller no longer waits.
     let done = Box::new(move |outcome| drop(sender.send(outcome)));
     engine.submit(Commit { writes, done });
     receiver
 }
 
-/// The first value that is too large, if one is.
+/// The error for the first value that is too large.
 pub fn oversized(writes: &[(Key, Option<Value>)]) -> Option<EngineError> {
     let bytes = writes
         .iter()

@@ -1,4 +1,4 @@
-//! What a read returns: a future, which an engine of this process has ready at once.
+//! The result of a read: a future, which an in-process engine completes at once.
 
 use super::EngineError;
 use std::future::{Ready, ready};
@@ -7,11 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// The answer to a read.
 pub enum Read<T> {
-    /// The engine has answered.
     Ready(Ready<Result<T, EngineError>>),
-    /// The answer is on its way.
     Pending(Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send>>),
 }
 
@@ -22,7 +19,7 @@ impl<T> From<Result<T, EngineError>> for Read<T> {
 }
 
 impl<T> Read<T> {
-    /// The answer. Blocks the thread while the engine fetches it.
+    /// Blocks the thread until the result is there.
     pub fn wait(self) -> Result<T, EngineError> {
         match self {
             Self::Ready(answer) => answer.into_inner(),
@@ -42,7 +39,7 @@ impl<T> Future for Read<T> {
     }
 }
 
-/// Runs a future on this thread, and blocks the thread while the future waits. For start-up, tools and tests.
+/// Runs a future and blocks the thread while it waits. For start-up, tools and tests.
 fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     if let Poll::Ready(output) = future
@@ -83,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_is_on_its_way_is_waited_for() {
+    fn a_pending_read_is_waited_for() {
         let (sender, receiver) = std::sync::mpsc::channel::<Waker>();
         let mut is_first = true;
         let late = std::future::poll_fn(move |context| {

@@ -1,30 +1,29 @@
-//! A point-in-time read of the whole store, while commits go on.
+//! A point-in-time read of the whole store while commits continue.
 
 use super::{EngineError, Key, Value};
 
-/// All pairs that were durable when it was taken. Dropping it frees the old values that were kept for it.
+/// All pairs that were durable when the snapshot was taken. Dropping it frees the old values kept for it.
 pub trait Snapshot: Send {
-    /// The next pairs in rising order of their keys, `limit` (which is not 0) at the most; none at the end.
+    /// Up to `limit` pairs (`limit` is not 0) in ascending order; none at the end.
     ///
     /// # Errors
-    /// See [`SnapshotError`]. The pairs that were read before are not a whole.
+    /// See [`SnapshotError`]. The pairs read before are incomplete.
     fn next(&mut self, limit: usize) -> Result<Vec<(Key, Value)>, SnapshotError>;
 }
 
-/// Why a snapshot cannot be taken, or not be read to its end.
+/// Why a snapshot cannot be taken or read to its end.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// Another one is being read.
+    /// Another snapshot is being read.
     #[error("the records are being read by another backup or export; wait for its end")]
     UnderWay,
-    /// More values have changed since than can be kept.
+    /// More old values would have to be kept than the limit allows.
     #[error(
-        "the records changed faster than they were read, and over {} MiB had to be put aside; read them faster, or when there is less to do",
+        "the records changed faster than they were read, and their old values exceed {} MiB; read faster, or when fewer records change",
         .0 >> 20
     )]
     Overrun(usize),
-    /// This engine takes no snapshots.
-    #[error("this store cannot be read as of one moment")]
+    #[error("this store does not support snapshots")]
     Unable,
     #[error(transparent)]
     Engine(#[from] EngineError),

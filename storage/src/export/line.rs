@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// The longest line. A record of the 16 KiB that an engine takes stays far below it, whatever JSON escapes of it.
+/// The longest line. A record of at most 16 KiB stays far below it, however JSON escapes it.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize, Serialize)]
@@ -30,11 +30,11 @@ pub struct Line<'a> {
 #[serde(deny_unknown_fields)]
 pub struct Trailer {
     pub records: u64,
-    /// Of all lines before, with their line feeds, in hexadecimal.
+    /// In hexadecimal, of all lines before, including their line feeds.
     pub sha256: String,
 }
 
-/// What stands in the place of the last line when the writing was given up.
+/// Replaces the trailer if the export could not be completed.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenUp {

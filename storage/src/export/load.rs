@@ -1,4 +1,4 @@
-//! Takes an export into an empty store.
+//! Loads an export into an empty store.
 
 use super::ReadError;
 use super::read::{Entry, Reader, Summary};
@@ -8,21 +8,21 @@ use crate::store::tables::{DELIVERIES, DUE_DELIVERIES, LIVE_JOBS, UNFINISHED};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// Bytes of one commit.
+/// Bytes per commit.
 const COMMIT_BYTES: usize = 256 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded {
     pub summary: Summary,
-    /// Jobs that will be run.
+    /// Jobs that the service will run.
     pub live_jobs: u64,
-    /// Deliveries that will be attempted.
+    /// Deliveries that the service will attempt.
     pub pending_deliveries: u64,
 }
 
-/// Reads an export to its end and commits its records, `each` of which is shown before.
+/// Reads an export to its end, shows each record to `each` and commits it.
 ///
-/// A fault that is found late leaves the records before it in the store: the caller must not use such a store as a whole one.
+/// After a late fault the earlier records stay in the store: the caller must not use such a store.
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -44,7 +44,7 @@ pub fn load(
         each(&entry);
         live_jobs += u64::from(entry.kind == LIVE_JOBS.name());
         bytes += entry.key.len() + entry.value.len();
-        // Nodes keep another index of what is due, which is not exported.
+        // The export omits the nodes' due index, so build the single-process one.
         if let Some((due, in_index)) = due_of(&entry) {
             pending_deliveries += 1;
             bytes += due.len() + in_index.len();
@@ -68,7 +68,7 @@ pub fn load(
     })
 }
 
-/// The entry of the due index that a pending delivery has.
+/// The due-index entry of a pending delivery.
 fn due_of(entry: &Entry) -> Option<(Key, Value)> {
     // The reader has just encoded the record.
     let (_, delivery) = DELIVERIES.entry(&entry.key, &entry.value).ok()??;

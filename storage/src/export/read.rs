@@ -1,4 +1,4 @@
-//! From lines to records, one after the other; nothing is trusted that has not been checked, and the last line is checked too.
+//! Reads records from lines, one by one. Every line is checked, including the last one.
 
 use super::line::{GivenUp, Header, Line, MAX_LINE_BYTES, Trailer};
 use super::{ReadError, VERSION};
@@ -7,16 +7,15 @@ use crate::store::tables::table_of;
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, Read as _};
 
-/// A record of an export.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The name of its kind.
+    /// The name of the record's table.
     pub kind: &'static str,
     pub key: Key,
     pub value: Value,
 }
 
-/// What a whole export holds.
+/// The totals of a complete export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     pub records: u64,
@@ -38,7 +37,7 @@ impl<R: BufRead> Reader<R> {
     /// Reads the first line.
     ///
     /// # Errors
-    /// It is none of an export, or of one that this version does not read.
+    /// The line does not begin an export of this format.
     pub fn new(source: R) -> Result<Self, ReadError> {
         let mut reader = Self {
             source,
@@ -54,7 +53,7 @@ impl<R: BufRead> Reader<R> {
             return Err(reader.wrong("it is empty"));
         }
         let Ok(header) = serde_json::from_slice::<Header>(&reader.buffer) else {
-            return Err(reader.wrong("this is no export of Tintype"));
+            return Err(reader.wrong("this is not an export of Tintype"));
         };
         if header.tintype_export != VERSION {
             return Err(reader.wrong(format!(
@@ -67,7 +66,7 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
-    /// The next record; `None` at the end, once the count and the checksum have been found right.
+    /// The next record; `None` at the end, after the count and the checksum were verified.
     ///
     /// # Errors
     /// See [`ReadError`]; each fault of the content names its line.
@@ -78,14 +77,14 @@ impl<R: BufRead> Reader<R> {
         if !self.advance()? {
             return Err(self.wrong("it ends here, before its last line: it was cut off"));
         }
-        // The reader's own copy while the line is taken apart.
+        // Take the buffer while its line is borrowed.
         let buffer = std::mem::take(&mut self.buffer);
         let outcome = self.take_apart(&buffer);
         self.buffer = buffer;
         outcome
     }
 
-    /// What it held; `None` before its end was read.
+    /// `None` before the end was read.
     pub fn summary(&self) -> Option<Summary> {
         self.whole.then_some(Summary {
             records: self.records,
@@ -93,7 +92,7 @@ impl<R: BufRead> Reader<R> {
         })
     }
 
-    /// The line that was read last.
+    /// The number of the last line read.
     pub fn line(&self) -> u64 {
         self.line
     }
@@ -111,7 +110,7 @@ impl<R: BufRead> Reader<R> {
 
     fn entry(&self, line: &Line<'_>) -> Result<Entry, ReadError> {
         let key = hex::decode(line.key.as_bytes())
-            .map_err(|_| self.wrong("its key is no hexadecimal"))?;
+            .map_err(|_| self.wrong("its key is not hexadecimal"))?;
         let kind = table_of(&key)
             .filter(|kind| kind.name() == line.kind && kind.is_exported())
             .ok_or_else(|| {
@@ -129,9 +128,12 @@ impl<R: BufRead> Reader<R> {
             }
             _ => {}
         }
-        let value = kind
-            .parse_json(line.record.get())
-            .map_err(|error| self.wrong(format!("its record is no {}: {error}", kind.name())))?;
+        let value = kind.parse_json(line.record.get()).map_err(|error| {
+            self.wrong(format!(
+                "its record is not a valid {}: {error}",
+                kind.name()
+            ))
+        })?;
         if value.len() > MAX_VALUE_BYTES {
             return Err(self.wrong(format!(
                 "its record is over the {MAX_VALUE_BYTES} bytes that a store takes"
@@ -144,26 +146,28 @@ impl<R: BufRead> Reader<R> {
         })
     }
 
-    /// The last line, and that nothing follows it.
+    /// Checks the last line and that nothing follows it.
     fn ended(&mut self, buffer: &[u8]) -> Result<(), ReadError> {
         if let Ok(given_up) = serde_json::from_slice::<GivenUp>(buffer) {
             let reason = given_up.given_up;
-            return Err(self.wrong(format!("the writing of it was given up: {reason}")));
+            return Err(self.wrong(format!("the export was not completed: {reason}")));
         }
         let trailer: Trailer = serde_json::from_slice(buffer)
             .map_err(|_| self.wrong("this is neither a record nor the last line: it is damaged"))?;
         if trailer.records != self.records {
             return Err(self.wrong(format!(
-                "it says {} records, but {} stand before it",
+                "it says {} records, but {} precede it",
                 trailer.records, self.records
             )));
         }
         let found = hex::encode(std::mem::take(&mut self.digest).finalize());
         if trailer.sha256 != found {
-            return Err(self.wrong("the checksum is another one than that of the lines before: one of them was changed"));
+            return Err(
+                self.wrong("the checksum does not match the lines before: one of them was changed")
+            );
         }
         if !self.source.fill_buf()?.is_empty() {
-            return Err(self.wrong("something follows after what says that it is the last line"));
+            return Err(self.wrong("more data follows the last line"));
         }
         self.whole = true;
         Ok(())

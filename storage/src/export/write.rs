@@ -1,4 +1,4 @@
-//! From a snapshot to lines, a bounded number at a time.
+//! Writes a snapshot as lines, a bounded number at a time.
 
 use super::line::{GivenUp, Header, Line, Trailer};
 use super::{VERSION, WriteError};
@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// Records that are read at a time. Their lines are given away together.
+/// Records per read; their lines form one block.
 const STEP: usize = 256;
 
-/// Writes all records of a snapshot, in blocks of whole lines. Returns how many records there were.
+/// Writes all records of a snapshot in blocks of whole lines. Returns the number of records.
 ///
-/// Where the store cannot be read to its end, the last line says so instead of what it says usually.
+/// If the store cannot be read to its end, the last line says so.
 ///
 /// # Errors
 /// See [`WriteError`].
@@ -28,7 +28,7 @@ pub fn write<E: Display>(
         digest.update(&block);
         sink(block).map_err(WriteError::Sink)
     });
-    // Freed before the last line: the sink may take it slowly.
+    // Freed before the last line, because the sink may be slow.
     drop(snapshot);
     let last = match &outcome {
         Ok(records) => line(&Trailer {
@@ -68,7 +68,7 @@ fn lines<E>(
     }
 }
 
-/// `None` for a record that exports leave out.
+/// `None` for a record that exports omit.
 fn record<E>(key: &Key, value: &Value) -> Result<Option<Vec<u8>>, WriteError<E>> {
     let key_text = hex::encode(key);
     let Some(kind) = table_of(key) else {
@@ -78,7 +78,7 @@ fn record<E>(key: &Key, value: &Value) -> Result<Option<Vec<u8>>, WriteError<E>>
         return Ok(None);
     }
     let json = kind.to_json(value)?;
-    // What a serializer wrote is JSON.
+    // A serializer's output is JSON.
     let json = RawValue::from_string(json).unwrap_or_default();
     Ok(Some(line(&Line {
         kind: Cow::Borrowed(kind.name()),
@@ -88,7 +88,7 @@ fn record<E>(key: &Key, value: &Value) -> Result<Option<Vec<u8>>, WriteError<E>>
 }
 
 fn line(content: &impl Serialize) -> Vec<u8> {
-    // Texts, numbers and JSON: nothing of it can be refused.
+    // Serializing texts, numbers and JSON cannot fail.
     let mut line = serde_json::to_vec(content).unwrap_or_default();
     line.push(b'\n');
     line

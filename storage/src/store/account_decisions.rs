@@ -1,28 +1,28 @@
-//! The decisions about one account's jobs and money, many at a time, each round one commit.
+//! The decisions about one account's jobs and money: many decisions per round, one commit per round.
 //!
-//! A round decides on what was read for it, and changes nothing but itself: the same decisions can be made again, from other
-//! records. The rounds of an account are decided one after the other, the next one when the commit of the last one is durable.
+//! A round decides from the records read for it and changes only itself, so the decisions can be repeated with other records.
+//! Rounds of an account run one after another; the next one decides when the last commit is durable.
 
 mod admission;
 mod batches;
 mod idempotency;
 mod key_terms;
-mod known;
 mod limits;
 mod needs;
 mod owed_delivery;
 mod read;
+mod read_set;
 mod sharing;
 mod state;
 
-pub use known::{Known, Pairs};
+pub use read_set::{Pairs, ReadSet};
 pub use sharing::SharedState;
 pub use state::{AccountState, Decided, StateChange};
 
 use super::commands::{
     AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, Limits, NewJob,
 };
-use super::deliveries::added;
+use super::deliveries::delivery_writes;
 use super::tables::{
     ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
     LEDGER, LIVE_JOBS, WEBHOOKS,
@@ -38,13 +38,13 @@ use crate::domain::ids::{BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use crate::domain::pause::Pause;
-use crate::domain::queue_place::Turns;
+use crate::domain::queue_entry::Turns;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::Webhook;
 use crate::engine::{Ask, Key, Value};
-use admission::Asked;
+use admission::AdmissionRequest;
 use batches::BatchStep;
 use owed_delivery::of_job;
 use state::{KeyState, Sharing};
@@ -52,45 +52,41 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// Bytes after which a round is full: enough for a few hundred jobs, and little of what an engine takes at once.
+/// A round of this size is full: a few hundred jobs, and a small part of what an engine commits at once.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Decisions that will be one commit.
+/// The decisions of one commit.
 pub struct Decisions<'a> {
     state: &'a AccountState,
-    known: &'a dyn Known,
+    read_set: &'a dyn ReadSet,
     unread: Vec<Ask>,
     limits: Limits,
     pause: Option<&'a Pause>,
     writes: HashMap<Key, Option<Value>>,
     bytes: usize,
-    // As they will be.
+    // After the decisions so far.
     account: Account,
     account_changed: bool,
     live_jobs: usize,
-    /// The keys that the round has touched.
     keys: HashMap<KeyId, KeyState>,
-    /// Jobs that this round has touched.
     jobs: HashMap<JobId, Job>,
-    /// Deposits that this round has made.
     entries: HashMap<TransactionId, LedgerEntry>,
-    /// Idempotency keys that this round has used.
     used: HashMap<(IdempotentCall, String), IdempotencyRecord>,
     usage: HashMap<DailyUsageKey, DailyUsage>,
     webhooks: Option<Arc<Vec<Webhook>>>,
     deliveries: Vec<Delivery>,
-    /// Jobs that have ended without a run.
+    /// Jobs that ended without a run.
     left_queue: Vec<(Tier, JobId)>,
-    /// The batches that the decisions have changed, as they will be.
+    /// Changed batches, after the decisions so far.
     progress: HashMap<BatchId, BatchProgress>,
     sharing: Option<Sharing>,
 }
 
 impl<'a> Decisions<'a> {
-    fn new(state: &'a AccountState, known: &'a dyn Known, limits: Limits) -> Self {
+    fn new(state: &'a AccountState, read_set: &'a dyn ReadSet, limits: Limits) -> Self {
         Self {
             state,
-            known,
+            read_set,
             unread: Vec::new(),
             limits,
             pause: None,
@@ -112,7 +108,7 @@ impl<'a> Decisions<'a> {
         }
     }
 
-    /// Has the round refuse jobs that these switches pause.
+    /// Refuses jobs that `pause` covers.
     pub fn under(self, pause: &'a Pause) -> Self {
         Self {
             pause: Some(pause),
@@ -122,7 +118,7 @@ impl<'a> Decisions<'a> {
 }
 
 impl Decisions<'_> {
-    /// The account as it will be.
+    /// The account after the decisions so far.
     pub fn account(&self) -> &Account {
         &self.account
     }
@@ -132,8 +128,7 @@ impl Decisions<'_> {
         self.writes.insert(key, value);
     }
 
-    /// Does this round hold as much as one commit should? Later commands go to the next round, so that no commit keeps other
-    /// accounts waiting for long.
+    /// Is the commit large enough? Later commands join the next round, so no commit delays other accounts for long.
     pub fn is_full(&self) -> bool {
         self.bytes >= MAX_BYTES
     }
@@ -144,7 +139,7 @@ impl Decisions<'_> {
         self.keys.entry(id).or_insert_with(read)
     }
 
-    /// Accepts a job under `id` at `now`, or says why not.
+    /// Accepts a job under `id` at `now`, or refuses it.
     pub fn accept(
         &mut self,
         id: JobId,
@@ -152,7 +147,7 @@ impl Decisions<'_> {
         now: Timestamp,
     ) -> Result<Accepted, AcceptError> {
         let call = IdempotentCall::Generation;
-        let asked = Asked {
+        let admission = AdmissionRequest {
             key: new.key,
             shown: new.shown.as_ref(),
             account_rate_limit: new.account_rate_limit,
@@ -160,7 +155,7 @@ impl Decisions<'_> {
             jobs: 1,
             price: new.price,
         };
-        let terms = self.judge_key(&asked, now)?;
+        let terms = self.check_key(&admission, now)?;
         if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
             let job = first.ok_or(AcceptError::KeyReused)?;
             return Ok(Accepted {
@@ -168,8 +163,8 @@ impl Decisions<'_> {
                 replayed: true,
             });
         }
-        let served = self.served_turns(asked.models)?;
-        let balances = self.admit(&asked, &terms.1, now)?;
+        let served = self.served_turns(admission.models)?;
+        let balances = self.admit(&admission, &terms.1, now)?;
         let job = Job {
             id,
             account: self.account.id,
@@ -201,7 +196,7 @@ impl Decisions<'_> {
         })
     }
 
-    /// Adds a job whose price is held.
+    /// Adds a job whose price is reserved.
     fn add_job(&mut self, job: &Job, served: &[Turns; 3]) {
         self.made(job.id.0);
         self.queue(job, served);
@@ -221,7 +216,7 @@ impl Decisions<'_> {
         }
     }
 
-    /// Applies an event to a job: its state, its money and its ledger line in this one round.
+    /// Applies an event to a job: state, money and ledger entry in one round.
     pub fn apply(
         &mut self,
         id: JobId,
@@ -234,7 +229,7 @@ impl Decisions<'_> {
         let step = transition(&job, event, now)?;
         let in_batch = self.batch_step(&job, &step, now);
         let balances = self.account.balances;
-        // All that can fail comes first: an error leaves the round as it was, fit to be committed.
+        // Run everything that can fail first: an error leaves the round unchanged and fit to be committed.
         match step.money {
             MoneyStep::Keep => {
                 let in_batch = in_batch?;
@@ -242,21 +237,21 @@ impl Decisions<'_> {
                 self.count_in_batch(in_batch);
             }
             MoneyStep::Settle => {
-                let balances = self.sound(balances.settle(job.price))?;
-                // All that is unread is asked for at once.
+                let balances = self.or_inconsistent(balances.settle(job.price))?;
+                // Collect all missing reads at once.
                 let (end, spent) = (self.end_of(&step, now), self.spent(job.key));
                 let (end, spent, in_batch) = (end?, spent?, in_batch?);
                 let of_account = self.account.spending;
                 let charge = |spent: Spending| spent.charge(job.price, end.at);
-                let spent = self.sound(charge(spent))?;
-                let of_account = self.sound(of_account.map(charge).transpose())?;
+                let spent = self.or_inconsistent(charge(spent))?;
+                let of_account = self.or_inconsistent(of_account.map(charge).transpose())?;
                 self.end(&step.job, balances, end);
                 self.account.spending = of_account;
                 self.count_in_batch(in_batch);
                 self.charge(&step.job, spent, entry, now);
             }
             MoneyStep::Release => {
-                let balances = self.sound(balances.release(job.price))?;
+                let balances = self.or_inconsistent(balances.release(job.price))?;
                 let end = self.end_of(&step, now);
                 let (end, in_batch) = (end?, in_batch?);
                 if job.state == JobState::Queued {
@@ -270,7 +265,7 @@ impl Decisions<'_> {
         Ok(step.job)
     }
 
-    /// Applies the expiry of a job that was due at a moment, and takes it off the record, also of a job that is not queued any more.
+    /// Applies an expiry that was due at `due`, and deletes its record even if the job is no longer queued.
     pub fn expire(
         &mut self,
         id: JobId,
@@ -282,16 +277,16 @@ impl Decisions<'_> {
         self.apply(id, JobEvent::Expire, entry, now)
     }
 
-    /// What the end of a job brings with it.
+    /// Collects the effects of a job's end.
     fn end_of(&mut self, step: &Step, now: Timestamp) -> Result<JobEnd, StoreError> {
         let job = &step.job;
-        // Never before the moment of acceptance, even if the clock was set back.
+        // Never before the time of acceptance, even if the clock was set back.
         let at = job.state.finished_at().unwrap_or(now);
         let place = DailyUsageKey::of(job, at.day());
         let (usage, webhooks) = (self.usage(place), self.webhooks_for(job));
         let mut usage = usage?;
         let counted = usage.count(job);
-        self.sound(counted)?;
+        self.or_inconsistent(counted)?;
         Ok(JobEnd {
             at,
             place,
@@ -310,7 +305,7 @@ impl Decisions<'_> {
         }
     }
 
-    /// The webhooks that may hear of a job's end.
+    /// The webhooks from which a job's receiver is chosen.
     fn webhooks_for(&mut self, job: &Job) -> Result<Arc<Vec<Webhook>>, StoreError> {
         match job.origin {
             Origin::Native => self.registered_webhooks(),
@@ -327,7 +322,7 @@ impl Decisions<'_> {
         Ok(webhooks)
     }
 
-    /// Moves a job from the live ones to the ended ones.
+    /// Moves a job from the live to the ended jobs.
     fn end(&mut self, job: &Job, balances: Balances, end: JobEnd) {
         self.account.balances = balances;
         self.account_changed = true;
@@ -353,14 +348,14 @@ impl Decisions<'_> {
 
     fn owe(&mut self, delivery: Option<Delivery>) {
         if let Some(delivery) = delivery {
-            added(self.due_index(), &delivery)
+            delivery_writes(self.due_index(), &delivery)
                 .into_iter()
                 .for_each(|write| self.put(write));
             self.deliveries.push(delivery);
         }
     }
 
-    /// `spent` is what the job's key has spent with this charge.
+    /// `spent` includes this charge.
     fn charge(&mut self, job: &Job, spent: Spending, entry: TransactionId, now: Timestamp) {
         self.key(job.key).spent = Some(spent);
         self.put(API_KEY_SPENDING.put(&job.key, &spent));
@@ -375,7 +370,7 @@ impl Decisions<'_> {
         });
     }
 
-    /// Adds money, or takes some back.
+    /// Deposits or withdraws money.
     pub fn deposit(
         &mut self,
         id: TransactionId,
@@ -389,7 +384,8 @@ impl Decisions<'_> {
                 Some(entry) => Some(entry.clone()),
                 None => self.read(&LEDGER, &(self.account.id, first))?,
             };
-            let entry = entry.ok_or_else(|| self.broken("a deposit's ledger entry is missing"));
+            let entry =
+                entry.ok_or_else(|| self.inconsistent("a deposit's ledger entry is missing"));
             return Ok(entry?);
         }
         self.account.balances = self.account.balances.deposit(deposit.amount)?;
@@ -412,7 +408,7 @@ impl Decisions<'_> {
         Ok(entry)
     }
 
-    /// Changes the account's name or its limits, or activates or deactivates it. `None` where nothing changes.
+    /// Changes the account's name, limits or activity. `None` if nothing changes.
     pub fn change(&mut self, change: AccountChange) -> Result<Option<AccountChanged>, StoreError> {
         let before = self.account.clone();
         let mut after = change.apply(before.clone());
@@ -431,7 +427,7 @@ impl Decisions<'_> {
         Ok(Some(AccountChanged { before, after }))
     }
 
-    /// Adds a line of the audit log, for what this round has decided.
+    /// Adds an audit entry for a decision of this round.
     pub fn record(&mut self, entry: &AuditEntry) {
         self.put(AUDIT_LOG.put(&entry.id, entry));
     }
@@ -441,13 +437,11 @@ impl Decisions<'_> {
         self.put(LEDGER.put(&(self.account.id, entry.id), &entry));
     }
 
-    /// All that was decided.
-    ///
     /// # Errors
-    /// The balances do not add up.
+    /// The balances are inconsistent.
     pub fn finish(mut self) -> Result<Decided, StoreError> {
         if let Some(fault) = self.account.balances.fault() {
-            return Err(self.broken(fault));
+            return Err(self.inconsistent(fault));
         }
         if self.account_changed {
             self.put(ACCOUNTS.put(&self.account.id, &self.account));
@@ -472,11 +466,11 @@ impl Decisions<'_> {
         })
     }
 
-    fn sound<T, E: Display>(&self, sum: Result<T, E>) -> Result<T, StoreError> {
-        sum.map_err(|error| self.broken(error))
+    fn or_inconsistent<T, E: Display>(&self, sum: Result<T, E>) -> Result<T, StoreError> {
+        sum.map_err(|error| self.inconsistent(error))
     }
 
-    fn broken(&self, fault: impl Display) -> StoreError {
+    fn inconsistent(&self, fault: impl Display) -> StoreError {
         StoreError::Inconsistent {
             account: self.account.id,
             fault: fault.to_string(),
@@ -484,10 +478,10 @@ impl Decisions<'_> {
     }
 }
 
-/// The end of a job, but for its money.
+/// The effects of a job's end, except its money.
 struct JobEnd {
     at: Timestamp,
-    /// The day's usage, with this job.
+    /// The day's usage, including this job.
     place: DailyUsageKey,
     usage: DailyUsage,
     delivery: Option<Delivery>,

@@ -13,7 +13,7 @@ impl Store {
         ACCOUNTS.get(self, &id).await
     }
 
-    /// An account with the sums over its live jobs, where a node has decided about it.
+    /// An account with the sums over its live jobs, if a node has decided about it.
     pub async fn account_load(
         &self,
         id: AccountId,
@@ -29,7 +29,7 @@ impl Store {
         )))
     }
 
-    /// A page of all accounts, oldest first.
+    /// Oldest first.
     pub async fn accounts(
         &self,
         limit: usize,
@@ -48,14 +48,14 @@ impl Store {
         ACCOUNTS.each(self, &All, |_, account| visit(account)).await
     }
 
-    /// The writes that open an account; `opening` is the ledger's first line when it opens with money.
+    /// `opening` is the first ledger entry, if the account opens with money.
     pub fn open_account(&self, account: &Account, opening: Option<&LedgerEntry>) -> Writes {
         let mut writes = vec![ACCOUNTS.put(&account.id, account)];
         writes.extend(opening.map(|entry| LEDGER.put(&(account.id, entry.id), entry)));
         writes
     }
 
-    /// A page of an account's ledger, newest first.
+    /// Newest first.
     pub async fn ledger(
         &self,
         account: AccountId,
@@ -68,7 +68,6 @@ impl Store {
         Ok(page.records())
     }
 
-    /// One line of an account's ledger.
     pub async fn ledger_entry(
         &self,
         account: AccountId,

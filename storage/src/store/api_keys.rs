@@ -1,4 +1,4 @@
-//! API keys: found by hash at each call, by id for the operator, by account for lists.
+//! API keys: looked up by hash for calls, by id for the operator, by account for lists.
 
 use super::tables::{
     ACCOUNT_LOADS, ACCOUNTS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID,
@@ -14,28 +14,27 @@ use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
 
-/// A key as it was read, with its account.
 pub struct KeyWithAccount {
     pub key: Option<ApiKey>,
     pub account: Option<Account>,
     pub before_jobs: Option<BeforeJobs>,
 }
 
-/// What is read with the key of a call that asks for jobs, where several nodes share the store. The decision reads it anew.
+/// Records read with the key of a call that submits jobs, if several nodes share the store. The decision reads them again.
 #[derive(Debug)]
 pub struct BeforeJobs {
-    /// The account with the sums over its live jobs; `None` where no node has decided about it.
+    /// The account with the sums over its live jobs; `None` if no node has decided about it.
     pub load: Option<(Account, AccountLoad)>,
     pub pause: Pause,
 }
 
 impl Store {
-    /// The key with this hash: the look-up of authentication.
+    /// The lookup of authentication.
     pub async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
         API_KEYS.get(self, hash).await
     }
 
-    /// The same, and what stands of the account that the key is thought to be of, in one read.
+    /// Reads the key and the account that is expected to own it in one go.
     pub async fn key_with_account(
         &self,
         hash: &KeyHash,
@@ -63,8 +62,8 @@ impl Store {
         })
     }
 
-    /// The key whose text has this hash, and until when that text is valid where a rotation has replaced it.
-    pub async fn key_opened_by(
+    /// The key with this hash, and the time until which the text is valid if a rotation replaced it.
+    pub async fn key_by_text_hash(
         &self,
         hash: &KeyHash,
         now: Timestamp,
@@ -85,7 +84,7 @@ impl Store {
 
     /// A key with its hash.
     pub async fn key(&self, id: KeyId) -> Result<Option<(KeyHash, ApiKey)>, StoreError> {
-        // A key that is rotated between the two looks has another hash by then, and is looked for under that one.
+        // If the key is rotated between the two reads, the second round finds it under its new hash.
         for _ in 0..2 {
             let Some(hash) = API_KEYS_BY_ID.get(self, &id).await? else {
                 return Ok(None);
@@ -97,21 +96,21 @@ impl Store {
         Ok(None)
     }
 
-    /// A page of an account's keys, oldest first.
+    /// Oldest first.
     pub async fn keys_of(
         &self,
         account: AccountId,
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<ApiKey>, StoreError> {
-        // A key that is rotated or removed meanwhile is not found under the hash that the list had.
+        // A key rotated or removed meanwhile is not found under the listed hash.
         if let (page, true) = self.found_keys_of(account, limit, after).await? {
             return Ok(page);
         }
         Ok(self.found_keys_of(account, limit, after).await?.0)
     }
 
-    /// A page of an account's keys, and whether each key of the list was found.
+    /// Returns a page, and whether each listed key was found.
     async fn found_keys_of(
         &self,
         account: AccountId,
@@ -133,44 +132,40 @@ impl Store {
         Ok((Page { items, next }, whole))
     }
 
-    /// What a key has spent: the charges of its jobs.
     pub async fn key_spending(&self, id: KeyId) -> Result<Spending, StoreError> {
         Ok(API_KEY_SPENDING.get(self, &id).await?.unwrap_or_default())
     }
 
-    /// When a key was last used, as far as that has been written down.
+    /// The last recorded use of a key.
     pub async fn key_last_use(&self, id: KeyId) -> Result<Option<Timestamp>, StoreError> {
         API_KEY_LAST_USE.get(self, &id).await
     }
 
-    /// The key that pictures of the panel are charged under, where one has been made.
+    /// The key to which images of the panel are charged, if one exists.
     pub async fn panel_key(&self, account: AccountId) -> Result<Option<KeyId>, StoreError> {
         PANEL_KEYS.get(self, &AccountText(account)).await
     }
 
-    /// The writes that make a key that one.
     pub fn set_panel_key(&self, key: &ApiKey) -> Writes {
         vec![PANEL_KEYS.put(&AccountText(key.account), &key.id)]
     }
 
-    /// Has the service had a first key?
+    /// Has the service ever had a key?
     pub async fn had_first_key(&self) -> Result<bool, StoreError> {
         Ok(FIRST_KEY.get(self, &()).await?.is_some())
     }
 
-    /// The writes that say so.
     pub fn note_first_key(&self) -> Writes {
         vec![FIRST_KEY.put(&(), &Mark)]
     }
 
-    /// The writes that note when keys were last used.
     pub fn put_last_uses(&self, uses: &[(KeyId, Timestamp)]) -> Writes {
         uses.iter()
             .map(|(id, at)| API_KEY_LAST_USE.put(id, at))
             .collect()
     }
 
-    /// The writes that add a key, or change what is known about it.
+    /// Adds or changes a key.
     pub fn put_key(&self, hash: &KeyHash, key: &ApiKey) -> Writes {
         vec![
             API_KEYS.put(hash, key),
@@ -179,7 +174,7 @@ impl Store {
         ]
     }
 
-    /// The writes that give a key a new text. `key` is the key as it will be; `ended` are hashes that are valid no more.
+    /// Stores a key under a new hash. `ended` are hashes that are no longer valid.
     pub fn rotate_key(
         &self,
         old: &KeyHash,
@@ -195,7 +190,7 @@ impl Store {
         writes
     }
 
-    /// The writes that remove a key. What it has spent stays on record.
+    /// Deletes a key. Its spending stays.
     pub fn remove_key(&self, hash: &KeyHash, key: &ApiKey) -> Writes {
         let mut writes = vec![
             API_KEYS.delete(hash),

@@ -1,4 +1,4 @@
-//! The audit log: added to, read, and shortened at its old end.
+//! The audit log: append, read, and delete the oldest entries.
 
 use super::tables::AUDIT_LOG;
 use super::{All, Page, Store, StoreError, Write, Writes};
@@ -7,12 +7,12 @@ use crate::domain::time::Timestamp;
 use crate::engine::Direction;
 
 impl Store {
-    /// The write that adds a line. It belongs into the commit of the change that the line describes.
+    /// Commit this write together with the change that the entry describes.
     pub fn add_audit(&self, entry: &AuditEntry) -> Write {
         AUDIT_LOG.put(&entry.id, entry)
     }
 
-    /// A page of the log, newest first.
+    /// Newest first.
     pub async fn audit_log(
         &self,
         limit: usize,
@@ -24,7 +24,7 @@ impl Store {
         Ok(page.records())
     }
 
-    /// The writes that remove up to `limit` lines from the old end, as far as they are older than a moment.
+    /// Deletes up to `limit` of the oldest entries that are older than a time.
     pub async fn forget_audit_log(
         &self,
         older_than: Timestamp,

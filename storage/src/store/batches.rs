@@ -1,4 +1,4 @@
-//! Batches, how far they are, and their jobs.
+//! Batches, their progress and their jobs.
 
 use super::tables::{BATCH_PROGRESS, BATCHES};
 use super::{All, Page, Part, Store, StoreError};
@@ -8,11 +8,11 @@ use crate::domain::ids::{AccountId, BatchId, JobId};
 use crate::domain::job::Job;
 use crate::engine::Direction;
 
-/// Accounts that are read at a time when one of them is looked for.
+/// Accounts that one read of the search for a batch covers.
 const ACCOUNTS_AT_A_TIME: usize = 200;
 
 impl Store {
-    /// A batch of an account. A batch of another account is not found, in the same time as one that does not exist.
+    /// A batch of another account takes as long as a missing one.
     pub async fn batch(
         &self,
         account: AccountId,
@@ -27,7 +27,7 @@ impl Store {
 
     /// A batch of any account.
     ///
-    /// A batch with a delivery is found at once, by the delivery, which has the same id. Any other one is looked for in each account.
+    /// A batch with a delivery is found through the delivery, which has the same id. Otherwise the search tries each account.
     pub async fn find_batch(&self, id: BatchId) -> Result<Option<Batch>, StoreError> {
         if let Some(delivery) = self.delivery(DeliveryId(id.0)).await?
             && let Some(batch) = BATCHES.get(self, &(delivery.account, id)).await?
@@ -38,7 +38,7 @@ impl Store {
         loop {
             let page = self.accounts(ACCOUNTS_AT_A_TIME, after).await?;
             for account in &page.items {
-                // Ids only ever rise, and accounts are listed as they do: no later one can have had this batch.
+                // Ids and the list of accounts rise: no later account can have this batch.
                 if account.id.0 > id.0 {
                     return Ok(None);
                 }
@@ -53,7 +53,6 @@ impl Store {
         }
     }
 
-    /// How far a batch is.
     pub async fn progress_of(&self, batch: &Batch) -> Result<BatchProgress, StoreError> {
         let progress = BATCH_PROGRESS.get(self, &(batch.account, batch.id)).await?;
         progress.ok_or_else(|| StoreError::Inconsistent {
@@ -62,7 +61,7 @@ impl Store {
         })
     }
 
-    /// A page of an account's batches, newest first.
+    /// Newest first.
     pub async fn batches_of(
         &self,
         account: AccountId,
@@ -75,7 +74,6 @@ impl Store {
         Ok(page.records())
     }
 
-    /// Visits every batch.
     pub async fn each_batch(
         &self,
         mut visit: impl FnMut(Batch) -> Result<(), StoreError>,
@@ -83,7 +81,7 @@ impl Store {
         BATCHES.each(self, &All, |_, batch| visit(batch)).await
     }
 
-    /// The next jobs of a batch in the order of its requests, after the one given; at most `limit`, none at the end.
+    /// Up to `limit` jobs of a batch after `after`, in the order of requests; none at the end.
     pub async fn jobs_of_batch(
         &self,
         batch: &Batch,

@@ -1,4 +1,4 @@
-//! How a record is stored: a version byte, then postcard.
+//! The stored form of a record: a version byte, then postcard.
 
 use super::StoreError;
 use crate::engine::Value;
@@ -6,16 +6,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
 
-/// Reads one format of a record; also returns the bytes that were left over.
+/// Reads one version of a record. Also returns the remaining bytes.
 pub type Reader<R> = fn(&[u8]) -> postcard::Result<(R, &[u8])>;
 
-/// The formats of a record before the present one, oldest first: the version of each, and what reads it.
+/// The versions of a record before the current one, oldest first, with their readers.
 pub type Earlier<R> = &'static [(u8, Reader<R>)];
 
-/// The version of a record that is changed for the first time is 2.
+/// The first change of a record's format creates version 2.
 const FIRST_VERSION: u8 = 1;
 
-/// The version of the present format: one more than the last of the earlier ones.
+/// The current version: one more than the last earlier one.
 pub fn version<R: 'static>(earlier: Earlier<R>) -> u8 {
     earlier
         .last()
@@ -24,7 +24,7 @@ pub fn version<R: 'static>(earlier: Earlier<R>) -> u8 {
 
 pub fn encode<R: Serialize>(version: u8, record: &R) -> Value {
     thread_local! {
-        /// Where a record grows, so that what is kept of it is allocated once and as long as it is.
+        /// A reusable buffer, so that each stored value is one allocation of exact size.
         static DRAFT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     }
     let mut draft = DRAFT.take();
@@ -37,7 +37,7 @@ pub fn encode<R: Serialize>(version: u8, record: &R) -> Value {
     encoded
 }
 
-/// Decodes a record of this kind in the present format or an earlier one.
+/// Decodes the current version or an earlier one.
 pub fn decode<R: DeserializeOwned + 'static>(
     kind: &'static str,
     earlier: Earlier<R>,
@@ -55,7 +55,7 @@ pub fn decode<R: DeserializeOwned + 'static>(
         reader(rest)
     };
     let (record, rest) = read.map_err(|error| damaged(error.to_string()))?;
-    // A record of another shape may begin like this one; what is left over gives it away.
+    // Another record may begin like this one; remaining bytes reveal it.
     if !rest.is_empty() {
         return Err(damaged(format!("{} bytes too many", rest.len())));
     }

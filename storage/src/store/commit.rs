@@ -1,4 +1,5 @@
-//! The one way to commit: the writes of a decision, then what follows once they are durable. A failure first stops the service.
+//! The only way to commit: the writes of a decision, then the continuation once they are durable. A failure stops the service
+//! first.
 
 use super::{Store, Writes};
 use crate::domain::ids::NodeId;
@@ -6,13 +7,12 @@ use crate::engine::{Ask, Commit, EngineError, Key, OnFailure, Round, Seen, Verdi
 use std::sync::Arc;
 
 impl Store {
-    /// The same store. `on_failure` hears of each commit that fails, before those who wait for the commit.
+    /// Calls `on_failure` on each failed commit, before the commit's waiters learn of it.
     pub fn failing_to(self, on_failure: OnFailure) -> Self {
         Self { on_failure, ..self }
     }
 
-    /// Commits writes that were decided already. `then` is called once, on the engine's thread: it must be quick and must not
-    /// call the engine.
+    /// Commits writes. Calls `then` once on the engine's thread: `then` must be quick and must not call the engine.
     pub fn commit(
         &self,
         writes: Writes,
@@ -28,7 +28,7 @@ impl Store {
         self.engine.submit(Commit { writes, done });
     }
 
-    /// Has the engine read for a decision, make it and commit it.
+    /// Submits a round: the engine reads for it, lets it decide, and commits.
     pub fn decide(&self, round: Box<dyn Round>) {
         let on_failure = Arc::clone(&self.on_failure);
         let watched = WatchedRound { round, on_failure };
@@ -36,7 +36,7 @@ impl Store {
     }
 }
 
-/// A round whose failure is reported.
+/// Reports a failed round.
 struct WatchedRound {
     round: Box<dyn Round>,
     on_failure: OnFailure,

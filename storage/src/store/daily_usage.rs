@@ -1,4 +1,4 @@
-//! What each key's jobs came to on each day, by account and day.
+//! The daily usage of each key, by account and day.
 
 use super::tables::{DAILY_USAGE, ENDED_JOBS};
 use super::{All, DailyUsageKey, Store, StoreError};
@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 impl Store {
-    /// What was counted there so far.
+    /// Empty if nothing was counted.
     pub async fn daily_usage(&self, place: DailyUsageKey) -> Result<DailyUsage, StoreError> {
         Ok(DAILY_USAGE.get(self, &place).await?.unwrap_or_default())
     }
 
-    /// Visits an account's usage from a day on, in the order of days.
+    /// Visits an account's usage since a day, in order of days.
     pub async fn each_daily_usage_since(
         &self,
         account: AccountId,
@@ -31,7 +31,7 @@ impl Store {
         DAILY_USAGE.each_in(self, range, visit).await
     }
 
-    /// Counts all ended jobs anew, from their records alone.
+    /// Recounts all ended jobs from their records.
     pub(crate) async fn count_ended_jobs(
         &self,
     ) -> Result<HashMap<DailyUsageKey, DailyUsage>, StoreError> {
@@ -41,7 +41,7 @@ impl Store {
                 if let Some(ended) = job.state.finished_at() {
                     let place = DailyUsageKey::of(&job, ended.day());
                     let tally = tallies.entry(place).or_default();
-                    // A sum past the largest amount is a fault, which verification reports elsewhere.
+                    // A sum out of range is a fault that another check reports.
                     let _ = tally.count(&job);
                 }
                 Ok(())

@@ -10,17 +10,17 @@ use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
 use std::time::Duration;
 
-/// Bytes of keys that one step of forgetting removes, but for a single delivery with very many attempts: a commit is kept
-/// whole for certain only while it is small.
-const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
+/// Bytes of keys that one step of a deletion removes; a single delivery with very many attempts may exceed it. Only small
+/// commits are guaranteed to be atomic.
+const MAX_STEP_BYTES: usize = 48 * 1024;
 
-/// Deliveries to be removed.
+/// One step of a deletion.
 #[derive(Clone, Debug, Default)]
-pub struct Forgotten {
+pub struct DeletionStep {
     pub deliveries: Vec<Delivery>,
-    /// The writes of one commit; empty when there is nothing to remove.
+    /// One commit; empty if there is nothing to delete.
     pub writes: Writes,
-    /// Where the next step begins: empty once the end is reached.
+    /// The start of the next step; empty at the end.
     pub cursor: Vec<u8>,
 }
 
@@ -33,7 +33,6 @@ impl Store {
         }
     }
 
-    /// A delivery of an account.
     pub(crate) async fn delivery_of(
         &self,
         account: AccountId,
@@ -42,7 +41,7 @@ impl Store {
         DELIVERIES.get(self, &(account, id)).await
     }
 
-    /// A page of an account's deliveries, newest first.
+    /// Newest first.
     pub async fn deliveries_of(
         &self,
         account: AccountId,
@@ -55,7 +54,7 @@ impl Store {
         Ok(page.records())
     }
 
-    /// A page of all deliveries, newest first.
+    /// Newest first.
     pub async fn deliveries(
         &self,
         limit: usize,
@@ -83,7 +82,7 @@ impl Store {
             .await
     }
 
-    /// All attempts of a delivery, in their order.
+    /// In order.
     pub async fn attempts(&self, delivery: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
         let mut attempts = Vec::new();
         ATTEMPTS
@@ -95,37 +94,37 @@ impl Store {
         Ok(attempts)
     }
 
-    /// The writes that add a delivery.
     pub fn add_delivery(&self, delivery: &Delivery) -> Writes {
-        added(self.due_index(), delivery)
+        delivery_writes(self.due_index(), delivery)
     }
 
-    /// The writes that turn one state of a delivery into another, its place in the due index included.
+    /// Replaces a delivery's record and its due-index entry.
     pub fn change_delivery(&self, before: Option<&Delivery>, after: &Delivery) -> Writes {
-        changed(self.due_index(), before, after)
+        change_writes(self.due_index(), before, after)
     }
 
-    /// The writes that record an attempt together with what it makes of the delivery.
+    /// Stores an attempt together with the changed delivery.
     pub fn record_attempt(&self, before: &Delivery, after: &Delivery, attempt: &Attempt) -> Writes {
         let mut writes = self.change_delivery(Some(before), after);
         writes.push(ATTEMPTS.put(&(after.id, before.attempts), attempt));
         writes
     }
 
-    /// Deliveries of jobs that ended before this moment may have been forgotten; no other ones have been.
+    /// Only deliveries of jobs that ended before this time may have been deleted.
     pub(crate) async fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
         let mark = DELIVERIES_FORGOTTEN.get(self, &()).await?;
         Ok(mark.unwrap_or(Timestamp::from_millis(0)))
     }
 
-    /// Finds deliveries that were made and ended before `older_than` among the next `limit` from `cursor` on, but those to `keep`.
+    /// Finds the deliveries created and ended before `older_than` among the next `limit` from `cursor` on, except those to
+    /// `keep`.
     pub async fn forget_deliveries(
         &self,
         older_than: Timestamp,
         cursor: &[u8],
         limit: usize,
         keep: impl Fn(DeliveryId) -> bool,
-    ) -> Result<Forgotten, StoreError> {
+    ) -> Result<DeletionStep, StoreError> {
         let range = DELIVERIES.range(&All);
         let range = if cursor.is_empty() {
             range
@@ -133,48 +132,43 @@ impl Store {
             range.above(cursor.to_vec())
         };
         let pairs = self.engine().scan(&range, Direction::Rising, limit).await?;
-        let mut forgotten = Forgotten::default();
+        let mut step = DeletionStep::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);
         let mut newest = self.deliveries_forgotten().await?;
         for (key, value) in pairs {
             let delivery = DELIVERIES.decode(&value)?;
-            let over = delivery.state.ended_at();
-            let over = over.map(|at| at.max(delivery.created_at));
-            if let Some(over) = over.filter(|at| *at < older_than && !keep(delivery.id)) {
+            let ended = delivery.state.ended_at();
+            let ended = ended.map(|at| at.max(delivery.created_at));
+            if let Some(ended) = ended.filter(|at| *at < older_than && !keep(delivery.id)) {
                 let removed = keys_of(&delivery);
                 bytes += removed.iter().map(Vec::len).sum::<usize>();
-                if forgotten.deliveries.is_empty() {
+                if step.deliveries.is_empty() {
                     bytes += DELIVERIES_FORGOTTEN.key(&()).len();
-                } else if bytes > MAX_FORGOTTEN_BYTES {
-                    // The next step begins with this one.
-                    forgotten
-                        .writes
-                        .push(DELIVERIES_FORGOTTEN.put(&(), &newest));
-                    return Ok(forgotten);
+                } else if bytes > MAX_STEP_BYTES {
+                    // The next step starts with this delivery.
+                    step.writes.push(DELIVERIES_FORGOTTEN.put(&(), &newest));
+                    return Ok(step);
                 }
-                // By the deliveries that are removed, not by `older_than`: after a sweep under a clock that is far ahead, verification
-                // would miss no delivery for as long.
-                newest = newest.max(over.plus(Duration::from_millis(1)));
-                forgotten.deliveries.push(delivery);
-                forgotten
-                    .writes
+                // Derived from the deleted deliveries, not from `older_than`: a sweep under a clock far ahead would blind
+                // verification for as long.
+                newest = newest.max(ended.plus(Duration::from_millis(1)));
+                step.deliveries.push(delivery);
+                step.writes
                     .extend(removed.into_iter().map(|key| (key, None)));
             }
-            forgotten.cursor = key;
+            step.cursor = key;
         }
         if at_end {
-            forgotten.cursor.clear();
+            step.cursor.clear();
         }
-        if !forgotten.deliveries.is_empty() {
-            forgotten
-                .writes
-                .push(DELIVERIES_FORGOTTEN.put(&(), &newest));
+        if !step.deliveries.is_empty() {
+            step.writes.push(DELIVERIES_FORGOTTEN.put(&(), &newest));
         }
-        Ok(forgotten)
+        Ok(step)
     }
 }
 
-/// The keys of a delivery that has ended, and of its attempts.
+/// The keys of an ended delivery and of its attempts.
 fn keys_of(delivery: &Delivery) -> Vec<Key> {
     let attempts = (0..delivery.attempts).map(|number| ATTEMPTS.key(&(delivery.id, number)));
     let event =
@@ -189,14 +183,14 @@ fn keys_of(delivery: &Delivery) -> Vec<Key> {
     .collect()
 }
 
-pub(super) fn added(index: DueIndex, delivery: &Delivery) -> Writes {
-    let mut writes = changed(index, None, delivery);
+pub(super) fn delivery_writes(index: DueIndex, delivery: &Delivery) -> Writes {
+    let mut writes = change_writes(index, None, delivery);
     writes.push(DELIVERY_ACCOUNTS.put(&delivery.id, &delivery.account));
     writes
 }
 
-fn changed(index: DueIndex, before: Option<&Delivery>, after: &Delivery) -> Writes {
+fn change_writes(index: DueIndex, before: Option<&Delivery>, after: &Delivery) -> Writes {
     let mut writes = vec![DELIVERIES.put(&(after.account, after.id), after)];
-    writes.extend(index.changed(before, after));
+    writes.extend(index.change_entry(before, after));
     writes
 }

@@ -1,5 +1,5 @@
-//! The due index: pending deliveries by the moment at which they are due. Where several nodes share the store, it is kept by shard, so
-//! that each node reads what it sends.
+//! The due index: pending deliveries by due time. If several nodes share the store, there is one index per shard, so that each
+//! node reads only what it sends.
 
 use super::tables::{DUE_BY_SHARD, DUE_DELIVERIES};
 use super::{All, DueDelivery, Store, StoreError, Writes};
@@ -8,16 +8,15 @@ use crate::domain::shard::Shard;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
 
-/// Deliveries that are due, and when.
+/// Due deliveries with their due times.
 pub type Due = Vec<(Timestamp, DeliveryId, DueDelivery)>;
 
-/// Where a store keeps its due index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DueIndex {
-    /// In [`DUE_DELIVERIES`]: one process is alone on the store.
+    /// [`DUE_DELIVERIES`]: a single process uses the store.
     #[default]
     Whole,
-    /// In [`DUE_BY_SHARD`]: several nodes share the store.
+    /// [`DUE_BY_SHARD`]: several nodes share the store.
     ByShard,
 }
 
@@ -30,8 +29,8 @@ impl DueIndex {
         }
     }
 
-    /// The writes that turn the entry of one state of a delivery into that of another.
-    pub(super) fn changed(self, before: Option<&Delivery>, after: &Delivery) -> Writes {
+    /// Replaces the entry of a delivery's earlier state.
+    pub(super) fn change_entry(self, before: Option<&Delivery>, after: &Delivery) -> Writes {
         let mut writes = Writes::new();
         let old = before.and_then(|it| it.state.due());
         if let Some(due) = old.filter(|due| Some(*due) != after.state.due()) {
@@ -49,7 +48,7 @@ impl DueIndex {
 }
 
 impl Store {
-    /// Up to `limit` pending deliveries in the order in which they are due, after the one given.
+    /// Up to `limit` pending deliveries after `after`, by due time.
     pub async fn due(
         &self,
         after: Option<(Timestamp, DeliveryId)>,
@@ -66,7 +65,7 @@ impl Store {
         Ok(flat.collect())
     }
 
-    /// The same of one shard, from one entry on and of those that are due before `until`.
+    /// Up to `limit` pending deliveries of a shard from an entry on that are due before `until`.
     pub async fn due_of_shard(
         &self,
         shard: Shard,
@@ -88,13 +87,12 @@ impl Store {
         Ok(flat.collect())
     }
 
-    /// How many deliveries of a shard are pending.
     pub async fn pending_of_shard(&self, shard: Shard) -> Result<usize, StoreError> {
         let range = DUE_BY_SHARD.range(&shard);
         Ok(self.engine().count(&range).await?)
     }
 
-    /// How many deliveries are pending. The counting stops at `most`.
+    /// Counts the pending deliveries, up to `most`.
     pub async fn pending_deliveries(&self, most: usize) -> Result<usize, StoreError> {
         let range = match self.due_index() {
             DueIndex::Whole => DUE_DELIVERIES.range(&All),

@@ -1,4 +1,4 @@
-//! Favourites of an account: jobs whose pictures retention leaves alone.
+//! Favourites of an account: jobs whose images retention keeps.
 
 use super::tables::{FAVOURITE_ACCOUNTS, FAVOURITES};
 use super::{All, Store, StoreError, Writes};
@@ -6,22 +6,20 @@ use crate::domain::ids::{AccountId, JobId};
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
 
-/// Favourites that an account can have. What is never removed must be bounded.
+/// Favourites per account. Records that are never deleted must be bounded.
 pub const MAX_FAVOURITES: usize = 5_000;
 
 impl Store {
-    /// Is a job of this account one of its favourites?
     pub async fn is_favourite(&self, account: AccountId, job: JobId) -> Result<bool, StoreError> {
         let found = FAVOURITES.get(self, &(account, job)).await?;
         Ok(found.is_some())
     }
 
-    /// Is a job a favourite of any account?
     pub async fn is_anyones_favourite(&self, job: JobId) -> Result<bool, StoreError> {
         Ok(FAVOURITE_ACCOUNTS.get(self, &job).await?.is_some())
     }
 
-    /// The favourites of an account within a range of ids, newest job first: at most `limit`. `below` is left out, `from` is not.
+    /// The favourites of an account in a range of ids, newest first: at most `limit`. `below` is exclusive, `from` inclusive.
     pub async fn favourites_of(
         &self,
         account: AccountId,
@@ -45,7 +43,6 @@ impl Store {
         Ok(found.into_iter().map(|((_, job), _)| job).collect())
     }
 
-    /// Visits the favourites of all accounts.
     pub async fn each_favourite(
         &self,
         mut visit: impl FnMut(JobId) -> Result<(), StoreError>,
@@ -55,7 +52,6 @@ impl Store {
             .await
     }
 
-    /// The writes that make a job of this account one of its favourites.
     pub fn put_favourite(&self, account: AccountId, job: JobId, since: Timestamp) -> Writes {
         vec![
             FAVOURITES.put(&(account, job), &since),
@@ -63,7 +59,6 @@ impl Store {
         ]
     }
 
-    /// The writes that make it an ordinary job again.
     pub fn remove_favourite(&self, account: AccountId, job: JobId) -> Writes {
         vec![
             FAVOURITES.delete(&(account, job)),

@@ -1,4 +1,4 @@
-//! Uploaded files, and the batches that were submitted as such a file.
+//! Uploaded files, and batches submitted as a file.
 
 use super::tables::{FILE_BATCHES, UPLOADED_FILES};
 use super::{All, Page, Store, StoreError, Write, Writes};
@@ -8,7 +8,7 @@ use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
 
 impl Store {
-    /// A file of an account. A file of another account is not found, in the same time as one that does not exist.
+    /// A file of another account takes as long as a missing one.
     pub async fn uploaded_file(
         &self,
         account: AccountId,
@@ -17,7 +17,6 @@ impl Store {
         UPLOADED_FILES.get(self, &(account, id)).await
     }
 
-    /// A page of an account's files.
     pub async fn uploaded_files(
         &self,
         account: AccountId,
@@ -31,7 +30,6 @@ impl Store {
         Ok(page.records())
     }
 
-    /// Visits every file.
     pub async fn each_uploaded_file(
         &self,
         mut visit: impl FnMut(UploadedFile) -> Result<(), StoreError>,
@@ -39,18 +37,15 @@ impl Store {
         UPLOADED_FILES.each(self, &All, |_, file| visit(file)).await
     }
 
-    /// The write that adds a file.
     pub fn put_uploaded_file(&self, file: &UploadedFile) -> Write {
         UPLOADED_FILES.put(&(file.account, file.id), file)
     }
 
-    /// The write that removes a file.
     pub fn remove_uploaded_file(&self, file: &UploadedFile) -> Write {
         UPLOADED_FILES.delete(&(file.account, file.id))
     }
 
-    /// The writes that remove the files whose time has ended, among the next `limit` from `cursor` on, and where to go on: an
-    /// empty cursor once the end is reached.
+    /// Deletes the expired files among the next `limit` from `cursor` on. Returns the next cursor, empty at the end.
     pub async fn forget_uploaded_files(
         &self,
         now: Timestamp,
@@ -62,7 +57,6 @@ impl Store {
             .await
     }
 
-    /// A batch of an account that was submitted as a file.
     pub async fn file_batch(
         &self,
         account: AccountId,
@@ -71,7 +65,6 @@ impl Store {
         FILE_BATCHES.get(self, &(account, id)).await
     }
 
-    /// A page of an account's batches that were submitted as files.
     pub async fn file_batches(
         &self,
         account: AccountId,
@@ -85,13 +78,13 @@ impl Store {
         Ok(page.records())
     }
 
-    /// The write that adds a batch that was submitted as a file, or changes it.
+    /// Adds or changes a batch submitted as a file.
     pub fn put_file_batch(&self, batch: &FileBatch) -> Write {
         FILE_BATCHES.put(&(batch.account, batch.id), batch)
     }
 
-    /// The writes that remove batches which failed before a moment, among the next `limit` from `cursor` on, and where to go on:
-    /// an empty cursor once the end is reached.
+    /// Deletes the batches that failed before a time among the next `limit` from `cursor` on. Returns the next cursor, empty at
+    /// the end.
     pub async fn forget_failed_file_batches(
         &self,
         older_than: Timestamp,

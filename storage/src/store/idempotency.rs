@@ -1,5 +1,5 @@
-//! What idempotency keys were used for, for as long as they are remembered. The rule is the same for a look-up of the edge and for
-//! the decision of a round.
+//! Uses of idempotency keys, as long as they are stored. The lookup at the edge and the decision of a round apply the same
+//! rule.
 
 use super::records::UsesOf;
 use super::tables::IDEMPOTENCY;
@@ -10,8 +10,8 @@ use crate::domain::time::Timestamp;
 use crate::engine::{Ask, Direction, Key};
 
 impl Store {
-    /// What an idempotency key stands for at `now`. An expired one stands for nothing, and so does one whose job came to
-    /// nothing (see [`Job::came_to_nothing`]).
+    /// The use in force at `now`. An expired use is not in force, nor one whose job frees the key (see
+    /// [`Job::frees_idempotency_key`]).
     pub async fn idempotency(
         &self,
         call: IdempotentCall,
@@ -29,10 +29,9 @@ impl Store {
             IdempotentCall::Generation => self.job(account, JobId(record.made)).await?,
             IdempotentCall::Batch | IdempotentCall::Deposit | IdempotentCall::Opening => None,
         };
-        Ok(stands(job.as_ref()).then_some(record))
+        Ok(is_in_force(job.as_ref()).then_some(record))
     }
 
-    /// The writes that remember what an idempotency key was used for.
     pub fn remember_use(
         &self,
         call: IdempotentCall,
@@ -49,9 +48,8 @@ impl Store {
         vec![IDEMPOTENCY.put(&key, record)]
     }
 
-    /// The writes that forget expired keys among the next `limit` records from `cursor` on, and where to go on from:
-    /// an empty cursor once the end is reached. They may be committed at any later time: a key that was used anew
-    /// meanwhile is not forgotten.
+    /// Deletes expired uses among the next `limit` records from `cursor` on. Returns the next cursor, empty at the end. The
+    /// writes may be committed at any later time: they never delete a newer use of the same key.
     pub async fn forget_expired(
         &self,
         now: Timestamp,
@@ -64,8 +62,8 @@ impl Store {
     }
 }
 
-/// Reads the use of a key that counts. A new use is made only once all earlier ones have expired or were removed, so it is the
-/// one that ends last.
+/// Reads the use of a key that ends last. Only that one counts, because a new use requires that all earlier ones have expired
+/// or were deleted.
 pub(super) fn last_use_of(call: IdempotentCall, account: AccountId, name: &str) -> Ask {
     let uses = UsesOf {
         account,
@@ -75,7 +73,7 @@ pub(super) fn last_use_of(call: IdempotentCall, account: AccountId, name: &str) 
     Ask::Scan(IDEMPOTENCY.range(&uses), Direction::Falling, 1)
 }
 
-/// The use that has not expired at `now`, of those that [`last_use_of`] has read.
+/// The use that has not expired at `now`, from the read of [`last_use_of`].
 pub(super) fn newest_use(
     uses: Vec<IdempotencyRecord>,
     now: Timestamp,
@@ -83,7 +81,7 @@ pub(super) fn newest_use(
     uses.into_iter().next().filter(|it| now < it.expires_at)
 }
 
-/// Does a key stand for the job that was made under it? A job that came to nothing is made anew.
-pub(super) fn stands(job: Option<&Job>) -> bool {
-    !job.is_some_and(Job::came_to_nothing)
+/// Is the key's use still in force, given its job?
+pub(super) fn is_in_force(job: Option<&Job>) -> bool {
+    !job.is_some_and(Job::frees_idempotency_key)
 }

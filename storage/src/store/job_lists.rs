@@ -1,4 +1,4 @@
-//! Lists of jobs, newest first: one account's, or every account's.
+//! Lists of jobs, newest first: of one account or of all accounts.
 
 use super::{Part, Store, StoreError};
 use crate::domain::delivery::DeliveryId;
@@ -8,58 +8,56 @@ use crate::domain::time::Timestamp;
 use std::collections::{BinaryHeap, VecDeque};
 use uuid::Uuid;
 
-/// Accounts, or jobs of one account, that are read from the engine at a time.
+/// Accounts, or jobs of one account, per read.
 const STEP: usize = 200;
 
-/// A part of a list of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct JobPage {
     pub items: Vec<Job>,
-    /// After which the next page begins; `None` at the end.
+    /// The start of the next page; `None` at the end.
     pub next: Option<[u8; 16]>,
 }
 
-/// Which part of a list of jobs is wanted.
+/// The requested part of a list of jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct JobWindow {
     pub limit: usize,
-    /// The last id of the part before.
+    /// The last id of the previous page.
     pub after: Option<[u8; 16]>,
-    /// Only those that lie there.
     pub part: Part,
-    /// None that were accepted before this moment; older ones are not even read.
+    /// Inclusive. Older jobs are not read.
     pub since: Option<Timestamp>,
-    /// None from this id on; newer ones are not even read.
+    /// Exclusive. Newer jobs are not read.
     pub below: Option<JobId>,
-    /// Jobs that are looked at, at the most, over all accounts.
-    pub most: usize,
+    /// The most jobs to examine, over all accounts.
+    pub max_scanned: usize,
 }
 
 impl JobWindow {
-    /// The first of a list of all jobs.
-    pub fn first(limit: usize, most: usize) -> Self {
+    /// The first page of a list of all jobs.
+    pub fn first(limit: usize, max_scanned: usize) -> Self {
         Self {
             limit,
             after: None,
             part: Part::All,
             since: None,
             below: None,
-            most,
+            max_scanned,
         }
     }
 }
 
-/// One account's jobs, newest first, read a few at a time.
-struct Lane {
+/// One account's jobs, newest first, read in small steps.
+struct AccountCursor {
     account: AccountId,
     read: VecDeque<Job>,
     below: Option<JobId>,
-    /// Jobs to be read at the next time. Of most accounts a page shows none, so it begins with one.
+    /// The size of the next read. It starts at 1, because a page shows no job of most accounts.
     step: usize,
     ended: bool,
 }
 
-impl Lane {
+impl AccountCursor {
     async fn newest(
         &mut self,
         store: &Store,
@@ -80,21 +78,21 @@ impl Lane {
 }
 
 impl Store {
-    /// Jobs of an account that `lets` accepts, newest first.
-    pub async fn sifted_jobs_of(
+    /// The jobs of an account that satisfy `matches`, newest first.
+    pub async fn filtered_jobs_of(
         &self,
         account: AccountId,
         window: JobWindow,
-        lets: impl Fn(&Job) -> bool,
+        matches: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
-        self.sifted_jobs(vec![account], window, lets).await
+        self.filtered_jobs(vec![account], window, matches).await
     }
 
-    /// As [`Store::sifted_jobs_of`], over all accounts.
+    /// Like [`Store::filtered_jobs_of`], over all accounts.
     pub async fn all_jobs(
         &self,
         window: JobWindow,
-        lets: impl Fn(&Job) -> bool,
+        matches: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
         let mut accounts = Vec::new();
         self.each_account(|account| {
@@ -102,52 +100,53 @@ impl Store {
             Ok(())
         })
         .await?;
-        self.sifted_jobs(accounts, window, lets).await
+        self.filtered_jobs(accounts, window, matches).await
     }
 
-    /// Each account's jobs lie in order; the newest of all is always that of one of the heads.
-    async fn sifted_jobs(
+    /// Merges the accounts' sorted lists: the newest job overall is always at the head of one of them.
+    async fn filtered_jobs(
         &self,
         accounts: Vec<AccountId>,
         window: JobWindow,
-        lets: impl Fn(&Job) -> bool,
+        matches: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
         let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
         let below = match (after, window.below) {
             (Some(after), Some(below)) => Some(after.min(below)),
             (after, below) => after.or(below),
         };
-        let lane = |account| Lane {
+        let cursor = |account| AccountCursor {
             account,
             read: VecDeque::new(),
             below,
             step: 1,
             ended: false,
         };
-        let mut lanes: Vec<Lane> = accounts.into_iter().map(lane).collect();
+        let mut cursors: Vec<AccountCursor> = accounts.into_iter().map(cursor).collect();
         let mut heads = BinaryHeap::new();
-        for (at, lane) in lanes.iter_mut().enumerate() {
-            heads.extend(lane.newest(self, &window).await?.map(|id| (id, at)));
+        for (at, cursor) in cursors.iter_mut().enumerate() {
+            heads.extend(cursor.newest(self, &window).await?.map(|id| (id, at)));
         }
-        let (mut page, mut last, mut looked_at) = (JobPage::default(), None, 0);
+        let (mut page, mut last, mut scanned) = (JobPage::default(), None, 0);
         while let Some((id, at)) = heads.pop() {
-            if page.items.len() == window.limit || looked_at == window.most.max(1) {
+            if page.items.len() == window.limit || scanned == window.max_scanned.max(1) {
                 page.next = last;
                 break;
             }
-            looked_at += 1;
+            scanned += 1;
             last = Some(*id.as_bytes());
-            let lane = &mut lanes[at];
-            page.items.extend(lane.read.pop_front().filter(&lets));
-            heads.extend(lane.newest(self, &window).await?.map(|id| (id, at)));
+            let cursor = &mut cursors[at];
+            page.items.extend(cursor.read.pop_front().filter(&matches));
+            heads.extend(cursor.newest(self, &window).await?.map(|id| (id, at)));
         }
         Ok(page)
     }
 
     /// A job of any account.
     ///
-    /// A job with a delivery is found at once, by the delivery, which has the same id. Any other one is looked for in each account,
-    /// some microseconds each: an index of all jobs would make every acceptance dearer for a question that only an operator asks.
+    /// A job with a delivery is found through the delivery, which has the same id. Otherwise the search tries each account,
+    /// some microseconds each: an index of all jobs would make every acceptance more expensive for a rare question of the
+    /// operator.
     pub async fn find_job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
         if let Some(delivery) = self.delivery(DeliveryId(id.0)).await?
             && let Some(job) = self.job(delivery.account, id).await?
@@ -158,7 +157,7 @@ impl Store {
         loop {
             let page = self.accounts(STEP, after).await?;
             for account in &page.items {
-                // Ids only ever rise, and accounts are listed as they do: no later one can have had this job.
+                // Ids and the list of accounts rise: no later account can have this job.
                 if account.id.0 > id.0 {
                     return Ok(None);
                 }

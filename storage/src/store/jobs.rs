@@ -1,4 +1,4 @@
-//! Jobs as they lie in the store: live ones apart from ended ones, so that a restart reads no history.
+//! Stored jobs: live and ended ones are separate, so that a restart does not read history.
 
 use super::tables::{ENDED_JOBS, EXPIRIES, LIVE_JOBS};
 use super::{All, Store, StoreError, Table};
@@ -8,30 +8,27 @@ use crate::domain::time::Timestamp;
 use crate::engine::{Direction, KeyRange};
 use std::cmp::Ordering;
 
-/// Which of an account's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     All,
-    /// Those that are not terminal.
     Live,
-    /// Those that are.
     Ended,
 }
 
 impl Store {
-    /// A job of an account. A job of another account is not found, in the same time as one that does not exist.
+    /// A job of another account takes as long as a missing one.
     pub async fn job(&self, account: AccountId, id: JobId) -> Result<Option<Job>, StoreError> {
-        // Jobs only ever move from live to ended, so looking in this order misses none that is on its way.
+        // Jobs only move from live to ended, so this order misses no job that moves between the reads.
         match LIVE_JOBS.get(self, &(account, id)).await? {
             Some(job) => Ok(Some(job)),
             None => ENDED_JOBS.get(self, &(account, id)).await,
         }
     }
 
-    /// The jobs of an account within a range of ids, live and ended ones together, newest first: at most `limit`, and never
-    /// none while there are some. The next step goes on below the last of them.
+    /// The live and ended jobs of an account in a range of ids, newest first: at most `limit`, and at least one if there are
+    /// any. Continue below the last one.
     ///
-    /// `below` is left out, `from` is not.
+    /// `below` is exclusive, `from` inclusive.
     pub async fn jobs_of(
         &self,
         account: AccountId,
@@ -50,14 +47,14 @@ impl Store {
             let range = within(table, account, below, from);
             table.scan(self, &range, Direction::Falling, limit).await
         };
-        // Live ones first: a job that ends meanwhile is then found twice, and not missed. The ended one is the newer.
+        // Read live jobs first: a job that ends meanwhile is found twice instead of never. The ended record is newer.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
         let ended = scan(Part::Live, &ENDED_JOBS).await?;
-        Ok(merged(live, ended, |a, b| b.cmp(a), limit))
+        Ok(merge(live, ended, |a, b| b.cmp(a), limit))
     }
 
-    /// The jobs of an account from one id to another, both included, live and ended ones together, oldest first: at most `limit`,
-    /// and never none while there are some.
+    /// The live and ended jobs of an account in an inclusive range of ids, oldest first: at most `limit`, and at least one if
+    /// there are any.
     pub async fn rising_jobs_of(
         &self,
         account: AccountId,
@@ -79,13 +76,13 @@ impl Store {
                 .below(table.key(&(account, to.next())));
             table.scan(self, &range, Direction::Rising, limit).await
         };
-        // Live ones first, as in `jobs_of`.
+        // Live jobs first, as in `jobs_of`.
         let live = scan(Part::Ended, &LIVE_JOBS).await?;
         let ended = scan(Part::Live, &ENDED_JOBS).await?;
-        Ok(merged(live, ended, JobId::cmp, limit))
+        Ok(merge(live, ended, JobId::cmp, limit))
     }
 
-    /// Visits every job that is not terminal, in the order of account and acceptance.
+    /// In the order of account and acceptance.
     pub async fn each_live_job(
         &self,
         mut visit: impl FnMut(Job) -> Result<(), StoreError>,
@@ -93,7 +90,6 @@ impl Store {
         LIVE_JOBS.each(self, &All, |_, job| visit(job)).await
     }
 
-    /// Visits the live jobs of one account.
     pub async fn each_live_job_of(
         &self,
         account: AccountId,
@@ -102,7 +98,7 @@ impl Store {
         LIVE_JOBS.each(self, &account, |_, job| visit(job)).await
     }
 
-    /// Visits the jobs that fail if they are still queued at a moment.
+    /// Visits the start deadlines of queued jobs.
     pub async fn each_expiry(
         &self,
         mut visit: impl FnMut(Timestamp, JobId, AccountId) -> Result<(), StoreError>,
@@ -112,7 +108,7 @@ impl Store {
             .await
     }
 
-    /// The first of those jobs whose moment is not after `now`.
+    /// The first start deadlines up to `now`.
     pub async fn expiries_until(
         &self,
         now: Timestamp,
@@ -138,8 +134,8 @@ impl Store {
     }
 }
 
-/// The first jobs of two lists that are in this order. Where both have a job, the ended one counts.
-fn merged(
+/// Merges two lists in the same order. If both contain a job, the ended record wins.
+fn merge(
     live: Vec<((AccountId, JobId), Job)>,
     ended: Vec<((AccountId, JobId), Job)>,
     order: impl Fn(&JobId, &JobId) -> Ordering,

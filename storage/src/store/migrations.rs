@@ -1,4 +1,4 @@
-//! Earlier formats of records, and how they become the present ones.
+//! Earlier record formats and their conversion to the current ones.
 
 use super::codec::Earlier;
 use crate::domain::account::Account;
@@ -20,19 +20,19 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub(super) const ACCOUNT: Earlier<Account> = &[
-    (1, upgraded::<AccountV1, Account>),
-    (2, upgraded::<AccountV2, Account>),
+    (1, upgrade::<AccountV1, Account>),
+    (2, upgrade::<AccountV2, Account>),
 ];
-pub(super) const API_KEY: Earlier<ApiKey> = &[(1, upgraded::<ApiKeyV1, ApiKey>)];
-pub(super) const DAILY_USAGE: Earlier<DailyUsage> = &[(1, upgraded::<DailyUsageV1, DailyUsage>)];
-pub(super) const JOB: Earlier<Job> = &[(1, upgraded::<JobV1, Job>)];
-pub(super) const WEBHOOK: Earlier<Webhook> = &[(1, upgraded::<WebhookV1, Webhook>)];
+pub(super) const API_KEY: Earlier<ApiKey> = &[(1, upgrade::<ApiKeyV1, ApiKey>)];
+pub(super) const DAILY_USAGE: Earlier<DailyUsage> = &[(1, upgrade::<DailyUsageV1, DailyUsage>)];
+pub(super) const JOB: Earlier<Job> = &[(1, upgrade::<JobV1, Job>)];
+pub(super) const WEBHOOK: Earlier<Webhook> = &[(1, upgrade::<WebhookV1, Webhook>)];
 
-fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
+fn upgrade<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
     postcard::take_from_bytes::<E>(bytes).map(|(record, rest)| (record.into(), rest))
 }
 
-/// An account without a low-balance warning.
+/// Before the low-balance warning.
 #[derive(Deserialize, Serialize)]
 pub struct AccountV1 {
     pub id: AccountId,
@@ -52,7 +52,7 @@ impl From<AccountV1> for Account {
     }
 }
 
-/// An account without limits.
+/// Before limits.
 #[derive(Deserialize, Serialize)]
 pub struct AccountV2 {
     pub id: AccountId,
@@ -74,7 +74,7 @@ impl From<AccountV2> for Account {
     }
 }
 
-/// A key without the first characters of its text, and without a limit of live jobs.
+/// Before the text prefix and the limit of live jobs.
 #[derive(Deserialize, Serialize)]
 pub struct ApiKeyV1 {
     pub id: KeyId,
@@ -110,7 +110,7 @@ impl From<ApiKeyV1> for ApiKey {
     }
 }
 
-/// A day's usage that is not counted by model.
+/// Before usage was counted by model.
 #[derive(Deserialize, Serialize)]
 pub struct DailyUsageV1 {
     pub done: u64,
@@ -129,7 +129,7 @@ impl From<DailyUsageV1> for DailyUsage {
     }
 }
 
-/// A job whose picture does not say which back end made it.
+/// Before results named their backend.
 #[derive(Deserialize, Serialize)]
 pub struct JobV1 {
     pub id: JobId,
@@ -149,7 +149,6 @@ pub struct JobV1 {
     pub state: JobStateV1,
 }
 
-/// The state of such a job.
 #[derive(Deserialize, Serialize)]
 pub enum JobStateV1 {
     Queued,
@@ -170,7 +169,6 @@ pub enum JobStateV1 {
     },
 }
 
-/// The picture of such a job.
 #[derive(Deserialize, Serialize)]
 pub struct ResultImageV1 {
     pub key: String,
@@ -236,7 +234,7 @@ impl From<JobStateV1> for JobState {
     }
 }
 
-/// A webhook that is always active.
+/// Before webhooks could be inactive.
 #[derive(Deserialize, Serialize)]
 pub struct WebhookV1 {
     pub id: WebhookId,

@@ -1,4 +1,4 @@
-//! Typed records over any engine: queries, and the writes that belong to one decision.
+//! Typed records over any engine: queries, and the writes of one decision.
 
 mod account_decisions;
 mod accounts;
@@ -28,14 +28,14 @@ pub mod tables;
 mod webhooks;
 
 pub use account_decisions::{
-    AccountState, Decided, Decisions, Known, Pairs, SharedState, StateChange,
+    AccountState, Decided, Decisions, Pairs, ReadSet, SharedState, StateChange,
 };
 pub use api_keys::{BeforeJobs, KeyWithAccount};
 pub use commands::{
     AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, BatchRequest, CommandError,
     Deposit, DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob,
 };
-pub use deliveries::Forgotten;
+pub use deliveries::DeletionStep;
 pub use due_index::{Due, DueIndex};
 pub use favourites::MAX_FAVOURITES;
 pub use job_lists::{JobPage, JobWindow};
@@ -43,7 +43,7 @@ pub use jobs::Part;
 pub(crate) use people::email_hash;
 pub use records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
-    Mark, PersonPlace,
+    Mark, PersonRef,
 };
 pub use search_index::SearchStep;
 pub(crate) use table::each_pair;
@@ -60,23 +60,21 @@ use tables::PAUSE;
 /// The writes of one decision.
 pub type Writes = Vec<Write>;
 
-/// Why the store could not answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A record cannot be read.
+    /// A record cannot be decoded.
     #[error("a damaged {kind} record: {reason}; run `tintype verify` and restore a backup")]
     Damaged {
         /// The table's name.
         kind: &'static str,
-        /// What is wrong with it.
         reason: String,
     },
-    /// A decision builds on a record that has not been read for it. It is read, and the decision is made again.
+    /// A decision needs a record that was not read for it. The round reads the record and decides again.
     #[error("a record has not been read")]
     NotRead,
-    /// An invariant is broken. Nothing was written.
+    /// An invariant is violated. Nothing was written.
     #[error("the ledger of account {account} is inconsistent: {fault}; run `tintype verify`")]
     Inconsistent { account: AccountId, fault: String },
 }
@@ -90,7 +88,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// A store over an engine.
     pub fn new(engine: Arc<dyn Engine>) -> Self {
         Self {
             engine,
@@ -99,7 +96,7 @@ impl Store {
         }
     }
 
-    /// The same store, which this process shares with other nodes.
+    /// Marks the store as shared with other nodes.
     pub fn shared(self) -> Self {
         Self {
             due_index: DueIndex::ByShard,
@@ -107,7 +104,6 @@ impl Store {
         }
     }
 
-    /// Where pending deliveries are found.
     pub fn due_index(&self) -> DueIndex {
         self.due_index
     }
@@ -120,7 +116,6 @@ impl Store {
         Ok(PAUSE.get(self, &()).await?.unwrap_or_default())
     }
 
-    /// The writes that set which models are paused.
     pub fn set_pause(&self, pause: &Pause) -> Writes {
         vec![PAUSE.put(&(), pause)]
     }

@@ -1,13 +1,13 @@
-//! Events for the operator, and what of them is still the case.
+//! Events for the operator, and the active alarms.
 
-use super::deliveries::added;
+use super::deliveries::delivery_writes;
 use super::tables::{ALARMS, OPERATOR_EVENTS};
 use super::{DueIndex, Store, StoreError, Writes};
 use crate::domain::delivery::{Delivery, DeliveryId};
 use crate::domain::operator_event::{Alarms, EventSubject, OperatorEvent};
 
 impl Store {
-    /// What the delivery of this id tells the operator of.
+    /// The event of the delivery with this id.
     pub async fn operator_event(
         &self,
         id: DeliveryId,
@@ -15,17 +15,14 @@ impl Store {
         OPERATOR_EVENTS.get(self, &id).await
     }
 
-    /// The writes that add an event with its delivery.
     pub fn add_operator_event(&self, delivery: &Delivery, subject: EventSubject) -> Writes {
         with_event(self.due_index(), delivery, subject)
     }
 
-    /// What was reported to the operator and is still the case.
     pub async fn alarms(&self) -> Result<Alarms, StoreError> {
         Ok(ALARMS.get(self, &()).await?.unwrap_or_default())
     }
 
-    /// The writes that set what is still the case.
     pub fn set_alarms(&self, alarms: &Alarms) -> Writes {
         vec![ALARMS.put(&(), alarms)]
     }
@@ -36,7 +33,7 @@ pub(super) fn with_event(index: DueIndex, delivery: &Delivery, subject: EventSub
         created_at: delivery.created_at,
         subject,
     };
-    let mut writes = added(index, delivery);
+    let mut writes = delivery_writes(index, delivery);
     writes.push(OPERATOR_EVENTS.put(&delivery.id, &event));
     writes
 }

@@ -1,7 +1,7 @@
-//! People of accounts and the sessions of the panel.
+//! People of accounts and their panel sessions.
 
 use super::tables::{OPERATOR_SESSIONS, PEOPLE, PEOPLE_BY_EMAIL, SESSIONS};
-use super::{Generation, Page, PersonPlace, Store, StoreError, Writes};
+use super::{Generation, Page, PersonRef, Store, StoreError, Writes};
 use crate::domain::ids::AccountId;
 use crate::domain::person::{Digest32, Email, Person, PersonId, Session};
 use crate::domain::time::Timestamp;
@@ -9,7 +9,7 @@ use crate::engine::{Direction, Key};
 use sha2::{Digest as _, Sha256};
 
 impl Store {
-    /// A person of an account. One of another account is not found.
+    /// A person of another account is not found.
     pub async fn person(
         &self,
         account: AccountId,
@@ -18,7 +18,7 @@ impl Store {
         PEOPLE.get(self, &(account, id)).await
     }
 
-    /// The person with this e-mail address, of any account.
+    /// The person of any account with this e-mail address.
     pub async fn person_by_email(&self, email: &Email) -> Result<Option<Person>, StoreError> {
         match PEOPLE_BY_EMAIL.get(self, &email_hash(email)).await? {
             Some(place) => self.person(place.account, place.person).await,
@@ -26,7 +26,7 @@ impl Store {
         }
     }
 
-    /// A page of an account's people, oldest first.
+    /// Oldest first.
     pub async fn people_of(
         &self,
         account: AccountId,
@@ -39,9 +39,9 @@ impl Store {
         Ok(page.records())
     }
 
-    /// The writes that add a person, or change one whose e-mail address stays.
+    /// Adds a person, or changes one whose e-mail address stays the same.
     pub fn put_person(&self, person: &Person) -> Writes {
-        let place = PersonPlace {
+        let place = PersonRef {
             account: person.account,
             person: person.id,
         };
@@ -51,7 +51,7 @@ impl Store {
         ]
     }
 
-    /// The writes that remove a person. Their sessions are refused from then on.
+    /// Deletes a person. Their sessions are refused from then on.
     pub fn remove_person(&self, person: &Person) -> Writes {
         vec![
             PEOPLE.delete(&(person.account, person.id)),
@@ -59,33 +59,29 @@ impl Store {
         ]
     }
 
-    /// A session, by the hash of its id.
+    /// By the hash of the session's id.
     pub async fn session(&self, id: &Digest32) -> Result<Option<Session>, StoreError> {
         SESSIONS.get(self, id).await
     }
 
-    /// The writes that begin a session, or record its use.
+    /// Starts a session or records its use.
     pub fn put_session(&self, id: &Digest32, session: &Session) -> Writes {
         vec![SESSIONS.put(id, session)]
     }
 
-    /// The writes that end a session.
     pub fn remove_session(&self, id: &Digest32) -> Writes {
         vec![SESSIONS.delete(id)]
     }
 
-    /// The generation of the operator's sessions.
     pub async fn operator_generation(&self) -> Result<Generation, StoreError> {
         Ok(OPERATOR_SESSIONS.get(self, &()).await?.unwrap_or_default())
     }
 
-    /// The writes that begin a generation of the operator's sessions.
     pub fn set_operator_generation(&self, generation: Generation) -> Writes {
         vec![OPERATOR_SESSIONS.put(&(), &generation)]
     }
 
-    /// The writes that forget sessions that are over, among the next `limit` from `cursor` on, and where to go on: empty at
-    /// the end.
+    /// Deletes expired sessions among the next `limit` from `cursor` on. Returns the next cursor, empty at the end.
     pub async fn forget_sessions(
         &self,
         now: Timestamp,
@@ -98,7 +94,7 @@ impl Store {
     }
 }
 
-/// Where [`PEOPLE_BY_EMAIL`] has an address.
+/// The key of [`PEOPLE_BY_EMAIL`].
 pub(crate) fn email_hash(email: &Email) -> Digest32 {
     Digest32(Sha256::digest(email.as_str().as_bytes()).into())
 }

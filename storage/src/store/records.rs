@@ -1,4 +1,4 @@
-//! Records and keys that only the store knows: indexes, idempotency keys, marks.
+//! Records and keys of the store itself: indexes, idempotency keys, marks.
 
 use crate::domain::delivery::{Delivery, DeliveryState};
 use crate::domain::ids::{AccountId, KeyId};
@@ -10,17 +10,17 @@ use crate::domain::webhook::WebhookId;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// What the due index says of a pending delivery, so that it can be scheduled without its record.
+/// The due-index entry of a pending delivery: enough to schedule it without its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueDelivery {
     pub account: AccountId,
     pub webhook: WebhookId,
-    /// Attempts of this round that have failed: a restart knows from them whose receivers may be dead.
+    /// Failed attempts of this round: a restart derives the receivers' health from them.
     pub failures: u32,
 }
 
 impl DueDelivery {
-    /// What the index says of this delivery, and when it is due; `None` where it is not pending.
+    /// The entry of a pending delivery with its due time; `None` if it is not pending.
     pub(crate) fn of(delivery: &Delivery) -> Option<(Timestamp, Self)> {
         match delivery.state {
             DeliveryState::Pending { due, failures } => Some((
@@ -36,29 +36,26 @@ impl DueDelivery {
     }
 }
 
-/// Where the person of an e-mail address is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PersonPlace {
+pub struct PersonRef {
     pub account: AccountId,
     pub person: PersonId,
 }
 
-/// Sessions of an earlier generation are over.
+/// Sessions of an earlier generation are invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Generation(pub u32);
 
-/// A day's jobs of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DailyUsageKey {
     pub account: AccountId,
-    /// Which day of UTC, counted from 1970-01-01.
+    /// The UTC day, counted from 1970-01-01.
     pub day: i64,
-    /// Under which key they were asked for.
     pub key: KeyId,
 }
 
 impl DailyUsageKey {
-    /// Where a job is counted that ended on this day.
+    /// The record that counts a job ended on this day.
     pub fn of(job: &Job, day: i64) -> Self {
         Self {
             account: job.account,
@@ -68,38 +65,34 @@ impl DailyUsageKey {
     }
 }
 
-/// A mark that something has been done once.
+/// A mark that something was done once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark;
 
-/// The calls that take an idempotency key. The same key on another of them is another key.
+/// The calls that accept an idempotency key. Each call has its own keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdempotentCall {
-    /// Any generation call. Its endpoint is part of the fingerprint.
+    /// Any generation call. The endpoint is part of the fingerprint.
     Generation,
-    /// A deposit by the operator.
     Deposit,
-    /// The submission of a batch.
     Batch,
-    /// The opening of an account, which is remembered under [`SERVICE`](crate::domain::ids::SERVICE).
+    /// Opening an account, recorded under [`SERVICE`](crate::domain::ids::SERVICE).
     Opening,
 }
 
-/// Where a use of an idempotency key stands. The end is part of the key, so that removing an expired use can never hit the one
-/// that has taken its place.
+/// The key of a use. It contains the end, so deleting an expired use never hits its successor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
     pub account: AccountId,
-    /// In which call.
     pub call: IdempotentCall,
-    /// The caller's name for the request.
+    /// The caller's key.
     pub name: String,
     /// When the use ends.
     pub expires_at: Timestamp,
 }
 
 impl IdempotencyKey {
-    /// What the keys of all uses of the same name begin with.
+    /// The key prefix of all uses of the same name.
     pub(super) fn uses(&self) -> UsesOf<'_> {
         UsesOf {
             account: self.account,
@@ -116,13 +109,12 @@ pub struct UsesOf<'a> {
     pub(super) name: &'a str,
 }
 
-/// What an idempotency key was used for.
+/// The use of an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyRecord {
-    /// What the first use made: a job, a batch, a ledger entry or an account.
+    /// The id of the created job, batch, ledger entry or account.
     pub made: Uuid,
-    /// The request that the key stands for.
     pub fingerprint: Fingerprint,
-    /// Forgotten from this moment on.
+    /// Deleted after this time.
     pub expires_at: Timestamp,
 }

@@ -1,7 +1,7 @@
 //! The search index: which jobs of an account may have a prompt with certain words.
 //!
-//! Blocks follow each other without a gap from the first job of an account on, so the key of the last block says how far the
-//! index has got. What lies behind it, jobs that do not fill a block among it, is read from the records.
+//! Blocks follow each other without a gap from the account's first job on, so the last block's key is the end of the index.
+//! Newer jobs, including those that do not fill a block yet, are read from their records.
 
 use super::tables::SEARCH_INDEX;
 use super::{Part, Store, StoreError, Write};
@@ -10,22 +10,22 @@ use crate::domain::search_block::{MAX_JOBS, SearchBlock};
 use crate::engine::Direction;
 use uuid::Uuid;
 
-/// Blocks that are read at a time, after the first few.
+/// Blocks per read, after the first few.
 const STEP: usize = 64;
 
-/// Where a search that goes down through the jobs of an account goes on.
+/// The next step of a search, which goes down through an account's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchStep {
-    /// Jobs from the first id on, below the second, may match.
+    /// Jobs from `from` on and below `below` may match.
     Read { from: JobId, below: Option<JobId> },
-    /// So far there is none; those below this id are yet to be looked for.
+    /// No match yet; continue below this id.
     GoOn { below: JobId },
-    /// There is none.
+    /// No further match.
     End,
 }
 
 impl Store {
-    /// The last job that the index of an account knows.
+    /// The last job in an account's index.
     pub async fn search_index_end(&self, account: AccountId) -> Result<Option<JobId>, StoreError> {
         let range = SEARCH_INDEX.range(&account);
         let last = SEARCH_INDEX
@@ -34,8 +34,8 @@ impl Store {
         Ok(last.into_iter().next().map(|((_, last), _)| last))
     }
 
-    /// The write that adds the next block to the index of an account; `None` where the jobs
-    /// below `settled` do not fill one. Read again, these jobs must be the same: none may be accepted below `settled` any more.
+    /// Adds the next block to an account's index; `None` if the jobs below `settled` do not fill one. No job below `settled`
+    /// may be accepted any more: a second read must return the same jobs.
     pub async fn next_search_block(
         &self,
         account: AccountId,
@@ -53,8 +53,8 @@ impl Store {
         Ok(SearchBlock::cut(&jobs).map(|(last, block)| SEARCH_INDEX.put(&(account, last), &block)))
     }
 
-    /// The next jobs of an account, below an id, that may hold all of these words, after a look at `most` blocks. `end` is the
-    /// last job of the index: those behind it are all to be read.
+    /// The next jobs of an account below an id that may contain all of these words, after reading at most `most` blocks. `end`
+    /// is the last indexed job: all newer jobs are candidates.
     pub async fn next_search_step(
         &self,
         account: AccountId,
@@ -67,7 +67,7 @@ impl Store {
         let Some(mut below) = below.filter(|below| *below <= from) else {
             return Ok(SearchStep::Read { from, below });
         };
-        // A search that goes on may begin within a block.
+        // A continued search may start within a block.
         let range = SEARCH_INDEX
             .range(&account)
             .starting_at(SEARCH_INDEX.key(&(account, below)));

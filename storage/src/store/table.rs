@@ -1,4 +1,4 @@
-//! A table: the keys of its records, its name in exports, the encoding of a record, and whether a record fits its key.
+//! A table: its keys, its name in exports, the encoding of its records, and the check of a record against its key.
 
 use super::codec::{self, Earlier};
 use super::table_key::{KeyBytes, TableKey, Under};
@@ -7,19 +7,18 @@ use crate::engine::{Ask, Direction, Key, KeyRange, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Records that are read from the engine at a time.
+/// Records per read.
 const STEP: usize = 1_000;
 
-/// One change: a key with its new value, or `None` where the record is removed.
+/// One change: a key with its new value, or `None` to delete it.
 pub type Write = (Key, Option<Value>);
 
-/// What a table can hold.
 pub trait Record: Serialize + DeserializeOwned + 'static {}
 impl<R: Serialize + DeserializeOwned + 'static> Record for R {}
 
 /// Records of one kind, by key.
 pub struct Table<K, R: 'static> {
-    /// Begins each of its keys: one byte for the kind; for a setting, the name too.
+    /// The prefix of the table's keys: one byte for the kind; for a setting, its name too.
     prefix: &'static [u8],
     name: &'static str,
     earlier: Earlier<R>,
@@ -27,16 +26,15 @@ pub struct Table<K, R: 'static> {
     is_exported: bool,
 }
 
-/// A part of a list.
 #[derive(Clone, Debug)]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// The id after which the next page begins; `None` at the end.
+    /// The id that starts the next page; `None` at the end.
     pub next: Option<[u8; 16]>,
 }
 
 impl<K, R: 'static> Table<K, R> {
-    /// A table whose keys begin with `prefix` and that exports call `name`.
+    /// `prefix` begins the table's keys; exports use `name`.
     pub(super) const fn new(prefix: &'static [u8], name: &'static str) -> Self {
         Self {
             prefix,
@@ -47,13 +45,13 @@ impl<K, R: 'static> Table<K, R> {
         }
     }
 
-    /// Says whether a record belongs under a key.
+    /// Sets the check of a record against its key.
     pub(super) const fn fits(self, fits: fn(&K, &R) -> bool) -> Self {
         Self { fits, ..self }
     }
 
-    /// Says whether exports have its records. They leave out what the nodes that share a store keep for themselves: it tells of
-    /// processes, or is made from other records.
+    /// Sets whether exports contain the table. They omit the nodes' own tables, which describe processes or derive from other
+    /// records.
     pub(super) const fn exported(self, is_exported: bool) -> Self {
         Self {
             is_exported,
@@ -61,32 +59,28 @@ impl<K, R: 'static> Table<K, R> {
         }
     }
 
-    /// Reads these earlier formats too.
+    /// Adds earlier formats.
     pub(super) const fn earlier(self, earlier: Earlier<R>) -> Self {
         Self { earlier, ..self }
     }
 }
 
 impl<K: TableKey, R: Record> Table<K, R> {
-    /// Its name in exports and messages.
+    /// The name in exports and messages.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The stored bytes of a record.
     pub fn encode(&self, record: &R) -> Value {
         codec::encode(codec::version(self.earlier), record)
     }
 
-    /// The record that stored bytes are.
-    ///
     /// # Errors
-    /// They are damaged.
+    /// The bytes are corrupt.
     pub fn decode(&self, value: &[u8]) -> Result<R, StoreError> {
         codec::decode(self.name, self.earlier, value)
     }
 
-    /// The stored key of a record.
     pub fn key(&self, key: &K) -> Key {
         self.prefixed(key)
     }
@@ -98,13 +92,13 @@ impl<K: TableKey, R: Record> Table<K, R> {
         bytes
     }
 
-    /// What a stored key says; `None` where it is none of this table.
+    /// `None` if the key belongs to another table.
     pub fn read_key(&self, key: &[u8]) -> Option<K> {
         let mut rest = key.strip_prefix(self.prefix)?;
         K::read(&mut rest).filter(|_| rest.is_empty())
     }
 
-    /// A record with its key; `None` where the key is none of this table.
+    /// `None` if the key belongs to another table.
     pub fn entry(&self, key: &[u8], value: &[u8]) -> Result<Option<(K, R)>, StoreError> {
         match self.read_key(key) {
             Some(key) => Ok(Some((key, self.decode(value)?))),
@@ -112,18 +106,16 @@ impl<K: TableKey, R: Record> Table<K, R> {
         }
     }
 
-    /// The record under a key.
     pub async fn get(&self, store: &Store, key: &K) -> Result<Option<R>, StoreError> {
         let value = store.engine().get(&self.key(key)).await?;
         value.map(|value| self.decode(&value)).transpose()
     }
 
-    /// The write that adds a record, or replaces it.
+    /// Adds or replaces a record.
     pub fn put(&self, key: &K, record: &R) -> Write {
         (self.key(key), Some(self.encode(record)))
     }
 
-    /// The write that removes a record.
     pub fn delete(&self, key: &K) -> Write {
         (self.key(key), None)
     }
@@ -136,7 +128,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         KeyRange::prefix(&self.prefixed(part))
     }
 
-    /// Up to `limit` records of a range of this table, in order.
+    /// Up to `limit` records of a range, in order.
     pub async fn scan(
         &self,
         store: &Store,
@@ -151,7 +143,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
             .collect()
     }
 
-    /// The records of a scan of this table, without their keys.
+    /// The records of a scan, without keys.
     pub(super) async fn read(&self, store: &Store, scan: &Ask) -> Result<Vec<R>, StoreError> {
         let Ask::Scan(range, direction, limit) = scan else {
             return Ok(Vec::new());
@@ -167,7 +159,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         })
     }
 
-    /// Visits the records whose keys begin with `part`, in rising order, reading a bounded number at a time.
+    /// Visits the records whose keys begin with `part`, in ascending order, with bounded reads.
     pub async fn each<P: KeyBytes>(
         &self,
         store: &Store,
@@ -180,7 +172,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         self.each_in(store, self.range(part), visit).await
     }
 
-    /// Visits the records of a range of this table.
+    /// Visits the records of a range.
     pub async fn each_in(
         &self,
         store: &Store,
@@ -194,7 +186,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         .await
     }
 
-    /// One page of the records whose keys begin with `part` and end with an id; `after` is the last id of the page before.
+    /// One page of the records whose keys begin with `part` and end with an id; `after` is the previous page's last id.
     pub async fn page<P: KeyBytes>(
         &self,
         store: &Store,
@@ -226,8 +218,8 @@ impl<K: TableKey, R: Record> Table<K, R> {
         Ok(Page { items, next })
     }
 
-    /// The writes that remove the records that are over, among the next `limit` from `cursor` on, and where to go on: an empty
-    /// cursor once the end is reached.
+    /// Deletes the records that `is_over` selects among the next `limit` from `cursor` on. Returns the next cursor, empty at
+    /// the end.
     pub async fn forget(
         &self,
         store: &Store,
@@ -257,7 +249,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
 }
 
 impl<K, R> Page<(K, R)> {
-    /// The records alone.
+    /// Drops the keys.
     pub fn records(self) -> Page<R> {
         Page {
             items: self.items.into_iter().map(|(_, record)| record).collect(),
@@ -266,7 +258,7 @@ impl<K, R> Page<(K, R)> {
     }
 }
 
-/// Visits every pair of a range as the engine has it, reading a bounded number at a time.
+/// Visits every raw pair of a range, with bounded reads.
 pub(crate) async fn each_pair(
     store: &Store,
     mut range: KeyRange,
@@ -286,30 +278,29 @@ pub(crate) async fn each_pair(
     }
 }
 
-/// A table whose types do not matter: for exports and verification.
+/// A table without its types, for exports and verification.
 pub trait AnyTable: Sync {
-    /// Its name in exports and messages.
+    /// The name in exports and messages.
     fn name(&self) -> &'static str;
 
-    /// Do exports have its records?
     fn is_exported(&self) -> bool;
 
-    /// Is this key one of its keys?
+    /// Does this key belong to the table?
     fn holds(&self, key: &[u8]) -> bool;
 
-    /// Does the record under this key, which is one of its keys, belong there?
+    /// Does the record match its key, which belongs to the table?
     ///
     /// # Errors
-    /// The record is damaged.
+    /// The record is corrupt.
     fn fits(&self, key: &[u8], value: &[u8]) -> Result<bool, StoreError>;
 
-    /// A stored record as one line of JSON, in the present shape.
+    /// A stored record as one line of JSON, in the current shape.
     ///
     /// # Errors
-    /// The record is damaged.
+    /// The record is corrupt.
     fn to_json(&self, value: &[u8]) -> Result<String, StoreError>;
 
-    /// The stored bytes of a record that a line of JSON holds.
+    /// The stored bytes of a record from a line of JSON.
     ///
     /// # Errors
     /// The line holds another kind of record.

@@ -1,4 +1,4 @@
-//! How ids, moments and numbers stand in the key of a record, so that the order of the bytes is the order of the values.
+//! The encoding of ids, times and numbers in keys: byte order equals value order.
 
 use super::records::{DailyUsageKey, IdempotencyKey, IdempotentCall, UsesOf};
 use crate::domain::api_key::KeyHash;
@@ -8,32 +8,31 @@ use crate::domain::ids::{
 };
 use crate::domain::lock::LockName;
 use crate::domain::person::{Digest32, PersonId};
-use crate::domain::queue_place::{QueueClass, QueuePlace};
+use crate::domain::queue_entry::{QueueClass, QueueEntry};
 use crate::domain::shard::Shard;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
 use uuid::Uuid;
 
-/// What can stand in a key, or begin one.
+/// A part of a key.
 pub trait KeyBytes {
-    /// How many bytes it takes.
+    /// Encoded bytes.
     fn length(&self) -> usize;
 
-    /// Appends it.
     fn write(&self, key: &mut Vec<u8>);
 }
 
-/// The whole key of a record, but for the prefix of its table.
+/// A record's whole key, without the table's prefix.
 pub trait TableKey: KeyBytes + Sized {
-    /// Takes it from the front of `bytes`.
+    /// Reads the key from the front of `bytes`.
     fn read(bytes: &mut &[u8]) -> Option<Self>;
 }
 
 /// Keys that begin with `P`.
 pub trait Under<P: KeyBytes>: TableKey {}
 
-/// Begins every key.
+/// The empty prefix.
 pub struct All;
 
 impl KeyBytes for All {
@@ -52,7 +51,7 @@ impl<B: TableKey> Under<Shard> for (Shard, B) {}
 impl Under<AccountId> for DailyUsageKey {}
 impl Under<UsesOf<'_>> for IdempotencyKey {}
 
-/// The key of a setting, which its table's prefix says alone.
+/// The key of a setting: the table's prefix is the whole key.
 impl KeyBytes for () {
     fn length(&self) -> usize {
         0
@@ -84,7 +83,7 @@ impl<A: TableKey, B: TableKey> TableKey for (A, B) {
     }
 }
 
-/// Types of a fixed length: how they become bytes, and what bytes become.
+/// Types of a fixed length, with their conversions.
 macro_rules! fixed {
     ($($type:ty: $length:literal, |$it:ident| $to:expr, |$bytes:ident| $from:expr;)+) => {$(
         impl KeyBytes for $type {
@@ -108,7 +107,7 @@ macro_rules! fixed {
     )+};
 }
 
-// Days and moments are never negative, so their big-endian bytes sort as they do.
+// Days and times are never negative, so their big-endian bytes sort correctly.
 fixed! {
     AccountId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     BatchId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
@@ -129,7 +128,7 @@ fixed! {
     u32: 4, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
 }
 
-/// Types of few values, one byte each: their places in the list.
+/// Enums, one byte each: the index in the list.
 macro_rules! listed {
     ($($type:ty: $all:expr;)+) => {$(
         impl KeyBytes for $type {
@@ -175,7 +174,7 @@ impl TableKey for Shard {
     }
 }
 
-/// A byte for the kind of lock, and the id of what it is for, if it has one.
+/// A byte for the kind of lock, and the locked id, if any.
 impl KeyBytes for LockName {
     fn length(&self) -> usize {
         match self {
@@ -214,7 +213,7 @@ impl TableKey for LockName {
     }
 }
 
-impl KeyBytes for QueuePlace {
+impl KeyBytes for QueueEntry {
     fn length(&self) -> usize {
         26
     }
@@ -224,7 +223,7 @@ impl KeyBytes for QueuePlace {
     }
 }
 
-impl TableKey for QueuePlace {
+impl TableKey for QueueEntry {
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let ((tier, class), (turn, job)) = TableKey::read(bytes)?;
         Some(Self {
@@ -236,8 +235,8 @@ impl TableKey for QueuePlace {
     }
 }
 
-impl Under<Tier> for QueuePlace {}
-impl Under<(Tier, QueueClass)> for QueuePlace {}
+impl Under<Tier> for QueueEntry {}
+impl Under<(Tier, QueueClass)> for QueueEntry {}
 
 impl KeyBytes for DailyUsageKey {
     fn length(&self) -> usize {
@@ -256,7 +255,7 @@ impl TableKey for DailyUsageKey {
     }
 }
 
-/// An account as the text of its id, at the end of a setting's name.
+/// An account's id as text, at the end of a setting's name.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountText(pub AccountId);
 
@@ -291,7 +290,7 @@ impl KeyBytes for UsesOf<'_> {
             IdempotentCall::Deposit => b'd',
             IdempotentCall::Opening => b'a',
         });
-        // The length keeps the uses of one name apart from those of a name that begins with it.
+        // The length separates the uses of a name from those of a longer name with the same prefix.
         key.extend_from_slice(&(self.name.len() as u64).to_be_bytes());
         key.extend_from_slice(self.name.as_bytes());
     }

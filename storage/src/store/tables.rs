@@ -1,8 +1,8 @@
-//! All tables, one line each: the key, the record, the prefix of the stored keys, the name in exports.
+//! All tables, one line each: key, record, prefix of the stored keys, name in exports.
 
 use super::migrations;
 use super::records::{
-    DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonPlace,
+    DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonRef,
 };
 use super::table::{AnyTable, Table};
 use super::table_key::AccountText;
@@ -24,11 +24,11 @@ use crate::domain::node::{AccountLoad, Node, TakenJob, WaitingCaller};
 use crate::domain::operator_event::{Alarms, OperatorEvent};
 use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
-use crate::domain::queue_place::{QueuePlace, Turns};
+use crate::domain::queue_entry::{QueueEntry, Turns};
 use crate::domain::rate_count::RateCounts;
 use crate::domain::search_block::SearchBlock;
 use crate::domain::shard::{Shard, ShardHolder};
-use crate::domain::shared_places::SharedPlaces;
+use crate::domain::shared_slots::SharedSlots;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
@@ -44,91 +44,91 @@ macro_rules! tables {
 
 tables! {
     ACCOUNTS: AccountId => Account = b"a" "account" .fits(|id, it| it.id == *id) .earlier(migrations::ACCOUNT);
-    /// Jobs that are not terminal. The account is part of the key, so another account's job is not found.
+    /// Jobs that are not terminal. The key contains the account, so another account's job is not found.
     LIVE_JOBS: (AccountId, JobId) => Job = b"l" "live_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(migrations::JOB);
     ENDED_JOBS: (AccountId, JobId) => Job = b"e" "ended_job" .fits(|key, it| (it.account, it.id) == *key) .earlier(migrations::JOB);
     LEDGER: (AccountId, TransactionId) => LedgerEntry = b"t" "ledger_entry" .fits(|key, it| it.id == key.1);
     IDEMPOTENCY: IdempotencyKey => IdempotencyRecord = b"i" "idempotency_key" .fits(|key, it| it.expires_at == key.expires_at);
-    /// The look-up of authentication.
+    /// The lookup of authentication.
     API_KEYS: KeyHash => ApiKey = b"h" "api_key" .earlier(migrations::API_KEY);
     API_KEYS_BY_ID: KeyId => KeyHash = b"k" "api_key_by_id";
     API_KEYS_OF_ACCOUNT: (AccountId, KeyId) => KeyHash = b"o" "api_key_of_account";
-    /// What keys have spent, those that were removed included.
+    /// The spending of keys, including removed ones.
     API_KEY_SPENDING: KeyId => Spending = b"u" "api_key_spending";
     API_KEY_LAST_USE: KeyId => Timestamp = b"y" "api_key_last_use";
-    /// Hashes of texts that a rotation replaced: the second look-up of authentication.
+    /// Hashes of rotated texts: the second lookup of authentication.
     RETIRED_API_KEYS: KeyHash => KeyId = b"r" "api_key_earlier_text";
     WEBHOOKS: (AccountId, WebhookId) => Webhook = b"w" "webhook" .fits(|key, it| (it.account, it.id) == *key) .earlier(migrations::WEBHOOK);
     WEBHOOK_ACCOUNTS: WebhookId => AccountId = b"W" "webhook_account";
     DELIVERIES: (AccountId, DeliveryId) => Delivery = b"v" "delivery" .fits(|key, it| (it.account, it.id) == *key);
     DELIVERY_ACCOUNTS: DeliveryId => AccountId = b"V" "delivery_account";
-    /// Pending deliveries by the moment at which they are due.
+    /// Pending deliveries by due time.
     DUE_DELIVERIES: (Timestamp, DeliveryId) => DueDelivery = b"q" "delivery_due";
     ATTEMPTS: (DeliveryId, u32) => Attempt = b"n" "attempt";
-    /// What the deliveries to the operator tell of.
+    /// The events of deliveries to the operator.
     OPERATOR_EVENTS: DeliveryId => OperatorEvent = b"E" "operator_event";
     AUDIT_LOG: AuditId => AuditEntry = b"A" "audit_entry";
     PEOPLE: (AccountId, PersonId) => Person = b"p" "person" .fits(|key, it| (it.account, it.id) == *key);
-    /// By the SHA-256 of the address: addresses have no length that would suit a key.
-    PEOPLE_BY_EMAIL: Digest32 => PersonPlace = b"P" "person_by_email";
+    /// By the SHA-256 of the address, because addresses vary in length.
+    PEOPLE_BY_EMAIL: Digest32 => PersonRef = b"P" "person_by_email";
     SESSIONS: Digest32 => Session = b"z" "session";
-    /// Jobs that fail if they are still queued at a moment.
+    /// Start deadlines of queued jobs.
     EXPIRIES: (Timestamp, JobId) => AccountId = b"x" "job_expiry";
     BATCHES: (AccountId, BatchId) => Batch = b"b" "batch" .fits(|key, it| (it.account, it.id) == *key);
     BATCH_PROGRESS: (AccountId, BatchId) => BatchProgress = b"g" "batch_progress";
     UPLOADED_FILES: (AccountId, FileId) => UploadedFile = b"f" "uploaded_file" .fits(|key, it| (it.account, it.id) == *key);
-    /// Batches that were submitted as files: those that were accepted have a record of the batch too, under the same id.
+    /// Batches submitted as files. An accepted one has a batch record with the same id too.
     FILE_BATCHES: (AccountId, BatchId) => FileBatch = b"B" "file_batch" .fits(|key, it| (it.account, it.id) == *key);
-    /// Jobs whose pictures retention leaves alone, with the moment from which on.
+    /// Jobs whose images retention keeps, with the time of marking.
     FAVOURITES: (AccountId, JobId) => Timestamp = b"F" "favourite";
-    /// The look-up of retention, which knows a picture by its job alone.
+    /// The lookup of retention, which knows only an image's job.
     FAVOURITE_ACCOUNTS: JobId => AccountId = b"G" "favourite_account";
-    /// Blocks of the search index, by the last of their jobs.
+    /// Blocks of the search index, by their last job.
     SEARCH_INDEX: (AccountId, JobId) => SearchBlock = b"c" "search_block" .fits(|key, it| it.first <= key.1);
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally" .earlier(migrations::DAILY_USAGE);
-    /// What is live of each account, where several nodes share the store.
+    /// Live sums per account, if several nodes share the store.
     ACCOUNT_LOADS: AccountId => AccountLoad = b"m" "account_load" .exported(false);
-    /// Jobs that wait for a node, where several share the store.
-    QUEUE: QueuePlace => AccountId = b"j" "queue_place" .exported(false);
-    /// The turns that a tier's queue has served.
+    /// Queued jobs, if several nodes share the store.
+    QUEUE: QueueEntry => AccountId = b"j" "queue_place" .exported(false);
+    /// The turns served by a tier's queue.
     SERVED_TURNS: Tier => Turns = b"T" "served_turns" .exported(false);
     NODES: NodeId => Node = b"N" "node" .exported(false);
     /// Jobs that nodes have taken from the queue.
     TAKEN_JOBS: (NodeId, JobId) => TakenJob = b"R" "taken_job" .exported(false);
-    /// What one node at a time may do, where several share the store.
+    /// Locks between nodes.
     LOCKS: LockName => Lock = b"K" "lock" .exported(false);
-    /// Pending deliveries by the shard of their receivers and the moment at which they are due, where several nodes share the store.
+    /// Pending deliveries by shard and due time, if several nodes share the store.
     DUE_BY_SHARD: (Shard, (Timestamp, DeliveryId)) => DueDelivery = b"Q" "delivery_due_of_shard" .exported(false);
-    /// Which node sends to the receivers of a shard.
+    /// The node that sends to a shard's receivers.
     SHARD_HOLDERS: Shard => ShardHolder = b"D" "shard_holder" .exported(false);
-    /// Which node has the connection on which the caller of a synchronous job waits.
+    /// The node to which the caller of a synchronous job is connected.
     WAITING_CALLERS: JobId => WaitingCaller = b"C" "waiting_caller" .exported(false);
-    /// What nodes have admitted lately, in parts.
+    /// Recently admitted calls per node, in parts.
     RATE_COUNTS: (NodeId, u32) => RateCounts = b"X" "rate_counts" .exported(false);
-    /// How far the records of a process that had the store for itself have become those of nodes.
+    /// The progress of converting a single process's records for nodes.
     ADOPTION: () => Adoption = b"sadoption" "adoption" .exported(false);
-    /// Which node has how many places of the back ends that nodes share.
-    SHARED_PLACES: () => SharedPlaces = b"sshared places" "shared_places" .exported(false);
+    /// The nodes' slots of shared backends.
+    SHARED_SLOTS: () => SharedSlots = b"sshared places" "shared_places" .exported(false);
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
-    /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.
+    /// Deliveries of earlier ends may have been deleted: verification distinguishes a deleted delivery from a lost one.
     DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";
-    /// The service has had a first key: an operator who removes all keys wants no other.
+    /// The service has had a first key: if the operator removes all keys, it creates no other.
     FIRST_KEY: () => Mark = b"sfirst key" "first_key";
-    /// The records of a database are being loaded from elsewhere: they are not complete.
+    /// A load into a database is in progress: the records are incomplete.
     UNFINISHED: () => Mark = b"sunfinished" "unfinished" .exported(false);
-    /// The moment of the last export. A copy of the records has not been exported itself.
+    /// The time of the last export. A copy of the records has no last export itself.
     LAST_EXPORT: () => Timestamp = b"slast export" "last_export" .exported(false);
-    /// When a webhook was last sent a test delivery.
+    /// The last test delivery per webhook.
     TEST_DELIVERIES: WebhookId => Timestamp = b"S" "test_delivery" .exported(false);
     ALARMS: () => Alarms = b"salarms" "alarms";
-    /// The key that pictures of the panel are charged under.
+    /// The key to which images of the panel are charged.
     PANEL_KEYS: AccountText => KeyId = b"spanel key of " "panel_key";
-    /// The key that the secrets of webhooks are sealed under, itself sealed under the secret that the nodes have in common.
+    /// The key that encrypts webhook secrets, itself encrypted under the nodes' shared secret.
     VAULT_KEY: () => SealedSecret = b"svault key" "vault_key";
 }
 
-/// The table that a stored key is of.
+/// The table of a stored key.
 pub fn table_of(key: &[u8]) -> Option<&'static dyn AnyTable> {
     ALL.iter().find(|table| table.holds(key)).copied()
 }

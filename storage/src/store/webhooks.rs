@@ -7,16 +7,16 @@ use crate::domain::time::Timestamp;
 use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use crate::engine::{Ask, Direction};
 
-/// Webhooks that an account may register.
+/// Webhooks per account.
 pub const MAX_WEBHOOKS: usize = 100;
 
 impl Store {
-    /// All webhooks of an account, oldest first.
+    /// Oldest first.
     pub async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
         WEBHOOKS.read(self, &webhooks_of(account)).await
     }
 
-    /// A page of an account's webhooks, oldest first.
+    /// Oldest first.
     pub async fn webhook_page(
         &self,
         account: AccountId,
@@ -29,7 +29,6 @@ impl Store {
         Ok(page.records())
     }
 
-    /// The newest webhook of an account.
     pub async fn newest_webhook(&self, account: AccountId) -> Result<Option<Webhook>, StoreError> {
         let newest = WEBHOOKS
             .page(self, &account, Direction::Falling, 1, None)
@@ -37,7 +36,7 @@ impl Store {
         Ok(newest.records().items.pop())
     }
 
-    /// Some webhook of some account, if there is any.
+    /// Any webhook of any account.
     pub async fn any_webhook(&self) -> Result<Option<Webhook>, StoreError> {
         let first = WEBHOOKS
             .page(self, &All, Direction::Rising, 1, None)
@@ -45,12 +44,11 @@ impl Store {
         Ok(first.records().items.pop())
     }
 
-    /// The sealed key that the secrets of webhooks are sealed under, where nodes have shared this store.
+    /// The encrypted key of webhook secrets, if nodes have shared this store.
     pub async fn vault_key(&self) -> Result<Option<SealedSecret>, StoreError> {
         VAULT_KEY.get(self, &()).await
     }
 
-    /// A webhook of an account.
     pub async fn webhook(
         &self,
         account: AccountId,
@@ -67,7 +65,7 @@ impl Store {
         }
     }
 
-    /// The writes that register a webhook, or change it.
+    /// Adds or changes a webhook.
     pub fn put_webhook(&self, webhook: &Webhook) -> Writes {
         vec![
             WEBHOOKS.put(&(webhook.account, webhook.id), webhook),
@@ -75,7 +73,7 @@ impl Store {
         ]
     }
 
-    /// The writes that remove a webhook. Its deliveries stay on record.
+    /// Deletes a webhook. Its deliveries stay.
     pub fn remove_webhook(&self, webhook: &Webhook) -> Writes {
         vec![
             WEBHOOKS.delete(&(webhook.account, webhook.id)),
@@ -84,18 +82,16 @@ impl Store {
         ]
     }
 
-    /// When a webhook was last sent a test delivery.
     pub async fn last_test_delivery(&self, id: WebhookId) -> Result<Option<Timestamp>, StoreError> {
         TEST_DELIVERIES.get(self, &id).await
     }
 
-    /// The write that notes a test delivery.
     pub fn note_test_delivery(&self, id: WebhookId, at: Timestamp) -> Write {
         TEST_DELIVERIES.put(&id, &at)
     }
 }
 
-/// Reads all webhooks of an account, oldest first.
+/// Oldest first.
 pub(super) fn webhooks_of(account: AccountId) -> Ask {
     Ask::Scan(WEBHOOKS.range(&account), Direction::Rising, MAX_WEBHOOKS)
 }

@@ -1,4 +1,4 @@
-//! What every engine must do, as one list of cases that each engine's tests run whole.
+//! The conformance suite: the cases that every engine must pass.
 
 mod rounds;
 
@@ -9,10 +9,10 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// One case: a name for reports, and a function that panics where the engine does not keep the contract.
+/// A case: its name, and a function that panics on a violation.
 pub type Case = (&'static str, fn(&Arc<dyn Engine>));
 
-/// All cases. Each is given an empty engine.
+/// Each case gets an empty engine.
 pub const CASES: &[Case] = &[
     ("reads back what was written", reads_back),
     ("removes", removes),

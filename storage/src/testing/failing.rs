@@ -1,11 +1,11 @@
-//! An engine around another one that fails at a chosen commit. For tests of what the rest does then.
+//! An engine that fails at a chosen commit, for tests of the reaction.
 
 use super::layer::Layer;
 use crate::engine::{Commit, Engine, EngineError, Holds, OnFailure};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Passes the first commits on and fails from then on, as an engine whose disk broke does.
+/// Forwards the first commits and fails from then on, like an engine with a broken disk.
 pub struct FailingEngine {
     inner: Arc<dyn Engine>,
     holds: Arc<Holds>,
@@ -15,7 +15,7 @@ pub struct FailingEngine {
 }
 
 impl FailingEngine {
-    /// Lets `commits` commits through.
+    /// Forwards `commits` commits before it fails.
     pub fn new(inner: Arc<dyn Engine>, commits: u64, on_failure: OnFailure) -> Self {
         Self {
             inner,

@@ -1,4 +1,4 @@
-//! Engines around another engine: a layer names what it changes, and passes everything else on.
+//! Layers over an engine: a layer overrides some methods and forwards the others.
 
 use crate::domain::ids::NodeId;
 use crate::engine::{
@@ -7,16 +7,16 @@ use crate::engine::{
 };
 use std::sync::Arc;
 
-/// An engine that passes on what it does not change.
+/// An engine that forwards what it does not override.
 pub trait Layer: Send + Sync + 'static {
-    /// The engine below.
+    /// The wrapped engine.
     fn inner(&self) -> Arc<dyn Engine>;
 
-    /// The keys that rounds of this layer hold. The commit of a round goes through [`Layer::submit`].
+    /// The key locks of this layer's rounds. Their commits go through [`Layer::submit`].
     fn holds(&self) -> &Arc<Holds>;
 
-    /// The round that is run in place of one.
-    fn replaced(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+    /// May wrap a round before it runs.
+    fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {
         round
     }
 
@@ -26,7 +26,7 @@ pub trait Layer: Send + Sync + 'static {
     }
 
     /// Called after each scan.
-    fn scanned(&self) -> Result<(), EngineError> {
+    fn after_scan(&self) -> Result<(), EngineError> {
         Ok(())
     }
 
@@ -48,7 +48,7 @@ impl<L: Layer> Engine for L {
         limit: usize,
     ) -> Read<Vec<(Key, Value)>> {
         let found = self.inner().scan(range, direction, limit);
-        match self.scanned() {
+        match self.after_scan() {
             Ok(()) => found,
             Err(error) => Err(error).into(),
         }
@@ -56,7 +56,7 @@ impl<L: Layer> Engine for L {
 
     fn round(self: Arc<Self>, round: Box<dyn Round>) {
         let holds = Arc::clone(self.holds());
-        let round = self.replaced(round);
+        let round = self.wrap_round(round);
         holds.run(self, round);
     }
 
@@ -81,7 +81,7 @@ impl<L: Layer> Engine for L {
     }
 }
 
-/// A round that decides twice, as where its first commit was lost to another process.
+/// A round that decides twice, as after a lost race with another process.
 pub struct DecidedTwice(pub Box<dyn Round>);
 
 impl Round for DecidedTwice {

@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
 
-/// Keeps everything in one ordered map. A commit is "on the disk" the moment it is submitted.
+/// One ordered map. A commit is "durable" when it is submitted.
 #[derive(Default)]
 pub struct MemoryEngine {
     state: Mutex<State>,
     holds: Arc<Holds>,
-    /// Each snapshot has a copy.
+    /// Each snapshot holds a clone.
     reading: Arc<()>,
 }
 
@@ -29,12 +29,11 @@ impl MemoryEngine {
         Self::default()
     }
 
-    /// A copy of what is kept, as a crash at this moment would leave it.
+    /// A copy of the data, as a crash would leave it now.
     pub fn image(&self) -> BTreeMap<Key, Value> {
         self.state.lock().pairs.clone()
     }
 
-    /// An engine that starts from an image.
     pub fn from_image(pairs: BTreeMap<Key, Value>) -> Self {
         Self {
             state: Mutex::new(State {
@@ -110,7 +109,7 @@ impl Engine for MemoryEngine {
     }
 }
 
-/// What was kept at one moment.
+/// The data at one point in time.
 struct Image {
     pairs: btree_map::IntoIter<Key, Value>,
     _reading: Arc<()>,

@@ -1,9 +1,9 @@
-//! Engines and records for tests, and the suite that every engine passes. Compiled for tests and benchmarks alone.
+//! Engines and records for tests, and the conformance suite. Compiled for tests and benchmarks only.
 
 pub mod conformance;
 pub mod failing;
 pub mod layer;
 pub mod memory;
-mod reads_through;
 pub mod samples;
 pub mod stalled;
+mod store_read_set;

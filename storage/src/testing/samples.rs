@@ -1,4 +1,4 @@
-//! Records for tests: each is plain, and a test changes what it is about with `..`.
+//! Plain records for tests; a test overrides the relevant fields with `..`.
 
 use crate::domain::amount::Amount;
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
@@ -10,7 +10,6 @@ use crate::domain::time::Timestamp;
 use crate::store::{BatchRequest, NewJob};
 use uuid::Uuid;
 
-/// A prompt without metadata.
 pub fn prompt(text: impl Into<String>) -> PromptRef {
     PromptRef::Inline(PromptText {
         prompt: text.into(),
@@ -18,7 +17,7 @@ pub fn prompt(text: impl Into<String>) -> PromptRef {
     })
 }
 
-/// A fast, square picture of a fox to be made for this key.
+/// A job for a fast, square image of a fox.
 pub fn new_job(key: KeyId, price: Amount) -> NewJob {
     NewJob {
         key,
@@ -39,7 +38,7 @@ pub fn new_job(key: KeyId, price: Amount) -> NewJob {
     }
 }
 
-/// The same as a request of a batch.
+/// The same job as a request of a batch.
 pub fn batch_request(price: Amount) -> BatchRequest {
     BatchRequest {
         custom_id: None,
@@ -54,7 +53,7 @@ pub fn batch_request(price: Amount) -> BatchRequest {
     }
 }
 
-/// The job that such a request became. All its ids are nil.
+/// The resulting job. All its ids are nil.
 pub fn job(state: JobState) -> Job {
     Job {
         id: JobId(Uuid::nil()),

@@ -1,4 +1,4 @@
-//! A layer that holds commits back, as a slow disk does.
+//! A layer that holds commits back, like a slow disk.
 
 use super::layer::Layer;
 use super::memory::MemoryEngine;
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Passes commits on, or keeps them until they are let go.
+/// Forwards commits or holds them until they are released.
 pub struct StalledEngine {
     inner: Arc<dyn Engine>,
     holds: Arc<Holds>,
@@ -30,26 +30,26 @@ impl StalledEngine {
         }
     }
 
-    /// The same around records in memory.
+    /// Around an engine in memory.
     pub fn in_memory() -> Arc<Self> {
         Arc::new(Self::new(Arc::new(MemoryEngine::default())))
     }
 
-    /// Keeps the commits that come from now on.
+    /// Holds commits from now on.
     pub fn hold(&self) {
         self.gate.lock().is_shut = true;
     }
 
-    /// Lets the oldest held commit go.
+    /// Releases the oldest held commit.
     ///
     /// # Panics
-    /// When none is held.
+    /// If no commit is held.
     pub fn release_one(&self) {
         let commit = self.next();
         self.inner.submit(commit.expect("a commit is held"));
     }
 
-    /// Lets all go, in their order, and those to come; says how many were held.
+    /// Releases all held commits in order and stops holding. Returns their number.
     pub fn open(&self) -> usize {
         self.gate.lock().is_shut = false;
         let held = std::iter::from_fn(|| self.next());
@@ -64,7 +64,7 @@ impl StalledEngine {
         self.gate.lock().held.len()
     }
 
-    /// Commits that have ever come.
+    /// The number of commits so far.
     pub fn submitted(&self) -> usize {
         self.gate.lock().submitted
     }

@@ -1,4 +1,4 @@
-//! Batches against their jobs and their delivery, each both ways.
+//! Checks batches against their jobs and deliveries, in both directions.
 
 use super::Report;
 use crate::domain::amount::Amount;
@@ -12,14 +12,13 @@ use crate::store::tables::{BATCH_PROGRESS, BATCHES, ENDED_JOBS, FILE_BATCHES, LI
 use crate::store::{All, Store, StoreError};
 use std::collections::HashMap;
 
-/// What the jobs of a batch come to.
+/// The sums over a batch's jobs.
 struct Sums {
     batch: Batch,
     counts: BatchProgress,
     price: Amount,
 }
 
-/// Audits all batches.
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let mut sums: HashMap<(AccountId, BatchId), Sums> = HashMap::new();
     BATCHES
@@ -50,13 +49,13 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             report.fault(format!("batch {id} has no progress on record"));
             continue;
         };
-        audit(of_batch, &progress, report);
+        verify_counts(of_batch, &progress, report);
         let owes = of_batch.batch.callback.is_some();
         if let Some(ended) = progress.ended_at.filter(|at| owes && *at >= kept_since)
             && store.delivery_of(key.0, DeliveryId(id.0)).wait()?.is_none()
         {
             report.fault(format!(
-                "batch {id} ended at {ended} and named a callback, and no delivery tells of it"
+                "batch {id} ended at {ended} and named a callback, and no delivery reports it"
             ));
         }
     }
@@ -64,7 +63,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         .each(store, &All, |key, _| {
             if !sums.contains_key(&key) {
                 report.fault(format!(
-                    "there is progress of batch {}, which is not there",
+                    "there is progress of batch {}, which does not exist",
                     key.1
                 ));
             }
@@ -75,16 +74,12 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         .each(store, &All, |key, batch| {
             let is_accepted = matches!(batch.outcome, Validation::Accepted { .. });
             if is_accepted != sums.contains_key(&key) {
-                let is_there = if is_accepted {
-                    "is not there"
+                let fault = if is_accepted {
+                    "was accepted, but does not exist"
                 } else {
-                    "is there"
+                    "failed, but exists"
                 };
-                report.fault(format!(
-                    "batch {} was submitted as a file and {}, and {is_there}",
-                    key.1,
-                    if is_accepted { "accepted" } else { "failed" },
-                ));
+                report.fault(format!("batch {}, submitted as a file, {fault}", key.1));
             }
             Ok(())
         })
@@ -119,8 +114,8 @@ fn add(job: &Job, sums: &mut HashMap<(AccountId, BatchId), Sums>, report: &mut R
     super::add(report, &mut of_batch.price, job.price);
 }
 
-/// The counts of a batch are those of its jobs.
-fn audit(of_batch: &Sums, progress: &BatchProgress, report: &mut Report) {
+/// The counts of a batch must match its jobs.
+fn verify_counts(of_batch: &Sums, progress: &BatchProgress, report: &mut Report) {
     let Sums {
         batch,
         counts,
@@ -158,8 +153,8 @@ fn audit(of_batch: &Sums, progress: &BatchProgress, report: &mut Report) {
     }
 }
 
-/// A delivery about a batch is of one that has ended.
-pub(super) fn audit_delivery(
+/// A batch's delivery requires that the batch has ended.
+pub(super) fn verify_batch_delivery(
     store: &Store,
     delivery: &Delivery,
     batch: BatchId,

@@ -1,4 +1,4 @@
-//! Tallies against the jobs that they count.
+//! Checks daily usage against the jobs that it counts.
 
 use super::Report;
 use crate::domain::daily_usage::{DailyUsage, ModelUsage};
@@ -6,7 +6,7 @@ use crate::engine::Wait as _;
 use crate::store::tables::DAILY_USAGE;
 use crate::store::{All, Store, StoreError};
 
-/// Is a count by model part of what the jobs come to? It is less of a day in the course of which the count by model began.
+/// Is the count by model covered by the jobs? On the day on which the count by model began it is smaller.
 fn fits(recorded: &ModelUsage, by_jobs: &DailyUsage) -> bool {
     let place = |it: &ModelUsage| (it.tier, it.resolution);
     let found = by_jobs
@@ -19,7 +19,6 @@ fn fits(recorded: &ModelUsage, by_jobs: &DailyUsage) -> bool {
     })
 }
 
-/// Verifies all daily usage.
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let mut counted = store.count_ended_jobs().wait()?;
     DAILY_USAGE.each(store, &All, |place, recorded| {
@@ -27,13 +26,13 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         if recorded.totals() == by_jobs.totals() {
             if let Some(model) = recorded.models.iter().find(|it| !fits(it, &by_jobs)) {
                 report.fault(format!(
-                    "the tally of key {} on day {} says more of model {} at {} than its jobs",
+                    "the usage of key {} on day {} counts more of model {} at {} than its jobs",
                     place.key, place.day, model.tier, model.resolution
                 ));
             }
         } else {
             report.fault(format!(
-                "the tally of key {} on day {} says {} done, {} failed, {} spent; by its jobs it is {}, {} and {}",
+                "the usage of key {} on day {} says {} done, {} failed, {} spent; by its jobs it is {}, {} and {}",
                 place.key,
                 place.day,
                 recorded.done,
@@ -48,7 +47,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
     }).wait()?;
     for place in counted.keys() {
         report.fault(format!(
-            "key {} has jobs that ended on day {} and no tally of them",
+            "key {} has jobs that ended on day {} and no usage record",
             place.key, place.day
         ));
     }

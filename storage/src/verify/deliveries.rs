@@ -1,10 +1,10 @@
-//! Deliveries against the jobs that owe them, the due index and their attempts, each both ways.
+//! Checks deliveries against their jobs, the due index and their attempts, in both directions.
 //!
-//! Of jobs, those that named a callback owe a delivery for certain. Whether another owed one depends on the webhooks that its
-//! account had when it ended, which are not on record.
+//! A job with a callback certainly needs a delivery. For other jobs that depends on the account's webhooks at their end, which
+//! no record keeps.
 
 use super::Report;
-use super::batches::audit_delivery;
+use super::batches::verify_batch_delivery;
 use super::due_index;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::{AccountId, BatchId, JobId, SERVICE};
@@ -14,7 +14,7 @@ use crate::store::tables::{ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, ENDED_JOBS, 
 use crate::store::{All, Store, StoreError};
 use std::collections::HashSet;
 
-/// Audits all deliveries. `accounts` are those that exist.
+/// `accounts` are the existing ones.
 pub(super) fn verify(
     store: &Store,
     accounts: &HashSet<AccountId>,
@@ -35,7 +35,7 @@ pub(super) fn verify(
                     delivery.id, delivery.account
                 ));
             }
-            audit_subject(store, &delivery, report)?;
+            verify_subject(store, &delivery, report)?;
             due_index::verify_entry(store, &delivery, report)?;
             let attempts = store.attempts(delivery.id).wait()?.len();
             if usize::try_from(delivery.attempts) != Ok(attempts) {
@@ -58,13 +58,13 @@ pub(super) fn verify(
         })
         .wait()?;
     due_index::verify_indexes(store, report)?;
-    audit_owed(store, report)?;
+    verify_callback_deliveries(store, report)?;
     OPERATOR_EVENTS
         .each(store, &All, |id, event| {
             let delivery = store.delivery_of(SERVICE, id).wait()?;
             if delivery.is_none_or(|it| it.kind != DeliveryKind::Operator) {
                 report.fault(format!(
-                    "no delivery tells the operator of the event {id} ({})",
+                    "no delivery reports the operator event {id} ({})",
                     event.subject.word()
                 ));
             }
@@ -84,8 +84,8 @@ pub(super) fn verify(
         .wait()
 }
 
-/// A job that named a callback has its delivery, as long as those of its time are kept.
-fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
+/// An ended job with a callback needs a delivery, if deliveries of its time are still kept.
+fn verify_callback_deliveries(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let kept_since = store.deliveries_forgotten().wait()?;
     ENDED_JOBS
         .each(store, &All, |_, job| {
@@ -104,7 +104,7 @@ fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
                     .is_none()
             {
                 report.fault(format!(
-                    "job {} has ended and named a callback, and no delivery tells of it",
+                    "job {} has ended and named a callback, and no delivery reports it",
                     job.id
                 ));
             }
@@ -113,9 +113,9 @@ fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
         .wait()
 }
 
-/// An event for the operator is on record. Another one is of a job of the account that has ended and whose interface reports its
-/// end to a webhook.
-fn audit_subject(
+/// Checks a delivery's subject. An operator event must have its record. Otherwise the subject is an ended job of the account,
+/// submitted through an interface that calls webhooks.
+fn verify_subject(
     store: &Store,
     delivery: &Delivery,
     report: &mut Report,
@@ -124,9 +124,9 @@ fn audit_subject(
         DeliveryKind::Event => JobId(delivery.subject),
         DeliveryKind::Test => return Ok(()),
         DeliveryKind::Batch => {
-            return audit_delivery(store, delivery, BatchId(delivery.subject), report);
+            return verify_batch_delivery(store, delivery, BatchId(delivery.subject), report);
         }
-        DeliveryKind::Operator => return audit_operator_event(store, delivery, report),
+        DeliveryKind::Operator => return verify_operator_event(store, delivery, report),
     };
     let (id, account) = (delivery.id, delivery.account);
     if id.0 != job.0 {
@@ -155,7 +155,7 @@ fn audit_subject(
     Ok(())
 }
 
-fn audit_operator_event(
+fn verify_operator_event(
     store: &Store,
     delivery: &Delivery,
     report: &mut Report,
@@ -163,13 +163,13 @@ fn audit_operator_event(
     let id = delivery.id;
     if delivery.account != SERVICE {
         report.fault(format!(
-            "delivery {id} tells the operator of an event, and is of account {}",
+            "delivery {id} reports an operator event, and is of account {}",
             delivery.account
         ));
     }
     if OPERATOR_EVENTS.get(store, &id).wait()?.is_none() {
         report.fault(format!(
-            "delivery {id} tells the operator of an event that is not on record"
+            "delivery {id} reports an operator event that is not on record"
         ));
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! Pending deliveries against the due indexes, both ways. A delivery is in one of the two: the second is that of nodes.
+//! Checks pending deliveries against the due indexes, in both directions. A delivery is in exactly one index: the
+//! single-process one or the nodes' one.
 
 use super::Report;
 use crate::domain::delivery::{Delivery, DeliveryId};
@@ -8,7 +9,7 @@ use crate::engine::Wait as _;
 use crate::store::tables::{DUE_BY_SHARD, DUE_DELIVERIES};
 use crate::store::{All, DueDelivery, Store, StoreError};
 
-/// Is a delivery found when it is due?
+/// Is a pending delivery in an index?
 pub(super) fn verify_entry(
     store: &Store,
     delivery: &Delivery,
@@ -23,15 +24,15 @@ pub(super) fn verify_entry(
     let of_shard = DUE_BY_SHARD.get(store, &of_shard).wait()?;
     let fault = match [whole, of_shard].map(|it| it == Some(wanted)) {
         [true, false] | [false, true] => return Ok(()),
-        [false, false] => "the due index does not say so",
-        [true, true] => "both due indexes say so",
+        [false, false] => "the due index lacks it",
+        [true, true] => "both due indexes list it",
     };
     let id = delivery.id;
     report.fault(format!("delivery {id} is due at {due}, {fault}"));
     Ok(())
 }
 
-/// Does each entry lead to a delivery?
+/// Does each entry refer to a pending delivery?
 pub(super) fn verify_indexes(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let mut check = |due: Timestamp, id: DeliveryId, shard: Option<Shard>| {
         let delivery = store.delivery(id).wait()?;

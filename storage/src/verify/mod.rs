@@ -1,4 +1,4 @@
-//! Recomputes every invariant from the records alone, trusting no total.
+//! Recomputes every invariant from the records; no stored total is trusted.
 
 mod batches;
 mod daily_usage;
@@ -29,35 +29,33 @@ pub struct Report {
     pub accounts: u64,
     /// Jobs that are not terminal.
     pub live_jobs: u64,
-    /// Jobs that are.
     pub ended_jobs: u64,
     pub batches: u64,
     pub entries: u64,
     pub deliveries: u64,
-    /// Lines of the audit log.
     pub audit_entries: u64,
     /// Records of all kinds.
     pub records: u64,
-    /// Sentences, one for each rule that is broken somewhere; no more than [`MAX_FAULTS`].
+    /// One sentence per fault; at most [`MAX_FAULTS`].
     pub faults: Vec<String>,
 }
 
-/// Faults that a report lists at most; further ones say nothing new.
+/// The limit of listed faults; further ones add nothing.
 pub const MAX_FAULTS: usize = 1_000;
 
 #[derive(Default)]
 struct Sums {
     reserved: Amount,
     done: Amount,
-    /// Done jobs whose charge has not been met yet: their prices, and when they ended.
+    /// Done jobs without a charge so far: their prices and ends.
     uncharged: HashMap<JobId, (Amount, Timestamp)>,
-    /// What the account was charged, one charge after the other.
+    /// The account's charges in order.
     spending: Spending,
-    /// What it was charged for the jobs that ended on each day of UTC, counted from 1970-01-01.
+    /// The account's charges by the UTC day of the job's end, counted from 1970-01-01.
     days: BTreeMap<i64, Amount>,
-    /// Of all ledger entries.
+    /// The sum of all ledger entries.
     balance: Amount,
-    /// Of the charges among them.
+    /// The sum of the charges.
     charged: Amount,
 }
 
@@ -69,7 +67,7 @@ impl Report {
     }
 }
 
-/// Verifies a store that has no other user. `visit_done` is called for each done job, to check its picture elsewhere.
+/// Verifies a store without other users. `visit_done` receives each done job, to check the image elsewhere.
 pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, StoreError> {
     let mut report = Report::default();
     let mut sums: HashMap<AccountId, Sums> = HashMap::new();
@@ -192,7 +190,7 @@ pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report,
     Ok(report)
 }
 
-/// What keys have spent, against their done jobs; those that were removed included.
+/// Checks the spending of keys, including deleted ones, against their done jobs.
 fn verify_spending(
     store: &Store,
     mut computed: HashMap<KeyId, Amount>,
@@ -219,7 +217,7 @@ fn verify_spending(
     Ok(())
 }
 
-/// One entry, after all that are older and after all jobs.
+/// Checks one ledger entry, after all older ones and after all jobs.
 fn verify_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mut Report) {
     add(report, &mut sums.balance, entry.amount);
     if entry.balance_after != sums.balance {
@@ -285,6 +283,6 @@ fn verify_account(account: &Account, sums: &Sums, report: &mut Report) {
 fn add(report: &mut Report, sum: &mut Amount, amount: Amount) {
     match sum.plus(amount) {
         Ok(total) => *sum = total,
-        Err(error) => report.fault(format!("a sum cannot be formed: {error}")),
+        Err(error) => report.fault(format!("a sum is out of range: {error}")),
     }
 }

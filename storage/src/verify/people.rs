@@ -1,4 +1,4 @@
-//! People against their accounts and the index of e-mail addresses.
+//! Checks people against their accounts and the index of e-mail addresses.
 
 use super::Report;
 use crate::domain::ids::AccountId;
@@ -7,7 +7,7 @@ use crate::store::tables::PEOPLE;
 use crate::store::{All, Store, StoreError};
 use std::collections::HashSet;
 
-/// Verifies all people. `accounts` are those that exist.
+/// `accounts` are the existing ones.
 pub(super) fn verify(
     store: &Store,
     accounts: &HashSet<AccountId>,

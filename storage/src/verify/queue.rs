@@ -1,4 +1,4 @@
-//! The queue of nodes against the live jobs: each of them waits in it, or a node has taken it.
+//! Checks the nodes' queue against the live jobs: each job is queued or taken by a node.
 
 use super::Report;
 use crate::domain::adoption::Adoption;
@@ -9,7 +9,7 @@ use crate::store::tables::{ADOPTION, LIVE_JOBS, QUEUE, TAKEN_JOBS};
 use crate::store::{All, Store, StoreError};
 use std::collections::HashMap;
 
-/// A process that has the store for itself keeps its queue in memory.
+/// A single process keeps its queue in memory.
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     if ADOPTION.get(store, &()).wait()? != Some(Adoption::Done) {
         return Ok(());
@@ -28,7 +28,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
     LIVE_JOBS
         .each(store, &All, |(_, id), job| {
             let places = places.get(&id).copied().unwrap_or_default();
-            // The caller of such a job may be gone: it fails soon, and begins no more.
+            // The caller of a synchronous job may have left: the job fails soon and never starts.
             let may_be_left = job.state == JobState::Queued && job.origin == Origin::Synchronous;
             if places > 1 || places == 0 && !may_be_left {
                 report.fault(format!(

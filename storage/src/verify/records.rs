@@ -1,5 +1,4 @@
-//! Every record of the store: it can be read, it stands where it is looked for, and what leads to another record leads to one that
-//! is there.
+//! Checks every record: it can be decoded, it matches its key, and its references exist.
 
 use super::Report;
 use crate::domain::ids::{AccountId, BatchId, JobId, TransactionId};
@@ -13,7 +12,7 @@ use crate::store::{
     IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
 };
 
-/// Checks all records. What can be read nowhere else is reported as a fault here.
+/// Reports records that no other check reads, too.
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     each_pair(store, KeyRange::prefix(b""), |key, value| {
         report.records += 1;
@@ -31,33 +30,32 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
     .wait()
 }
 
-/// What is wrong with one record, if anything.
 fn fault_of(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, StoreError> {
     let Some(table) = table_of(key) else {
         return Ok(Some(format!(
-            "the record {} is of no known kind",
+            "the record {} is of an unknown kind",
             hex::encode(key)
         )));
     };
     if !table.fits(key, value)? {
         let (name, key) = (table.name(), hex::encode(key));
         return Ok(Some(format!(
-            "the {name} record {key} lies in another's place"
+            "the {name} record {key} does not match its key"
         )));
     }
     if let Some((key, record)) = IDEMPOTENCY.entry(key, value)? {
-        return stands_for_nothing(store, &key, &record);
+        return refers_to_nothing(store, &key, &record);
     }
     if leads_nowhere(store, key, value)? {
         let key = hex::encode(key);
         return Ok(Some(format!(
-            "an index leads from {key} to what is not there, or is another's"
+            "the index entry {key} points to a record that does not exist or does not match"
         )));
     }
     is_not_found(store, key, value)
 }
 
-/// Is this the entry of an index whose record is missing or does not lead back?
+/// Is this an index entry whose record is missing or does not refer back?
 fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
     if let Some((id, hash)) = API_KEYS_BY_ID.entry(key, value)? {
         return Ok(store
@@ -92,8 +90,8 @@ fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreE
     Ok(false)
 }
 
-/// An API key, a webhook or a favourite that an index lacks: such a key works and cannot be revoked, and the picture of such a
-/// favourite is removed.
+/// Reports an API key, a webhook or a favourite that an index lacks. Such a key works but cannot be revoked, and the image of
+/// such a favourite is deleted.
 fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, StoreError> {
     if let Some((hash, found)) = API_KEYS.entry(key, value)? {
         if API_KEYS_BY_ID.get(store, &found.id).wait()? != Some(hash) {
@@ -124,8 +122,8 @@ fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String
     Ok(None)
 }
 
-/// What an idempotency key was used for is there.
-fn stands_for_nothing(
+/// Does an idempotency key refer to something that does not exist?
+fn refers_to_nothing(
     store: &Store,
     key: &IdempotencyKey,
     record: &IdempotencyRecord,
@@ -145,7 +143,7 @@ fn stands_for_nothing(
     };
     Ok((!is_there).then(|| {
         format!(
-            "account {account}: an idempotency key stands for {what} {made}, which is not there"
+            "account {account}: an idempotency key refers to {what} {made}, which does not exist"
         )
     }))
 }

@@ -1,4 +1,4 @@
-//! The search index against the prompts of the jobs, as far as it has got.
+//! Checks the search index against the prompts of the indexed jobs.
 
 use super::Report;
 use crate::domain::ids::{AccountId, JobId};
@@ -8,7 +8,7 @@ use crate::store::tables::SEARCH_INDEX;
 use crate::store::{All, Part, Store, StoreError};
 use uuid::Uuid;
 
-/// Verifies all blocks. Jobs behind the last block of their account are not in the index yet.
+/// Jobs after the last block of their account are not indexed yet.
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let mut before: Option<(AccountId, JobId)> = None;
     SEARCH_INDEX
@@ -25,7 +25,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         .wait()
 }
 
-/// Has a block the words of all jobs behind the block before, up to its last one?
+/// Does a block contain exactly the words of the jobs after the previous block, up to its last one?
 fn is_right(
     store: &Store,
     account: AccountId,

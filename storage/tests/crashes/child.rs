@@ -1,7 +1,7 @@
-//! The process that something is done to: plays the story on a real engine and says of each commit when it is begun and when it
-//! is answered.
+//! The child process under test: plays the scenario on a real engine, and prints each commit when it starts and when it is
+//! answered.
 
-use crate::{past, script};
+use crate::{history, script};
 use std::env;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,28 +14,27 @@ use tintype_storage::engine::wal::Layout;
 use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
 use tintype_storage::store::Writes;
 
-/// The engine has said that it failed.
+/// The engine has reported a failure.
 static FAILED: AtomicBool = AtomicBool::new(false);
-/// Where the store of a child lies.
+/// The directory of a child's store.
 pub const STORE: &str = "store";
-/// How long others may still be answered after a failure.
+/// The time for other answers after a failure.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 const DIRECTORY: &str = "TINTYPE_CRASHES_DIRECTORY";
 
-/// What the process does, where it is another thing than to play the story.
+/// The child's role, if it does not play the scenario.
 const PART: &str = "TINTYPE_CRASHES_PART";
-/// It opens the store, and closes it.
+/// Opens and closes the store.
 const OPENS: &str = "opens";
-/// It opens a store with a past, writes to it and reads all of it.
+/// Opens a store with a history, writes to it and reads all of it.
 const STARTS: &str = "starts";
-/// Bytes that are worth a round.
+/// Bytes per flush.
 const ROUND_BYTES: usize = 3 * 1024;
-/// Bytes of sled's log that are worth a snapshot.
+/// Bytes of sled's log per checkpoint.
 const SNAPSHOT_BYTES: u64 = 24 * 1024;
 
-/// Small files and short rounds, so that a short story recycles files and gives sled much to do. A round comes when there is so
-/// much for it and never by the clock: so the calls of a story are the same each time, but for a few that two threads make side
-/// by side.
+/// Small files and short flushes, so that a short scenario recycles files and uses sled heavily. Flushes start by size and
+/// never by time, so every run makes the same calls, except for a few concurrent ones of two threads.
 pub fn options() -> SledOptions {
     SledOptions {
         wal: Layout {
@@ -48,13 +47,13 @@ pub fn options() -> SledOptions {
             after: Duration::from_secs(3_600),
         },
         checkpoint_after: SNAPSHOT_BYTES,
-        // Whoever looks at what a child left waits for a busy machine.
+        // Checks after the child ended may be slow on a busy machine.
         commit_timeout: Duration::from_secs(60),
         ..SledOptions::new(Arc::new(|error| say(&format!("failed: {error}"))))
     }
 }
 
-/// The same for the child: it ends a moment after a failure, as the service does. The commit that hangs is never answered.
+/// The child's options: it exits shortly after a failure, like the service. A hanging commit is never answered.
 fn options_of_child() -> SledOptions {
     let on_failure = |error: &EngineError| {
         FAILED.store(true, Ordering::SeqCst);
@@ -67,7 +66,7 @@ fn options_of_child() -> SledOptions {
     SledOptions {
         commit_timeout: match env::var("INTRUDER_DEED").as_deref() {
             Ok("hang") => Duration::from_millis(700),
-            // Nothing hangs: a commit that takes long waits for a busy machine.
+            // Nothing hangs: a slow commit is due to a busy machine.
             _ => Duration::from_secs(30),
         },
         on_failure: Arc::new(on_failure),
@@ -75,7 +74,7 @@ fn options_of_child() -> SledOptions {
     }
 }
 
-/// The command that plays the story in a directory.
+/// The command that plays the scenario in a directory.
 pub fn command(directory: &Path) -> std::process::Command {
     let mut command = std::process::Command::new(env::current_exe().expect("this program"));
     command
@@ -89,21 +88,21 @@ pub fn command(directory: &Path) -> std::process::Command {
     command
 }
 
-/// The command that opens the store in a directory and closes it again.
+/// The command that opens and closes the store in a directory.
 pub fn restart(directory: &Path) -> std::process::Command {
     let mut command = command(directory);
     command.env(PART, OPENS);
     command
 }
 
-/// The command that starts on a store with a past.
+/// The command that starts on a store with a history.
 pub fn start(directory: &Path) -> std::process::Command {
     let mut command = command(directory);
     command.env(PART, STARTS);
     command
 }
 
-/// A place for a child's files. A killed process loses nothing that it has written, whatever they lie on, so memory will do.
+/// A directory for a child's files. A killed process loses nothing that it has written, so memory suffices.
 pub fn place() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = match memory.is_dir() {
@@ -113,21 +112,21 @@ pub fn place() -> TempDir {
     made.expect("a directory")
 }
 
-/// Waits until what is worth a round has had it.
+/// Waits until all due flushes have ended.
 pub fn wait_for_rounds(engine: &SledEngine) {
     while engine.stats().backlog_bytes >= ROUND_BYTES as u64 && !FAILED.load(Ordering::SeqCst) {
         std::thread::yield_now();
     }
 }
 
-/// One line to whoever started this child, at once and in one write.
+/// Prints a line for the parent, at once and in one write.
 fn say(word: &str) {
     let mut stdout = std::io::stdout().lock();
     let said = stdout.write_all(format!("{word}\n").as_bytes());
     said.and_then(|()| stdout.flush()).expect("stdout");
 }
 
-/// Ends the process, as the service does after a failure, without another look at what may hang.
+/// Exits, like the service after a failure, without touching what may hang.
 fn end(code: i32) -> ! {
     std::process::exit(code)
 }
@@ -137,13 +136,13 @@ fn refused(error: &EngineError) -> ! {
     end(3)
 }
 
-/// Plays the story when it is run as a child, and nothing when it is run as a test.
+/// Plays the scenario as a child; does nothing as a test.
 #[test]
 fn plays_the_story_as_a_child() {
     let Some(directory) = env::var_os(DIRECTORY).map(PathBuf::from) else {
         return;
     };
-    // The story expects to read what it has written. After a failure it may not; then that is what ends it.
+    // The scenario reads what it wrote. After a failure that read may panic, which then ends it.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if std::thread::current().name() != Some("flusher") && FAILED.load(Ordering::SeqCst) {
@@ -152,7 +151,7 @@ fn plays_the_story_as_a_child() {
         }
         usual(panic);
     }));
-    // The test harness has begun a line of its own.
+    // The test harness has started a line.
     say("");
     let part = env::var(PART).unwrap_or_default();
     let opened = || match SledEngine::open(&directory.join(STORE), options_of_child()) {
@@ -178,8 +177,8 @@ fn plays_the_story_as_a_child() {
         OPENS => opened().close(),
         STARTS => {
             let engine = opened();
-            commit(&engine, past::writes());
-            if let Err(error) = past::image(&*engine) {
+            commit(&engine, history::writes());
+            if let Err(error) = history::image(&*engine) {
                 refused(&error);
             }
             engine.close();

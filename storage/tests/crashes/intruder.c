@@ -1,26 +1,26 @@
-/* Lets one system call on the files below a directory go wrong: preloaded into a process, it stands in front of the C
- * library's calls, counts those to which its deed applies, and does the deed at a chosen one.
+/* A fault injector, preloaded into a process. It wraps the C library's calls on files below a directory, counts those to which
+ * its fault ("deed") applies, and injects the fault at a chosen call.
  *
  * INTRUDER_DIRECTORY  the directory
  * INTRUDER_AT         the number of the call, from 1; 0 for none
- * INTRUDER_LASTING    when it is set, all calls from that one on go wrong
- * INTRUDER_COLD       when it is set, nothing stays in the cache
- * INTRUDER_LOG        a file that gets a line for each call that counts, and one for the deed
- * INTRUDER_DEED       what is done:
+ * INTRUDER_LASTING    if set, every call from that one on fails
+ * INTRUDER_COLD       if set, nothing stays in the cache
+ * INTRUDER_LOG        a file that gets a line for each counted call, and one for the fault
+ * INTRUDER_DEED       the fault:
  *
  *   die-before   the process is killed instead of the call      every call but reads, which change nothing
- *   die-after    it is killed after it                          the same
- *   die-half     half of the data is written, then it is killed writes
+ *   die-after    the process is killed after the call           the same
+ *   die-half     the process is killed after half of a write    writes
  *   EIO          the call fails                                 every call
- *   ENOSPC       it fails                                       writes, and what makes or lengthens a file or a name
- *   EMFILE       it fails                                       opening
- *   EINTR        it fails                                       reads, writes and syncs
+ *   ENOSPC       the call fails                                 writes; creating or extending files and names
+ *   EMFILE       the call fails                                 opening
+ *   EINTR        the call fails                                 reads, writes and syncs
  *   short        half of the data is read or written            reads and writes
- *   hang         it never returns                               syncs, writes, and what makes, moves or removes a name
+ *   hang         the call never returns                         syncs and writes; creating, moving or removing names
  *
- * Reads are those of data and of lists of names. What the process has read of sled's log, or written to it, is in the system's
- * cache: to read it again is no call on the disk and is none here, unless INTRUDER_COLD is set. Not among the calls are those
- * that ask for the length of a file or for a lock. A call that the program does not make, and that would pass by unseen, ends it.
+ * Reads are reads of data and of directories. Parts of sled's log that the process has read or written are in the system's cache:
+ * reading them again is no disk access and is not counted, unless INTRUDER_COLD is set. File lengths and locks are not counted. A
+ * call that the program does not make today, and that the injector would miss, aborts the process.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -75,7 +75,7 @@ __attribute__((constructor)) static void begin(void) {
     for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++)
         if (strcmp(deeds[i].name, name) == 0) deed = &deeds[i];
     if (!deed) {
-        fprintf(stderr, "intruder: no deed is called %s\n", name);
+        fprintf(stderr, "intruder: unknown fault %s\n", name);
         abort();
     }
     if (file) logs = (int)syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -108,7 +108,7 @@ static void die(void) {
 
 static int is(const char *name) { return strcmp(deed->name, name) == 0; }
 
-/* Is it this call's turn? What is to be done instead of it is done here; else the caller does it. */
+/* Is it this call's turn? Faults that replace the call happen here; the caller does the others. */
 static int turn(int kinds, const char *call, const char *path) {
     int saved = errno;
     if (!(deed->kinds & kinds)) return 0;
@@ -126,7 +126,7 @@ static int turn(int kinds, const char *call, const char *path) {
     static __typeof__(&name) next; \
     if (!next) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
-/* A call that gives an int: it fails, or the process dies after it. */
+/* A call that returns an int: it fails, or the process dies after it. */
 #define INT(kinds, call, path, action) \
     do { \
         int mine = turn(kinds, call, path); \
@@ -149,13 +149,13 @@ static int turn(int kinds, const char *call, const char *path) {
 OPEN(open)
 OPEN(open64)
 
-/* Which blocks of sled's log are in the cache. It has far fewer here. */
+/* The blocks of sled's log that are in the cache. The log is far shorter than this here. */
 enum { BLOCK = 4096, BLOCKS = 1 << 16 };
 static atomic_bool cached[BLOCKS];
 
 static int is_log(const char *path) { return strcmp(path + root_length, "/db") == 0; }
 
-/* So many bytes have been read or written there. */
+/* Records a read or write of sled's log. */
 static ssize_t kept(const char *path, off64_t place, ssize_t length) {
     if (length > 0 && is_log(path))
         for (off64_t block = place / BLOCK; block < BLOCKS && block * BLOCK < place + length; block++)
@@ -163,7 +163,7 @@ static ssize_t kept(const char *path, off64_t place, ssize_t length) {
     return length;
 }
 
-/* Is all of it there? What lies behind the end of the file needs no disk. */
+/* Is all of it cached? Bytes past the end of the file need no disk. */
 static int is_kept(int fd, const char *path, off64_t place, size_t length) {
     struct stat status;
     if (cold || !is_log(path) || fstat(fd, &status) != 0) return 0;
@@ -250,7 +250,7 @@ struct dirent64 *readdir64(DIR *directory) {
     char path[4096];
     if (!name_of(dirfd(directory), path, sizeof path)) return next(directory);
     int mine = turn(READS, "readdir", path);
-    /* It is no call of the system's own, and is neither interrupted nor cut short. */
+    /* This is no system call, so it is neither interrupted nor short. */
     return mine && deed->error == EIO ? NULL : next(directory);
 }
 
@@ -302,14 +302,14 @@ int unlink(const char *path) {
 
 int mkdir(const char *path, mode_t mode) {
     NEXT(mkdir);
-    /* One that is there already takes no room, and fails in its own way. */
+    /* An existing one takes no space, and fails in its own way. */
     if (!is_below(path) || access(path, F_OK) == 0) return next(path, mode);
     INT(NAMES | MAKES, "mkdir", path, next(path, mode));
 }
 
-/* Ways around that the program does not take; one that it should come to take is to be stood in front of too. */
+/* Calls that would bypass the injector. The program does not make them; if it starts to, wrap them too. */
 static void stop(const char *call) {
-    fprintf(stderr, "intruder: %s is not stood in front of\n", call);
+    fprintf(stderr, "intruder: %s is not wrapped\n", call);
     abort();
 }
 

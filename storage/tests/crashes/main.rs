@@ -1,23 +1,23 @@
-//! The crash matrix and the fault matrix of the store: a scripted story is played by a child process, once for each system call
-//! that it makes on its files, and at that call the process dies or the call goes wrong. Then the store is opened as after any
-//! restart: all that was answered is there, nothing is half, every invariant holds, and it goes on.
+//! The crash matrix and the fault matrix of the store. A child process plays a scripted scenario, once per system call on its
+//! files, and at that call the process dies or the call fails. Then the store is opened as after any restart: everything
+//! answered is there, nothing is partial, every invariant holds, and the store remains usable.
 //!
-//! Nothing is sampled: the calls are counted, and each is tried. What dies does so once more while it recovers. `TINTYPE_CRASHES`
-//! names the deeds to try; without it all are tried.
+//! Nothing is sampled: the calls are counted, and each is tried. A process that died dies once more during recovery.
+//! `TINTYPE_CRASHES` selects the faults; the default is all.
 
 mod child;
+mod history;
 mod matrix;
-mod past;
 mod script;
 
 use matrix::{Figures, Matrix};
 
-/// Tries a deed at every call of the story, and says what came of it.
+/// Injects a fault at every call of the scenario and prints the results.
 fn at_every_call(deed: &str, lasting: bool) {
     try_all(&Matrix::of_the_story, "", deed, lasting);
 }
 
-/// Tries it at every call of a start on a store with a past.
+/// Injects a fault at every call of a start on a store with a history.
 fn at_every_call_of_a_start(deed: &str, lasting: bool) {
     try_all(&|| Matrix::of_a_start(false), "a start, ", deed, lasting);
 }
@@ -33,7 +33,7 @@ fn try_all(matrix: &dyn Fn() -> Matrix, of: &str, deed: &str, lasting: bool) {
         not_opened,
     } = matrix().run(deed, lasting);
     println!(
-        "{of}{deed}{}: at each of {calls} calls; {ended} ends, {came_through} stories came through, {not_opened} starts refused; nothing lost without a word",
+        "{of}{deed}{}: at each of {calls} calls; {ended} ends, {came_through} runs were unaffected, {not_opened} starts refused; nothing lost without a word",
         if lasting { ", lasting" } else { "" }
     );
     assert!(calls > 15, "{deed} was tried at {calls} calls only");

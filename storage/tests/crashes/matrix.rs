@@ -1,6 +1,6 @@
-//! One deed, at each call in turn.
+//! One fault, injected at each call in turn.
 
-use crate::past::{self, Image};
+use crate::history::{self, Image};
 use crate::{child, script};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -16,31 +16,31 @@ use tintype_storage::store::Store;
 use tintype_storage::verify::verify;
 
 const FIRST_START: &str = "its first start was cut off, and it holds nothing yet; remove it";
-/// Stories that are counted before.
+/// Undisturbed runs that are counted first.
 const COUNTED: usize = 2;
-/// By so many calls stories may differ.
+/// The tolerated difference between runs, in calls.
 const MARGIN: u64 = 12;
-/// About as many calls does an opening make.
+/// The approximate number of calls of an opening.
 const CALLS_OF_A_START: u64 = 60;
-/// Commits of each life after the restart: four files of the journal.
+/// Commits per run after the restart: four files of the journal.
 const GOES_ON: u8 = 20;
-/// How long a child may take from the deed to its end: the watchdog's time here and much for a busy machine.
+/// The time limit of a child after the fault: the watchdog's limit, plus plenty for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What came of a deed.
+/// The results of a fault.
 #[derive(Default)]
 pub struct Figures {
-    /// Calls at which it was done.
+    /// Calls at which the fault was injected.
     pub calls: u64,
     /// Children that ended early.
     pub ended: u64,
-    /// Children that the deed did not disturb.
+    /// Children that the fault did not affect.
     pub came_through: u64,
-    /// Restarts that were refused, before anything had been answered; or, of cold starts, where much is lost.
+    /// Refused restarts, before anything was answered; for cold starts, after severe loss.
     pub not_opened: u64,
 }
 
-/// What the child of one run said.
+/// What the child of one run printed.
 #[derive(Default)]
 struct Said {
     begun: usize,
@@ -51,15 +51,15 @@ struct Said {
 }
 
 pub struct Matrix {
-    /// What is stored after each commit of the child.
+    /// The stored records after each commit of the child.
     images: Vec<Image>,
-    /// What the child finds, where it does not begin with nothing.
+    /// The store that the child finds, unless it starts empty.
     past: Option<TempDir>,
-    /// Nothing that was read stays in the system's cache.
+    /// Drop the store from the system's cache.
     cold: bool,
 }
 
-/// The library that goes between, compiled once.
+/// The interposing library, compiled once.
 fn intruder() -> &'static Path {
     static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, library) = BUILT.get_or_init(|| {
@@ -73,14 +73,14 @@ fn intruder() -> &'static Path {
             .arg("-ldl")
             .status()
             .expect("a C compiler, which linking Rust programs needs as well");
-        assert!(compiled.success(), "the intruder does not compile");
+        assert!(compiled.success(), "the fault injector does not compile");
         (directory, library)
     });
     library
 }
 
 impl Matrix {
-    /// The child plays the story.
+    /// The child plays the scenario.
     pub fn of_the_story() -> Self {
         Self {
             images: script::images(),
@@ -89,25 +89,25 @@ impl Matrix {
         }
     }
 
-    /// The child starts on a store with a past. In the system's cache nothing stays of that when it is `cold`: then more may be
-    /// lost than can be mended, if it is told.
+    /// The child starts on a store with a history. If `cold`, the system's cache is empty: then more may be lost than can be
+    /// repaired, but it must be reported.
     pub fn of_a_start(cold: bool) -> Self {
-        let (past, found) = past::make();
+        let (past, found) = history::make();
         Self {
-            images: vec![found.clone(), past::after(found)],
+            images: vec![found.clone(), history::after(found)],
             past: Some(past),
             cold,
         }
     }
 
-    /// A place with what the child finds, and the child that finds it.
+    /// A directory with the child's store, and the child's command.
     fn child(&self, deed: &str, at: u64) -> (TempDir, Command) {
         let place = child::place();
         let command = match &self.past {
             None => child::command(place.path()),
             Some(past) => {
                 let store = Path::new(child::STORE);
-                past::copy(&past.path().join(store), &place.path().join(store));
+                history::copy(&past.path().join(store), &place.path().join(store));
                 child::start(place.path())
             }
         };
@@ -118,25 +118,22 @@ impl Matrix {
         (place, command)
     }
 
-    /// Does the deed at each call. How many there are is counted before, more than once, for two threads may share one more or
-    /// less; past the most of them some further ones are tried, that no call is left out.
+    /// Injects the fault at each call. The calls are counted several times, because concurrent threads may make one more or
+    /// less; some calls beyond the highest count are tried, so that none is left out.
     pub fn run(&self, deed: &str, lasting: bool) -> Figures {
-        // A machine that is busy enough makes the child take its disk for one that hangs.
+        // On a very busy machine the child may mistake its disk for a hanging one.
         let counted = || (0..5).find_map(|_| self.count(deed).ok());
-        let counts = [(); COUNTED].map(|()| counted().expect("an undisturbed story"));
+        let counts = [(); COUNTED].map(|()| counted().expect("an undisturbed scenario"));
         let (least, most) = (
             counts.iter().copied().min().unwrap_or(0),
             counts.iter().copied().max().unwrap_or(0),
         );
-        assert!(
-            most - least <= MARGIN,
-            "the story differs: {counts:?} calls"
-        );
+        assert!(most - least <= MARGIN, "the runs differ: {counts:?} calls");
         let next = AtomicU64::new(1);
         let outcome = Mutex::new((Figures::default(), Vec::new()));
         let mut threads = std::thread::available_parallelism().map_or(1, usize::from);
         if deed == "hang" {
-            // These wait for most of the time.
+            // Hanging children mostly wait.
             threads *= 8;
         }
         std::thread::scope(|scope| {
@@ -175,7 +172,7 @@ impl Matrix {
         figures
     }
 
-    /// The calls to which the deed applies in a story that nothing disturbs.
+    /// The number of calls to which the fault applies in an undisturbed run.
     fn count(&self, deed: &str) -> Result<u64, String> {
         let (place, command) = self.child(deed, 0);
         let log = place.path().join("log");
@@ -187,7 +184,7 @@ impl Matrix {
         }
     }
 
-    /// Plays the story with the deed at one call; `None` when it has not so many.
+    /// Plays the scenario with the fault at one call; `None` if there are fewer calls.
     fn once(&self, deed: &str, at: u64, lasting: bool) -> Result<Option<Figures>, String> {
         let (place, mut command) = self.child(deed, at);
         let log = place.path().join("log");
@@ -202,20 +199,20 @@ impl Matrix {
                 false => Err(format!("nothing was done, and yet: {:?}", said.lines)),
             };
         };
-        let told = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
+        let describe = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
         let died = deed.starts_with("die");
-        self.check_end(&said, code, died).map_err(told)?;
+        self.check_end(&said, code, died).map_err(describe)?;
         if died {
-            // And once more while it recovers from that, each time at another call.
+            // Once more during the recovery, each time at another call.
             let command = child::restart(place.path());
             let again = 1 + at % CALLS_OF_A_START;
             run(disturbed(command, place.path(), deed, again), place.path())?;
         }
-        let told = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
+        let describe = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
         let lives = if at.is_multiple_of(3) { 3 } else { 1 };
         let opened = self
             .check_restart(&said, place.path(), lives)
-            .map_err(told)?;
+            .map_err(describe)?;
         Ok(Some(Figures {
             calls: 1,
             ended: u64::from(!said.through),
@@ -224,27 +221,28 @@ impl Matrix {
         }))
     }
 
-    /// A process that has not died ends by itself: through, or with words that say what is the matter.
+    /// A child that was not killed ends with success or with an error message.
     fn check_end(&self, said: &Said, code: Option<i32>, died: bool) -> Result<(), String> {
         match code {
             None if died => Ok(()),
-            // The deed may be done while a thread cleans up behind the last answer.
+            // The fault may hit a thread's clean-up after the last answer.
             Some(0) if said.through => Ok(()),
             Some(2 | 3) if !died => {
                 let last = said.lines.last().map_or("", String::as_str);
                 let words = ["refused: ", "not opened: ", "failed: "];
-                let told = words.iter().any(|it| last.starts_with(it));
+                let is_reported = words.iter().any(|it| last.starts_with(it));
                 if said.failures > 1 {
-                    return Err("the failure was told more than once".into());
+                    return Err("the failure was reported more than once".into());
                 }
-                told.then_some(())
+                is_reported
+                    .then_some(())
                     .ok_or_else(|| "it ended without a word".into())
             }
             other => Err(format!("it ended with {other:?}")),
         }
     }
 
-    /// All that was answered is there, nothing is half, and it goes on.
+    /// Everything answered is there, nothing is partial, and the store remains usable.
     fn check_restart(&self, said: &Said, place: &Path, lives: u8) -> Result<bool, String> {
         let store = place.join(child::STORE);
         let engine = match SledEngine::open(&store, child::options()) {
@@ -252,15 +250,15 @@ impl Matrix {
             Err(error) if said.begun == 0 && error.to_string().contains(FIRST_START) => {
                 return Ok(false);
             }
-            Err(error) if self.cold => return told_before(said, &error.to_string()),
+            Err(error) if self.cold => return is_reported_again(said, &error.to_string()),
             Err(error) => return Err(format!("the restart fails: {error}")),
         };
-        let found = past::image(&engine).map_err(|error| error.to_string())?;
+        let found = history::image(&engine).map_err(|error| error.to_string())?;
         let newest = (said.answered..=said.begun).find(|at| self.images[*at] == found);
         let engine: Arc<dyn Engine> = Arc::new(engine);
         let faults = match self.past {
             None => verify(&Store::new(Arc::clone(&engine)), |_| {}).map(|report| report.faults),
-            // It has no records that an audit knows.
+            // It has no records that verification knows.
             Some(_) => Ok(Vec::new()),
         };
         let faults = faults.map_err(|error| error.to_string())?;
@@ -273,33 +271,35 @@ impl Matrix {
             ));
         }
         drop(engine);
-        go_on(&store, found, lives).map_err(|error| format!("it does not go on: {error}"))?;
+        go_on(&store, found, lives).map_err(|error| format!("the store is not usable: {error}"))?;
         Ok(true)
     }
 }
 
-/// What is lost was told at once, and is told at each later start.
-fn told_before(said: &Said, now: &str) -> Result<bool, String> {
-    let is_told = |text: &str| text.contains("restore a backup");
-    match is_told(now) && said.lines.iter().any(|it| is_told(it)) {
+/// Loss was reported at once, and is reported at each later start.
+fn is_reported_again(said: &Said, now: &str) -> Result<bool, String> {
+    let is_reported = |text: &str| text.contains("restore a backup");
+    match is_reported(now) && said.lines.iter().any(|it| is_reported(it)) {
         true => Ok(false),
-        false => Err(format!("the restart fails, and nobody was told: {now}")),
+        false => Err(format!(
+            "the restart fails, and the loss was not reported: {now}"
+        )),
     }
 }
 
-/// Writes enough for several files of the journal in each life, and finds all of it again in the next.
+/// Writes several files of the journal in each run, and finds everything in the next one.
 fn go_on(store: &Path, mut expected: Image, lives: u8) -> Result<(), String> {
-    let told = |error: EngineError| error.to_string();
+    let text = |error: EngineError| error.to_string();
     for life in 0..lives {
-        let engine = SledEngine::open(store, child::options()).map_err(told)?;
-        if past::image(&engine).map_err(told)? != expected {
+        let engine = SledEngine::open(store, child::options()).map_err(text)?;
+        if history::image(&engine).map_err(text)? != expected {
             return Err(format!(
                 "life {life} after the restart finds something else"
             ));
         }
         for number in 0..GOES_ON {
             let (key, value) = (vec![b'~', number], vec![life; 700]);
-            commit_and_wait(&engine, vec![(key.clone(), Some(value.clone()))]).map_err(told)?;
+            commit_and_wait(&engine, vec![(key.clone(), Some(value.clone()))]).map_err(text)?;
             expected.insert(key, value);
         }
         engine.close();
@@ -307,7 +307,7 @@ fn go_on(store: &Path, mut expected: Image, lives: u8) -> Result<(), String> {
     Ok(())
 }
 
-/// A command whose process has the intruder in front of its calls.
+/// A command whose process runs with the interposing library.
 fn disturbed(mut command: Command, place: &Path, deed: &str, at: u64) -> Command {
     command
         .env("LD_PRELOAD", intruder())
@@ -318,7 +318,7 @@ fn disturbed(mut command: Command, place: &Path, deed: &str, at: u64) -> Command
     command
 }
 
-/// Runs a child to its end and returns what it said, and its exit code; none when it was killed by the deed.
+/// Runs a child to its end. Returns its output and its exit code; no code if the fault killed it.
 fn run(mut command: Command, place: &Path) -> Result<(Said, Option<i32>), String> {
     let output = fs::File::create(place.join("said")).expect("a file");
     let mut child = command
@@ -333,7 +333,7 @@ fn run(mut command: Command, place: &Path) -> Result<(Said, Option<i32>), String
             break status;
         }
         if begun.elapsed() > PATIENCE {
-            // By its own handle, so nobody else is hit.
+            // By its own handle, so that no other process is hit.
             let _ = child.kill();
             let _ = child.wait();
             let said = fs::read_to_string(place.join("said")).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The scripted scenario: accounts, jobs, batches, money, idempotency keys, webhooks and deliveries through every state, as commits that
-//! are the same each time.
+//! The scripted scenario: accounts, jobs, batches, money, idempotency keys, webhooks and deliveries through every state, as
+//! reproducible commits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ const LIMITS: Limits = Limits {
     max_live_per_account: 100,
     idempotency_retention: Duration::from_secs(60),
 };
-/// Rounds of the story. Each begins on the engine that the last one has closed.
+/// Each round opens the engine that the previous one closed.
 pub const ROUNDS: u32 = 2;
 
-/// Commits a step's writes and returns once they are durable.
+/// Commits a step's writes and returns when they are durable.
 pub type CommitStep<'a> = dyn FnMut(Writes) + 'a;
 
 fn at(step: u32) -> Timestamp {
@@ -79,7 +79,7 @@ fn new_job(prompt: &str, name: Option<&str>) -> NewJob {
     }
 }
 
-/// The writes that open the account: the first commit of all.
+/// The writes that open the account: the very first commit.
 fn opening(store: &Store) -> Writes {
     let balance = amount("10");
     let line = LedgerEntry {
@@ -98,8 +98,8 @@ fn opening(store: &Store) -> Writes {
     store.open_account(&account, Some(&line))
 }
 
-/// Tells one round of the story over an engine.
-struct Teller<'a> {
+/// Plays one round on an engine.
+struct ScenarioPlayer<'a> {
     store: Store,
     book: AccountState,
     round: u32,
@@ -107,7 +107,7 @@ struct Teller<'a> {
     commit: &'a mut CommitStep<'a>,
 }
 
-impl Teller<'_> {
+impl ScenarioPlayer<'_> {
     fn decide(&mut self, decide: impl FnOnce(&mut Decisions<'_>, Timestamp, TransactionId)) {
         self.step += 1;
         let number = self.round * 1_000 + self.step;
@@ -127,7 +127,7 @@ impl Teller<'_> {
         self.decide(|decisions, now, _| {
             for (number, prompt, name) in jobs {
                 let new = new_job(prompt, *name);
-                // The story tells of no change of a key: the round knows this one without a record.
+                // The scenario changes no keys: the round gets this one without a record.
                 let key = ApiKey::with_all_rights(new.key, ACCOUNT, at(0));
                 decisions.change_key(new.key, Some((KeyHash([0; 32]), key)), Writes::new());
                 let accepted = decisions.accept(job(round, *number), &new, now);
@@ -210,8 +210,8 @@ impl Teller<'_> {
         (self.commit)(writes);
     }
 
-    /// One picture is made, then the rest is canceled.
-    fn tell_of_a_batch(&mut self, begin: JobEvent, finish: JobEvent) {
+    /// One image is generated, then the rest is canceled.
+    fn play_batch(&mut self, begin: JobEvent, finish: JobEvent) {
         let round = self.round;
         self.accept_batch([6, 7, 8]);
         self.apply(6, begin.clone());
@@ -229,13 +229,13 @@ impl Teller<'_> {
             let canceled = decisions.cancel_batch(batch(round), now);
             assert!(canceled.expect("canceled").ended_at.is_none());
         });
-        // Canceled instead of begun.
+        // Canceled instead of started.
         self.apply(7, begin);
         self.apply(8, JobEvent::Cancel);
         self.apply(6, finish);
     }
 
-    fn tell(&mut self) {
+    fn play(&mut self) {
         let (begin, image) = (JobEvent::Begin { max_runs: 3 }, image());
         let finish = JobEvent::Finish { image };
         let fail = JobEvent::Fail {
@@ -277,7 +277,7 @@ impl Teller<'_> {
         self.apply(4, JobEvent::CutOff);
         self.apply(4, begin.clone());
         self.apply(4, finish.clone());
-        self.tell_of_a_batch(begin, finish);
+        self.play_batch(begin, finish);
         let hour = Duration::from_secs(3_600);
         let later = at(self.round * 1_000 + self.step).plus(hour);
         let (forgotten, _) = self
@@ -293,7 +293,7 @@ impl Teller<'_> {
         (self.commit)(old.expect("readable").writes);
         let gone = self.store.remove_webhook(&webhook(self.round));
         (self.commit)(gone);
-        // One job stays for the next start to find.
+        // One job stays for the next start.
         self.accept(&[(5, "left over", None)]);
     }
 }
@@ -308,7 +308,7 @@ fn image() -> ResultImage {
     }
 }
 
-/// Plays a round on an engine that holds what the rounds before it have left.
+/// Plays a round on an engine that holds the previous rounds' records.
 pub fn play(engine: &Arc<dyn Engine>, round: u32, commit: &mut dyn FnMut(Writes)) {
     let store = Store::new(Arc::clone(engine));
     if store.account(ACCOUNT).wait().expect("readable").is_none() {
@@ -320,7 +320,7 @@ pub fn play(engine: &Arc<dyn Engine>, round: u32, commit: &mut dyn FnMut(Writes)
         .expect("readable")
         .expect("an account");
     let mut passes_on = |writes: Writes| commit(writes);
-    let mut teller = Teller {
+    let mut player = ScenarioPlayer {
         book: AccountState::load(&store, account)
             .wait()
             .expect("sound books"),
@@ -329,10 +329,10 @@ pub fn play(engine: &Arc<dyn Engine>, round: u32, commit: &mut dyn FnMut(Writes)
         step: 0,
         commit: &mut passes_on,
     };
-    teller.tell();
+    player.play();
 }
 
-/// What is stored after each commit of the whole story; the first is of an empty store.
+/// The stored records after each commit of the whole scenario; the first is the empty store.
 pub fn images() -> Vec<BTreeMap<Key, Value>> {
     use tintype_storage::engine::commit_and_wait;
     use tintype_storage::testing::memory::MemoryEngine;

@@ -1,7 +1,7 @@
-//! What a disk may hold after a power cut.
+//! The possible contents of a disk after a power cut.
 //!
-//! Of a file: everything that a finished sync of it covers, and of each later write any of its sectors, or none. Of the names:
-//! what a sync of their directory covers, and of the later changes the first few, as a journalling file system keeps them.
+//! For a file: everything that a finished sync covers, and any subset of the sectors of later writes. For names: what a sync of
+//! their directory covers, and the first few later changes, as on a journaling file system.
 
 use crate::record::{Entry, Record};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const SECTOR: u64 = 512;
 
-/// A small generator that repeats itself from a seed (splitmix64).
+/// Random numbers from a seed (splitmix64), so that failures can be reproduced.
 pub struct Random(u64);
 
 impl Random {
@@ -27,13 +27,13 @@ impl Random {
     }
 }
 
-/// What happened to the content of a file, with the number of its entry.
+/// A change of a file's content, with the number of its entry.
 enum Change<'a> {
     Write(u64, &'a [u8]),
     Length(u64),
 }
 
-/// A file, whatever it is called: names come and go.
+/// A file, independent of its name: names change.
 #[derive(Default)]
 struct File<'a> {
     changes: Vec<(usize, Change<'a>)>,
@@ -41,14 +41,14 @@ struct File<'a> {
     synced: usize,
 }
 
-/// Files by their names.
+/// Files by name.
 pub struct Disk {
     files: BTreeMap<PathBuf, Vec<u8>>,
     directories: Vec<PathBuf>,
 }
 
 impl Disk {
-    /// The disk at a moment of the record; with a source of chance as a power cut would leave it, else as programs see it.
+    /// The disk at a point of the record: with `chance` as a power cut would leave it, otherwise as programs see it.
     pub fn at(record: &Record, moment: usize, mut chance: Option<&mut Random>) -> Self {
         let entries = record.before(moment);
         let kept_names = kept_names(entries, chance.as_deref_mut());
@@ -94,7 +94,7 @@ impl Disk {
                 Entry::Directory(_) | Entry::Said(_) => {}
             }
         }
-        // A disk keeps nearly all, about half, or next to nothing of what it was not asked to keep.
+        // A disk keeps nearly all, about half, or almost none of the unsynced data.
         let share = chance
             .as_deref_mut()
             .map_or(100, |it| [0, 10, 50, 90, 100][it.below(5) as usize]);
@@ -111,7 +111,7 @@ impl Disk {
         &self.files
     }
 
-    /// Writes the files below `to` as they lie below `from`.
+    /// Writes the files from below `from` to below `to`.
     pub fn write(&self, from: &Path, to: &Path) {
         let place = |path: &Path| to.join(path.strip_prefix(from).expect("below the directory"));
         for path in &self.directories {
@@ -128,7 +128,7 @@ fn kept_names(entries: &[Entry], chance: Option<&mut Random>) -> usize {
     let Some(chance) = chance else {
         return entries.len();
     };
-    // A journalling file system that syncs one directory has synced what happened before in any of them.
+    // On a journaling file system, the sync of one directory covers earlier changes of all directories.
     let files: BTreeSet<&Path> = entries
         .iter()
         .filter_map(|entry| match entry {
@@ -153,7 +153,7 @@ fn rename(names: &mut BTreeMap<PathBuf, usize>, from: &Path, to: &Path) {
 }
 
 impl File<'_> {
-    /// Sectors of unsynced writes stay with a probability of `share` in a hundred.
+    /// Sectors of unsynced writes stay with a probability of `share` percent.
     fn content(&self, share: u64, mut chance: Option<&mut Random>) -> Vec<u8> {
         let mut content = Vec::new();
         for (number, change) in &self.changes {
@@ -181,7 +181,7 @@ impl File<'_> {
     }
 }
 
-/// A write in pieces that end where the disk's sectors do.
+/// Splits a write at the disk's sector boundaries.
 fn sectors(at: u64, data: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut next = 0;
     std::iter::from_fn(move || {

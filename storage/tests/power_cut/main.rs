@@ -1,8 +1,8 @@
-//! Power cuts: whatever part of the unsynced writes a disk may have kept, all that was answered is there, and nothing is half.
+//! Power cuts: whatever part of the unsynced writes a disk keeps, everything answered is there, and nothing is partial.
 //!
-//! A scenario is played once by a child process under a recorder that notes each write, sync and name in order. From the record
-//! come the images: for a moment in it, everything that a sync had covered by then, and of the rest a random choice of sectors
-//! and names. Each image is opened like any directory after a crash. `TINTYPE_POWER_CUTS` says how many are tried.
+//! A child process plays a scenario once, under a recorder that logs each write, sync and name in order. Images are built from
+//! the record: for a point in it, everything synced by then, and a random choice of the other sectors and names. Each image is
+//! opened like any directory after a crash. `TINTYPE_POWER_CUTS` sets the number of images.
 
 mod disk;
 mod record;
@@ -21,10 +21,10 @@ use tintype_storage::engine::sled::SledEngine;
 use tintype_storage::engine::{Direction, Engine, Key, KeyRange, Value};
 
 const FIRST_START: &str = "its first start was cut off, and it holds nothing yet; remove it";
-/// A short run; thousands are asked for by hand.
+/// A short run; request thousands by hand.
 const CUTS: u64 = 80;
 
-/// Plays the scenario when it is run as a child, and nothing when it is run as a test.
+/// Plays the scenario as a child; does nothing as a test.
 #[test]
 fn plays_the_scenario_as_a_child() {
     if let Some(directory) = env::var_os("RECORDER_DIRECTORY") {
@@ -32,7 +32,7 @@ fn plays_the_scenario_as_a_child() {
     }
 }
 
-/// The record of one play.
+/// The record of one run.
 struct Played {
     _directory: TempDir,
     record: Record,
@@ -74,7 +74,7 @@ fn played() -> &'static Played {
 }
 
 #[test]
-fn the_record_is_whole_and_tells_what_is_on_the_disk() {
+fn the_record_is_complete_and_shows_the_disk_content() {
     let played = played();
     let disk = Disk::at(&played.record, played.record.len(), None);
     let files = disk.files();
@@ -104,7 +104,7 @@ fn hostile_92_a_power_cut_at_any_moment_loses_nothing_that_was_answered() {
     println!("{cuts} power cuts, nothing lost");
 }
 
-/// Opens what a power cut left and compares it with what was answered.
+/// Opens the image of a power cut and compares it with the answered commits.
 fn cut(played: &Played, seed: u64) -> Result<(), String> {
     let mut random = disk::Random::new(seed);
     let moment = random.below(played.record.len() as u64 + 1) as usize;
@@ -115,7 +115,7 @@ fn cut(played: &Played, seed: u64) -> Result<(), String> {
     let begun = played.record.begun_before(moment);
     let engine = match SledEngine::open(&image.path().join("store"), scenario::options()) {
         Ok(engine) => engine,
-        // Nothing was promised, and whoever starts it is told what to do.
+        // Nothing was answered, and the error says what to do.
         Err(error) if begun.is_none() && error.to_string().contains(FIRST_START) => return Ok(()),
         Err(error) => {
             return Err(format!("at entry {moment}, {answered:?} answered: {error}"));

@@ -1,9 +1,9 @@
-//! Reads what the recorder wrote.
+//! Reads the recorder's log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What happened to a file, or was said.
+/// An operation on a file, or a printed line.
 #[derive(Debug)]
 pub enum Entry {
     Write {
@@ -15,7 +15,7 @@ pub enum Entry {
         file: PathBuf,
         length: u64,
     },
-    /// Everything about `path` among the first `covered` entries is on the disk.
+    /// The first `covered` entries about `path` are on the disk.
     Sync {
         path: PathBuf,
         covered: usize,
@@ -85,12 +85,12 @@ impl Record {
         &self.entries[..moment]
     }
 
-    /// The last commit that was answered before an entry.
+    /// The last commit answered before an entry.
     pub fn said_before(&self, moment: usize) -> Option<u64> {
         self.last(moment, "answered ")
     }
 
-    /// The last one that was begun.
+    /// The last commit started before an entry.
     pub fn begun_before(&self, moment: usize) -> Option<u64> {
         self.last(moment, "begun ")
     }

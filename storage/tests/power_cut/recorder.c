@@ -1,18 +1,18 @@
-/* Records what a process does to the files below one directory, in order: preloaded into the process, it stands in front of
- * the C library's calls. Whoever reads the record can tell what a power cut at any moment might have left.
+/* Records the operations of a process on the files below one directory, in order. Preloaded into the process, it wraps
+ * the C library's calls. The record shows what a power cut at any point might have left.
  *
  * RECORDER_DIRECTORY is the directory, RECORDER_FILE the record. Entries follow each other without padding, in the machine's
  * byte order: kind (4 bytes), argument (8), length of the path (4), length of the data (4), path, data.
  *
  *   kind         argument                                     path                 data
- *   1 write      offset in the file                           file                 what was written
+ *   1 write      offset in the file                           file                 the written data
  *   2 length     new length of the file                       file                 -
- *   3 sync       entries that there were when it was begun    file or directory    -
+ *   3 sync       entries at the start of the sync             file or directory    -
  *   4 create     -                                            file                 -
  *   5 rename     -                                            old name             new name
  *   6 remove     -                                            file                 -
  *   7 directory  -                                            directory            -
- *   8 said       -                                            -                    what was written to standard output
+ *   8 said       -                                            -                    text written to standard output
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ static void stop(const char *why) {
     abort();
 }
 
-/* To be called with the lock. */
+/* Call it with the lock held. */
 static void note(uint32_t kind, uint64_t argument, const char *path, const void *data, size_t length) {
     uint32_t lengths[2] = {(uint32_t)strlen(path), (uint32_t)length};
     struct iovec parts[5] = {{&kind, 4}, {&argument, 8}, {lengths, 8}, {(void *)path, lengths[0]}, {(void *)data, length}};
@@ -62,7 +62,7 @@ static int is_below(const char *path) {
     return record >= 0 && strncmp(path, root, root_length) == 0 && (path[root_length] == '/' || !path[root_length]);
 }
 
-/* The name of an open file, if it lies below the directory. */
+/* The name of an open file below the directory. */
 static int name_of(int fd, char *path, size_t size) {
     char link[64];
     if (record < 0 || fd < 0) return 0;
@@ -115,7 +115,7 @@ ssize_t write(int fd, const void *data, size_t length) {
     if (!ours && (fd != 1 || record < 0)) return next(fd, data, length);
     pthread_mutex_lock(&lock);
     off_t at = ours ? lseek(fd, 0, SEEK_CUR) : 0;
-    /* What is said is noted before it is: whoever hears it may rely on it. */
+    /* Record output before writing it: the reader may rely on it. */
     if (!ours) note(SAID, 0, "", data, length);
     ssize_t done = next(fd, data, length);
     if (ours) wrote(fd, path, at, data, done);
@@ -199,7 +199,7 @@ int mkdir(const char *path, mode_t mode) {
     return outcome;
 }
 
-/* Ways around the record that the program does not take; one that it should come to take is to be recorded too. */
+/* Calls that would bypass the record. The program does not make them; if it starts to, record them too. */
 int openat(int fd, const char *path, int flags, ...) {
     NEXT(openat);
     va_list rest;

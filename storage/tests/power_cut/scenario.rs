@@ -1,4 +1,4 @@
-//! What the child does: three starts, with commits alone and side by side, over few keys, so that all is written over often.
+//! The child's scenario: three starts, with single and concurrent commits over few keys, so that most writes overwrite.
 
 use crate::disk::Random;
 use std::collections::BTreeMap;
@@ -10,7 +10,6 @@ use tintype_storage::engine::sled::{FlushPolicy, SledEngine, SledOptions};
 use tintype_storage::engine::wal::Layout;
 use tintype_storage::engine::{Engine as _, Key, Value, submit_waiting};
 
-/// The figures of the scenario.
 pub struct Scenario;
 
 impl Scenario {
@@ -24,7 +23,7 @@ impl Scenario {
 pub const COUNTER: &[u8] = b"counter";
 const KEYS: u64 = 250;
 
-/// Small files and short rounds, so that a short scenario recycles files and gives sled much to do.
+/// Small files and short flushes, so that a short scenario recycles files and uses sled heavily.
 pub fn options() -> SledOptions {
     SledOptions {
         wal: Layout {
@@ -55,7 +54,7 @@ fn writes(number: u64) -> Vec<(Key, Option<Value>)> {
     writes.into_iter().collect()
 }
 
-/// What is stored after the commit `newest`; `None` before the first.
+/// The stored records after the commit `newest`; `None` is before the first.
 pub fn model(newest: Option<u64>) -> BTreeMap<Key, Value> {
     let mut stored = BTreeMap::new();
     for number in newest.map_or(0..0, |newest| 0..newest + 1) {
@@ -69,7 +68,7 @@ pub fn model(newest: Option<u64>) -> BTreeMap<Key, Value> {
     stored
 }
 
-/// One line to the recorder, at once and in one write.
+/// Prints a line for the recorder, at once and in one write.
 fn say(word: &str, number: u64) {
     let mut stdout = std::io::stdout().lock();
     stdout
@@ -78,14 +77,14 @@ fn say(word: &str, number: u64) {
         .expect("stdout");
 }
 
-/// Plays it. Says of each commit when it is begun, and when it is answered.
+/// Plays the scenario. Prints each commit when it starts and when it is answered.
 pub fn play(directory: &Path) {
     let mut number = 0;
     for _ in 0..Scenario::STARTS {
         let engine = SledEngine::open(directory, options()).expect("open");
         let end = number + Scenario::OF_A_START;
         while number < end {
-            // One alone, then several that may share a group.
+            // A single commit, then several that may share a group.
             let together = (1 + number % 5).min(end - number);
             let answers: Vec<_> = (number..number + together)
                 .map(|number| {

@@ -1,4 +1,4 @@
-//! The operator's limits of an account, and the live jobs of a key: what no combination of keys, days and restarts passes.
+//! The operator's account limits and a key's limit of live jobs: no combination of keys, days and restarts exceeds them.
 
 use crate::support::{ACCOUNT, Till, amount, at, begin, encode, fail, finish, key, new_job};
 use tintype_storage::domain::account::{Account, AccountChange};
@@ -11,7 +11,7 @@ use tintype_storage::store::{AcceptError, NewJob};
 
 const DAY: i64 = 86_400_000;
 
-/// The limits that a change names are set or removed; the others stay.
+/// Sets or removes the limits that `change` names.
 fn set(till: &mut Till, change: AccountLimitsChange) {
     till.change(AccountChange {
         limits: Some(Some(change)),
@@ -39,7 +39,7 @@ fn end(till: &mut Till, job: JobId) {
     till.apply(job, finish()).expect("finish");
 }
 
-/// Jobs of ever other keys that are accepted and charged until one is refused: how many, and by which limit.
+/// Accepts and charges jobs, each of another key, until one is refused: their number, and the limit that refused.
 fn until_refused(till: &mut Till, price: &str) -> (usize, Period) {
     for accepted in 0..100 {
         match till.accept(of_key(accepted as u128 % 7, price)) {
@@ -54,7 +54,7 @@ fn until_refused(till: &mut Till, price: &str) -> (usize, Period) {
 #[test]
 fn no_number_of_keys_passes_the_day_or_the_month_of_the_account() {
     let mut till = Till::with("100");
-    // The 29th of January 1970, 1 ms before midnight.
+    // 1 ms before midnight on 29 January 1970.
     till.now = 29 * DAY - 1;
     set(&mut till, spends(Some("0.40"), Some("0.90")));
     assert_eq!(until_refused(&mut till, "0.20"), (2, Period::Day));
@@ -69,7 +69,7 @@ fn no_number_of_keys_passes_the_day_or_the_month_of_the_account() {
 }
 
 #[test]
-fn what_is_reserved_counts_and_what_is_released_counts_no_more() {
+fn reserved_money_counts_and_released_money_does_not() {
     let mut till = Till::with("100");
     set(&mut till, spends(Some("1.00"), None));
     let jobs = [1, 2].map(|number| till.accept(of_key(number, "0.40")).expect("accept").job);
@@ -110,19 +110,19 @@ fn a_clock_that_is_set_back_lets_no_day_of_the_account_go_over_its_limit() {
 }
 
 #[test]
-fn a_limit_that_is_set_later_counts_what_was_charged_before_it() {
+fn a_limit_set_later_counts_earlier_charges() {
     let mut till = Till::with("100");
     till.now = 40 * DAY;
     let old = till.running("5.00");
     till.apply(old, finish()).expect("finish");
-    // The 1st of March, and two days of it.
+    // 1 March, and two days of it.
     till.now = 59 * DAY;
     let yesterday = till.running("1.00");
     till.apply(yesterday, finish()).expect("finish");
     till.now = 60 * DAY;
     let today = till.running("0.30");
     assert_eq!(till.book.account().spending, None);
-    // The charge and the change are one commit.
+    // The charge and the change share a commit.
     let now = at(till.now);
     till.decisions(|decisions, ids| {
         ids.apply(decisions, today, finish()).expect("finish");
@@ -171,7 +171,7 @@ fn live_jobs_of_the_account_are_bounded_and_each_end_makes_room() {
     till.check();
 }
 
-/// Accepts a job of a key that may have so many live ones.
+/// Accepts a job of a key that may have `most` live jobs.
 fn accept_with_most(till: &mut Till, id: KeyId, most: u32) -> Result<JobId, AcceptError> {
     till.decisions(|decisions, ids| {
         let terms = ApiKey {
@@ -258,7 +258,7 @@ fn verification_finds_spending_that_the_charges_do_not_explain() {
         write(&account);
         till.faults()
     };
-    // Of a later month, and of none.
+    // Charges of a later month only.
     let earlier = Spending::of_days([(till.now / DAY + 40, amount("0.10"))]);
     assert_eq!(
         faults(&|it| it.spending = earlier.ok()),

@@ -1,4 +1,4 @@
-//! Records of every kind with any content, for the tests that must hold for all of them.
+//! Arbitrary records of every kind, for properties of all records.
 
 use crate::support::{amount, at, units};
 use proptest::collection::vec;

@@ -1,4 +1,4 @@
-//! The audit log and what a key keeps beside its record: found again, shortened from the old end, and checked.
+//! The audit log and the lookup records of keys: listing, deletion of old entries, verification.
 
 use crate::support::*;
 use tintype_storage::domain::amount::Amount;
@@ -117,7 +117,7 @@ fn a_rotated_key_is_opened_by_its_old_text_until_that_ends() {
     let opened = |hash: &KeyHash, now: i64| {
         let found = till
             .store
-            .key_opened_by(hash, at(now))
+            .key_by_text_hash(hash, at(now))
             .wait()
             .expect("read");
         found.map(|(key, until)| (key.id, until.map(|it| it.millis())))

@@ -1,4 +1,4 @@
-//! Batches: accepted whole or not at all, counted with each job, reported once.
+//! Batches: accepted all or none, counted with each job, reported once.
 
 use crate::support::*;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
@@ -151,7 +151,7 @@ fn decisions_12_counts_follow_the_jobs_and_the_last_one_owes_one_delivery() {
     let [a, b, c] = ids_of(&till, batch)[..] else {
         panic!("three jobs")
     };
-    // In one round: the counts build on each other.
+    // In one round: each count includes the one before.
     till.decisions(|decisions, ids| {
         for job in [a, b] {
             ids.apply(decisions, job, begin()).expect("begin");
@@ -219,7 +219,7 @@ fn decisions_12_no_queued_job_of_a_canceled_batch_begins() {
     let now = at(till.now);
     let canceled = till.decisions(|decisions, _| decisions.cancel_batch(batch, now));
     assert_eq!(canceled.expect("canceled").status(), BatchStatus::Canceling);
-    // A restart knows it too.
+    // A restart knows the state too.
     let mut till = Till::reload(till.store.clone(), ACCOUNT);
     till.continue_after(9_000);
     assert_eq!(counts(&till, batch), [1, 1, 0, 0]);
@@ -283,7 +283,7 @@ fn jobs_between_two_batches_belong_to_neither() {
 }
 
 #[test]
-fn an_audit_finds_what_is_wrong_with_a_batch() {
+fn verification_finds_faults_of_batches() {
     let mut till = Till::with("100");
     let batch = accepted(&mut till, 2);
     let key = (ACCOUNT, batch);
@@ -355,12 +355,12 @@ fn a_batch_of_a_file_is_on_record_from_the_commit_that_accepts_it() {
         (
             &lost,
             FILE_BATCHES.delete(&(ACCOUNT, lost.id)),
-            "accepted, and is not there",
+            "was accepted, but does not exist",
         ),
         (
             &failed,
             till.store.put_file_batch(&found),
-            "failed, and is there",
+            "failed, but exists",
         ),
     ] {
         commit(vec![till.store.put_file_batch(wrong)]);

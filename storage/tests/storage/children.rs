@@ -1,4 +1,4 @@
-//! Parts that this test program plays as a process of its own, because a test needs a second one.
+//! Child processes: roles that this test program plays when a test needs a second process.
 
 use crate::support::no_failure;
 use std::env;
@@ -13,7 +13,7 @@ use tintype_storage::engine::{Engine, commit_and_wait, submit_waiting};
 const PART: &str = "TINTYPE_STORAGE_TEST_PART";
 const DIRECTORY: &str = "TINTYPE_STORAGE_TEST_DIRECTORY";
 
-/// Does nothing when it is run as a test; plays the part that the environment names when it is run as a child.
+/// Does nothing as a test; plays the role that the environment names as a child.
 #[test]
 fn plays_the_part_it_is_given() {
     let Ok(part) = env::var(PART) else { return };
@@ -26,14 +26,14 @@ fn plays_the_part_it_is_given() {
     }
 }
 
-/// The command that plays a part on a directory.
+/// The command that plays a role on a directory.
 pub fn child(part: &str, directory: &Path) -> Command {
     let mut command = Command::new(env::current_exe().expect("this program"));
     as_child(&mut command, part, directory);
     command
 }
 
-/// As [`child`], run by a shell after `setting`, such as a limit.
+/// Like [`child`], run by a shell after `setting`, such as a limit.
 pub fn child_under(setting: &str, part: &str, directory: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{setting}; exec \"$0\" \"$@\"")]);
@@ -57,14 +57,14 @@ fn as_child(command: &mut Command, part: &str, directory: &Path) {
         .stderr(Stdio::null());
 }
 
-/// A child that has said its first word. It ends when this is dropped.
+/// A child that has printed its first line. Dropping it ends the child.
 pub struct Running {
     pub child: Child,
     pub stdout: BufReader<ChildStdout>,
 }
 
 impl Running {
-    /// Starts a child and waits until it says `word`.
+    /// Starts a child and waits until it prints `word`.
     pub fn start(mut command: Command, word: &str) -> Self {
         let mut child = command.spawn().expect("spawn");
         let stdout = BufReader::new(child.stdout.take().expect("stdout"));
@@ -74,7 +74,7 @@ impl Running {
         running
     }
 
-    /// What the child says from now on, until it ends.
+    /// The lines that the child prints from now on.
     pub fn words(&mut self) -> impl Iterator<Item = String> {
         (&mut self.stdout).lines().map_while(Result::ok)
     }
@@ -82,20 +82,20 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The child may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// One line to whoever started this child. Not `println!`, which a test's own output would hold back.
+/// Prints a line for the parent. `println!` was refused: the test harness captures it.
 fn say(word: &str) {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{word}").expect("stdout");
     stdout.flush().expect("stdout");
 }
 
-/// Has the directory open until its standard input ends.
+/// Keeps the directory open until stdin ends.
 fn hold(directory: &Path) {
     let engine = SledEngine::open(directory, SledOptions::new(no_failure())).expect("open");
     commit_and_wait(&engine, vec![(b"held".to_vec(), Some(vec![1]))]).expect("commit");
@@ -105,7 +105,7 @@ fn hold(directory: &Path) {
         .expect("standard input");
 }
 
-/// Commits one after the other, and says so of each once it is answered.
+/// Commits one by one, and prints each commit when it is answered.
 fn commit(directory: &Path) {
     let engine = SledEngine::open(directory, SledOptions::new(no_failure())).expect("open");
     say("\nopen");
@@ -116,7 +116,7 @@ fn commit(directory: &Path) {
     }
 }
 
-/// Commits until the disk refuses, and tells what the engine does then.
+/// Commits until the disk refuses, and reports the engine's reaction.
 fn fill(directory: &Path) {
     let mut options = SledOptions::new(Arc::new(|error| say(&format!("on_failure: {error}"))));
     options.commit_timeout = Duration::from_secs(2);
@@ -125,7 +125,7 @@ fn fill(directory: &Path) {
     for number in 0..1_000_000u32 {
         let key = number.to_be_bytes().to_vec();
         let answer = submit_waiting(&engine, vec![(key, Some(vec![7; 9_000]))]);
-        // An answer that does not come within a minute would be a commit that hangs for ever.
+        // A commit without an answer within a minute would hang for ever.
         match answer.recv_timeout(Duration::from_secs(60)) {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => say(&format!("refused: {error}")),
@@ -138,6 +138,6 @@ fn fill(directory: &Path) {
     say(&format!("after: {after:?}"));
     engine.close();
     say("closed");
-    // Dropping sled after a failure is not part of what is promised: the process ends instead.
+    // No promise covers dropping sled after a failure: the process exits instead.
     std::process::exit(0);
 }

@@ -1,4 +1,4 @@
-//! Records on the disk: every one reads back, none that is damaged panics, and no version ever changes its bytes.
+//! Stored records: each one reads back, corrupt ones never panic, and no version changes its bytes.
 
 use crate::any_record::*;
 use crate::support::{amount, at, encode, uuid};
@@ -28,7 +28,7 @@ use tintype_storage::store::tables::{
 };
 use tintype_storage::store::{IdempotencyRecord, Record, StoreError, Table, TableKey};
 
-/// Reads back; and cut short or made longer it is damaged, whatever it holds.
+/// Checks that a record reads back, and that it is corrupt when truncated or extended.
 fn survives<K, R>(table: &Table<K, R>, record: &R) -> Result<(), TestCaseError>
 where
     K: TableKey,
@@ -89,7 +89,7 @@ proptest! {
         survives(&RETIRED_API_KEYS, &KeyId(id))?;
     }
 
-    /// Any bytes at all: read, or found damaged, but never a panic.
+    /// Arbitrary bytes decode or are corrupt; they never panic.
     #[test]
     fn hostile_80_garbage_is_found_damaged(mut bytes in vec(any::<u8>(), 0..200), known in 0u8..=2) {
         if let Some(version) = bytes.first_mut() {
@@ -142,7 +142,7 @@ fn job(tier: Tier, mode: Mode, resolution: Resolution, prompt: PromptRef, state:
     }
 }
 
-/// A job in each state, the failed one with this kind of failure.
+/// A job in each state; the failed one with this kind of failure.
 fn some_jobs(kind: FailureKind) -> [Job; 4] {
     let inline = PromptRef::Inline(PromptText {
         prompt: "a fox".into(),
@@ -241,8 +241,8 @@ fn some_key() -> ApiKey {
     }
 }
 
-/// One of each record as it is written, in hexadecimal. Where this changes, stores that exist can no longer be read: the record
-/// needs a new format, and its table has to read both.
+/// One of each record in hexadecimal. If this changes, existing stores become unreadable: the record needs a new format, and
+/// its table must read both.
 #[test]
 fn records_are_written_as_ever() {
     let jobs = some_jobs(FailureKind::Refused);

@@ -1,4 +1,4 @@
-//! Records of deliveries on the disk: what is written, byte for byte.
+//! The stored bytes of delivery records.
 
 use crate::support::{at, uuid};
 use tintype_storage::domain::delivery::Attempt;

@@ -1,4 +1,4 @@
-//! Every engine keeps the one contract.
+//! Every engine passes the conformance suite.
 
 use crate::support::no_failure;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use tintype_storage::testing::conformance::CASES;
 use tintype_storage::testing::failing::FailingEngine;
 use tintype_storage::testing::memory::MemoryEngine;
 
-/// Runs all cases, so that one report names all that fail.
+/// Runs all cases, so that one report names all failures.
 fn all_cases(fresh: impl Fn(&dyn Fn(Arc<dyn Engine>))) {
     let failed: Vec<&str> = CASES
         .iter()

@@ -1,4 +1,4 @@
-//! Tallies: each ended job is counted once, on its day, under its key.
+//! Daily usage: each ended job counts once, on its day, under its key.
 
 use crate::support::*;
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use tintype_storage::store::tables::DAILY_USAGE;
 use tintype_storage::store::{NewJob, Store};
 
 /// Day, key, done, failed, spent.
-type Told = (i64, KeyId, u64, u64, String);
+type UsageRow = (i64, KeyId, u64, u64, String);
 
-fn told(store: &Store, first: i64) -> Vec<Told> {
+fn usage_rows(store: &Store, first: i64) -> Vec<UsageRow> {
     let mut found = Vec::new();
     store
         .each_daily_usage_since(ACCOUNT, first, |place, tally| {
@@ -56,18 +56,18 @@ fn each_ended_job_counts_on_its_day_under_its_key() {
         one(3, 1, 2, 0, "0.20"),
         one(3, 2, 0, 1, "0.00"),
     ];
-    // The key of a job that says nothing of it.
+    // The key of `new_job`.
     let plain = new_job(amount("0.10")).key;
     match expected.iter_mut().find(|it| it.0 == 3 && it.1 == plain) {
         Some(same) => same.3 += 1,
         None => expected.push((3, plain, 0, 1, "0.00".into())),
     }
     expected.sort();
-    let mut found = told(&till.store, 0);
+    let mut found = usage_rows(&till.store, 0);
     found.sort();
     assert_eq!(found, expected);
-    assert!(told(&till.store, 3).iter().all(|it| it.0 == 3));
-    assert_eq!(told(&till.store, 4), []);
+    assert!(usage_rows(&till.store, 3).iter().all(|it| it.0 == 3));
+    assert_eq!(usage_rows(&till.store, 4), []);
     till.check();
 }
 
@@ -82,7 +82,7 @@ fn jobs_of_one_batch_and_a_clock_that_goes_back_and_forth_count_all_the_same() {
         }
     });
     let mut days: BTreeMap<i64, u64> = BTreeMap::new();
-    for (day, _, done, ..) in told(&till.store, 0) {
+    for (day, _, done, ..) in usage_rows(&till.store, 0) {
         *days.entry(day).or_default() += done;
     }
     assert_eq!(days, BTreeMap::from([(2, 3), (3, 3)]));
@@ -111,12 +111,12 @@ fn a_missing_tally_and_a_wrong_one_are_found() {
     wrong[1] += 1;
     commit(vec![(key.clone(), Some(wrong))]);
     let [fault] = till.faults().try_into().expect("one fault");
-    assert!(fault.contains("the tally of key"), "{fault}");
+    assert!(fault.contains("the usage of key"), "{fault}");
     let mut wrong = DAILY_USAGE.decode(&value).expect("usage");
     wrong.models[0].totals.failed += 1;
     commit(vec![(key.clone(), Some(DAILY_USAGE.encode(&wrong)))]);
     let [fault] = till.faults().try_into().expect("one fault");
-    assert!(fault.contains("says more of model"), "{fault}");
+    assert!(fault.contains("counts more of model"), "{fault}");
     commit(vec![(key, Some(value))]);
     till.check();
 }
@@ -148,7 +148,7 @@ fn each_model_and_size_is_counted_by_itself() {
         Ok(())
     });
     read.wait().expect("usage");
-    let told: Vec<_> = found
+    let faults: Vec<_> = found
         .iter()
         .map(|it| {
             let totals = it.totals;
@@ -165,6 +165,6 @@ fn each_model_and_size_is_counted_by_itself() {
         (Tier::Fast, Resolution::K1, 0, 1, "0.00".to_owned()),
         (Tier::Pro, Resolution::K4, 2, 0, "0.20".to_owned()),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(faults, expected);
     till.check();
 }

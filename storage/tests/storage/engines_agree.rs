@@ -1,4 +1,4 @@
-//! sled and memory answer alike, over trees large enough to have several levels, and over reopening.
+//! sled and memory return the same, over trees of several levels and after reopening.
 
 use crate::support::{Random, no_failure};
 use std::ops::Bound;
@@ -7,7 +7,7 @@ use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, Engine, Key, KeyRange, Value, submit_waiting};
 use tintype_storage::testing::memory::MemoryEngine;
 
-/// Keys as the store has them: long common prefixes, ids, and now and then one that is the beginning of another.
+/// Keys like the store's: long common prefixes, ids, and sometimes a prefix of another key.
 fn random_key(random: &mut Random) -> Key {
     let mut key = vec![*random.pick(b"aelt")];
     key.extend([random.below(3) as u8; 16]);

@@ -1,4 +1,4 @@
-//! Export and import: every kind of record, byte for byte; and nothing that is damaged is taken for a whole.
+//! Export and import: every kind of record, byte for byte; a damaged export is never accepted as complete.
 
 use crate::any_record::*;
 use crate::support::{Random, Till, amount, at, begin, encode, fail, finish, named, new_job, uuid};
@@ -24,11 +24,11 @@ use tintype_storage::domain::webhook::{RetiredSecret, SealedSecret, Webhook, Web
 use tintype_storage::engine::{Engine, Key, Value, commit_and_wait};
 use tintype_storage::export::{MAX_LINE_BYTES, ReadError, Reader, WriteError, load, write};
 use tintype_storage::store::tables::DUE_DELIVERIES;
-use tintype_storage::store::{DueDelivery, Generation, Mark, PersonPlace, Store};
+use tintype_storage::store::{DueDelivery, Generation, Mark, PersonRef, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 
-/// Pairs of every kind, several of each that can hold anything.
+/// Pairs of every kind, and several of each variable kind.
 struct Rich {
     runner: TestRunner,
     random: Random,
@@ -36,7 +36,7 @@ struct Rich {
 }
 
 impl Rich {
-    /// A record under a key of its prefix and so many bytes of ids.
+    /// A record under a key of a prefix and `ids` bytes of ids.
     fn put<R: Serialize>(&mut self, prefix: u8, ids: usize, record: &R) {
         let mut key = vec![prefix];
         key.extend((0..ids).map(|_| self.random.below(256) as u8));
@@ -134,7 +134,7 @@ fn people(rich: &mut Rich) {
         created_at: at(6),
     };
     rich.put(b'p', 32, &person);
-    let place = PersonPlace {
+    let place = PersonRef {
         account: AccountId(uuid(2)),
         person: PersonId(uuid(1)),
     };
@@ -248,7 +248,7 @@ fn every_kind_of_record_comes_back_as_it_was_and_is_written_the_same_again() {
                 .map(str::to_owned)
         })
         .collect();
-    // All of them: 22 by their prefix, and five settings.
+    // All of them: 22 by prefix, and five settings.
     assert_eq!(kinds.len(), 27, "{kinds:?}");
 }
 
@@ -284,7 +284,7 @@ fn the_books_of_an_imported_store_add_up() {
     Till::reload(store, till.book.account().id).check();
 }
 
-/// The export with one line changed. The first line is 1.
+/// The export with one changed line. The first line is 1.
 fn with_line(text: &[u8], number: usize, change: impl Fn(&str) -> String) -> Vec<u8> {
     let text = std::str::from_utf8(text).expect("text");
     let lines = text.split_inclusive('\n').enumerate();
@@ -359,13 +359,13 @@ fn lines_that_are_repeated_moved_left_out_or_made_up_are_refused_by_their_number
         ),
         (
             with_line(&text, 5, |it| it.replace("\"key\":\"41", "\"key\":\"4z")),
-            "line 5 of the export: its key is no hex",
+            "line 5 of the export: its key is not hex",
         ),
         (
             with_line(&text, 5, |it| {
                 it.replace("\"record\":{", "\"record\":{\"at\":1,")
             }),
-            "line 5 of the export: its record is no audit_entry",
+            "line 5 of the export: its record is not a valid audit_entry",
         ),
         (
             with_line(&text, 5, |_| "{}\n".into()),
@@ -377,7 +377,7 @@ fn lines_that_are_repeated_moved_left_out_or_made_up_are_refused_by_their_number
         ),
         (
             with_line(&text, 5, |_| "{\"given_up\":\"no room\"}\n".into()),
-            "line 5 of the export: the writing of it was given up: no room",
+            "line 5 of the export: the export was not completed: no room",
         ),
         (
             with_line(&text, total, |it| format!("{it}\n")),
@@ -424,7 +424,7 @@ fn a_store_with_a_damaged_or_unknown_record_gives_no_whole_export() {
         assert!(error.contains(words), "{error}");
         let said = refusal(&text);
         assert!(
-            said.contains("the writing of it was given up") && said.contains(words),
+            said.contains("the export was not completed") && said.contains(words),
             "{said}"
         );
     }
@@ -443,7 +443,7 @@ fn who_takes_no_more_ends_the_writing() {
 }
 
 #[test]
-fn a_reader_tells_what_it_has_read_only_at_the_end() {
+fn a_reader_has_a_summary_only_at_the_end() {
     let text = exported(&rich());
     let mut reader = Reader::new(&text[..]).expect("an export");
     while reader.read().expect("a record").is_some() {}

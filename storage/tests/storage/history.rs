@@ -1,4 +1,4 @@
-//! The jobs of an account as one list: live and ended ones, ranges, and jobs that end while they are listed.
+//! An account's live and ended jobs as one list: ranges, and jobs that end during the listing.
 
 use crate::support::*;
 use parking_lot::Mutex;
@@ -39,7 +39,7 @@ fn steps_join_to_all_jobs_newest_first_on_every_engine() {
         for job in ended {
             till.apply(job, JobEvent::Cancel).expect("cancel");
         }
-        // Of another account, with ids among these.
+        // Jobs of another account, with ids between these.
         let mut other = Till::open(Arc::clone(&engine), AccountId(uuid(0xacd)), amount("9"));
         other.accept(new_job(amount("1"))).expect("accept");
         jobs.reverse();
@@ -69,7 +69,7 @@ fn steps_join_to_all_jobs_newest_first_on_every_engine() {
     }
 }
 
-/// Submits something after its first scan.
+/// Commits something after its first scan.
 struct Interrupting {
     inner: Arc<MemoryEngine>,
     holds: Arc<Holds>,
@@ -85,7 +85,7 @@ impl Layer for Interrupting {
         &self.holds
     }
 
-    fn scanned(&self) -> Result<(), EngineError> {
+    fn after_scan(&self) -> Result<(), EngineError> {
         match self.then.lock().take() {
             Some(writes) => commit_and_wait(&*self.inner, writes),
             None => Ok(()),
@@ -110,7 +110,7 @@ fn a_job_that_ends_while_it_is_listed_is_found_once_and_ended() {
     *engine.then.lock() = Some(decisions.finish().expect("writes").writes);
     let found = till.store.jobs_of(ACCOUNT, Part::All, None, None, 9).wait();
     let found = found.expect("jobs");
-    let told: Vec<JobId> = found.iter().map(|job| job.id).collect();
-    assert_eq!(told, [jobs[2], jobs[1], jobs[0]]);
+    let found: Vec<JobId> = found.iter().map(|job| job.id).collect();
+    assert_eq!(found, [jobs[2], jobs[1], jobs[0]]);
     assert!(matches!(found[1].state, JobState::Failed { .. }));
 }

@@ -1,4 +1,4 @@
-//! Idempotency keys: one name, one job, one hold.
+//! Idempotency keys: one name, one job, one reservation.
 
 use crate::support::*;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tintype_storage::store::{
 };
 use tintype_storage::testing::memory::MemoryEngine;
 
-/// A job under the idempotency key `name`, whose request is told by `meaning`.
+/// A job with the idempotency key `name`; `meaning` determines the fingerprint.
 fn job(name: &str, meaning: u8) -> NewJob {
     NewJob {
         idempotency: named(name, meaning),
@@ -88,7 +88,7 @@ fn hostile_50_other_calls_and_accounts_have_keys_of_their_own() {
         })
         .expect("a deposit under the same name");
     assert_eq!(deposited.balance_after, amount("2"));
-    // Another API key of the account is the same account: it gets the first one's job.
+    // Another API key of the same account gets the first key's job.
     let by_another_key = NewJob {
         key: key(2),
         ..job("k", 1)
@@ -110,7 +110,7 @@ fn hostile_51_no_name_is_taken_for_another() {
     .into_iter()
     .map(String::from)
     .chain(["x".repeat(255), "x".repeat(256), "x".repeat(65_536)])
-    // Names that look like the end of another one's record.
+    // Names that look like the end of another record's key.
     .chain([
         "a\0\0\0\0\0\0\0\0".to_owned(),
         format!("a{}", "\u{1}".repeat(8)),
@@ -133,7 +133,7 @@ fn hostile_52_a_refused_call_does_not_use_up_its_key() {
     till.limits.max_live_per_account = 1;
     till.decisions(|decisions, ids| {
         assert!(ids.accept(decisions, job("k", 1)).is_err(), "balance");
-        // The name may even come with another request now: the first one was never accepted.
+        // The name may even come with a different request: the first one was never accepted.
         assert!(!reused(&ids.accept(decisions, job("k", 2))));
         ids.deposit(decisions, deposit(amount("1")))
             .expect("deposit");
@@ -199,7 +199,7 @@ fn a_key_whose_waiting_caller_got_no_answer_is_as_good_as_new() {
                     .idempotency(call, ACCOUNT, "k", at(till.now))
                     .wait();
                 assert_eq!(known.expect("read").is_none(), is_new, "{event:?}");
-                // Set back, the clock has the new use end before the old one, which must not come to light again.
+                // After the clock is set back, the new use ends before the old one, which must not reappear.
                 till.now -= 1;
             }
             let again = till.accept(waited_for()).expect("accept");

@@ -1,4 +1,4 @@
-//! What happens to jobs: races within a round, runs, bounds, and events that meet nothing.
+//! Job events: races within a round, runs, limits, and events that do not apply.
 
 use crate::support::*;
 use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
@@ -130,7 +130,7 @@ fn runs_are_counted_and_the_last_one_ends_the_job() {
     let job = till.running("0.10");
     let first = at(till.now);
     for _ in 0..5 {
-        // A run that an orderly stop cut off does not count.
+        // A run interrupted by an orderly shutdown does not count.
         till.now += 1_000;
         till.apply(job, JobEvent::CutOff).expect("cut off");
         till.apply(job, begin()).expect("begin");
@@ -219,7 +219,7 @@ fn an_event_that_meets_a_damaged_record_leaves_the_batch_fit_to_commit() {
     let mut till = Till::with("1");
     let job = till.running("0.10");
     let store: Store = till.store.clone();
-    // What key 1 has spent cannot be read any more: its record has an unknown version.
+    // The spending of key 1 is unreadable: its record has an unknown version.
     let spent = [b"u".as_slice(), key(1).as_bytes()].concat();
     commit_and_wait(&**store.engine(), vec![(spent.clone(), Some(vec![99]))]).expect("damage");
     till.book = Till::reload(store.clone(), ACCOUNT).book;

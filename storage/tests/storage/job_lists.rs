@@ -1,4 +1,4 @@
-//! Lists of jobs: newest first, in parts without gaps or repeats, live and ended ones alike, over one account or all.
+//! Lists of jobs: newest first, pages without gaps or repeats, live and ended jobs, one account or all.
 
 use crate::support::{amount, at, encode, key, uuid};
 use std::cell::Cell;
@@ -18,7 +18,7 @@ fn account(number: u128) -> AccountId {
     AccountId(uuid(number))
 }
 
-/// A job that was accepted at this millisecond; every third one has ended.
+/// A job accepted at this millisecond; every third one has ended.
 fn job(account: AccountId, millis: u64) -> Job {
     let ended = JobState::Failed {
         started_at: None,
@@ -40,7 +40,7 @@ fn job(account: AccountId, millis: u64) -> Job {
     }
 }
 
-/// Accounts 1 and 2, whose jobs were accepted in turns.
+/// Accounts 1 and 2, whose jobs alternate.
 fn store(jobs: u64) -> Store {
     let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
     let store = Store::new(Arc::clone(&engine));
@@ -99,11 +99,11 @@ fn a_filter_leaves_out_and_a_bound_on_looking_goes_on_by_the_cursor() {
     let (mut found, mut after, mut parts) = (Vec::new(), None, 0);
     loop {
         let narrow = JobWindow {
-            most: 100,
+            max_scanned: 100,
             ..window(1_000, after)
         };
         let page = store
-            .sifted_jobs_of(account(1), narrow, |job| job.tier == Tier::Fast)
+            .filtered_jobs_of(account(1), narrow, |job| job.tier == Tier::Fast)
             .wait()
             .unwrap();
         found.extend(millis(&page.items));
@@ -119,11 +119,11 @@ fn a_filter_leaves_out_and_a_bound_on_looking_goes_on_by_the_cursor() {
 }
 
 #[test]
-fn over_all_accounts_no_more_are_looked_at_than_over_one() {
+fn a_list_of_all_accounts_examines_no_more_jobs_than_one_of_one_account() {
     let store = store(900);
     let looked_at = Cell::new(0);
     let narrow = JobWindow {
-        most: 100,
+        max_scanned: 100,
         ..window(20, None)
     };
     let none = |_: &Job| {
@@ -132,7 +132,7 @@ fn over_all_accounts_no_more_are_looked_at_than_over_one() {
     };
     let page = store.all_jobs(narrow, none).wait().unwrap();
     assert_eq!((page.items.len(), looked_at.get()), (0, 100));
-    // All newer ones of both accounts have been looked at, and none of the others.
+    // The scan covered exactly the newer jobs of both accounts.
     let next = JobId(Uuid::from_bytes(page.next.unwrap()));
     assert_eq!(next, job(account(1), 801).id);
 }

@@ -1,4 +1,4 @@
-//! Tests of the storage crate through its public interface, as one program so that it is linked once.
+//! Tests of the storage crate's public interface, in one program, so that it is linked once.
 
 mod account_limits;
 mod any_record;

@@ -13,7 +13,7 @@ use tintype_storage::store::{
 };
 use tintype_storage::testing::memory::MemoryEngine;
 
-/// What the book should have: all amounts in millionths.
+/// The expected state. Amounts are in millionths.
 #[derive(Clone, Default)]
 struct Model {
     balance: i64,
@@ -42,7 +42,7 @@ impl Model {
         self.jobs.values().filter(|job| !job.ended).count()
     }
 
-    /// The record of a use that has not expired.
+    /// The use that has not expired.
     fn use_of(&self, call: bool, name: &str, now: i64) -> Option<(u8, Option<JobId>)> {
         let (meaning, job, end) = self.used.get(&(call, name.to_owned()))?;
         (now < *end).then_some((*meaning, *job))
@@ -87,7 +87,7 @@ impl Run {
         self.till.limits.idempotency_retention = std::time::Duration::from_millis(RETENTION as u64);
     }
 
-    /// Everything in memory is lost; the store is what was committed.
+    /// Loses everything in memory; the store keeps what was committed.
     fn crash(&mut self) {
         self.engine = Arc::new(MemoryEngine::from_image(self.engine.image()));
         let next_id = self.till.id().as_u128();

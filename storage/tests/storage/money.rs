@@ -1,4 +1,4 @@
-//! Money: what is held, charged and given back, at the account book.
+//! Money: reservations, charges and releases in account decisions.
 
 use crate::support::*;
 use tintype_storage::domain::amount::{Amount, AmountError};
@@ -49,7 +49,7 @@ fn hostile_38_the_same_with_eight_keys_of_one_account() {
             }
         });
     }
-    // 100 are paid for; no key may have more than 13 of them.
+    // The money covers 100 jobs; no key may have more than 13.
     assert_eq!(accepted.iter().sum::<usize>(), 100);
     assert!(accepted.iter().all(|count| *count <= 13), "{accepted:?}");
     till.check();
@@ -132,7 +132,7 @@ fn hostile_41_a_whole_life_in_one_batch() {
     let mut till = Till::with("0.10");
     till.decisions(|decisions, ids| {
         for _ in 0..3 {
-            // Funds for one: what a failed job gives back pays for the next, within the round.
+            // Funds for one job: the release of a failed job pays for the next one in the same round.
             let job = ids
                 .accept(decisions, new_job(amount("0.10")))
                 .expect("accept");
@@ -206,7 +206,7 @@ fn hostile_46_a_restart_between_each_pair_of_events_changes_nothing() {
                 (3, 1) => fail(),
                 _ => begin(),
             };
-            // The first step of each four meets a job that may not be started yet: refused in both runs alike.
+            // The first of every four steps meets a job that has not started: both runs refuse it.
             let _ = till.apply(job, event);
             if restarts {
                 let next = Till::reload(till.store.clone(), ACCOUNT);
@@ -229,7 +229,7 @@ fn hostile_46_a_restart_between_each_pair_of_events_changes_nothing() {
 }
 
 #[test]
-fn the_spend_limit_counts_what_is_spent_and_what_is_held() {
+fn the_spend_limit_counts_spent_and_reserved_money() {
     let mut till = Till::with("100");
     for number in [1, 2] {
         till.spend_limits.insert(key(number), limit("1.00"));
@@ -253,7 +253,7 @@ fn the_spend_limit_counts_what_is_spent_and_what_is_held() {
     }
     till.apply(done, finish()).expect("finish");
     till.apply(failed, fail()).expect("fail");
-    // 0.40 spent, nothing held: one more of 0.40 fits, and exactly 0.20 after it.
+    // 0.40 spent, nothing reserved: another 0.40 fits, and exactly 0.20 after it.
     for reloaded in [false, true] {
         if reloaded {
             till.book = Till::reload(till.store.clone(), ACCOUNT).book;
@@ -286,7 +286,7 @@ fn the_spend_limit_counts_what_is_spent_and_what_is_held() {
     till.check();
 }
 
-/// Jobs that are accepted one after the other under limits, until one is refused: how many, and by which limit.
+/// Accepts jobs under limits until one is refused: their number, and the limit that refused.
 fn until_refused(till: &mut Till, new: &NewJob) -> (usize, Period) {
     for accepted in 0..100 {
         match till.accept(new.clone()) {
@@ -312,7 +312,7 @@ fn a_day_and_a_month_have_limits_of_their_own() {
     };
     let new = new_job(amount("0.20"));
     till.spend_limits.insert(new.key, limits);
-    // The 29th of January 1970, 1 ms before midnight.
+    // 1 ms before midnight on 29 January 1970.
     till.now = 29 * DAY - 1;
     assert_eq!(until_refused(&mut till, &new), (2, Period::Day));
     till.now = 29 * DAY;
@@ -327,7 +327,7 @@ fn a_day_and_a_month_have_limits_of_their_own() {
 }
 
 #[test]
-fn what_is_held_over_midnight_counts_for_the_new_day() {
+fn money_reserved_over_midnight_counts_for_the_new_day() {
     const DAY: i64 = 86_400_000;
     let mut till = Till::with("100");
     let limits = SpendLimits {
@@ -352,8 +352,8 @@ fn what_is_held_over_midnight_counts_for_the_new_day() {
     till.check();
 }
 
-/// Accepted on one day, ended on the day before by a clock that was set back: what counts for the day before is what was within
-/// its limit.
+/// Accepted on one day, ended on the day before under a clock set back: the charge counts on the day before, within that day's
+/// limit.
 #[test]
 fn hostile_109_a_clock_that_is_set_back_lets_no_day_go_over_its_limit() {
     const DAY: i64 = 86_400_000;

@@ -1,4 +1,4 @@
-//! What nodes keep in a store that they share: verification knows it, and exports leave it out.
+//! Records of nodes in a shared store: verification checks them, exports omit them.
 
 use crate::export::{exported, imported};
 use crate::support::*;
@@ -7,7 +7,7 @@ use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
-use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::shard::{Shard, ShardHolder};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Engine, Wait as _, commit_and_wait};
@@ -17,15 +17,15 @@ use tintype_storage::store::tables::{
 use tintype_storage::store::{Store, Writes};
 use tintype_storage::verify::verify;
 
-/// A store of nodes with a job that waits, and a delivery that is due.
+/// A shared store with a queued job and a due delivery.
 struct Shared {
     store: Store,
     job: JobId,
-    place: QueuePlace,
+    place: QueueEntry,
     delivery: Delivery,
 }
 
-/// A test delivery that is due at a moment.
+/// A test delivery that is due at `due`.
 fn test(number: u128, due: i64) -> Delivery {
     let id = DeliveryId(uuid(number));
     Delivery::new(id, &webhook(), DeliveryKind::Test, id.0, at(due))
@@ -37,7 +37,7 @@ impl Shared {
         let job = till.accept(new_job(amount("0.10"))).expect("accepted").job;
         let store = Store::new(Arc::clone(till.store.engine())).shared();
         let delivery = test(77, 5);
-        let place = QueuePlace {
+        let place = QueueEntry {
             tier: Tier::Fast,
             class: QueueClass::Single,
             turn: 1,
@@ -95,7 +95,7 @@ fn each_live_job_has_one_place() {
     shared.finds(&[]);
     shared.write(vec![TAKEN_JOBS.delete(&(NODE, shared.job))]);
     shared.finds(&fault(0));
-    // A process that has the store for itself keeps the queue in memory.
+    // A single process keeps its queue in memory.
     shared.write(vec![ADOPTION.delete(&())]);
     shared.finds(&[]);
 }
@@ -111,13 +111,13 @@ fn each_pending_delivery_is_in_the_index_of_its_shard_alone() {
     let entry = read.wait().expect("readable").expect("an entry");
     shared.write(vec![DUE_DELIVERIES.put(&(due, id), &entry)]);
     shared.finds(&[format!(
-        "delivery {id} is due at {due}, both due indexes say so"
+        "delivery {id} is due at {due}, both due indexes list it"
     )]);
     shared.write(vec![
         DUE_DELIVERIES.delete(&(due, id)),
         DUE_BY_SHARD.delete(&place),
     ]);
-    let missing = format!("delivery {id} is due at {due}, the due index does not say so");
+    let missing = format!("delivery {id} is due at {due}, the due index lacks it");
     shared.finds(std::slice::from_ref(&missing));
     shared.write(vec![DUE_BY_SHARD.put(&(other, (due, id)), &entry)]);
     let stray = format!("the due index has delivery {id} at {due}, its record does not");
@@ -147,7 +147,7 @@ fn a_shard_is_read_in_the_order_in_which_its_deliveries_are_due() {
 }
 
 #[test]
-fn an_export_leaves_out_what_nodes_keep_for_themselves_and_an_import_makes_the_due_index() {
+fn an_export_omits_the_records_of_nodes_and_an_import_builds_the_due_index() {
     let shared = Shared::new();
     let text = exported(shared.engine());
     let lines = String::from_utf8(text.clone()).expect("text");

@@ -1,4 +1,4 @@
-//! People and sessions: found where they were put, forgotten when they are over, and audited.
+//! People and sessions: lookup, expiry, verification.
 
 use crate::support::{at, uuid};
 use std::sync::Arc;
@@ -70,14 +70,14 @@ fn a_person_is_found_by_account_and_by_email_until_removed() {
 }
 
 #[test]
-fn the_audit_names_a_person_of_no_account_and_one_who_cannot_sign_in() {
+fn verification_names_orphaned_people_and_those_who_cannot_sign_in() {
     let store = store();
     let lost = person(AccountId(uuid(9)), 6, "lost@example.com");
     write(&store, store.put_person(&lost));
     let [fault] = faults(&store).try_into().unwrap();
     assert!(fault.contains("which does not exist"), "{fault}");
     write(&store, store.remove_person(&lost));
-    // Two with one address: only the later one is found by it.
+    // Two people with one address: only the later one is found by it.
     write(&store, store.put_person(&person(ADA, 7, "ada@example.com")));
     write(&store, store.put_person(&person(ADA, 8, "ada@example.com")));
     let [fault] = faults(&store).try_into().unwrap();

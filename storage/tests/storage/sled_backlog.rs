@@ -1,4 +1,4 @@
-//! Bulk work waits for sled to catch up.
+//! Bulk work waits until sled catches up.
 
 use crate::support::no_failure;
 use std::future::Future as _;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tintype_storage::engine::sled::{FlushPolicy, SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, MAX_VALUE_BYTES, commit_and_wait};
 
-/// In each commit, which so has a mebibyte.
+/// Values per commit, which makes a mebibyte.
 const VALUES: u8 = 64;
 
 #[test]
@@ -31,7 +31,7 @@ fn bulk_work_waits_until_sled_has_caught_up() {
         commit_and_wait(&engine, writes.collect()).expect("a commit");
     }
     assert!(!has_room());
-    // Flushes all of it.
+    // Flushes everything.
     engine.close();
     assert!(has_room());
 }

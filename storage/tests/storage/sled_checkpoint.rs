@@ -1,4 +1,4 @@
-//! sled's snapshot is brought forward while the store is used, and is then what sled itself makes of its whole log.
+//! The advanced checkpoint equals the one that sled computes from its whole log.
 
 use crate::sled_damage::copy;
 use crate::support::no_failure;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tintype_storage::engine::sled::{FlushPolicy, SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, Engine, Key, KeyRange, Value, commit_and_wait};
 
-/// Starts of the store, and commits of each.
+/// Starts of the store, and commits per start.
 const LIVES: u32 = 3;
 const COMMITS: u32 = 60;
 const KEYS: u32 = 2_000;
@@ -27,7 +27,7 @@ fn open(directory: &Path) -> SledEngine {
     SledEngine::open(directory, options).expect("open")
 }
 
-/// New records, larger ones in the place of others, and some that go.
+/// New records, larger ones that replace others, and deletions.
 fn writes(number: u32) -> BTreeMap<Key, Option<Value>> {
     let mut writes = BTreeMap::new();
     for turn in 0..100 {
@@ -39,7 +39,7 @@ fn writes(number: u32) -> BTreeMap<Key, Option<Value>> {
     writes
 }
 
-/// The name and the bytes of the one snapshot.
+/// The name and the bytes of the only checkpoint.
 fn snapshot(directory: &Path) -> Option<(String, Vec<u8>)> {
     let files = fs::read_dir(directory).expect("list").flatten();
     let named = |it: fs::DirEntry| {

@@ -1,4 +1,4 @@
-//! Closing: what was submitted is written, what comes later is refused, and nobody waits for ever.
+//! Closing: queued commits are written, later ones are refused, and nothing waits for ever.
 
 use crate::sled_durable::Gate;
 use crate::support::no_failure;
@@ -7,7 +7,7 @@ use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Commit, Engine, EngineError, commit_and_wait, submit_waiting};
 
 #[test]
-fn closing_writes_what_was_submitted() {
+fn closing_writes_submitted_commits() {
     let directory = tempfile::tempdir().expect("directory");
     let open = || SledEngine::open(directory.path(), SledOptions::new(no_failure())).expect("open");
     let engine = open();
@@ -58,7 +58,7 @@ fn closing_waits_for_the_sync_that_is_on_its_way() {
         .expect("commit");
 }
 
-/// Submits until a commit is refused at once: then the engine has begun to close.
+/// Submits until a commit is refused at once: then the engine is closing.
 fn wait_until_refused(engine: &SledEngine) -> EngineError {
     loop {
         let answer = submit_waiting(engine, vec![(b"later".to_vec(), Some(vec![]))]);
@@ -80,7 +80,7 @@ fn the_last_owner_may_be_a_callback() {
     engine.submit(Commit {
         writes: vec![(b"a".to_vec(), Some(vec![]))],
         done: Box::new(move |outcome| {
-            // Ends once the test has let go of its own share.
+            // Ends when the test drops its share.
             let _ = released.recv();
             drop(owner);
             sender.send(outcome).expect("the test listens");

@@ -1,8 +1,8 @@
-//! Damaged files: the last state that was acknowledged, or a clear error, or faults that the audit finds. Never a panic, never a
-//! hang, never an older state that looks sound, and never wrong money that nobody notices.
+//! Damaged files: the result is the last acknowledged state, a clear error, or faults that verification finds. Never a panic, a
+//! hang, an older state that looks sound, or wrong money that goes unnoticed.
 //!
-//! The last of the three is needed because of sled: where a bit of its log has flipped it drops the rest of that segment without
-//! a word and goes on with the next one, so that some records are older than others.
+//! Verification is needed because of sled: at a flipped bit in its log it silently drops the rest of that segment and continues
+//! with the next one, so that some records are older than others.
 
 use crate::support::*;
 use crossbeam_channel::RecvTimeoutError;
@@ -28,30 +28,30 @@ use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 
 const COMMITS: u32 = 500;
-/// The commits before which the directory is opened anew, which makes sled write a snapshot. Most of the log lies beyond it.
+/// The commits before which the directory is reopened, which makes sled write a checkpoint. Most of the log comes after it.
 const REOPENS: [u32; 2] = [50, 100];
 
-/// A directory with a past of several sessions, so that it has a snapshot and a log beyond it.
+/// A directory with several sessions, and so with a checkpoint and a later log.
 struct History {
     directory: TempDir,
-    /// What the records were after each commit, as hashes.
+    /// The hashes of the records after each commit.
     moments: HashSet<u64>,
     /// The last of them.
     last: u64,
 }
 
-/// Who has the changes of the last session.
+/// Where the changes of the last session are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Backlog {
-    /// sled too, as after an orderly end.
+    /// In sled too, as after an orderly end.
     Applied,
-    /// Only the journal, as after a kill.
+    /// Only in the journal, as after a kill.
     Waits,
 }
 
 fn moment(engine: &dyn Engine) -> Result<u64, EngineError> {
     let mut hasher = DefaultHasher::new();
-    // All that money depends on; the idempotency records lie apart.
+    // The records that money depends on, except the idempotency records.
     for kind in [b"a", b"e", b"l", b"t", b"u"] {
         let range = KeyRange::prefix(kind);
         engine
@@ -67,14 +67,14 @@ fn open(directory: &Path) -> Result<SledEngine, EngineError> {
 }
 
 fn open_with(directory: &Path, flush: FlushPolicy) -> Result<SledEngine, EngineError> {
-    // A damaged record that is read is a failure of the engine: what is wanted here.
+    // Reading a corrupt record fails the engine, as intended here.
     let mut options = SledOptions::new(Arc::new(|_| {}));
     options.lock_timeout = Duration::from_secs(20);
     options.flush = flush;
     SledEngine::open(directory, options)
 }
 
-/// Two engines that are given the same commits: in memory a look at everything is cheap.
+/// Two engines with the same commits: reading everything is cheap in memory.
 struct Both {
     memory: Arc<MemoryEngine>,
     holds: Arc<Holds>,
@@ -98,7 +98,7 @@ impl Layer for Both {
     fn close(&self) {}
 }
 
-/// Each commit accepts a job, and ends the one before: so every commit moves money.
+/// Each commit accepts a job and ends the previous one, so every commit moves money.
 fn history(backlog: Backlog) -> History {
     let rounds = match backlog {
         Backlog::Applied => FlushPolicy::default(),
@@ -130,7 +130,7 @@ fn history(backlog: Backlog) -> History {
                 ids.apply(decisions, job, end).expect("end");
             }
             let words = PromptText {
-                // Large enough that the log has many segments.
+                // Large enough for a log of many segments.
                 prompt: "x".repeat(2_000),
                 metadata: None,
             };
@@ -159,13 +159,13 @@ fn history(backlog: Backlog) -> History {
 
 #[derive(Debug)]
 enum Outcome {
-    /// Opening or reading said what is wrong.
+    /// Opening or reading returned an error.
     Refused(String),
-    /// The last state that was acknowledged.
+    /// The last acknowledged state.
     Opened,
-    /// An older one, though nothing says that something is missing.
+    /// An older state without any error.
     Lost,
-    /// Another state, and what the audit finds wrong with it.
+    /// Another state, with the faults that verification finds.
     Noticed(Vec<String>),
     /// Another state that looks sound.
     Wrong,
@@ -174,7 +174,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    /// Nobody is told anything wrong.
+    /// Is the outcome honest?
     fn is_fair(&self) -> bool {
         match self {
             Self::Refused(text) => {
@@ -187,7 +187,7 @@ impl Outcome {
     }
 }
 
-/// Opens in a thread of its own, so that a hang or a panic is seen.
+/// Opens on a separate thread, so that a hang or a panic is noticed.
 fn try_open(directory: &Path, history: &History) -> Outcome {
     let (sender, receiver) = crossbeam_channel::bounded(1);
     let (path, moments, last) = (directory.to_owned(), history.moments.clone(), history.last);
@@ -230,7 +230,7 @@ fn look(directory: &Path, moments: &HashSet<u64>, last: u64) -> Result<Outcome, 
     })
 }
 
-/// Copies a directory with all that is in it.
+/// Copies a directory recursively.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("directory");
     for entry in fs::read_dir(from).expect("list") {
@@ -244,7 +244,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The files of a store, by their paths below its directory: sled's log and snapshot, and those of the journal.
+/// The files of a store, relative to its directory: sled's log and checkpoint, and the journal's.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let list = |below: &str| {
         let entries = fs::read_dir(directory.join(below)).expect("list");
@@ -259,14 +259,14 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 
 type Damage = Box<dyn Fn(&mut Vec<u8>)>;
 
-/// Tries a damage on a copy of each file, and tells what came of it.
+/// Applies each damage to a copy of each file, and checks the outcome.
 fn try_damages(damages: impl Fn(u64) -> Vec<(String, Damage)>) {
     try_damages_of(Backlog::Applied, &damages);
     try_damages_of(Backlog::Waits, &damages);
 }
 
-/// Does what a damage has made of the newest file look like what a crash leaves of a group that was being written? Its head is
-/// whole, and nothing is left behind what is gone.
+/// Does the damaged newest file look like a crash during the write of a group? Its header is intact, and nothing follows the
+/// missing part.
 fn looks_torn(before: &[u8], after: &[u8]) -> bool {
     let last = before.windows(4).collect::<Vec<_>>();
     let last = last.iter().rposition(|it| *it == b"TTJ1");
@@ -303,7 +303,7 @@ fn try_damages_of(backlog: Backlog, damages: &impl Fn(u64) -> Vec<(String, Damag
             damage(&mut bytes);
             fs::write(directory.join(&name), &bytes).expect("write");
             let outcome = try_open(&directory, &whole);
-            // The end of the newest file cannot be told from a group that was never whole.
+            // A missing end of the newest file looks like a group that was never complete.
             let is_torn = matches!(outcome, Outcome::Lost) && name == newest;
             let is_torn = is_torn && backlog == Backlog::Waits && looks_torn(&before, &bytes);
             if !outcome.is_fair() && !is_torn {
@@ -368,7 +368,7 @@ fn hostile_82_a_file_that_is_gone() {
             copy(whole.directory.path(), &directory);
             fs::remove_file(directory.join(name)).expect("remove");
             let outcome = try_open(&directory, &whole);
-            // Whether the newest file is gone or was never begun, nothing tells.
+            // A missing newest file looks like one that was never started.
             let is_end = backlog == Backlog::Waits && *name == newest;
             if !outcome.is_fair() && !is_end {
                 bad.push(format!("{name:?}: {outcome:?}"));

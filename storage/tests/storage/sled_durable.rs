@@ -1,4 +1,4 @@
-//! Answered means synced: while a round waits for the disk it is neither answered nor read.
+//! Answered means synced: while a group waits for the disk, it is neither answered nor visible.
 
 use crate::support::{Random, no_failure};
 use parking_lot::{Condvar, Mutex};
@@ -27,7 +27,7 @@ struct State {
     passed: u64,
 }
 
-/// Opens a gate when it is dropped: a test that fails must not leave the engine waiting, or it would hang instead.
+/// Opens a gate when dropped, so that a failing test does not leave the engine hanging.
 pub struct OpensGate(pub Arc<Gate>);
 
 impl Drop for OpensGate {
@@ -37,7 +37,7 @@ impl Drop for OpensGate {
 }
 
 impl Gate {
-    /// An engine with a gate that is open. The guard is last, so that it is dropped first.
+    /// An engine with an open gate. The guard is last, so that it is dropped first.
     pub fn engine() -> (TempDir, SledEngine, Arc<Self>, OpensGate) {
         let directory = tempfile::tempdir().expect("directory");
         let gate = Arc::new(Self::default());
@@ -72,7 +72,7 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// Returns once a sync stands at the gate: its group has been written to the journal.
+    /// Returns when a sync waits at the gate: its group has been written to the journal.
     pub fn wait_for_arrival(&self, number: u64) {
         let mut state = self.state.lock();
         while state.arrived < number {
@@ -121,7 +121,7 @@ fn a_commit_is_neither_answered_nor_read_before_its_sync() {
         ],
     );
     gate.wait_for_arrival(2);
-    // They are in the journal by now; the engine must not show them.
+    // The values are in the journal now; the engine must not show them.
     for (key, old) in [
         ("a", Some("1")),
         ("b", Some("1")),
@@ -146,7 +146,7 @@ fn a_commit_is_neither_answered_nor_read_before_its_sync() {
     assert_eq!(text(&engine, Direction::Falling, 9), "f2 d1 cc2 b2");
 }
 
-/// Small keys, so that what is stored and what is in flight meet often.
+/// Few keys, so that stored and uncommitted values often collide.
 fn random_writes(random: &mut Random) -> Vec<(Key, Option<Value>)> {
     let mut writes = BTreeMap::new();
     for _ in 0..random.below(12) {
@@ -169,7 +169,7 @@ fn random_bound(random: &mut Random) -> Bound<Key> {
 }
 
 #[test]
-fn scans_show_what_is_on_the_disk_whatever_is_in_flight() {
+fn scans_show_only_durable_values() {
     let (_directory, engine, gate, _guard) = Gate::engine();
     let on_disk = MemoryEngine::new();
     let mut random = Random(7);
@@ -237,7 +237,7 @@ fn a_group_takes_a_bounded_number_of_bytes() {
     for answer in [first].into_iter().chain(waiting) {
         answer.recv().expect("an answer").expect("commit");
     }
-    // 66 of them pass 1 MiB.
+    // 66 of them exceed 1 MiB.
     assert_eq!(gate.passed(), 1 + 100_u64.div_ceil(66));
 }
 

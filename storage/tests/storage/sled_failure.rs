@@ -1,4 +1,4 @@
-//! A disk that fails or hangs: told once, final, and nobody waits for ever.
+//! A failing or hanging disk: reported once, final, and nothing waits for ever.
 
 use crate::children::{Running, child_under};
 use crate::sled_durable::{Gate, OpensGate};
@@ -34,7 +34,7 @@ fn open(directory: &Path, on_failure: OnFailure, timeout: Duration, sync: SyncSt
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Fails its second sync, and only that one.
+/// Fails only the second sync.
 fn fails_second() -> SyncStep {
     let count = AtomicU32::new(0);
     Box::new(move |file| match count.fetch_add(1, Ordering::SeqCst) {
@@ -46,7 +46,7 @@ fn fails_second() -> SyncStep {
 #[test]
 fn hostile_75_a_sync_that_fails_once_stops_the_engine() {
     let directory = tempfile::tempdir().expect("directory");
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let engine = open(directory.path(), on_failure, LONG, fails_second());
     commit_and_wait(&engine, put("a")).expect("commit");
     let failed = commit_and_wait(&engine, put("b"));
@@ -61,17 +61,17 @@ fn hostile_75_a_sync_that_fails_once_stops_the_engine() {
             Err(EngineError::Failed(_) | EngineError::Stopped)
         ));
     }
-    // What the failed commit wrote may or may not be on the disk: it is not shown.
+    // The failed commit may or may not be on the disk: it is not visible.
     assert_eq!(engine.get(b"a").wait().expect("get"), Some(vec![1]));
     assert_eq!(engine.get(b"b").wait().expect("get"), None);
     let pairs = engine
         .scan(&KeyRange::prefix(b""), Direction::Rising, 9)
         .wait();
     assert_eq!(pairs.expect("scan").len(), 1);
-    let told_once = told.recv().expect("told");
-    assert!(told_once.contains("fdatasync"), "{told_once}");
+    let failure = failures.recv().expect("a failure");
+    assert!(failure.contains("fdatasync"), "{failure}");
     engine.close();
-    assert!(told.try_recv().is_err(), "told once");
+    assert!(failures.try_recv().is_err(), "reported once");
     drop(engine);
     let (on_failure, _told) = listener();
     let engine = open(
@@ -87,7 +87,7 @@ fn hostile_75_a_sync_that_fails_once_stops_the_engine() {
 #[test]
 fn commits_behind_a_failure_are_all_refused() {
     let directory = tempfile::tempdir().expect("directory");
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let gate = Arc::new(Gate::default());
     let at_gate = gate.sync();
     let sync: SyncStep = Box::new(move |file| {
@@ -109,14 +109,14 @@ fn commits_behind_a_failure_are_all_refused() {
         );
     }
     assert_eq!(gate.arrived(), 1, "nothing is written after a failure");
-    assert!(told.recv().is_ok() && told.try_recv().is_err());
+    assert!(failures.recv().is_ok() && failures.try_recv().is_err());
     assert_eq!(engine.get(b"a").wait().expect("get"), None);
 }
 
 #[test]
 fn hostile_77_a_sync_that_hangs_is_a_failure() {
     let directory = tempfile::tempdir().expect("directory");
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let gate = Arc::new(Gate::default());
     let timeout = Duration::from_millis(5);
     let engine = Arc::new(open(directory.path(), on_failure, timeout, gate.sync()));
@@ -125,10 +125,10 @@ fn hostile_77_a_sync_that_hangs_is_a_failure() {
     let hanging = submit_waiting(&*engine, put("a"));
     gate.wait_for_arrival(1);
     let behind = submit_waiting(&*engine, put("b"));
-    let text = told.recv().expect("told");
+    let text = failures.recv().expect("a failure");
     let start = "storage failed: the disk did not confirm a commit within 0.005 s; ";
     assert!(text.starts_with(start), "{text}");
-    // Whoever stands behind it is answered, though the thread still hangs.
+    // Commits behind the hanging one are answered, though the thread still hangs.
     let outcome = behind.recv().expect("an answer");
     assert!(
         matches!(outcome, Err(EngineError::Failed(_) | EngineError::Stopped)),
@@ -140,15 +140,15 @@ fn hostile_77_a_sync_that_hangs_is_a_failure() {
     ));
     assert_eq!(engine.get(b"a").wait().expect("get"), None);
     close_within_a_minute(&engine);
-    assert!(hanging.try_recv().is_err(), "nobody knows how it will end");
+    assert!(hanging.try_recv().is_err(), "its outcome is not known yet");
     gate.open();
-    // It came through after all, and says so; but the engine has stopped.
+    // The hanging commit succeeded and reports it, but the engine has stopped.
     hanging.recv().expect("an answer").expect("commit");
-    assert!(told.try_recv().is_err(), "told once");
+    assert!(failures.try_recv().is_err(), "reported once");
     assert_eq!(gate.passed(), 1);
 }
 
-/// Closing that waits for ever would otherwise be a test that does so too.
+/// Bounds a close that might hang for ever.
 fn close_within_a_minute(engine: &Arc<SledEngine>) {
     let (sender, closed) = crossbeam_channel::bounded(1);
     let engine = Arc::clone(engine);
@@ -165,20 +165,20 @@ fn close_within_a_minute(engine: &Arc<SledEngine>) {
 #[test]
 fn a_panic_below_is_a_failure_and_every_commit_is_answered() {
     let directory = tempfile::tempdir().expect("directory");
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let sync: SyncStep = Box::new(|_| panic!("a panic that the test wants"));
     let engine = open(directory.path(), on_failure, LONG, sync);
     let outcome = submit_waiting(&engine, put("a")).recv();
     assert!(matches!(outcome, Ok(Err(EngineError::Failed(_)))));
-    assert!(told.recv().expect("told").contains("panicked"));
+    assert!(failures.recv().expect("a failure").contains("panicked"));
     assert!(commit_and_wait(&engine, put("b")).is_err());
     engine.close();
-    assert!(told.try_recv().is_err());
+    assert!(failures.try_recv().is_err());
 }
 
 #[test]
 fn a_callback_that_panics_keeps_no_other_from_its_answer() {
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let directory = tempfile::tempdir().expect("directory");
     let gate = Arc::new(Gate::default());
     let engine = open(directory.path(), on_failure, LONG, gate.sync());
@@ -194,7 +194,7 @@ fn a_callback_that_panics_keeps_no_other_from_its_answer() {
     gate.open();
     first.recv().expect("an answer").expect("commit");
     last.recv().expect("an answer").expect("commit");
-    assert!(told.recv().expect("told").contains("panicked"));
+    assert!(failures.recv().expect("a failure").contains("panicked"));
     assert!(commit_and_wait(&engine, put("d")).is_err());
     assert_eq!(engine.get(b"b").wait().expect("get"), Some(vec![1]));
 }
@@ -202,7 +202,7 @@ fn a_callback_that_panics_keeps_no_other_from_its_answer() {
 #[test]
 #[cfg(unix)]
 fn hostile_73_a_disk_that_takes_no_more() {
-    // The shell lets a file grow to about 4 MB; past that the system refuses the write as it would on a full disk.
+    // The shell limits files to about 4 MB; the system refuses larger writes as on a full disk.
     let setting = "trap '' XFSZ; ulimit -f 8000";
     let directory = tempfile::tempdir().expect("directory");
     let mut child = Running::start(child_under(setting, "fill", directory.path()), "open");
@@ -220,7 +220,7 @@ fn hostile_73_a_disk_that_takes_no_more() {
         .expect("a count");
     assert!(acknowledged > 10, "{report}");
     drop(child);
-    // With room again, the restart finds all that was answered.
+    // With space again, the restart finds everything that was answered.
     let (on_failure, _told) = listener();
     let engine = open(
         directory.path(),
@@ -237,7 +237,7 @@ fn hostile_73_a_disk_that_takes_no_more() {
 
 #[test]
 fn the_faulty_engine_fails_as_a_real_one_does() {
-    let (on_failure, told) = listener();
+    let (on_failure, failures) = listener();
     let inner = Arc::new(MemoryEngine::new());
     let engine = FailingEngine::new(inner, 2, on_failure);
     commit_and_wait(&engine, put("a")).expect("commit");
@@ -247,5 +247,8 @@ fn the_faulty_engine_fails_as_a_real_one_does() {
     }
     assert_eq!(engine.get(b"c").wait().expect("get"), None);
     assert_eq!(engine.get(b"b").wait().expect("get"), Some(vec![1]));
-    assert!(told.recv().is_ok() && told.try_recv().is_err(), "told once");
+    assert!(
+        failures.recv().is_ok() && failures.try_recv().is_err(),
+        "reported once"
+    );
 }

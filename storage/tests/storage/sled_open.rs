@@ -1,4 +1,4 @@
-//! Opening a directory: what was written is there, one process has it, and whatever is wrong is said.
+//! Opening a directory: written data is found, only one process opens it, and faults are reported.
 
 use crate::children::{Running, child};
 use crate::support::no_failure;
@@ -23,7 +23,7 @@ fn open(directory: &Path) -> Result<SledEngine, EngineError> {
     SledEngine::open(directory, options(Duration::ZERO))
 }
 
-/// Opens with patience: an engine that was dropped a moment ago may still be letting go.
+/// Opens with a long time-out: a dropped engine may still hold the lock.
 fn reopen(directory: &Path) -> SledEngine {
     SledEngine::open(directory, options(Duration::from_secs(60))).expect("open")
 }
@@ -44,7 +44,7 @@ fn all(engine: &SledEngine, direction: Direction) -> Vec<(Key, Value)> {
 }
 
 #[test]
-fn what_was_written_is_there_after_a_reopen_in_order() {
+fn written_pairs_are_there_after_a_reopen_in_order() {
     let directory = tempfile::tempdir().expect("directory");
     let mut expected = BTreeMap::new();
     for session in 0..4u32 {
@@ -52,7 +52,7 @@ fn what_was_written_is_there_after_a_reopen_in_order() {
         let found = all(&engine, Direction::Rising);
         assert_eq!(found, expected.clone().into_iter().collect::<Vec<_>>());
         for number in 0..300u32 {
-            // A step through all residues: neither rising nor falling.
+            // A step through all residues: neither ascending nor descending.
             let key = (number * 7_919 % 1_009).to_be_bytes().to_vec();
             let value = (number % 5 != session).then(|| vec![session as u8; number as usize]);
             commit_and_wait(&engine, vec![(key.clone(), value.clone())]).expect("commit");
@@ -78,7 +78,7 @@ fn hostile_84_two_engines_of_one_process_on_one_directory() {
     assert_eq!(
         message(refused),
         format!(
-            "the data directory {} is in use by another process; stop that one, or give this one another --data-dir",
+            "the data directory {} is in use by another process; stop it, or give this one another --data-dir",
             directory.path().display()
         )
     );
@@ -104,7 +104,7 @@ fn hostile_84_two_processes_on_one_directory() {
         open(directory.path()),
         Err(EngineError::Locked(_))
     ));
-    // What looks like the rest of a crash is not touched while somebody may be writing it.
+    // A file that looks like the rest of a crash stays while another process may be writing it.
     fs::write(&half, b"not yet whole").expect("write");
     assert!(matches!(
         open(directory.path()),
@@ -144,7 +144,7 @@ fn hostile_86_another_format_is_refused_and_left_alone() {
             loop {
                 match sled::open(directory.path()) {
                     Ok(db) => return db,
-                    // The engine before is still letting go of it.
+                    // The dropped engine still holds the lock.
                     Err(sled::Error::Io(_)) => std::thread::yield_now(),
                     Err(error) => panic!("{error}"),
                 }
@@ -201,7 +201,7 @@ fn hostile_79_directories_and_files_in_the_place_of_sleds_own() {
     }
     let directory = tempfile::tempdir().expect("directory");
     fs::write(directory.path().join("blobs"), b"").expect("write");
-    // Nothing is ever put into blobs; whether sled minds is its own affair, as long as it does not panic.
+    // The store never uses blobs; sled may accept or refuse this, but not panic.
     drop(open(directory.path()));
 }
 
@@ -220,7 +220,7 @@ fn hostile_83_what_a_crash_left_of_a_snapshot_is_removed() {
         assert_eq!(all(&engine, Direction::Rising).len(), 2);
         assert!(halves.iter().all(|half| !half.exists()));
     }
-    // Left by a first start that got no further.
+    // Left by an interrupted first start.
     let directory = tempfile::tempdir().expect("directory");
     fs::write(directory.path().join("snap.0.generating"), b"").expect("write");
     put(&open(directory.path()).expect("open"), "a", "1");

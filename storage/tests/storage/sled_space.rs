@@ -1,4 +1,4 @@
-//! Room that removed records took is used again.
+//! The space of deleted records is reused.
 
 use crate::support::no_failure;
 use std::fs;
@@ -12,11 +12,11 @@ use tintype_storage::engine::{Direction, Engine, Key, KeyRange, Value, commit_an
 const ROUNDS: u32 = 12;
 const RECORDS: u32 = 3_000;
 
-/// What the files take on the disk, holes not counted.
+/// The size of the files on disk, without holes.
 fn disk_kib(directory: &Path) -> u64 {
     let mut kib = 0;
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        // A file may be gone since it was listed.
+        // A file may have been deleted since the listing.
         let Ok(meta) = entry.metadata() else { continue };
         kib += match meta.is_dir() {
             true => disk_kib(&entry.path()),

@@ -1,4 +1,4 @@
-//! The journal and sled together: whatever moment the process ends at, sled is brought up to what was answered.
+//! The journal and sled together: wherever the process ends, a start brings sled up to the answered commits.
 
 use crate::support::{Random, no_failure};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ fn open(directory: &Path) -> Result<SledEngine, EngineError> {
     SledEngine::open(directory, options())
 }
 
-/// What a kill at this moment would leave: the files as they are, sled's whatever it has been given so far.
+/// What a kill would leave now: all files as they are.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("directory");
     for entry in fs::read_dir(from).expect("list") {
@@ -36,7 +36,7 @@ fn copy(from: &Path, to: &Path) {
         if entry.file_type().expect("type").is_dir() {
             copy(&entry.path(), &target);
         } else {
-            // A file of the journal may have got another name since it was listed.
+            // A journal file may have been renamed since the listing.
             match fs::copy(entry.path(), &target) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{error}"),
                 _ => {}
@@ -113,7 +113,7 @@ fn a_store_that_lost_all_that_it_was_given_since_is_made_whole_again() {
         apply(&mut model, &writes);
     }
     engine.close();
-    // sled as it was at the beginning, the journal as it is now.
+    // sled's files from the beginning, and the journal's from now.
     fs::remove_dir_all(image.path().join("journal")).expect("remove");
     copy(
         &directory.path().join("journal"),
@@ -128,7 +128,7 @@ fn a_store_that_lost_more_than_the_journal_holds_is_refused() {
     let image = tempfile::tempdir().expect("directory");
     drop(open(directory.path()).expect("open"));
     copy(directory.path(), image.path());
-    // Each start begins a file, and closing lets go of the oldest.
+    // Each start creates a file, and closing releases the oldest.
     for number in 0..8u8 {
         let engine = open(directory.path()).expect("open");
         commit_and_wait(&engine, vec![(vec![number + 1], Some(vec![]))]).expect("commit");
@@ -164,7 +164,7 @@ fn starts_that_commit_nothing_cost_no_file_of_later_ones() {
     let directory = tempfile::tempdir().expect("directory");
     let images = tempfile::tempdir().expect("directory");
     let slow = SledOptions {
-        // What is behind the journal lags by several files.
+        // sled lags behind the journal by several files.
         flush: FlushPolicy {
             bytes: 200 * 1024,
             after: Duration::from_secs(600),
@@ -207,7 +207,7 @@ fn a_journal_without_a_file_is_refused() {
 }
 
 #[test]
-fn a_look_shows_what_only_the_journal_has_and_changes_nothing() {
+fn a_read_only_engine_shows_the_journal_and_changes_nothing() {
     let (directory, image) = (tempfile::tempdir(), tempfile::tempdir());
     let (directory, image) = (directory.expect("directory"), image.expect("directory"));
     let held_back = SledOptions {
@@ -222,21 +222,21 @@ fn a_look_shows_what_only_the_journal_has_and_changes_nothing() {
     copy(directory.path(), image.path());
     let before = contents(image.path());
     for _ in 0..2 {
-        let looks = SledEngine::look(image.path(), options()).expect("a look");
+        let looks = SledEngine::open_read_only(image.path(), options()).expect("a look");
         assert_eq!(looks.get(b"a").wait().expect("get"), Some(b"1".to_vec()));
-        // Nobody writes to it meanwhile.
+        // No process writes to it meanwhile.
         let at_once = SledOptions {
             lock_timeout: Duration::ZERO,
             ..options()
         };
         let refused = SledEngine::open(image.path(), at_once.clone());
         assert!(matches!(refused, Err(EngineError::Locked(path)) if path == image.path()));
-        let refused = SledEngine::look(image.path(), at_once);
+        let refused = SledEngine::open_read_only(image.path(), at_once);
         assert!(matches!(refused, Err(EngineError::Locked(path)) if path == image.path()));
         drop(looks);
         assert!(contents(image.path()) == before, "something was changed");
     }
-    let refused = SledEngine::look(&image.path().join("journal"), options());
+    let refused = SledEngine::open_read_only(&image.path().join("journal"), options());
     let refused = refused.err().expect("refused").to_string();
     assert!(refused.contains("/journal: No such file"), "{refused}");
 }

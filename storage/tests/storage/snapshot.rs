@@ -1,4 +1,4 @@
-//! A cut shows one moment, whatever is written while it is read.
+//! A snapshot shows one point in time, whatever is written during the read.
 
 use crate::support::{Random, no_failure};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ fn figure(value: &[u8]) -> u64 {
     u64::from_be_bytes(value.try_into().expect("eight bytes"))
 }
 
-/// Rounds come all the time, so that what is read moves from the memtable to sled meanwhile.
+/// Frequent flushes, so that values move from the memtable to sled during the read.
 fn open(directory: &std::path::Path) -> Arc<SledEngine> {
     let options = SledOptions {
         flush: FlushPolicy {
@@ -63,7 +63,7 @@ fn read_on(
     }
 }
 
-/// Each commit moves something from one purse to another, notes its number, and makes and removes keys all over.
+/// Each commit moves money between purses, stores its number, and creates and deletes keys.
 fn transfer(random: &mut Random, purses: &mut [u64], number: u64) -> Vec<(Key, Option<Value>)> {
     let from = random.below(PURSES) as usize;
     let to = (from + 1 + random.below(PURSES - 1) as usize) % PURSES as usize;
@@ -118,7 +118,7 @@ fn a_cut_of_a_store_that_is_written_to_shows_the_moment_at_which_it_was_taken() 
             }
             let found = read_on(&mut *snapshot, step, begun);
             let commits = found.get(b"commits".as_slice()).map_or(0, |it| figure(it));
-            // One more may have been on the disk and not yet have been told.
+            // One more commit may have been durable and not answered yet.
             assert!(
                 (before..=after + 1).contains(&commits),
                 "{before} {commits} {after}"
@@ -141,7 +141,7 @@ fn a_cut_of_a_store_that_is_written_to_shows_the_moment_at_which_it_was_taken() 
 }
 
 #[test]
-fn what_is_removed_made_and_changed_after_a_cut_was_taken_is_not_in_it() {
+fn a_snapshot_excludes_later_changes() {
     let directory = tempfile::tempdir().expect("directory");
     let engine: Arc<dyn Engine> = open(directory.path());
     let put = |key: &str, value: &str| (key.into(), Some(value.into()));
@@ -195,7 +195,7 @@ fn a_cut_that_too_much_changes_behind_is_given_up_and_writers_go_on() {
             .map(|key| ([&[round][..], &key.to_be_bytes()].concat(), value.clone()))
             .collect()
     };
-    // 100 times 100 records of 16 KiB are more than what is put aside.
+    // 100 times 100 records of 16 KiB exceed the limit of kept old values.
     for round in 0..100 {
         commit_and_wait(&*engine, many(round)).expect("commit");
     }

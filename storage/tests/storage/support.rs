@@ -1,4 +1,4 @@
-//! A till to try the account book with: a store, an account, and ids and moments that only ever rise.
+//! A till for tests of account decisions: a store, an account, and ids and times that only rise.
 
 use std::any::type_name;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ use tintype_storage::testing::samples;
 use tintype_storage::verify::verify;
 use uuid::Uuid;
 
-/// For engines that are not to fail.
+/// For engines that must not fail.
 pub fn no_failure() -> OnFailure {
     Arc::new(|error| panic!("the engine failed: {error}"))
 }
@@ -48,7 +48,7 @@ pub fn units(millionths: i64) -> Amount {
     ))
 }
 
-/// The stored bytes of a record, to be put where the store itself would not put it. Some records have had earlier formats.
+/// The stored bytes of a record, for keys where the store would not put it. Considers the records' earlier formats.
 pub fn encode<R: serde::Serialize>(record: &R) -> Vec<u8> {
     let version = match type_name::<R>() {
         it if it == type_name::<Account>() => 3,
@@ -122,7 +122,7 @@ pub fn begin() -> JobEvent {
     JobEvent::Begin { max_runs: 3 }
 }
 
-/// A limit over a key's whole life.
+/// A limit over a key's lifetime.
 pub fn limit(total: &str) -> SpendLimits {
     SpendLimits {
         total: Some(amount(total)),
@@ -134,7 +134,7 @@ pub fn new_job(price: Amount) -> NewJob {
     samples::new_job(key(1), price)
 }
 
-/// A batch of so many requests of this price.
+/// A batch of `count` requests of this price.
 pub fn new_batch(count: usize, price: &str) -> NewBatch {
     let price = amount(price);
     let total = (0..count).try_fold(Amount::ZERO, |sum, _| sum.plus(price));
@@ -151,7 +151,7 @@ pub fn new_batch(count: usize, price: &str) -> NewBatch {
     }
 }
 
-/// An idempotency key with a request that `meaning` stands for.
+/// An idempotency key whose fingerprint `meaning` determines.
 pub fn named(name: &str, meaning: u8) -> Option<IdempotencyUse> {
     Some(IdempotencyUse {
         name: name.into(),
@@ -167,7 +167,7 @@ pub fn deposit(amount: Amount) -> Deposit {
     }
 }
 
-/// Was it refused because there is too little money?
+/// Was it refused for lack of money?
 pub fn insufficient(outcome: &Result<impl Sized, AcceptError>) -> bool {
     matches!(
         outcome,
@@ -175,12 +175,12 @@ pub fn insufficient(outcome: &Result<impl Sized, AcceptError>) -> bool {
     )
 }
 
-/// One account and its book over a store.
+/// One account and its state over a store.
 pub struct Till {
     pub store: Store,
     pub book: AccountState,
     pub limits: Limits,
-    /// What the keys may spend that have limits. The others have all rights.
+    /// The limits of limited keys. Other keys have all rights.
     pub spend_limits: HashMap<KeyId, SpendLimits>,
     pub now: i64,
     next_id: u128,
@@ -212,7 +212,7 @@ impl Till {
         Self::reload(store, id)
     }
 
-    /// The account as the store has it.
+    /// The account as stored.
     pub fn reload(store: Store, id: AccountId) -> Self {
         let account = store
             .account(id)
@@ -235,7 +235,7 @@ impl Till {
         uuid(self.next_id)
     }
 
-    /// Goes on with ids above this one, as after a restart.
+    /// Continues with ids above this one, as after a restart.
     pub fn continue_after(&mut self, id: u128) {
         self.next_id = id;
     }
@@ -268,7 +268,7 @@ impl Till {
         self.decisions(|decisions, ids| ids.apply(decisions, job, event))
     }
 
-    /// Accepts and begins a job.
+    /// Accepts and starts a job.
     pub fn running(&mut self, price: &str) -> JobId {
         let job = self.accept(new_job(amount(price))).expect("accept").job;
         self.apply(job, begin()).expect("begin");
@@ -288,13 +288,13 @@ impl Till {
         self.book.account().balances
     }
 
-    /// Balance, reserved, available as they are written.
+    /// Balance, reserved and available amounts as text.
     pub fn figures(&self) -> [String; 3] {
         let books = self.books();
         [books.balance, books.reserved, books.available()].map(|it| it.to_string())
     }
 
-    /// The book is what a restart would make of the store, and no invariant is broken.
+    /// Checks that a restart would load the same state, and that no invariant is violated.
     pub fn check(&self) {
         let id = self.book.account().id;
         let stored = Self::reload(self.store.clone(), id);
@@ -308,7 +308,7 @@ impl Till {
     }
 }
 
-/// Has a round know a key with these limits and all other rights.
+/// Adds a key with these limits and all other rights to the round's cache.
 pub fn know_key(decisions: &mut Decisions<'_>, id: KeyId, limits: SpendLimits) {
     let key = ApiKey {
         spend_limit: limits.total,
@@ -319,7 +319,7 @@ pub fn know_key(decisions: &mut Decisions<'_>, id: KeyId, limits: SpendLimits) {
     decisions.change_key(id, Some((KeyHash([0; 32]), key)), Vec::new());
 }
 
-/// Gives each decision its ids and its moment.
+/// Assigns ids and times to decisions.
 pub struct Ids<'a> {
     next: &'a mut u128,
     pub spend_limits: &'a mut HashMap<KeyId, SpendLimits>,
@@ -332,7 +332,7 @@ impl Ids<'_> {
         uuid(*self.next)
     }
 
-    /// Accepts a job under a key that the store need not hold.
+    /// Accepts a job under a key that need not be stored.
     pub fn accept(
         &mut self,
         decisions: &mut Decisions<'_>,
@@ -343,7 +343,7 @@ impl Ids<'_> {
         decisions.accept(JobId(self.id()), &new, self.now)
     }
 
-    /// Accepts a batch under a key that the store need not hold.
+    /// Accepts a batch under a key that need not be stored.
     pub fn accept_batch(
         &mut self,
         decisions: &mut Decisions<'_>,
@@ -374,7 +374,7 @@ impl Ids<'_> {
     }
 }
 
-/// Random numbers from a seed (splitmix64), the same on every machine, so that a failure can be repeated.
+/// Random numbers from a seed (splitmix64), equal on every machine, so that failures can be reproduced.
 pub struct Random(pub u64);
 
 impl Random {
@@ -386,12 +386,11 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to `end`, which is left out.
+    /// From 0 to `end`, exclusive.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// One of the items.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }

@@ -1,4 +1,4 @@
-//! A data directory whose records have an earlier shape: it opens, passes the audit, keeps what it held, and can be exported.
+//! A data directory with records of earlier formats: it opens, verifies, keeps its content, and can be exported.
 
 use crate::support::{ACCOUNT, Till, amount, at, begin, finish, key, new_job, no_failure, webhook};
 use serde::Serialize;
@@ -25,7 +25,7 @@ use tintype_storage::store::{AcceptError, Part, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 
-/// The version of the present format of accounts.
+/// The current version of accounts.
 const PRESENT: u8 = 3;
 
 fn open(directory: &Path) -> Store {
@@ -37,7 +37,7 @@ fn open(directory: &Path) -> Store {
     Store::new(Arc::new(engine))
 }
 
-/// The first byte of the account's record, which is its version.
+/// The first byte of the account's record: its version.
 fn version(store: &Store) -> u8 {
     let accounts = KeyRange::prefix(b"a");
     let pairs = store.engine().scan(&accounts, Direction::Rising, 2).wait();
@@ -45,13 +45,13 @@ fn version(store: &Store) -> u8 {
     value[0]
 }
 
-/// Writes a record as an earlier format did.
+/// Writes a record in an earlier format.
 fn rewrite(store: &Store, key: Vec<u8>, version: u8, record: &impl Serialize) {
     let value = postcard::to_extend(record, vec![version]).expect("encode");
     commit_and_wait(&**store.engine(), vec![(key, Some(value))]).expect("commit");
 }
 
-/// Writes an account with a key, a job that is done and one that is queued, as this format would have.
+/// Writes an account with a key, a done job and a queued job in an earlier format.
 fn write_format(format: u8, directory: &Path) -> Account {
     let store = open(directory);
     let mut till = Till::open(Arc::clone(store.engine()), ACCOUNT, amount("10"));
@@ -149,7 +149,7 @@ fn write_webhook(store: &Store) {
     rewrite(store, place, 1, &earlier);
 }
 
-/// Writes the usage of days in its first format.
+/// Writes the daily usage in its first format.
 fn write_usage(store: &Store) {
     let usage = KeyRange::prefix(b"d");
     let pairs = store.engine().scan(&usage, Direction::Rising, 10).wait();
@@ -262,7 +262,7 @@ fn a_directory_of_an_earlier_format_opens_adds_up_and_is_exported_in_the_present
     }
 }
 
-/// An export as it was written before there were limits of accounts and of live jobs.
+/// Converts an export to the format before limits of accounts and live jobs.
 fn without_limits(text: &[u8]) -> Vec<u8> {
     let text = std::str::from_utf8(text).expect("lines");
     let (records, _trailer) = text.trim_end().rsplit_once('\n').expect("a trailer");
@@ -351,7 +351,7 @@ fn the_next_change_of_a_record_writes_it_in_the_present_format() {
 }
 
 #[test]
-fn a_spend_limit_counts_what_was_charged_before_there_were_limits() {
+fn a_spend_limit_counts_charges_from_before_limits() {
     let directory = tempfile::tempdir().expect("directory");
     write_format(2, directory.path());
     let store = open(directory.path());

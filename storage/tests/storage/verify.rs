@@ -1,4 +1,4 @@
-//! The audit finds each kind of fault, and none in a sound store.
+//! Verification finds each kind of fault, and none in a sound store.
 
 use crate::support::*;
 use tintype_storage::domain::account::Account;
@@ -13,7 +13,7 @@ use tintype_storage::engine::{Key, commit_and_wait};
 use tintype_storage::store::AccountState;
 use tintype_storage::verify::{MAX_FAULTS, verify};
 
-/// A sound store: a done job of 0.10, a failed, a queued and a running one of 0.20 each, and a key.
+/// A sound store: a done job of 0.10; a failed, a queued and a running one of 0.20 each; and a key.
 struct Sound {
     till: Till,
     done: Job,
@@ -72,7 +72,7 @@ impl Sound {
         self.put(entry_key(entry.id), &entry);
     }
 
-    /// Exactly these faults, in any order.
+    /// Expects exactly these faults, in any order.
     fn finds(&self, expected: &[&str]) {
         let mut faults = self.till.faults();
         faults.sort();
@@ -98,7 +98,7 @@ fn api_key() -> ApiKey {
     }
 }
 
-/// A key of the store, written out: what lies where is part of the format.
+/// A store key, written out, because keys are part of the format.
 fn filed(kind: char, parts: &[&[u8]]) -> Key {
     [&[kind as u8], parts.concat().as_slice()].concat()
 }
@@ -204,7 +204,7 @@ fn a_balance_that_its_entries_do_not_give() {
 fn sums_that_do_not_add_up() {
     let sound = Sound::new();
     sound.account(|account| account.balances.deposited = amount("6"));
-    sound.finds(&["ACCOUNT: deposits 6.00 less charges 0.10 are not balance 4.90"]);
+    sound.finds(&["ACCOUNT: deposits 6.00 minus charges 0.10 do not equal balance 4.90"]);
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn a_done_job_that_is_missing() {
             key(1)
         ),
         &format!(
-            "the tally of key {} on day 0 says 1 done, 1 failed, 0.10 spent; by its jobs it is 0, 1 and 0.00",
+            "the usage of key {} on day 0 says 1 done, 1 failed, 0.10 spent; by its jobs it is 0, 1 and 0.00",
             key(1)
         ),
     ]);
@@ -317,7 +317,7 @@ fn a_job_on_the_wrong_side() {
 }
 
 #[test]
-fn what_a_key_has_spent() {
+fn verification_checks_the_spending_of_keys() {
     let sound = Sound::new();
     let spent = filed('u', &[key(1).as_bytes()]);
     let too_much = Spending::default().charge(amount("0.11"), at(0));
@@ -384,7 +384,7 @@ fn sums_beyond_all_bounds_are_a_fault_and_no_panic() {
     }
     let faults = sound.till.faults();
     assert!(
-        faults.contains(&"a sum cannot be formed: must be below 1,000,000,000,000,000".to_owned()),
+        faults.contains(&"a sum is out of range: must be below 1,000,000,000,000,000".to_owned()),
         "{faults:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! The audit finds each kind of fault in deliveries, and none in sound ones.
+//! Verification finds each kind of fault in deliveries, and none in sound ones.
 
 use crate::support::*;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tintype_storage::verify::verify;
 
 const OTHER: AccountId = AccountId(uuid::Uuid::from_u128(0xdead));
 
-/// A store with two ended jobs, the delivery of one made in two attempts and that of the other failed once, and a test.
+/// A store with two ended jobs, one delivered in two attempts, one failed once, and a test delivery.
 struct Sound {
     till: Till,
     job: Job,
@@ -76,7 +76,7 @@ impl Sound {
         self.put(record(of), &delivery);
     }
 
-    /// Exactly these faults, in any order.
+    /// Expects exactly these faults, in any order.
     #[track_caller]
     fn finds(&self, expected: &[String]) {
         let (mut faults, mut expected) = (self.till.faults(), expected.to_vec());
@@ -86,7 +86,7 @@ impl Sound {
     }
 }
 
-/// A key of the store, written out: what lies where is part of the format.
+/// A store key, written out, because keys are part of the format.
 fn filed(kind: char, parts: &[&[u8]]) -> Key {
     [&[kind as u8], parts.concat().as_slice()].concat()
 }
@@ -159,17 +159,17 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
         ..sound.job.clone()
     };
     sound.put(ended(&lost), &lost);
-    // The job is on no tally either, as no commit has ended it.
+    // No usage record counts the job either, because no commit has ended it.
     let finds = |sound: &Sound, expected: &[String]| {
         let mut faults = sound.till.faults();
         faults.retain(|it| !it.contains("tally"));
         assert_eq!(faults, expected);
     };
     let sentence = [format!(
-        "job {id} has ended and named a callback, and no delivery tells of it"
+        "job {id} has ended and named a callback, and no delivery reports it"
     )];
     finds(&sound, &sentence);
-    // Where older ones are forgotten, nothing is missing of them.
+    // After the deletion of older deliveries, none of them is missed.
     let store = &sound.till.store;
     let forget = |before| {
         let step = store.forget_deliveries(before, &[], 100, |_| false).wait();
@@ -188,7 +188,7 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
     commit_and_wait(&**store.engine(), store.add_delivery(&over)).expect("commit");
     forget(at(90_000_001));
     finds(&sound, &[]);
-    // Those whose callers waited, and those that named none, owe none.
+    // Synchronous jobs and jobs without a callback need no delivery.
     let store = &Sound::new();
     let waited = Job {
         origin: Origin::Synchronous,
@@ -222,7 +222,7 @@ fn a_delivery_of_a_job_whose_caller_waited() {
 fn a_pending_delivery_that_the_due_index_lacks_or_has_otherwise() {
     let sound = Sound::new();
     let (id, moment) = (sound.pending.id, sound.pending.state.due().unwrap());
-    let sentence = format!("delivery {id} is due at {moment}, the due index does not say so");
+    let sentence = format!("delivery {id} is due at {moment}, the due index lacks it");
     let entry = DueDelivery {
         account: ACCOUNT,
         webhook: WebhookId(uuid(2)),
@@ -276,13 +276,13 @@ fn a_moment_that_record_and_index_tell_differently() {
         };
     });
     sound.finds(&[
-        format!("delivery {id} is due at {later}, the due index does not say so"),
+        format!("delivery {id} is due at {later}, the due index lacks it"),
         format!("the due index has delivery {id} at {moment}, its record does not"),
     ]);
 }
 
 #[test]
-fn attempts_that_are_missing_too_many_or_of_nobody() {
+fn missing_extra_and_orphaned_attempts() {
     let sound = Sound::new();
     let id = sound.delivered.id;
     sound.change(&sound.delivered, |it| it.attempts = 3);
@@ -357,8 +357,8 @@ fn an_attempt_that_cannot_be_read_ends_the_audit_with_its_kind() {
     assert!(error.to_string().starts_with("a damaged attempt record: "));
 }
 
-/// A clock that ran two days ahead is set right between the end of a job and the end of its delivery, and later one that runs a
-/// year ahead sweeps. What was forgotten is no loss, and what is lost is noticed.
+/// A clock two days ahead is corrected between the end of a job and the end of its delivery; later a sweep runs with a clock a
+/// year ahead. Deleted deliveries are no fault, lost ones are.
 #[test]
 fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_says() {
     const DAY: i64 = 86_400_000;
@@ -397,7 +397,7 @@ fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_
         let ids = step.deliveries.iter().map(|it| it.id);
         ids.collect::<Vec<_>>()
     };
-    // By its job it is of the day after.
+    // By its job, the delivery belongs to the day after.
     assert_eq!(sweep(at(11 * DAY)), [DeliveryId(right.0)]);
     assert_eq!(verify(&store, |_| {}).expect("audit").faults, [""; 0]);
     assert_eq!(sweep(at(365 * DAY)), [DeliveryId(ahead.0)]);
@@ -410,7 +410,7 @@ fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_
     assert_eq!(
         verify(&store, |_| {}).expect("audit").faults,
         [format!(
-            "job {lost} has ended and named a callback, and no delivery tells of it"
+            "job {lost} has ended and named a callback, and no delivery reports it"
         )]
     );
 }
@@ -429,7 +429,7 @@ fn decisions_14_an_event_for_the_operator_stands_and_falls_with_its_delivery() {
     let value = store.engine().get(&event).wait().expect("read");
     sound.write(event.clone(), None);
     sound.finds(&[format!(
-        "delivery {id} tells the operator of an event that is not on record"
+        "delivery {id} reports an operator event that is not on record"
     )]);
     sound.write(event, value);
     let ended = Delivery {
@@ -448,6 +448,6 @@ fn decisions_14_an_event_for_the_operator_stands_and_falls_with_its_delivery() {
         commit(vec![(key, None)]);
     }
     sound.finds(&[format!(
-        "no delivery tells the operator of the event {id} (test)"
+        "no delivery reports the operator event {id} (test)"
     )]);
 }

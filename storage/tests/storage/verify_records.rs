@@ -1,5 +1,4 @@
-//! The audit reads every record of the store, whatever its kind: none can be damaged, moved or lost without a fault where
-//! somebody would miss it.
+//! Verification reads every record of every kind: no record can be damaged, moved or lost unnoticed if it matters.
 
 use crate::support::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,15 +20,14 @@ use tintype_storage::verify::verify;
 
 type Image = BTreeMap<Key, Value>;
 
-/// All kinds that there are.
+/// All kinds.
 const KINDS: &[u8] = b"AFGVWPacdehiklnopqrstuvwyz";
-/// What may be gone without a loss: it is forgotten in time anyway, or was never written yet.
+/// Kinds whose loss is harmless: the records expire anyway, or do not exist yet.
 const MAY_BE_GONE: &[u8] = b"Acisyz";
-/// Where nothing in the store tells what a record was for, only whoever holds the secret whose hash its key is, or the key that
-/// was removed since.
+/// Kinds whose key only the holder of a secret can check (the key is the secret's hash), or that belong to a removed API key.
 const MAY_BE_MOVED: &[u8] = b"yz";
 
-/// A store with a record of each kind at the least.
+/// A store with at least one record of each kind.
 fn full() -> Image {
     let engine = Arc::new(MemoryEngine::new());
     let mut till = Till::open(engine.clone(), ACCOUNT, amount("50"));
@@ -61,7 +59,7 @@ fn full() -> Image {
         ..new_job(amount("0.20"))
     };
     let jobs = ["a", "b", "c"].map(|name| till.accept(new(name)).expect("accept").job);
-    // So many words that they fill a block of the search index.
+    // Enough words to fill a block of the search index.
     let words = (0..2_000).map(|word| word.to_string());
     let long = NewJob {
         prompt: samples::prompt(words.collect::<Vec<_>>().join(" ")),
@@ -121,7 +119,7 @@ fn full() -> Image {
     engine.image()
 }
 
-/// What an audit of these records says; what ends it counts as a fault.
+/// The faults that verification reports; an error counts as a fault.
 fn faults(image: &Image) -> Vec<String> {
     let store = Store::new(Arc::new(MemoryEngine::from_image(image.clone())));
     match verify(&store, |_| {}) {
@@ -133,7 +131,7 @@ fn faults(image: &Image) -> Vec<String> {
     }
 }
 
-/// Each record in turn, changed in some way.
+/// The kinds for which a changed record causes no fault. Changes each record in turn.
 fn each_without_a_fault(change: impl Fn(&mut Image, Key, Value)) -> BTreeSet<u8> {
     let whole = full();
     let kinds: BTreeSet<u8> = whole.keys().map(|key| key[0]).collect();
@@ -156,7 +154,7 @@ fn each_without_a_fault(change: impl Fn(&mut Image, Key, Value)) -> BTreeSet<u8>
 fn no_record_can_be_unreadable_without_a_fault() {
     for junk in [&b""[..], b"\xff", b"\x01"] {
         let passes = each_without_a_fault(|image, key, _| drop(image.insert(key, junk.into())));
-        // A mark is its version and nothing else.
+        // A mark consists only of its version.
         let marks = BTreeSet::from([b's']);
         assert_eq!(
             passes,
@@ -197,15 +195,15 @@ fn a_record_of_no_known_kind_and_a_setting_of_no_known_name() {
     assert_eq!(
         faults(&image),
         [
-            "the record 3f78 is of no known kind",
-            "the record 73756e6b6e6f776e is of no known kind"
+            "the record 3f78 is of an unknown kind",
+            "the record 73756e6b6e6f776e is of an unknown kind"
         ]
     );
 }
 
-/// A key that its account's list lacks opens the door and cannot be found to be removed.
+/// A key that its account's list lacks is valid, but cannot be found and removed.
 #[test]
-fn what_is_found_in_one_way_only_is_named() {
+fn records_missing_from_an_index_are_reported() {
     let sentence = |key: &[u8]| {
         let mut image = full();
         assert!(image.remove(key).is_some());
@@ -230,7 +228,7 @@ fn what_is_found_in_one_way_only_is_named() {
 }
 
 #[test]
-fn an_idempotency_key_that_stands_for_nothing() {
+fn an_idempotency_key_that_refers_to_nothing() {
     let mut image = full();
     let other = AccountId(uuid(0xdead));
     let uses: Vec<Key> = image.keys().filter(|key| key[0] == b'i').cloned().collect();
@@ -242,12 +240,12 @@ fn an_idempotency_key_that_stands_for_nothing() {
     }
     let found = faults(&image);
     assert_eq!(found.len(), 4, "{found:?}");
-    let begins = format!("account {other}: an idempotency key stands for ");
+    let begins = format!("account {other}: an idempotency key refers to ");
     assert!(found.iter().all(|it| it.starts_with(&begins)), "{found:?}");
 }
 
 #[test]
-fn what_a_removed_key_has_spent_is_compared_too() {
+fn the_spending_of_a_removed_key_is_checked_too() {
     let mut image = full();
     let (store, engine) = {
         let engine = Arc::new(MemoryEngine::from_image(image));
@@ -268,13 +266,13 @@ fn what_a_removed_key_has_spent_is_compared_too() {
 }
 
 #[test]
-fn a_search_index_that_differs_from_the_prompts_is_told() {
+fn a_search_index_that_differs_from_the_prompts_is_reported() {
     let named = |image: &Image| {
         let found = faults(image);
         let begins = format!("the search index of account {ACCOUNT} differs from the prompts");
         assert!(found.iter().any(|it| it.starts_with(&begins)), "{found:?}");
     };
-    // A word of a prompt is missing, and there is one too many.
+    // One missing and one extra word of a prompt.
     for (word, other) in [
         (&b"\n1999\n"[..], &b"\n199\n\n"[..]),
         (b"\n1999\n", b"\n199x\n"),
@@ -287,7 +285,7 @@ fn a_search_index_that_differs_from_the_prompts_is_told() {
         value[at..at + word.len()].copy_from_slice(other);
         named(&image);
     }
-    // The index has got to a job that is not there.
+    // The index covers a job that does not exist.
     let mut image = full();
     let job = image.keys().rfind(|key| key[0] == b'l').cloned();
     image.remove(&job.expect("a job"));

@@ -50,7 +50,7 @@ pub fn run(input: &[u8]) {
             LOCKS,
             DUE_BY_SHARD,
             SHARD_HOLDERS,
-            SHARED_PLACES,
+            SHARED_SLOTS,
             RATE_COUNTS,
             ADOPTION,
             WAITING_CALLERS,

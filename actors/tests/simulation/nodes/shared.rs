@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::{JobId, NodeId};
-use tintype_storage::domain::queue_place::{QueueClass, QueuePlace};
+use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Holds, Key, Value};
 use tintype_storage::store::tables::{ENDED_JOBS, QUEUE, TAKEN_JOBS};
@@ -37,7 +37,7 @@ pub struct Shared {
 struct State {
     fenced: HashSet<NodeId>,
     /// Since when each place of the queue has been on record.
-    queued: BTreeMap<QueuePlace, Instant>,
+    queued: BTreeMap<QueueEntry, Instant>,
     /// The node that has taken each job last.
     taken: HashMap<JobId, NodeId>,
     ended: HashSet<JobId>,
@@ -174,7 +174,7 @@ impl Shared {
         let takes = writes.iter().filter(|(_, value)| value.is_some());
         let takes = takes.filter_map(|(key, _)| TAKEN_JOBS.read_key(key));
         let takes: HashSet<JobId> = takes.map(|(_, job)| job).collect();
-        let mut moved: Vec<QueuePlace> = Vec::new();
+        let mut moved: Vec<QueueEntry> = Vec::new();
         for (key, value) in writes {
             if let Some(place) = QUEUE.read_key(key) {
                 let change = if value.is_some() {

@@ -1,4 +1,4 @@
-//! PgBouncer in front of a server, with fewer connections to it than the engines have to the pooler.
+//! PgBouncer in front of a server, with fewer server connections than the engines open.
 
 use super::{Server, free_port, own, query, unprivileged};
 use std::net::TcpStream;
@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 use tempfile::TempDir;
 
-/// Where it is set, the databases of the tests are reached through a pooler.
+/// If set, the tests reach their databases through a pooler.
 const POOLED: &str = "TINTYPE_TEST_POOLER";
 
-/// Where Debian keeps it, out of the path of most users.
+/// Debian installs PgBouncer here, outside most users' path.
 const DEBIAN: &str = "/usr/sbin";
 
-/// Connections to each database, so few that transactions of all clients share them.
+/// Connections per database: few enough that all clients share them.
 const CONNECTIONS: u32 = 5;
 
-/// A running pooler, which ends when this is dropped or the process ends in any way.
+/// A running pooler. It ends when dropped or with the process.
 pub struct Pooler {
     port: u16,
-    /// Lives as long as its input is open, and takes the pooler with it.
+    /// Runs as long as its stdin is open, and then stops the pooler.
     keeper: Child,
     _home: TempDir,
 }
 
-/// Are the databases of the tests to be reached through a pooler?
+/// Should the tests reach their databases through a pooler?
 pub fn is_wanted() -> bool {
     env::var_os(POOLED).is_some_and(|it| !it.is_empty())
 }
@@ -32,7 +32,7 @@ pub fn is_wanted() -> bool {
 /// Can a pooler be started?
 ///
 /// # Panics
-/// It is not installed, and the environment demands it.
+/// PgBouncer is not installed although the environment requires it.
 pub fn has_pooler() -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let is_there = env::split_paths(&path)
@@ -46,7 +46,7 @@ pub fn has_pooler() -> bool {
 }
 
 impl Server {
-    /// The pooler in front of the server, which gives each transaction any of its connections.
+    /// A transaction-pooling PgBouncer in front of the server.
     ///
     /// # Panics
     /// PgBouncer does not start.
@@ -54,7 +54,7 @@ impl Server {
         self.pooler.get_or_init(|| Pooler::start(self.port, ""))
     }
 
-    /// A further one, which leaves out what it does not know of a client's settings.
+    /// Another PgBouncer, which ignores unknown startup parameters.
     ///
     /// # Panics
     /// PgBouncer does not start.
@@ -62,17 +62,17 @@ impl Server {
         Pooler::start(self.port, "ignore_startup_parameters = options\n")
     }
 
-    /// What a client of the pooler gets: the first column of the last statement's answer.
+    /// Runs statements through the pooler: the first column of the last statement's result.
     ///
     /// # Panics
-    /// PgBouncer does not start, or one of the statements fails.
+    /// PgBouncer does not start, or a statement fails.
     pub fn query_pooled(&self, database: &str, statements: &str) -> Vec<String> {
         query(self.pooler().url(database), statements)
     }
 }
 
 impl Pooler {
-    /// The URL of a database, which does not say that there is a pooler.
+    /// The URL of a database, without the `pooler` parameter.
     pub fn url(&self, database: &str) -> String {
         let port = self.port;
         format!("postgres://postgres@127.0.0.1:{port}/{database}?sslmode=disable")
@@ -123,7 +123,7 @@ impl Pooler {
 impl Drop for Pooler {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
-        // It ends now.
+        // The keeper ends now.
         drop(self.keeper.wait());
     }
 }

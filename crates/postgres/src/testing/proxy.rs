@@ -1,4 +1,4 @@
-//! A proxy in front of a server that cuts, holds and delays what passes. It reads what the engine sends, so TLS must be off.
+//! A proxy in front of a server that cuts, holds and delays messages. It reads what the engine sends, so TLS must be off.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,15 +8,15 @@ use std::time::Duration;
 /// What happens to the next commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitFault {
-    /// The server does not hear of it.
+    /// The server never receives it.
     CutBefore,
-    /// The server makes it, and the engine does not hear of that.
+    /// The server commits, and the engine never receives the response.
     CutAfter,
-    /// It is kept from the server until [`Proxy::heal`], with its transaction open.
+    /// The proxy holds it back until [`Proxy::heal`], with its transaction open.
     Hold,
 }
 
-/// A clone is the same proxy.
+/// Clones share the proxy.
 #[derive(Clone)]
 pub struct Proxy {
     server: u16,
@@ -32,23 +32,23 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// For the next commits, in this order from the last to the first.
+    /// For the next commits, in reverse order.
     faults: Vec<CommitFault>,
     holds_commit: bool,
-    /// Nothing passes, and no connection is taken.
+    /// Nothing passes, and no connection is accepted.
     is_severed: bool,
-    /// What the server answers does not pass.
+    /// The server's responses do not pass.
     holds_answers: bool,
-    /// How long the answers of the server take.
+    /// The delay of the server's responses.
     delay: Duration,
     connections: Vec<TcpStream>,
 }
 
 impl Proxy {
-    /// Starts one for the server at this port of 127.0.0.1. It lives for as long as the process does.
+    /// Starts a proxy for the server at this port of 127.0.0.1. It runs as long as the process.
     ///
     /// # Panics
-    /// There is no port.
+    /// No port is free.
     pub fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let proxy = Self {
@@ -59,7 +59,7 @@ impl Proxy {
         let shared = Arc::clone(&proxy.shared);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                // A server that is away is away for the client too.
+                // If the server is down, the client's connection closes.
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", server)) {
                     drop(connect(client, server, &shared));
                 }
@@ -68,7 +68,7 @@ impl Proxy {
         proxy
     }
 
-    /// The URL of a database of the server, by way of the proxy.
+    /// A database's URL through the proxy.
     pub fn url(&self, direct: &str) -> String {
         let server = format!(":{}/", self.server);
         let url = direct.replace(&server, &format!(":{}/", self.port));
@@ -78,45 +78,45 @@ impl Proxy {
         }
     }
 
-    /// Does this to the next commits, one after another.
+    /// Applies these faults to the next commits, one after another.
     pub fn fault_commits(&self, faults: impl IntoIterator<Item = CommitFault>) {
         let mut faults: Vec<CommitFault> = faults.into_iter().collect();
         faults.reverse();
         self.shared.change(|state| state.faults = faults);
     }
 
-    /// Commits that are still to be faulted.
+    /// Faults that have not been applied yet.
     pub fn faults_left(&self) -> usize {
         self.shared.lock().faults.len()
     }
 
-    /// Is a commit kept from the server?
+    /// Is a commit held back?
     pub fn holds_commit(&self) -> bool {
         self.shared.lock().holds_commit
     }
 
-    /// Cuts all connections off and takes none.
+    /// Cuts all connections and accepts none.
     pub fn sever(&self) {
         self.shared.change(|state| {
             state.is_severed = true;
             for connection in state.connections.drain(..) {
-                // It may be closed already.
+                // The connection may be closed already.
                 drop(connection.shutdown(Shutdown::Both));
             }
         });
     }
 
-    /// Keeps back what the server answers.
+    /// Holds back the server's responses.
     pub fn hold_answers(&self) {
         self.shared.change(|state| state.holds_answers = true);
     }
 
-    /// Lets each piece of the server's answers take so long.
+    /// Delays each piece of the server's responses.
     pub fn delay_answers(&self, delay: Duration) {
         self.shared.change(|state| state.delay = delay);
     }
 
-    /// Lets everything pass from now on, what was kept back included.
+    /// Lets everything pass from now on, including what was held back.
     pub fn heal(&self) {
         self.shared.change(|state| {
             state.faults.clear();
@@ -168,12 +168,12 @@ fn connect(client: TcpStream, server: TcpStream, shared: &Arc<Shared>) -> std::i
 
 fn close(ends: [TcpStream; 2]) {
     for end in ends {
-        // It may be closed already.
+        // The connection may be closed already.
         drop(end.shutdown(Shutdown::Both));
     }
 }
 
-/// Passes what the engine sends.
+/// Forwards what the engine sends.
 fn forward(mut client: TcpStream, mut server: TcpStream, is_deaf: &Mutex<bool>, shared: &Shared) {
     let mut buffer = [0; 65_536];
     while let Ok(count @ 1..) = client.read(&mut buffer) {
@@ -201,7 +201,7 @@ fn forward(mut client: TcpStream, mut server: TcpStream, is_deaf: &Mutex<bool>, 
     close([client, server]);
 }
 
-/// Passes what the server answers; cuts both off where the answer is not to arrive.
+/// Forwards the server's responses; cuts both connections if the response must not arrive.
 fn answer(mut server: TcpStream, mut client: TcpStream, is_deaf: &Mutex<bool>, shared: &Shared) {
     let mut buffer = [0; 65_536];
     while let Ok(count @ 1..) = server.read(&mut buffer) {

@@ -1,18 +1,18 @@
-//! A second server that follows the first one and can take its place.
+//! A second server that follows the first one and can be promoted.
 
 use super::{Server, free_port, own, unprivileged};
 use std::io::Write as _;
 use std::process::Stdio;
 use std::{fs, time};
 
-/// Its name among those that a commit waits for.
+/// The name in `synchronous_standby_names`.
 const NAME: &str = "standby";
 
 impl Server {
-    /// Starts a standby of this server. From then on each commit is on both before it is answered.
+    /// Starts a standby of this server. From then on each commit is on both servers before it is answered.
     ///
     /// # Panics
-    /// It does not start, or does not follow.
+    /// The standby does not start or does not follow.
     pub fn standby(&self) -> Server {
         let home = tempfile::Builder::new()
             .prefix("tintype-postgres-")
@@ -56,10 +56,10 @@ impl Server {
         standby
     }
 
-    /// Makes a standby the server that is written to. Its own commits wait for no other.
+    /// Promotes a standby. Its own commits wait for no other server.
     ///
     /// # Panics
-    /// It is not one.
+    /// The server is not a standby.
     pub fn promote(&self) {
         self.control(&["promote"]);
         self.execute("postgres", "ALTER SYSTEM RESET synchronous_standby_names");

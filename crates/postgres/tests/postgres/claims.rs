@@ -1,4 +1,4 @@
-//! One process at a time writes to a database.
+//! Exclusive claims: one process at a time writes to a database.
 
 use crate::support::{get, open, options, put, refusal};
 use std::sync::Arc;
@@ -37,10 +37,11 @@ fn a_process_that_was_taken_over_commits_nothing_more_and_says_so() {
     let database = server.database();
     let (failed, failures) = channel();
     let mut options = options(&database.url());
-    options.on_failure = Arc::new(move |error| failed.send(error.to_string()).expect("heard"));
+    options.on_failure =
+        Arc::new(move |error| failed.send(error.to_string()).expect("the test listens"));
     let engine = PostgresEngine::open(options).expect("an engine");
     commit_and_wait(&engine, vec![put("a", "1")]).expect("a commit");
-    // What another process does that takes this one for dead.
+    // As another process does that counts this one as dead.
     let take = "DELETE FROM tintype.account WHERE key >= '\\x00' AND key < '\\x01' AND key <> '\\x00'::bytea || 'format'::bytea";
     server.execute(&database.name, take);
     let refused = commit_and_wait(&engine, vec![put("a", "2")]);

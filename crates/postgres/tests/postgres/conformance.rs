@@ -1,4 +1,4 @@
-//! The engine keeps the contract of all engines.
+//! The engine passes the conformance suite.
 
 use crate::support::open;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! The engine on a real PostgreSQL, which the tests start where its programs are installed.
+//! The engine on a real PostgreSQL server, if PostgreSQL is installed.
 
 mod claims;
 mod conformance;

@@ -28,10 +28,10 @@ fn join(database: &Database<'_>, number: u128) -> Arc<PostgresEngine> {
     Arc::new(PostgresEngine::open(options_of(database, number)).expect("a node"))
 }
 
-/// Adds one to the number under a key, and fences a node where it is told to.
+/// Increments the number under a key, and fences a node if asked to.
 struct Increment {
     fences: Option<NodeId>,
-    told: std::sync::mpsc::Sender<Result<(), EngineError>>,
+    sender: std::sync::mpsc::Sender<Result<(), EngineError>>,
 }
 
 const KEY: &[u8] = b"a number";
@@ -62,13 +62,13 @@ impl Round for Increment {
     }
 
     fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
-        self.told.send(outcome).expect("heard");
+        self.sender.send(outcome).expect("the test listens");
     }
 }
 
-/// Holds the key, finds it absent also when it asks again, and writes another one.
+/// Locks a key, reads it as missing twice, and writes another key.
 struct Look {
-    told: std::sync::mpsc::Sender<Result<(), EngineError>>,
+    sender: std::sync::mpsc::Sender<Result<(), EngineError>>,
 }
 
 impl Round for Look {
@@ -93,7 +93,7 @@ impl Round for Look {
     }
 
     fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
-        self.told.send(outcome).expect("heard");
+        self.sender.send(outcome).expect("the test listens");
     }
 }
 
@@ -101,8 +101,8 @@ fn increment(
     engine: &Arc<PostgresEngine>,
     fences: Option<NodeId>,
 ) -> Receiver<Result<(), EngineError>> {
-    let (told, outcome) = channel();
-    Arc::clone(engine).round(Box::new(Increment { fences, told }));
+    let (sender, outcome) = channel();
+    Arc::clone(engine).round(Box::new(Increment { fences, sender }));
     outcome
 }
 
@@ -134,8 +134,8 @@ fn a_key_that_is_absent_is_held_as_well() {
         assert_eq!(get(&*nodes[0], "a number").as_deref(), Some("3"));
         commit_and_wait(&*nodes[1], vec![(KEY.to_vec(), None)]).expect("a commit");
     }
-    let (told, outcome) = channel();
-    Arc::clone(&nodes[2]).round(Box::new(Look { told }));
+    let (sender, outcome) = channel();
+    Arc::clone(&nodes[2]).round(Box::new(Look { sender }));
     outcome.recv().expect("an outcome").expect("a decision");
     assert_eq!(get(&*nodes[0], "a number"), None, "nothing is left of it");
 }
@@ -144,7 +144,7 @@ fn a_key_that_is_absent_is_held_as_well() {
 fn a_process_takes_over_from_nodes_that_ended_without_a_word() {
     let Some(server) = server() else { return };
     let database = server.database();
-    // It writes no more, as one that was killed, and its marks stay.
+    // The node writes no more, like a killed process, and its marks stay.
     let silent = join(&database, 1);
     let alone = PostgresEngine::open(options(&database.url())).expect("no node writes");
     let refused = increment(&silent, None).recv().expect("an outcome");
@@ -160,7 +160,9 @@ fn a_fenced_node_commits_nothing_more_and_says_so() {
     commit_and_wait(&*first, vec![put("a number", "0")]).expect("a commit");
     let (failed, failures) = channel();
     let second = PostgresOptions {
-        on_failure: Arc::new(move |error| failed.send(error.to_string()).expect("heard")),
+        on_failure: Arc::new(move |error| {
+            failed.send(error.to_string()).expect("the test listens")
+        }),
         ..options_of(&database, 2)
     };
     let second = Arc::new(PostgresEngine::open(second).expect("a node"));
@@ -189,7 +191,7 @@ fn nodes_and_a_process_that_is_alone_keep_each_other_out() {
     let shared = join(&database, 1);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // As its beats do.
+        // As a node's heartbeats do.
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 let outcome = increment(&shared, None).recv().expect("an outcome");

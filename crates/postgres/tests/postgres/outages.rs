@@ -1,4 +1,4 @@
-//! Connections that break, servers that crash: each decision is made once, and its outcome is known.
+//! Broken connections and crashed servers: each decision is made once, and its outcome is known.
 
 use crate::support::{get, options, put};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tintype_storage::engine::{
 
 type Outcome = Result<(), EngineError>;
 
-/// Adds one to a number.
+/// Increments a number.
 struct Increment {
     key: Key,
     done: std::sync::mpsc::Sender<Outcome>,
@@ -152,7 +152,9 @@ fn an_outage_is_waited_out_and_a_long_one_ends_the_engine() {
     let (failed, failures) = channel();
     let engine = open(PostgresOptions {
         outage: Duration::from_secs(3),
-        on_failure: Arc::new(move |error| failed.send(error.to_string()).expect("heard")),
+        on_failure: Arc::new(move |error| {
+            failed.send(error.to_string()).expect("the test listens")
+        }),
         ..options(&database.url())
     });
     server.stop();

@@ -1,4 +1,4 @@
-//! A pooler that gives each transaction any of its connections.
+//! A transaction-pooling pooler.
 
 use crate::support::{get, options, put, refusal};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ fn open(database: &Database<'_>) -> Arc<PostgresEngine> {
     Arc::new(PostgresEngine::open(options(&database.pooled_url())).expect("an engine"))
 }
 
-/// What other clients of the pool find on its connections.
+/// What other clients of the pooler find on its connections.
 fn found(database: &Database<'_>, query: &str) -> BTreeSet<String> {
     let all = (0..40).flat_map(|_| database.server.query_pooled(&database.name, query));
     all.collect()

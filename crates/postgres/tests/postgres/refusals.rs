@@ -1,4 +1,4 @@
-//! What is wrong with a database is said at the start, with what to do, and without a password.
+//! The start reports what is wrong with a database and what to do, without a password.
 
 use crate::support::{error, get, open, options, put, refusal};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ fn a_role_without_rights_and_one_whose_tables_were_made_for_it() {
 }
 
 #[test]
-fn tables_of_another_format_and_tables_of_somebody_else() {
+fn tables_of_another_format_and_foreign_tables() {
     let Some(server) = server() else { return };
     let database = server.database();
     server.execute(&database.name, &ddl());
@@ -108,7 +108,7 @@ fn a_standby_is_not_written_to() {
 fn a_look_makes_no_tables() {
     let Some(server) = server() else { return };
     let database = server.database();
-    let refused = error(PostgresEngine::look(options(&database.url()))).to_string();
+    let refused = error(PostgresEngine::open_read_only(options(&database.url()))).to_string();
     assert_says(&refused, &["it has no tables in the schema `tintype`"]);
 }
 

@@ -1,4 +1,4 @@
-//! Scans that are asked for together: those of one table share a statement.
+//! Concurrent scans: scans of one table share a statement.
 
 use crate::support::{open, put};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tintype_storage::engine::{
     commit_and_wait,
 };
 
-/// Asks for all scans at once, and tells what it has seen.
+/// Requests all scans at once and sends the results.
 struct Scans {
     asks: Vec<Ask>,
-    told: Sender<Vec<Vec<(Key, Value)>>>,
+    sender: Sender<Vec<Vec<(Key, Value)>>>,
 }
 
 impl Round for Scans {
@@ -26,9 +26,9 @@ impl Round for Scans {
 
     fn decide(&mut self, seen: &Seen) -> Verdict {
         let pairs = |ask| seen.pairs(ask).expect("an answer").to_vec();
-        self.told
+        self.sender
             .send(self.asks.iter().map(pairs).collect())
-            .expect("heard");
+            .expect("the test listens");
         Verdict::Write(Vec::new())
     }
 
@@ -38,11 +38,11 @@ impl Round for Scans {
 }
 
 #[test]
-fn scans_that_are_asked_for_together_get_what_each_gets_alone() {
+fn scans_of_one_round_trip_get_the_same_pairs_as_single_ones() {
     let Some(server) = server() else { return };
     let database = server.database();
     let engine = open(&database);
-    // `j` and `l` are in one table, `e` in another one.
+    // `j` and `l` are in one table, `e` is in another.
     let writes = ["j", "l", "e"].into_iter().flat_map(|kind| {
         let number = 0..40;
         number.map(move |it| {
@@ -73,8 +73,8 @@ fn scans_that_are_asked_for_together_get_what_each_gets_alone() {
             Ask::Get(_) => Vec::new(),
         })
         .collect();
-    let (told, seen) = channel();
-    let scans = Scans { asks, told };
+    let (sender, seen) = channel();
+    let scans = Scans { asks, sender };
     Arc::clone(&engine).round(Box::new(scans));
     assert_eq!(seen.recv().expect("an answer"), alone);
     assert!(alone.iter().filter(|it| !it.is_empty()).count() > 20);

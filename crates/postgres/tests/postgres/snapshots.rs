@@ -1,4 +1,4 @@
-//! All records of one moment.
+//! Point-in-time reads.
 
 use crate::support::{error, get, open, options, put};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn a_look_sees_one_moment_of_a_database_in_use_and_changes_nothing() {
     let database = server.database();
     let engine = open(&database);
     commit_and_wait(&*engine, vec![put("a", "1")]).expect("a commit");
-    let look = PostgresEngine::look(options(&database.url())).expect("a look");
+    let look = PostgresEngine::open_read_only(options(&database.url())).expect("a look");
     commit_and_wait(&*engine, vec![put("a", "2")]).expect("a commit");
     assert_eq!(get(&look, "a").as_deref(), Some("1"));
     let refused = commit_and_wait(&look, vec![put("a", "3")]);

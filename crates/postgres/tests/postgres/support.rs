@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use tintype_postgres::testing::Database;
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::engine::{Engine, EngineError};
 
-/// Options for a URL. A failure is for the test to see by its outcomes.
+/// Options for a URL. Tests see failures by their outcomes.
 pub fn options(url: &str) -> PostgresOptions {
     PostgresOptions {
         url: DatabaseUrl::parse(url).expect("a URL"),
@@ -21,7 +21,7 @@ pub fn open(database: &Database<'_>) -> Arc<PostgresEngine> {
     Arc::new(PostgresEngine::open(options(&database.url())).expect("an engine"))
 }
 
-/// Why a URL is refused.
+/// The reason why a URL is refused.
 pub fn refusal(url: &str) -> String {
     error(PostgresEngine::open(options(url))).to_string()
 }

@@ -1,11 +1,11 @@
-//! Connections are encrypted, and servers verified, as `sslmode` says.
+//! Connections are encrypted and servers verified as `sslmode` says.
 
 use crate::support::{get, options, put, refusal};
 use tintype_postgres::PostgresEngine;
 use tintype_postgres::testing::{Database, server};
 use tintype_storage::engine::commit_and_wait;
 
-/// How many connections of an engine are encrypted, and how many are not.
+/// The number of encrypted and of plain connections of an engine.
 fn connections(database: &Database<'_>, url: &str) -> (usize, usize) {
     let engine = PostgresEngine::open(options(url)).expect("an engine");
     commit_and_wait(&engine, vec![put("a", "1")]).expect("a commit");

@@ -1,26 +1,23 @@
-//! What an attempt sent, kept so that one can find out why a receiver refused it.
+//! The request of an attempt, stored so that a rejected delivery can be analysed.
 
 use super::excerpt;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a body that are kept of each attempt: all of one without large metadata.
+/// Bytes of a request body that an attempt stores: enough for a whole body without large metadata.
 pub const MAX_SENT_BYTES: usize = 4_096;
 
-/// The signatures and the body of one attempt. Its moment is the attempt's, in seconds.
+/// The signatures and the body of one attempt. The signed timestamp is the attempt's time in seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// The header `X-Signature`.
     pub x_signature: String,
-    /// The header `webhook-signature`.
     pub webhook_signature: String,
-    /// The body, or its beginning.
+    /// The body, possibly truncated.
     pub body: String,
-    /// Bytes of the whole body.
+    /// The length of the whole body.
     pub body_bytes: u64,
 }
 
 impl Sent {
-    /// As much as is kept of this body with these signatures.
     pub fn new(x_signature: String, webhook_signature: String, body: &str) -> Self {
         Self {
             x_signature,
@@ -30,7 +27,6 @@ impl Sent {
         }
     }
 
-    /// Is the body kept whole?
     pub fn is_whole(&self) -> bool {
         self.body.len() as u64 == self.body_bytes
     }

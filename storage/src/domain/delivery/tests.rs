@@ -1,4 +1,4 @@
-//! The grid of states and happenings, and a whole life of attempts.
+//! The grid of states and events, and complete series of attempts.
 
 use super::*;
 use crate::domain::webhook::SealedSecret;
@@ -112,7 +112,7 @@ fn every_state_meets_everything_that_happens() {
     insta::assert_snapshot!(grid);
 }
 
-/// Fails every attempt as soon as it is due; answers the waits between the end of one and the next's due moment.
+/// Fails every attempt as soon as it is due. Returns the delays between the end of an attempt and the next one.
 fn fail_until_the_end(mut delivery: Delivery, took: Duration) -> (Vec<u64>, Delivery) {
     let mut waits = vec![];
     for _ in 0..100 {
@@ -142,22 +142,22 @@ fn hostile_98_seven_failures_in_53_minutes_and_a_fresh_set_by_hand() {
     assert_eq!(end.attempts, 7);
     assert_eq!(end.state.reason(), Some(FailReason::AttemptsExhausted));
     assert_eq!(end.state.word(), "failed");
-    // Each of the seven took 10 seconds, and no delay ran meanwhile.
-    let over = at(0).plus(MINUTE * 53).plus(took * 7);
+    // Each of the seven attempts took 10 seconds, and delays start after an attempt.
+    let ended = at(0).plus(MINUTE * 53).plus(took * 7);
     assert_eq!(
         end.state,
         DeliveryState::Failed {
             reason: FailReason::AttemptsExhausted,
-            at: over
+            at: ended
         }
     );
 
-    let (waits, end) = fail_until_the_end(redeliver(&end, over), took);
+    let (waits, end) = fail_until_the_end(redeliver(&end, ended), took);
     assert_eq!((waits.len(), end.attempts, end.round), (6, 14, 1));
 }
 
 #[test]
-fn a_shorter_schedule_ends_what_is_beyond_it() {
+fn a_shorter_schedule_ends_deliveries_beyond_it() {
     let pending = delivery(
         0,
         DeliveryState::Pending {
@@ -203,7 +203,7 @@ fn hostile_98_success_is_a_2xx_whatever_becomes_of_its_body() {
 }
 
 #[test]
-fn a_named_url_stands_in_the_way_of_every_other_and_of_no_webhook_at_all() {
+fn a_callback_url_excludes_webhooks_with_other_urls() {
     let webhook = |url: &str| {
         Webhook::new(
             WebhookId(Uuid::from_u128(1)),
@@ -246,7 +246,8 @@ fn hostile_108_what_is_kept_of_an_answer_is_bounded() {
     let kept = |body: &[u8]| Attempt::answered(0, at(0), MINUTE, 200, body, None).response_body;
     assert_eq!(kept(b"ok"), "ok");
     assert_eq!(kept(&[b'a'; 70_000]), "a".repeat(1_024));
-    // Two bytes of the emoji are before the cut; at the true end they are the receiver's own fault and are shown.
+    // The cut splits the emoji after two bytes. At the true end of a body the incomplete character is the receiver's and is
+    // shown.
     let mut body = "a".repeat(1_022);
     body.push('😀');
     assert_eq!(kept(body.as_bytes()), "a".repeat(1_022));

@@ -1,41 +1,38 @@
-//! What the vectors are about: every kind of value that one writer spells differently from another.
+//! The cases of the vectors: every kind of value that serialisers write differently.
 
-/// A delivery to be recorded in both encodings.
+/// A delivery, recorded in both encodings.
 #[derive(Clone)]
 pub struct Case {
     pub name: String,
     pub kind: Kind,
-    /// The request's metadata as it was written.
+    /// The request's metadata as written.
     pub metadata: Option<String>,
-    /// Was the secret replaced shortly before?
+    /// Was the secret rotated shortly before?
     pub rotated: bool,
-    /// Which of the differences below its metadata runs into.
+    /// The differences below that apply to the metadata.
     pub differs: &'static [&'static str],
 }
 
 /// An event, or the test of a webhook.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// A picture exists.
     Done,
-    /// None exists.
     Failed,
-    /// No job at all.
     Test,
 }
 
 /// An integer that a double rounds.
 const BIG_INTEGER: &str = "big-integer";
-/// A number from 1e-9 to below 1e-4, which Python and JavaScript spell differently.
+/// A number from 1e-9 to below 1e-4, which Python and JavaScript write differently.
 const SMALL_FLOAT: &str = "small-float";
 /// Names like array indexes, which a rebuilt JavaScript object puts first, by value.
 const INDEX_KEYS: &str = "index-keys";
 /// A member named `__proto__`, which a rebuilt JavaScript object loses.
 const PROTO_KEY: &str = "proto-key";
-/// Names whose order by code point is not that by UTF-16 code unit.
+/// Names whose order by code point differs from that by UTF-16 code unit.
 const ASTRAL_ORDER: &str = "astral-order";
 
-/// Number texts, each sent as the member `n`.
+/// Numbers, each sent as the member `n`.
 const NUMBERS: &[(&str, &[&str])] = &[
     ("0", &[]),
     ("-0", &[]),
@@ -94,7 +91,6 @@ const NUMBERS: &[(&str, &[&str])] = &[
     ("123456789012345678901234567890", &[BIG_INTEGER]),
 ];
 
-/// Metadata objects.
 const OBJECTS: &[(&str, &str, &[&str])] = &[
     ("empty object", "{}", &[]),
     (

@@ -1,4 +1,4 @@
-//! The life of a job, event by event.
+//! A job's life cycle, event by event.
 
 use super::*;
 use crate::testing::samples;

@@ -1,4 +1,4 @@
-//! Deliveries that verify, and every way in which one does not.
+//! Deliveries that verify, and every reason for a refusal.
 
 use super::*;
 use crate::domain::signature::{standard_signature, x_signature};
@@ -15,7 +15,7 @@ fn at(offset: i64) -> Timestamp {
     Timestamp::from_millis((SENT + offset) * 1000)
 }
 
-/// Both checks of a delivery whose header values are given in the order in which the standard names them.
+/// Runs both checks on a delivery. `values` are the headers in the standard's order.
 fn check(values: [&str; 4], body: &[u8], offset: i64) -> [Result<(), Refusal>; 2] {
     let [signature, timestamp, id, standard] = values;
     let headers = Headers {

@@ -1,27 +1,27 @@
-//! The bytes of the memtable that sled does not hold yet: when they are flushed, and who waits meanwhile.
+//! The bytes of the memtable that sled lacks: when they are flushed, and who waits for room.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// With so many bytes waiting, the committer waits too.
+/// The committer waits above this limit.
 const MAX_WAITING_BYTES: usize = 64 << 20;
-/// With so many, bulk work waits, so that the commits of others do not come to wait.
+/// Bulk work waits above this limit, so that other commits do not have to.
 const BULK_WAITING_BYTES: usize = MAX_WAITING_BYTES / 2;
 
-/// When the memtable is written to sled.
+/// When the memtable is flushed to sled.
 #[derive(Clone, Copy, Debug)]
 pub struct FlushPolicy {
-    /// At the latest when so many bytes wait.
+    /// Flush when so many bytes wait,
     pub bytes: usize,
-    /// At the latest when the first of them has waited for so long.
+    /// or when the first of them has waited this long.
     pub after: Duration,
 }
 
 impl Default for FlushPolicy {
-    /// 16 MiB, 5 s: most jobs have ended by then, so sled is not given their earlier states. A start applies that much of the
-    /// journal again, in well below a second.
+    /// 16 MiB, 5 s: most jobs end within that time, so sled never gets their earlier states. A start replays that much of the
+    /// journal, in well below a second.
     fn default() -> Self {
         Self {
             bytes: 16 << 20,
@@ -39,10 +39,10 @@ pub struct Backlog {
 
 #[derive(Default)]
 struct State {
-    /// Bytes of the next flush, and when the first of them came.
+    /// Bytes of the next flush, and when the first of them arrived.
     waiting: usize,
     since: Option<Instant>,
-    /// Bytes of the present flush that sled does not hold yet.
+    /// Bytes of the current flush that sled lacks.
     applying: usize,
     /// The committer has ended.
     closing: bool,
@@ -59,7 +59,6 @@ impl State {
 }
 
 impl Backlog {
-    /// Nothing waits yet.
     pub fn new(policy: FlushPolicy) -> Self {
         Self {
             policy,
@@ -82,7 +81,7 @@ impl Backlog {
         }
     }
 
-    /// Bytes that sled does not hold yet.
+    /// Bytes that sled lacks.
     pub fn bytes(&self) -> usize {
         let state = self.state.lock();
         state.waiting + state.applying
@@ -96,7 +95,7 @@ impl Backlog {
         }
     }
 
-    /// Waits until bulk work leaves room for the commits of others. Does not wait for a flusher that has ended.
+    /// Waits until bulk work leaves room for other commits. Returns if the flusher has ended.
     pub async fn room_for_bulk(&self) {
         poll_fn(|context| {
             let mut state = self.state.lock();
@@ -111,14 +110,14 @@ impl Backlog {
         .await;
     }
 
-    /// Begins the last flush.
+    /// Starts the last flush.
     pub fn close(&self) {
         self.state.lock().closing = true;
         self.changed.notify_all();
     }
 
-    /// Waits until a flush is due; `false` when there will be none any more.
-    pub fn wait_for_round(&self) -> bool {
+    /// Waits until a flush is due; `false` after the last one.
+    pub fn wait_for_flush(&self) -> bool {
         let mut state = self.state.lock();
         loop {
             match state.since {
@@ -138,28 +137,28 @@ impl Backlog {
         }
     }
 
-    /// sled holds so many more bytes of the flush. The committer gets room step by step, not flush by flush.
+    /// Records that sled holds `bytes` more of the flush. The committer gets room step by step, not flush by flush.
     pub fn step_ended(&self, bytes: usize) {
         let mut state = self.state.lock();
         state.applying = state.applying.saturating_sub(bytes);
-        self.tell(state);
+        self.notify(state);
     }
 
     pub fn flush_ended(&self) {
         let mut state = self.state.lock();
         state.applying = 0;
-        self.tell(state);
+        self.notify(state);
     }
 
-    /// The flusher has ended: the committer waits for room no more.
+    /// Records that the flusher has ended: the committer no longer waits for room.
     pub fn end(&self) {
         let mut state = self.state.lock();
         state.ended = true;
-        self.tell(state);
+        self.notify(state);
     }
 
-    /// Tells all that wait that there may be room.
-    fn tell(&self, mut state: MutexGuard<'_, State>) {
+    /// Wakes everything that waits for room.
+    fn notify(&self, mut state: MutexGuard<'_, State>) {
         let bulk = match state.has_room_for_bulk() {
             true => std::mem::take(&mut state.bulk),
             false => Vec::new(),
@@ -178,12 +177,12 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::task::{Context, Wake};
 
-    /// A flush of tens of megabytes takes a slow disk many seconds. Each part that sled has makes room for commits.
+    /// On a slow disk a flush of tens of megabytes takes many seconds. Each part that sled holds makes room for commits.
     #[test]
-    fn who_waits_for_room_goes_on_when_sled_has_a_part_of_the_round() {
+    fn waiters_for_room_continue_when_sled_holds_a_part_of_the_flush() {
         let backlog = Backlog::new(FlushPolicy::default());
         backlog.add(MAX_WAITING_BYTES);
-        assert!(backlog.wait_for_round());
+        assert!(backlog.wait_for_flush());
         backlog.add(1);
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| backlog.wait_for_room());
@@ -199,8 +198,8 @@ mod tests {
     fn bulk_work_waits_for_half_of_the_room_and_for_no_flusher_that_has_ended() {
         let backlog = Backlog::new(FlushPolicy::default());
         let waker = Arc::new(Count::default());
-        let told = Waker::from(Arc::clone(&waker));
-        let mut context = Context::from_waker(&told);
+        let std_waker = Waker::from(Arc::clone(&waker));
+        let mut context = Context::from_waker(&std_waker);
         backlog.add(BULK_WAITING_BYTES);
         let mut first = pin!(backlog.room_for_bulk());
         assert!(first.as_mut().poll(&mut context).is_ready());
@@ -208,7 +207,7 @@ mod tests {
         let mut second = pin!(backlog.room_for_bulk());
         assert!(second.as_mut().poll(&mut context).is_pending());
         assert!(second.as_mut().poll(&mut context).is_pending());
-        assert!(backlog.wait_for_round());
+        assert!(backlog.wait_for_flush());
         backlog.step_ended(1);
         assert_eq!(waker.0.load(Ordering::SeqCst), 0, "one byte too many");
         backlog.step_ended(1);
@@ -222,7 +221,7 @@ mod tests {
         assert!(third.as_mut().poll(&mut context).is_ready());
     }
 
-    /// How often it was woken.
+    /// Counts wake-ups.
     #[derive(Default)]
     struct Count(AtomicU32);
 

@@ -1,11 +1,11 @@
-//! The one thread that commits: it takes all waiting commits, writes them to the journal as one group with one sync, then makes
-//! them visible and answers them.
+//! The committing thread: it takes all waiting commits, writes them to the journal as one group with one sync, makes them
+//! visible and answers them.
 
 use super::super::wal::Wal;
 use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, deferred_wake};
 use super::backlog::Backlog;
 use super::failure::{Failure, Latch, OpensLatch};
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use super::memtable::Memtable;
 use super::sled_tree::size;
 use super::snapshot::Snapshots;
@@ -21,16 +21,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::Instant;
 
-/// Commits that share one sync at the most.
+/// The most commits per sync.
 const MAX_COMMITS: usize = 1_024;
-/// Bytes from which on a group takes no further commit: writing it takes about as long as the sync by then.
+/// A group of this size takes no further commit: writing it takes about as long as the sync.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The sending side of the committer thread.
 pub struct Committer {
     queue: Mutex<Option<Sender<Commit>>>,
     thread: ThreadId,
-    /// Open once the thread has ended, or hangs.
+    /// Opens when the thread has ended or hangs.
     ended: Arc<Latch>,
     failure: Arc<Failure>,
     counters: Arc<Counters>,
@@ -70,8 +70,9 @@ impl Committer {
         let (sender, receiver) = crossbeam_channel::unbounded();
         let counters = Arc::new(Counters::new());
         let ended = Arc::new(Latch::default());
-        let no_thread =
-            |error: io::Error| EngineError::Failed(format!("no thread for the committer: {error}"));
+        let no_thread = |error: io::Error| {
+            EngineError::Failed(format!("could not start the committer thread: {error}"))
+        };
         let on_hang = when_it_hangs(
             Arc::clone(&failure),
             Arc::clone(&ended),
@@ -92,7 +93,7 @@ impl Committer {
             // Declared before the writer, so dropped after it: the journal is closed when `close` returns.
             let _at_end = at_end;
             let mut writer = writer;
-            // A panic outside of `write` must not leave callers without an answer either.
+            // After a panic outside of `write`, callers still need an answer.
             let outcome = catch_unwind(AssertUnwindSafe(|| writer.run(&receiver)));
             if let Err(error) = outcome.unwrap_or_else(|_| Err(panicked())) {
                 writer.failure.report(&error);
@@ -124,7 +125,6 @@ impl Committer {
         }
     }
 
-    /// Figures since the start.
     pub fn stats(&self) -> EngineStats {
         EngineStats {
             commits: self.counters.commits.load(Ordering::Relaxed),
@@ -136,10 +136,10 @@ impl Committer {
         }
     }
 
-    /// Has the thread write the waiting commits, and returns once it has ended, or once a write hangs.
+    /// Has the thread write the waiting commits. Returns when the thread has ended or a write hangs.
     pub fn close(&self) {
         drop(self.queue.lock().take());
-        // The last owner of an engine may be a `done` that the thread itself is calling; it ends after that.
+        // The last owner of an engine may be a `done` on this very thread; then the thread ends later.
         if std::thread::current().id() != self.thread {
             self.ended.wait();
         }
@@ -153,7 +153,8 @@ fn refuse_all(receiver: &Receiver<Commit>, error: &EngineError) {
     }
 }
 
-/// The watchdog's answer: the thread may never return, so the commits behind the hanging ones are refused here.
+/// Runs on the watchdog's thread. The committer may never return, so the commits queued behind the hanging ones are refused
+/// here.
 fn when_it_hangs(
     failure: Arc<Failure>,
     ended: Arc<Latch>,
@@ -201,17 +202,17 @@ impl Writer {
                     .commits
                     .fetch_add(commits.len() as u64, Ordering::Relaxed);
             }
-            let answered = deferred_wake::after(|| answer(commits, &outcome));
+            let answered = deferred_wake::wake_after(|| answer(commits, &outcome));
             outcome.and(answered)?;
             if self.failure.happened() {
-                // It came back, but too late: the watchdog has called it a failure.
+                // The write returned after the watchdog had reported a failure.
                 return Err(EngineError::Stopped);
             }
         }
         Ok(())
     }
 
-    /// Returns once the commits survive a power cut and readers see them.
+    /// Returns when the commits survive a power cut and are visible to readers.
     fn write(&mut self, commits: &mut [Commit], bytes: usize) -> Result<(), EngineError> {
         if commits.iter().all(|commit| commit.writes.is_empty()) {
             return Ok(());
@@ -225,7 +226,7 @@ impl Writer {
             .map_err(|error| journal_failed(&error))?;
         let began = Instant::now();
         (self.sync)(self.journal.file())
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))?;
+            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", with_advice(&error))))?;
         let counters = &self.counters;
         counters.sync_times.add_duration(began.elapsed());
         counters.syncs.fetch_add(1, Ordering::Relaxed);
@@ -245,15 +246,14 @@ impl Writer {
     }
 }
 
-/// Answers every commit of a group. A callback that panics does not keep the others from their answers, but it is a fault of
-/// the program, which ends the engine.
+/// Answers every commit of a group. If a callback panics, the others are still answered, but the engine ends: a panic is a bug.
 fn answer(commits: Vec<Commit>, outcome: &Result<(), EngineError>) -> Result<(), EngineError> {
     let mut result = Ok(());
     for commit in commits {
         let outcome = outcome.clone();
         if catch_unwind(AssertUnwindSafe(|| (commit.done)(outcome))).is_err() {
             result = Err(EngineError::Failed(
-                "what was to hear of a commit panicked".into(),
+                "the callback of a commit panicked".into(),
             ));
         }
     }
@@ -266,5 +266,5 @@ fn weight(commit: &Commit) -> usize {
 }
 
 fn journal_failed(error: &io::Error) -> EngineError {
-    EngineError::Failed(format!("the journal: {}", explain(error)))
+    EngineError::Failed(format!("the journal: {}", with_advice(error)))
 }

@@ -1,11 +1,11 @@
-//! The first failure of an engine, reported once, and the latch with which closing waits for the engine's threads.
+//! The first failure of an engine, reported once, and the latch through which closing waits for the engine's threads.
 
 use super::super::{EngineError, OnFailure};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Remembers that the engine has failed. Two threads may find out: the committer and its watchdog.
+/// Records that the engine has failed. The committer and its watchdog may both find out.
 pub struct Failure {
     happened: AtomicBool,
     on_failure: OnFailure,
@@ -19,20 +19,19 @@ impl Failure {
         }
     }
 
-    /// Notes a failure; only the first one is reported.
+    /// Only the first failure is reported.
     pub fn report(&self, error: &EngineError) {
         if !self.happened.swap(true, Ordering::SeqCst) {
             (self.on_failure)(error);
         }
     }
 
-    /// Has one been reported?
     pub fn happened(&self) -> bool {
         self.happened.load(Ordering::SeqCst)
     }
 }
 
-/// Opened once, for all who wait.
+/// A one-shot event for any number of waiters.
 #[derive(Default)]
 pub struct Latch {
     open: Mutex<bool>,
@@ -40,13 +39,11 @@ pub struct Latch {
 }
 
 impl Latch {
-    /// Opens it for good.
     pub fn open(&self) {
         *self.open.lock() = true;
         self.opened.notify_all();
     }
 
-    /// Returns once it is open.
     pub fn wait(&self) {
         let mut open = self.open.lock();
         while !*open {
@@ -55,7 +52,7 @@ impl Latch {
     }
 }
 
-/// Opens a latch when it is dropped, after a panic too.
+/// Opens a latch when dropped, also after a panic.
 pub struct OpensLatch(pub Arc<Latch>);
 
 impl Drop for OpensLatch {

@@ -1,22 +1,21 @@
-//! The thread that writes the memtable to sled, in the background.
+//! The thread that flushes the memtable to sled in the background.
 //!
-//! It waits until a flush is worth it, so that records that change soon never reach sled. Each step ends with one flush of sled and one
-//! sync; the last step stores the number of the group up to which sled is complete. After a crash the start applies the same groups
-//! again.
+//! It waits until a flush is worthwhile, so short-lived values never reach sled. Each step ends with one flush of sled and one
+//! sync; the last step stores the number of the group up to which sled is complete. After a crash the start applies the same
+//! groups again.
 
 use super::super::EngineError;
 use super::super::wal::Segments;
 use super::backlog::Backlog;
 use super::failure::{Failure, OpensLatch};
 use super::format::checkpoint::Checkpoints;
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use super::memtable::Memtable;
 use super::sled_tree::SledTree;
 use super::watchdog::Watchdog;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// All that the thread works with.
 pub struct FlusherThread {
     pub tree: SledTree,
     pub memtable: Arc<Memtable>,
@@ -25,16 +24,16 @@ pub struct FlusherThread {
     pub checkpoints: Checkpoints,
     pub watchdog: Watchdog,
     pub failure: Arc<Failure>,
-    /// Opened when the thread has ended and dropped sled.
+    /// Opens after the thread has ended and dropped sled.
     pub at_end: OpensLatch,
 }
 
 impl FlusherThread {
-    /// Flushes until the backlog is closed, or a flush fails.
+    /// Flushes until the backlog is closed or a flush fails.
     pub fn run(mut self) {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.flush_all()));
         let outcome = outcome.unwrap_or_else(|_| {
-            // sled panics where it should return an error; after either, nothing more may be written.
+            // sled panics in some cases instead of returning an error; after either, nothing more may be written.
             Err(EngineError::Failed("the storage thread panicked".into()))
         });
         if let Err(error) = outcome {
@@ -47,7 +46,7 @@ impl FlusherThread {
     }
 
     fn flush_all(&mut self) -> Result<(), EngineError> {
-        while self.backlog.wait_for_round() && !self.failure.happened() {
+        while self.backlog.wait_for_flush() && !self.failure.happened() {
             let (changes, last) = self.memtable.begin_flush();
             self.watchdog.begin();
             let step = |bytes| {
@@ -57,13 +56,13 @@ impl FlusherThread {
             self.tree.apply(&changes, last, step)?;
             self.memtable.flushed();
             self.backlog.flush_ended();
-            // Removing files can hang as any other call can.
+            // Deleting files can hang like any other call.
             self.watchdog.begin();
             self.segments.release(last).map_err(|error| {
-                EngineError::Failed(format!("the journal: {}", explain(&error)))
+                EngineError::Failed(format!("the journal: {}", with_advice(&error)))
             })?;
             let step = || self.watchdog.begin();
-            self.checkpoints.bring_forward(&self.tree, step)?;
+            self.checkpoints.advance(&self.tree, step)?;
             self.watchdog.end();
         }
         Ok(())

@@ -1,16 +1,16 @@
-//! What the operator can do about an error of the file system.
+//! Advice for the operator on file system errors.
 
 use std::io;
 
-/// Too many open files, in this process and in the whole system.
+/// Too many open files: in this process, in the whole system.
 const NO_DESCRIPTORS: [i32; 2] = [24, 23];
-/// The disk itself, or the way to it.
+/// A failing disk or connection to it.
 const INPUT_OUTPUT: i32 = 5;
 
-/// The error, and what to do.
-pub fn explain(error: &io::Error) -> String {
+/// The error with advice.
+pub fn with_advice(error: &io::Error) -> String {
     if let Some(code) = code_in_words(error) {
-        return explain(&io::Error::from_raw_os_error(code));
+        return with_advice(&io::Error::from_raw_os_error(code));
     }
     use io::ErrorKind::{
         AlreadyExists, NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem,
@@ -21,14 +21,14 @@ pub fn explain(error: &io::Error) -> String {
         AlreadyExists | NotADirectory => return "there is a file in its place".into(),
         StorageFull | QuotaExceeded => "free some space, then start again",
         ReadOnlyFilesystem => {
-            "the file system is read-only: look into the system's log for why, and mount it writable"
+            "the file system is read-only: check the system log for the cause, then mount it writable"
         }
         _ => match error.raw_os_error() {
             Some(code) if NO_DESCRIPTORS.contains(&code) => {
                 "raise the limit of open files (ulimit -n), then start again"
             }
             Some(INPUT_OUTPUT) => {
-                "the disk is failing: look into the system's log, then start again there or from a backup elsewhere"
+                "the disk is failing: check the system log, then start again there or from a backup elsewhere"
             }
             _ => return error.to_string(),
         },
@@ -36,7 +36,7 @@ pub fn explain(error: &io::Error) -> String {
     format!("{error}; {advice}")
 }
 
-/// sled hands its errors on as what `{:?}` made of them.
+/// sled passes errors on as text in `{:?}` format.
 fn code_in_words(error: &io::Error) -> Option<i32> {
     let text = error.to_string();
     let (code, _) = text.strip_prefix("Os { code: ")?.split_once(',')?;
@@ -58,16 +58,16 @@ mod tests {
             (13, "writable for this user"),
             (5, "system's log"),
         ] {
-            let text = explain(&io::Error::from_raw_os_error(code));
+            let text = with_advice(&io::Error::from_raw_os_error(code));
             assert!(text.contains(word), "{code}: {text}");
         }
-        assert_eq!(explain(&io::Error::other("odd")), "odd");
+        assert_eq!(with_advice(&io::Error::other("odd")), "odd");
     }
 
     #[test]
-    fn an_error_that_sled_has_put_into_words_is_told_like_any_other() {
+    fn an_error_that_sled_passes_as_text_gets_the_same_advice() {
         let original = io::Error::from_raw_os_error(5);
         let worded = io::Error::new(original.kind(), format!("{original:?}"));
-        assert_eq!(explain(&worded), explain(&original));
+        assert_eq!(with_advice(&worded), with_advice(&original));
     }
 }

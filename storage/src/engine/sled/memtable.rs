@@ -1,4 +1,4 @@
-//! The changes that are durable in the journal and have yet to reach sled. Readers look here first.
+//! The changes that are durable in the journal and not in sled yet. Readers look here first.
 //!
 //! A record changes many times while it is here, and sled gets only the last value.
 
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The newest value of each key; `None`: it was removed.
+/// The newest value of each key; `None` is a deletion.
 pub type Changes = BTreeMap<Key, Option<Value>>;
 
-/// Changes in two layers: those that sled is being given, and above them those that came later.
+/// Two layers: the changes being flushed, and above them the later ones.
 #[derive(Default)]
 pub struct Memtable {
     layers: RwLock<Layers>,
@@ -28,28 +28,28 @@ struct Layers {
 }
 
 impl Memtable {
-    /// Shows the changes of a group that is on the disk.
+    /// Makes the changes of a durable group visible.
     pub fn show(&self, group: GroupNumber, changes: impl Iterator<Item = (Key, Option<Value>)>) {
         let mut layers = self.layers.write();
         layers.recent.extend(changes);
         layers.last = group;
     }
 
-    /// What sled is to be given next, and the last group in it. It stays visible here until [`Memtable::flushed`].
+    /// Starts a flush. Returns the changes for sled and their last group; they stay visible until [`Memtable::flushed`].
     pub fn begin_flush(&self) -> (Arc<Changes>, GroupNumber) {
         let mut layers = self.layers.write();
         layers.applying = Arc::new(std::mem::take(&mut layers.recent));
         (Arc::clone(&layers.applying), layers.last)
     }
 
-    /// sled has what [`Memtable::begin_flush`] gave.
+    /// Ends the flush: sled holds the changes of [`Memtable::begin_flush`].
     pub fn flushed(&self) {
         let applied = std::mem::take(&mut self.layers.write().applying);
         // Freed without the lock: it may be large.
         drop(applied);
     }
 
-    /// What is known here of a key. sled must be asked after this, never before: what leaves this place is in sled by then.
+    /// The key's value here. Read sled after this, never before: a change that leaves the memtable is in sled already.
     pub fn get(&self, key: &[u8]) -> Option<Option<Value>> {
         let layers = self.layers.read();
         layers
@@ -59,8 +59,8 @@ impl Memtable {
             .cloned()
     }
 
-    /// The changes within a range that a scan for `limit` pairs can meet, in the scan's order: all up to and including the
-    /// `limit`-th value.
+    /// The changes in a range that affect a scan for `limit` pairs, in the scan's order: all up to and including the `limit`-th
+    /// value.
     pub fn within(
         &self,
         range: &KeyRange,
@@ -88,7 +88,7 @@ fn bytes_of(bound: &Bound<Key>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
 }
 
-/// The upper layer over the lower one, up to and including the `limit`-th value. What the upper one removes does not count.
+/// The upper layer over the lower one, up to and including the `limit`-th value. Deletions do not count.
 fn newest<'a>(
     upper: impl Iterator<Item = (&'a Key, &'a Option<Value>)>,
     lower: impl Iterator<Item = (&'a Key, &'a Option<Value>)>,
@@ -117,7 +117,7 @@ fn newest<'a>(
     found
 }
 
-/// Lays changes over the pairs of a scan, both in the scan's order.
+/// Applies changes to the pairs of a scan. Both are in the scan's order.
 pub fn merge<E>(
     mut below: impl Iterator<Item = Result<(Key, Value), E>>,
     changes: impl IntoIterator<Item = (Key, Option<Value>)>,
@@ -173,7 +173,7 @@ mod tests {
         ]
     }
 
-    /// What is visible of layers, the lowest first.
+    /// The visible pairs of layers, lowest first.
     fn visible(layers: [&Changes; 3]) -> BTreeMap<Key, Value> {
         let mut all = Changes::new();
         for layer in layers {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_applied_stays_visible_until_it_is() {
+    fn changes_stay_visible_during_a_flush() {
         let memtable = Memtable::default();
         memtable.show(7, [(b"a".to_vec(), Some(vec![1]))].into_iter());
         let (changes, last) = memtable.begin_flush();

@@ -1,9 +1,9 @@
-//! sled 0.34.7 with a journal in front of it, as an engine.
+//! An engine: sled 0.34.7 with a journal in front of it.
 //!
-//! A commit is durable when the journal has it: one group, one write to blocks that exist already, one fdatasync for all commits
-//! that wait. The flusher gives the changes to sled afterwards. sled alone would be too slow (each of its flushes waits for the disk
-//! twice before the fdatasync that it still lacks), and where its log is damaged it drops the rest without an error; the journal
-//! restores the end of the log, and shows damage that it cannot restore.
+//! A commit is durable when it is in the journal: one group, one write to allocated blocks and one fdatasync for all waiting
+//! commits. The flusher writes the changes to sled afterwards. sled alone would be too slow: each of its flushes waits for the
+//! disk twice, and still lacks the fdatasync. Where sled's log is damaged, sled silently drops the rest; the journal restores
+//! the end of the log and reveals damage that it cannot restore.
 //!
 //! `flush_async` is never used (it can deadlock in this version), nor are sled's transactions (one process-wide lock, and
 //! closures that may run twice).
@@ -33,7 +33,7 @@ use committer::Committer;
 use failure::{Failure, Latch, OpensLatch};
 use flusher::FlusherThread;
 use format::checkpoint::Checkpoints;
-use io_advice::explain;
+use io_advice::with_advice;
 use memtable::{Memtable, merge};
 use open::Opened;
 use scratch_copy::ScratchCopy;
@@ -46,24 +46,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use watchdog::Watchdog;
 
-/// Where sled's tree says up to which group of the journal it is complete. No record's key begins with a zero byte.
+/// The key in sled's tree for the last applied group of the journal. No record's key begins with a zero byte.
 const APPLIED: &[u8] = b"\0applied";
-/// How long to wait before the lock is tried once more.
+/// The delay between attempts to lock the directory.
 const LOCK_RETRY: Duration = Duration::from_millis(100);
 
-/// How an engine is opened.
 #[derive(Clone)]
 pub struct SledOptions {
     /// Memory for sled's page cache, in bytes. sled takes several times as much at a peak.
     pub cache_bytes: u64,
-    /// A commit that takes longer counts as a failure of the disk. It is answered if it returns; all others are refused.
+    /// A slower commit counts as a disk failure. It is still answered if it returns; all others are refused.
     pub commit_timeout: Duration,
-    /// How long to wait for another process to release the directory.
+    /// How long to wait until another process releases the directory.
     pub lock_timeout: Duration,
-    /// How the files of the journal are laid out.
+    /// The layout of the journal's files.
     pub wal: Layout,
     pub flush: FlushPolicy,
-    /// By how many bytes sled's log grows, at the least, before its checkpoint is brought forward: so much of it a start reads.
+    /// The least growth of sled's log, in bytes, before its checkpoint is advanced. A start reads this much log.
     pub checkpoint_after: u64,
     /// Called once, on the first failure.
     pub on_failure: OnFailure,
@@ -84,12 +83,11 @@ impl SledOptions {
     }
 }
 
-/// Makes what was written to a file of the journal durable: returns once it would survive a power cut.
+/// Syncs a file of the journal: returns when its content would survive a power cut.
 pub type SyncStep = Box<dyn Fn(&File) -> io::Result<()> + Send>;
 
-/// An engine on a directory.
 pub struct SledEngine {
-    /// There until the engine is dropped.
+    /// `None` only during the drop.
     tree: Option<::sled::Tree>,
     memtable: Arc<Memtable>,
     snapshots: Arc<Snapshots>,
@@ -97,30 +95,30 @@ pub struct SledEngine {
     backlog: Arc<Backlog>,
     failure: Arc<Failure>,
     holds: Arc<Holds>,
-    /// Open once the thread that gives sled its changes has ended, or hangs.
+    /// Opens when the flusher has ended or hangs.
     applied: Arc<Latch>,
-    /// The copy that a read-only engine works on, removed when the engine is dropped.
-    looked: Option<ScratchCopy>,
+    /// The copy behind a read-only engine, deleted when the engine is dropped.
+    scratch_copy: Option<ScratchCopy>,
 }
 
 impl SledEngine {
-    /// Opens a copy of a directory, which is locked meanwhile. Nothing in the directory is changed, and no file in it gets another
-    /// owner; commits are lost with the copy. It is made in the system's directory for
-    /// temporary files, and takes as much room there as the store.
-    pub fn look(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
-        let looked = ScratchCopy::at(directory, options.lock_timeout)?;
-        let mut engine = Self::open(looked.path(), options)
+    /// Opens a copy of a directory and locks the original meanwhile. The original and the owners of its files do not change;
+    /// commits are lost with the copy. The copy is in the system's directory for temporary files and needs as much space as the
+    /// store.
+    pub fn open_read_only(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
+        let scratch_copy = ScratchCopy::at(directory, options.lock_timeout)?;
+        let mut engine = Self::open(scratch_copy.path(), options)
             .map_err(|error| scratch_copy::of_original(error, directory))?;
-        engine.looked = Some(looked);
+        engine.scratch_copy = Some(scratch_copy);
         Ok(engine)
     }
 
-    /// Opens or makes the directory. Blocks for as long as sled reads its log.
+    /// Opens or creates the directory. Blocks while sled reads its log.
     pub fn open(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
         Self::open_with_sync(directory, options, Box::new(File::sync_data))
     }
 
-    /// As [`SledEngine::open`], with another way to sync the journal: for tests of what holds while the disk is slow, or fails.
+    /// Like [`SledEngine::open`], with a replaceable sync of the journal: for tests with a slow or failing disk.
     pub fn open_with_sync(
         directory: &Path,
         options: SledOptions,
@@ -132,7 +130,7 @@ impl SledEngine {
             segments,
         } = {
             let (directory, options) = (directory.to_owned(), options.clone());
-            // However soon a commit is given up: a first start makes directories and files.
+            // A short commit time-out must not fail a first start, which creates directories and files.
             let limit = options.commit_timeout.max(watchdog::SHORTEST_LIMIT);
             watchdog::watched(limit, move |steps| open::open(&directory, &options, steps))?
         };
@@ -155,8 +153,9 @@ impl SledEngine {
                 applied.open();
             })
         };
-        let no_thread =
-            |error: io::Error| EngineError::Failed(format!("no thread for sled: {error}"));
+        let no_thread = |error: io::Error| {
+            EngineError::Failed(format!("could not start the flusher thread: {error}"))
+        };
         let work = FlusherThread {
             tree: sled,
             memtable: Arc::clone(&memtable),
@@ -189,11 +188,11 @@ impl SledEngine {
             failure,
             applied,
             holds: Arc::default(),
-            looked: None,
+            scratch_copy: None,
         })
     }
 
-    /// Asks sled. It panics on some damage where it should return an error; either is a failure of the engine.
+    /// Reads from sled. sled panics on some damage instead of returning an error; either is a failure of the engine.
     fn read<T>(
         &self,
         ask: impl FnOnce(&::sled::Tree) -> Result<T, ::sled::Error>,
@@ -229,7 +228,7 @@ impl Engine for SledEngine {
         direction: Direction,
         limit: usize,
     ) -> Read<Vec<(Key, Value)>> {
-        // Read before sled is, as the memtable demands.
+        // Read the memtable before sled.
         let changes = self.memtable.within(range, direction, limit);
         let own = |pair: &Result<(::sled::IVec, ::sled::IVec), ::sled::Error>| {
             pair.as_ref().map_or(true, |(key, _)| &**key != APPLIED)
@@ -293,24 +292,22 @@ impl Engine for SledEngine {
 impl Drop for SledEngine {
     fn drop(&mut self) {
         self.close();
-        // Dropping the last handle makes sled sync its log: it panics where the disk fails, and waits for ever where the disk
-        // hangs. Every answered commit is in the journal, so nothing is lost by either.
+        // Dropping the last handle makes sled sync its log, which panics on a failing disk and waits for ever on a hanging one.
+        // Every answered commit is in the journal, so neither loses data.
         let tree = self.tree.take();
         let let_go = move |_: &watchdog::Steps| {
             drop(tree);
             Ok(())
         };
         if watchdog::watched(watchdog::SHORTEST_LIMIT, let_go).is_err() {
-            tracing::warn!(
-                "the store behind the journal could not be synced when it was closed; the next start makes it good"
-            );
+            tracing::warn!("could not sync the store while closing it; the next start repairs it");
         }
     }
 }
 
 fn failed(error: ::sled::Error) -> EngineError {
     EngineError::Failed(match &error {
-        ::sled::Error::Io(error) => explain(error),
+        ::sled::Error::Io(error) => with_advice(error),
         ::sled::Error::Corruption { at, .. } => {
             let place = at.map_or(String::new(), |at| format!(" at byte {}", at.lid()));
             format!("its log is damaged{place}: a record cannot be read; restore a backup")

@@ -1,10 +1,10 @@
-//! Opening a directory: one process, one format, nothing half-written in the way, and sled brought up to where the journal ends.
+//! Opens a directory: one process, one format, no half-written files, and sled brought up to the end of the journal.
 
 use super::super::EngineError;
-use super::super::wal::{self, GroupNumber, Replayed, Segments, Wal};
+use super::super::wal::{self, GroupNumber, Replay, Segments, Wal};
 use super::format::LOG;
 use super::format::preflight;
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use super::memtable::Changes;
 use super::sled_tree::{SledTree, size};
 use super::watchdog::Steps;
@@ -15,48 +15,48 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What stands under [`FORMAT_KEY`]: what this version reads and writes.
+/// The value of [`FORMAT_KEY`]: the format of this version.
 const FORMAT: &str = "tintype 1";
 const FORMAT_KEY: &[u8] = b"format";
 
-/// The journal's files lie below sled's.
+/// The subdirectory of the journal.
 const JOURNAL: &str = "journal";
-/// sled's log has far less after a first start that was cut off.
+/// sled's log is far smaller after an interrupted first start.
 const FIRST_START_BYTES: u64 = 64 * 1024;
-/// Bytes of the journal that are read before sled is given them.
+/// Bytes of the journal that are read before they are applied to sled.
 const REPLAY_BYTES: usize = 8 << 20;
 
-/// A directory that is ours until sled's side is dropped.
+/// A directory that is locked until sled is dropped.
 pub struct Opened {
     pub sled: SledTree,
     pub journal: Wal,
-    /// The files behind the one that the journal writes now.
+    /// The complete files; the current one is not among them.
     pub segments: Segments,
 }
 
-/// Opens or makes the store in `directory`.
+/// Opens or creates the store in `directory`.
 pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Opened, EngineError> {
     let wrong = |reason: String| EngineError::Directory {
         path: directory.to_owned(),
         reason,
     };
     let outermost_new = outermost_missing(directory);
-    fs::create_dir_all(directory).map_err(|error| wrong(explain(&error)))?;
+    fs::create_dir_all(directory).map_err(|error| wrong(with_advice(&error)))?;
     let db = open_sled(directory, options, steps)?;
     steps.begin();
     let opened = catch_unwind(AssertUnwindSafe(|| -> Result<Opened, EngineError> {
         let tree = db.open_tree(b"records").map_err(super::failed)?;
         let journal_directory = directory.join(JOURNAL);
         if !is_current(&db, &tree)? {
-            // sled's files first: where there is a journal, they are whole. And the journal before the header says that
-            // there is one: from then on one that is missing is a fault.
+            // The order matters: sled's files are complete before the journal exists, and the journal exists before the header
+            // says so. From then on a missing journal is a fault.
             db.flush().map_err(super::failed)?;
             sync_directory(directory, outermost_new.as_deref())
-                .map_err(|error| wrong(explain(&error)))?;
+                .map_err(|error| wrong(with_advice(&error)))?;
             fs::create_dir_all(&journal_directory)
                 .and_then(|()| File::open(directory)?.sync_all())
                 .and_then(|()| begin_first(&journal_directory, options))
-                .map_err(|error| wrong(explain(&error)))?;
+                .map_err(|error| wrong(with_advice(&error)))?;
             db.insert(FORMAT_KEY, FORMAT).map_err(super::failed)?;
         }
         steps.begin();
@@ -65,14 +65,14 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
             .read(true)
             .write(true)
             .open(directory.join(LOG))
-            .map_err(|error| wrong(explain(&error)))?;
+            .map_err(|error| wrong(with_advice(&error)))?;
         steps.begin();
         sync_directory(directory, outermost_new.as_deref())
-            .map_err(|error| wrong(explain(&error)))?;
+            .map_err(|error| wrong(with_advice(&error)))?;
         let sled = SledTree { db, tree, log_file };
         let segments = Segments::new(options.wal);
-        let of_journal = |error: io::Error| wrong(format!("its journal: {}", explain(&error)));
-        let Replayed { next, stale } =
+        let of_journal = |error: io::Error| wrong(format!("its journal: {}", with_advice(&error)));
+        let Replay { next, stale } =
             catch_up(&sled, &journal_directory, &segments, directory, steps)?;
         steps.begin();
         let journal = Wal::begin(&journal_directory, options.wal, next, segments.clone())
@@ -90,7 +90,7 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
     opened.unwrap_or_else(|_| Err(wrong(damaged())))
 }
 
-/// Makes the journal's first file, unless an earlier first start has got so far.
+/// Creates the journal's first file, unless an earlier first start has done so.
 fn begin_first(journal: &Path, options: &SledOptions) -> io::Result<()> {
     if wal::is_empty(journal)? {
         Wal::begin(journal, options.wal, 1, Segments::new(options.wal))?;
@@ -98,14 +98,14 @@ fn begin_first(journal: &Path, options: &SledOptions) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives sled what only the journal has.
+/// Applies the groups that only the journal holds to sled.
 fn catch_up(
     sled: &SledTree,
     journal: &Path,
     segments: &Segments,
     directory: &Path,
     steps: &Steps,
-) -> Result<Replayed, EngineError> {
+) -> Result<Replay, EngineError> {
     let applied = sled.tree.get(APPLIED).map_err(super::failed)?;
     let applied = match applied.as_deref().map(TryInto::try_into) {
         Some(Ok(number)) => GroupNumber::from_be_bytes(number),
@@ -113,14 +113,14 @@ fn catch_up(
         None => 0,
     };
     if wal::is_empty(journal)
-        .map_err(|error| wrong(directory, format!("its journal: {}", explain(&error))))?
+        .map_err(|error| wrong(directory, format!("its journal: {}", with_advice(&error))))?
     {
         let gone = "its journal: there is no file in it; restore a backup";
         return Err(wrong(directory, gone.into()));
     }
     let (mut changes, mut bytes, mut last) = (Changes::new(), 0, applied);
-    // A file of it is read as a whole.
-    let read = |steps: &Steps| steps.begin_to_read(journal_bytes(journal));
+    // The replay reads each file as a whole.
+    let read = |steps: &Steps| steps.begin_read(journal_bytes(journal));
     read(steps);
     let replayed = wal::replay(journal, applied, segments, |group, writes| {
         bytes += writes
@@ -139,8 +139,8 @@ fn catch_up(
     })
     .map_err(|error| match error {
         Stopped::Engine(error) => error,
-        Stopped::Wal(wal::Faults::Io(error)) => {
-            wrong(directory, format!("its journal: {}", explain(&error)))
+        Stopped::Wal(wal::ReplayError::Io(error)) => {
+            wrong(directory, format!("its journal: {}", with_advice(&error)))
         }
         Stopped::Wal(fault) => wrong(directory, format!("{fault}; restore a backup")),
     })?;
@@ -159,14 +159,14 @@ fn journal_bytes(journal: &Path) -> u64 {
         .sum()
 }
 
-/// Why the journal was not read to its end.
+/// Why the replay stopped early.
 enum Stopped {
-    Wal(wal::Faults),
+    Wal(wal::ReplayError),
     Engine(EngineError),
 }
 
-impl From<wal::Faults> for Stopped {
-    fn from(fault: wal::Faults) -> Self {
+impl From<wal::ReplayError> for Stopped {
+    fn from(fault: wal::ReplayError) -> Self {
         Self::Wal(fault)
     }
 }
@@ -178,7 +178,7 @@ fn wrong(directory: &Path, reason: String) -> EngineError {
     }
 }
 
-/// sled tries for the lock once and reports it as an ordinary I/O error; a predecessor may need a moment to go.
+/// sled tries the lock once and reports a failure as an ordinary I/O error. A predecessor may need a moment to exit.
 fn open_sled(
     directory: &Path,
     options: &SledOptions,
@@ -197,16 +197,16 @@ fn open_sled(
         .mode(::sled::Mode::HighThroughput);
     loop {
         let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
-        steps.begin_to_read(log);
-        if preflight::prepare(directory).map_err(|error| wrong(explain(&error)))? {
-            steps.begin_to_read(log);
+        steps.begin_read(log);
+        if preflight::prepare(directory).map_err(|error| wrong(with_advice(&error)))? {
+            steps.begin_read(log);
             // sled panics on some damaged files instead of returning an error.
             let outcome = catch_unwind(AssertUnwindSafe(|| config.open()))
                 .map_err(|_| wrong(damaged_at(directory)))?;
             match outcome {
                 Ok(db) => return Ok(db),
                 Err(error) if is_locked(&error) => {}
-                Err(::sled::Error::Io(error)) => return Err(wrong(explain(&error))),
+                Err(::sled::Error::Io(error)) => return Err(wrong(with_advice(&error))),
                 Err(error) => {
                     return Err(wrong(format!("{error}; {}", damaged_at(directory))));
                 }
@@ -219,15 +219,15 @@ fn open_sled(
     }
 }
 
-/// sled wraps the system's error into a text; one that is no sign of another process, such as a file system without locks,
-/// is passed on as it is.
+/// sled wraps the system's error in text. An error that does not mean another process, such as a file system without locks,
+/// passes unchanged.
 fn is_locked(error: &::sled::Error) -> bool {
     let text = error.to_string();
     text.contains("could not acquire lock") && text.contains("WouldBlock")
 }
 
-/// Has the directory the format of this version? `false` when it is new. The header lies in sled's default tree, so that no scan
-/// of the records meets it.
+/// Does the directory have this version's format? `false` if it is new. The header is in sled's default tree, so scans of
+/// records do not meet it.
 fn is_current(header: &::sled::Tree, records: &::sled::Tree) -> Result<bool, EngineError> {
     match header.get(FORMAT_KEY).map_err(super::failed)?.as_deref() {
         Some(found) if found == FORMAT.as_bytes() => Ok(true),
@@ -242,7 +242,7 @@ fn is_current(header: &::sled::Tree, records: &::sled::Tree) -> Result<bool, Eng
     }
 }
 
-/// The highest directory on the way to this one that has yet to be made.
+/// The topmost missing directory on the path.
 fn outermost_missing(directory: &Path) -> Option<PathBuf> {
     directory
         .ancestors()
@@ -251,8 +251,7 @@ fn outermost_missing(directory: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Makes sled's files and their names durable, up to the parent of the outermost directory that was made for them; later
-/// only the log changes.
+/// Makes sled's files and their names durable, up to the parent of the topmost created directory; later only the log changes.
 fn sync_directory(directory: &Path, outermost_new: Option<&Path>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -270,7 +269,7 @@ fn sync_directory(directory: &Path, outermost_new: Option<&Path>) -> io::Result<
         };
         match File::open(parent).and_then(|parent| parent.sync_all()) {
             Ok(()) => {}
-            // A parent that may be passed but not read, as home directories often are, cannot be synced by us.
+            // A parent without read permission, as home directories often are, cannot be synced.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             Err(error) => return Err(error),
         }
@@ -281,8 +280,8 @@ fn sync_directory(directory: &Path, outermost_new: Option<&Path>) -> io::Result<
     Ok(())
 }
 
-/// Without a journal no start has ever got through, so nothing was ever answered from here. A log of some size speaks
-/// against that: then the journal was taken away.
+/// Describes the damage. Without a journal no start has ever completed, so nothing was ever answered. A large log contradicts
+/// that: then the journal was deleted.
 fn damaged_at(directory: &Path) -> String {
     let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
     if directory.join(JOURNAL).exists() || log > FIRST_START_BYTES {

@@ -1,19 +1,19 @@
-//! Reads a store without a trace: on a copy, because sled and the journal write to the directory that they open.
+//! Reads a store without side effects: on a copy, because sled and the journal write to the directory that they open.
 //!
-//! The reader may be another user than the service's. A file that this user made or wrote in the store's own directory might be one that the
-//! service cannot open afterwards.
+//! The reader may run as another user than the service, which might then be unable to open files that the reader created or
+//! wrote in the store's directory.
 
 use super::super::EngineError;
 use super::LOCK_RETRY;
 use super::format::LOG;
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A copy of a store, which is locked meanwhile. The copy and the lock end when it is dropped.
+/// A copy of a store, which stays locked meanwhile. Dropping it ends the copy and the lock.
 pub struct ScratchCopy {
     copy: TempDir,
     /// The lock of the original.
@@ -21,14 +21,14 @@ pub struct ScratchCopy {
 }
 
 impl ScratchCopy {
-    /// Waits up to this time for the lock of the directory, and copies it.
+    /// Waits up to `lock_timeout` for the lock of the directory, and copies it.
     pub fn at(directory: &Path, lock_timeout: Duration) -> Result<Self, EngineError> {
         let wrong = |path: &Path, reason: String| EngineError::Directory {
             path: path.to_owned(),
             reason,
         };
-        let log =
-            File::open(directory.join(LOG)).map_err(|error| wrong(directory, explain(&error)))?;
+        let log = File::open(directory.join(LOG))
+            .map_err(|error| wrong(directory, with_advice(&error)))?;
         let deadline = Instant::now() + lock_timeout;
         loop {
             match log.try_lock() {
@@ -39,15 +39,17 @@ impl ScratchCopy {
                 Err(TryLockError::WouldBlock) => {
                     return Err(EngineError::Locked(directory.to_owned()));
                 }
-                Err(TryLockError::Error(error)) => return Err(wrong(directory, explain(&error))),
+                Err(TryLockError::Error(error)) => {
+                    return Err(wrong(directory, with_advice(&error)));
+                }
             }
         }
         let no_copy = |error: io::Error| {
             wrong(
                 &std::env::temp_dir(),
                 format!(
-                    "no copy of the store can be made here to look at: {}; set TMPDIR to a place with more room",
-                    explain(&error)
+                    "cannot copy the store here: {}; set TMPDIR to a directory with more room",
+                    with_advice(&error)
                 ),
             )
         };
@@ -61,7 +63,7 @@ impl ScratchCopy {
     }
 }
 
-/// A file system that can share blocks between files is asked to: then even a large store is copied at once.
+/// A file system that can share blocks between files copies even a large store at once.
 fn copy_below(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -70,14 +72,14 @@ fn copy_below(from: &Path, to: &Path) -> io::Result<()> {
             fs::create_dir(&target)?;
             copy_below(&entry.path(), &target)?;
         } else {
-            // Not with the modes of the original: the copy is written to.
+            // Do not copy the original's modes: the copy is written to.
             io::copy(&mut File::open(entry.path())?, &mut File::create(target)?)?;
         }
     }
     Ok(())
 }
 
-/// The error of opening the copy, with the path of the original.
+/// Replaces the copy's path in an error by the original's.
 pub fn of_original(error: EngineError, directory: &Path) -> EngineError {
     match error {
         EngineError::Locked(_) => EngineError::Locked(directory.to_owned()),

@@ -1,16 +1,16 @@
-//! sled's tree with a descriptor of its log: what the WAL holds is written to it, and made durable.
+//! sled's tree with a file descriptor of its log: applies the journal's changes durably.
 
 use super::super::wal::GroupNumber;
 use super::super::{EngineError, Key, Value};
-use super::io_advice::explain;
+use super::io_advice::with_advice;
 use super::memtable::Changes;
 use super::{APPLIED, failed};
 use std::fs::File;
 
-/// Bytes that sled is given before its log is synced. It writes about four times as much to that (pages are rewritten as they
-/// grow), so this stays within one of its segments of 512 KiB: after a power cut sled notices a hole only in the last two.
+/// Bytes applied before sled's log is synced. sled writes about four times as much to its log (pages are rewritten as they
+/// grow), which stays within one segment of 512 KiB: after a power cut sled detects a hole only in the last two segments.
 const MAX_UNSYNCED_BYTES: usize = 96 * 1024;
-/// sled's side: its tree and an own descriptor of its log.
+/// sled's tree and a separate descriptor of its log.
 pub struct SledTree {
     pub db: ::sled::Db,
     pub tree: ::sled::Tree,
@@ -18,14 +18,13 @@ pub struct SledTree {
 }
 
 impl SledTree {
-    /// Returns once sled durably holds `changes`, and knows that it is complete up to `last`.
+    /// Returns when sled durably holds `changes` and records that it is complete up to `last`.
     ///
-    /// The changes go in one by one, in the order of their keys, so that neighbours find their page in the processor's cache. A
-    /// batch of sled's would make them visible at once, which is of no use (until all are in, readers find them in the memtable,
-    /// and after a crash the journal gives them again), would take them in the order of a hash table, and would keep readers
-    /// out for as long as it takes.
+    /// Applies the changes one by one in key order, so neighbours find their page in the processor's cache. A sled batch was
+    /// refused: its atomicity is useless here (readers use the memtable meanwhile, and after a crash the journal applies the
+    /// changes again), it applies in hash order, and it blocks readers.
     ///
-    /// `each_step` hears of each part that sled has, how many bytes it was.
+    /// Calls `each_step` with the size in bytes of each part that sled holds.
     pub fn apply(
         &self,
         changes: &Changes,
@@ -46,7 +45,7 @@ impl SledTree {
             }
             .map_err(failed)?;
         }
-        // Written only after the sync, so that it is true after any power cut.
+        // Written only after the sync, so it is true after any power cut.
         self.sync()?;
         each_step(unsynced);
         self.tree
@@ -55,17 +54,17 @@ impl SledTree {
         self.sync()
     }
 
-    /// Returns once sled's log is on the disk.
+    /// Returns when sled's log is on the disk.
     pub fn sync(&self) -> Result<(), EngineError> {
-        // sled's own flush hands the log to the kernel and no further.
+        // sled's own flush passes the log only to the kernel.
         self.db.flush().map_err(failed)?;
         self.log_file
             .sync_data()
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))
+            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", with_advice(&error))))
     }
 }
 
-/// What a change takes, roughly.
+/// The approximate size of a change.
 pub fn size(key: &Key, value: Option<&Value>) -> usize {
     key.len() + value.map_or(0, Vec::len)
 }

@@ -1,9 +1,9 @@
-//! A snapshot of a store while commits go on: before a commit replaces a value that the reader has not passed yet, the old value is
-//! kept for the reader.
+//! A snapshot of a store while commits continue: before a commit replaces a value that the reader has not passed yet, the old
+//! value is kept for the reader.
 //!
-//! Neither sled nor the memtable keeps earlier values. Holding sled's changes back instead would stop the writers of a slow reader.
-//! So writers never wait, and the few keys that change ahead of the reader cost memory. When they become too many, the snapshot is
-//! given up.
+//! Neither sled nor the memtable keeps earlier values. Holding back sled's changes was refused: a slow reader would stop the
+//! writers. This way writers never wait, and the few keys that change ahead of the reader cost memory. If there are too many,
+//! the snapshot is abandoned.
 
 use super::super::snapshot::{Snapshot, SnapshotError};
 use super::super::{Direction, Engine as _, Key, KeyRange, Value};
@@ -16,39 +16,39 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Bytes of old values that are kept at most.
+/// The most bytes of old values.
 const MAX_KEPT_BYTES: usize = 128 << 20;
-/// What an entry takes beside its key and its value, roughly.
+/// The approximate overhead of an entry.
 const ENTRY_BYTES: usize = 64;
 
-/// The snapshot that is being read, if one is.
+/// The active snapshot, if any.
 #[derive(Default)]
 pub struct Snapshots {
-    state: Mutex<Option<Kept>>,
+    state: Mutex<Option<SnapshotState>>,
 }
 
-/// The progress of the reader, and the old values for it.
-pub struct Kept {
+/// The reader's position and the old values kept for it.
+pub struct SnapshotState {
     tree: ::sled::Tree,
     /// The reader has all keys up to this one.
     passed: Option<Key>,
-    /// The old values of keys above it that have changed since.
+    /// The old values of later keys that have changed.
     before: Changes,
     bytes: usize,
-    /// The reader has all.
+    /// The reader is at the end.
     done: bool,
-    /// It cannot be read to its end any more.
+    /// The snapshot cannot be completed.
     fault: Option<SnapshotError>,
 }
 
 impl Snapshots {
-    /// From here on old values are kept.
+    /// Starts keeping old values.
     pub fn begin(&self, tree: ::sled::Tree) -> Result<(), SnapshotError> {
         let mut state = self.state.lock();
         if state.is_some() {
             return Err(SnapshotError::UnderWay);
         }
-        *state = Some(Kept {
+        *state = Some(SnapshotState {
             tree,
             passed: None,
             before: Changes::new(),
@@ -59,13 +59,13 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Keeps the values of these keys. No snapshot begins or proceeds before the changes are visible: the caller holds the returned
-    /// guard until then.
+    /// Keeps the values of these keys. The caller holds the returned guard until the changes are visible; no snapshot starts or
+    /// proceeds before.
     pub fn keep<'a>(
         &self,
         keys: impl Iterator<Item = &'a Key>,
         memtable: &Memtable,
-    ) -> MutexGuard<'_, Option<Kept>> {
+    ) -> MutexGuard<'_, Option<SnapshotState>> {
         let mut state = self.state.lock();
         if let Some(kept) = &mut *state {
             keys.for_each(|key| kept.keep(key, memtable));
@@ -73,7 +73,7 @@ impl Snapshots {
         state
     }
 
-    /// The reader has read up to and including `last`, or to the end. Returns the old values of that part.
+    /// Moves the reader past `last`, or to the end. Returns the old values of the passed part.
     fn pass(&self, last: Option<&Key>) -> Result<Changes, SnapshotError> {
         let mut state = self.state.lock();
         let Some(kept) = &mut *state else {
@@ -116,14 +116,14 @@ fn weight((key, value): (&Key, &Option<Value>)) -> usize {
     size(key, value.as_ref()) + ENTRY_BYTES
 }
 
-impl Kept {
+impl SnapshotState {
     fn keep(&mut self, key: &Key, memtable: &Memtable) {
         let is_passed = self.passed.as_ref().is_some_and(|passed| key <= passed);
         let is_needed = !self.done && self.fault.is_none() && !is_passed;
         if !is_needed || self.before.contains_key(key) {
             return;
         }
-        // The memtable first, as it demands. A read that fails ends the snapshot and not the engine.
+        // Read the memtable before sled. A failed read ends the snapshot, not the engine.
         let value = memtable.get(key).map_or_else(|| self.stored(key), Ok);
         match value {
             Ok(value) => {
@@ -155,7 +155,6 @@ impl Kept {
     }
 }
 
-/// The reader of a snapshot.
 pub struct SledSnapshot {
     engine: Arc<SledEngine>,
     passed: Option<Key>,
@@ -163,7 +162,7 @@ pub struct SledSnapshot {
 }
 
 impl SledSnapshot {
-    /// Reads the snapshot that the engine has just begun.
+    /// Reads the snapshot that the engine has just started.
     pub fn new(engine: Arc<SledEngine>) -> Self {
         Self {
             engine,
@@ -182,7 +181,7 @@ impl Snapshot for SledSnapshot {
                 None => range,
             };
             let pairs = self.engine.scan(&range, Direction::Rising, limit).wait()?;
-            // Old values replace the present ones of this part, and add the ones that were removed since.
+            // Old values replace the current ones of this part, and restore deleted ones.
             let last = pairs.last().map(|(key, _)| key.clone());
             self.ended = pairs.len() < limit;
             let last = last.filter(|_| !self.ended);

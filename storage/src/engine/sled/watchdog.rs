@@ -1,7 +1,7 @@
-//! Two ways to notice a disk that hangs: a [`Watchdog`] over the work of a thread (after an I/O error sled's `flush` can wait for
-//! ever), and [`watched`] for opening and closing, which also do not wait for ever.
+//! Detects a hanging disk. A [`Watchdog`] observes a thread's work (after an I/O error sled's `flush` can wait for ever);
+//! [`watched`] bounds opening and closing.
 //!
-//! Opening and closing run on a separate thread, which announces before each step how long the step may take. When a step takes
+//! Opening and closing run on a separate thread, which announces before each step how long the step may take. If a step takes
 //! longer, the caller gets an error and the process ends; the thread may never return.
 
 use super::super::{EngineError, OnFailure};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Watches one thread's work.
+/// Observes one thread's work.
 pub struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -42,12 +42,11 @@ impl Watchdog {
         })
     }
 
-    /// Work begins. Costs one uncontended lock and no wake-up: the watcher polls.
+    /// Starts a piece of work. Costs one uncontended lock and no wake-up: the watchdog polls.
     pub fn begin(&self) {
         self.shared.state.lock().begun = Some(Instant::now());
     }
 
-    /// Work has ended.
     pub fn end(&self) {
         self.shared.state.lock().begun = None;
     }
@@ -58,7 +57,7 @@ impl Drop for Watchdog {
         self.shared.state.lock().ended = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A watcher that panicked has nothing more to say.
+            // A panic of the watchdog thread needs no report.
             let _ = thread.join();
         }
     }
@@ -71,7 +70,7 @@ fn watch(shared: &Shared, limit: Duration, on_failure: &OnFailure) {
         if state.begun.is_some_and(|begun| begun.elapsed() > limit) {
             drop(state);
             on_failure(&EngineError::Failed(format!(
-                "the disk did not confirm a commit within {} s; look into the system's log for why, then start again",
+                "the disk did not confirm a commit within {} s; check the system log for the cause, then start again",
                 limit.as_secs_f32()
             )));
             return;
@@ -80,14 +79,14 @@ fn watch(shared: &Shared, limit: Duration, on_failure: &OnFailure) {
     }
 }
 
-/// A step of opening may take this long whatever the time-out of a commit is.
+/// The least limit of an opening step, whatever the commit time-out.
 pub const SHORTEST_LIMIT: Duration = Duration::from_secs(5);
-/// How often the thread's steps are looked at.
-const LOOKS_PER_STEP: u32 = 10;
-/// sled reads its whole log when it is opened. No disk that is well is slower than this.
+/// Checks per step limit.
+const CHECKS_PER_STEP: u32 = 10;
+/// sled reads its whole log when it opens. No healthy disk is slower.
 const SLOWEST_BYTES_PER_SECOND: u64 = 1 << 20;
 
-/// What the thread says of its steps. A clone says the same.
+/// The progress of the thread. Clones share it.
 #[derive(Clone)]
 pub struct Steps {
     usual: Duration,
@@ -102,18 +101,18 @@ impl Steps {
         }
     }
 
-    /// A step begins that is to take no longer than a commit may.
+    /// Starts a step that may take as long as a commit.
     pub fn begin(&self) {
         *self.deadline.lock() = Instant::now() + self.usual;
     }
 
-    /// A step begins that also reads so many bytes.
-    pub fn begin_to_read(&self, bytes: u64) {
+    /// Starts a step that also reads `bytes` bytes.
+    pub fn begin_read(&self, bytes: u64) {
         let reading = Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND);
         *self.deadline.lock() = Instant::now() + self.usual + reading;
     }
 
-    fn is_late(&self) -> bool {
+    fn deadline_exceeded(&self) -> bool {
         Instant::now() > *self.deadline.lock()
     }
 }
@@ -128,18 +127,22 @@ pub fn watched<T: Send + 'static>(
     let of_work = steps.clone();
     std::thread::Builder::new()
         .name("opener".into())
-        // The receiver is gone once a step was late.
+        // The receiver is gone after a late step.
         .spawn(move || drop(sender.send(work(&of_work))))
-        .map_err(|error| EngineError::Failed(format!("no thread to open the store: {error}")))?;
+        .map_err(|error| {
+            EngineError::Failed(format!(
+                "could not start a thread to open the store: {error}"
+            ))
+        })?;
     loop {
-        match receiver.recv_timeout(limit / LOOKS_PER_STEP) {
+        match receiver.recv_timeout(limit / CHECKS_PER_STEP) {
             Ok(outcome) => return outcome,
             Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
                 return Err(EngineError::Failed("opening the store panicked".into()));
             }
-            Err(crossbeam_channel::RecvTimeoutError::Timeout) if steps.is_late() => {
+            Err(crossbeam_channel::RecvTimeoutError::Timeout) if steps.deadline_exceeded() => {
                 return Err(EngineError::Failed(
-                    "the disk does not answer while the store is opened; look into the system's log for why, then start again"
+                    "the disk does not answer while the store is opened; check the system log for the cause, then start again"
                         .into(),
                 ));
             }
@@ -154,33 +157,39 @@ mod tests {
     use crossbeam_channel::{Receiver, unbounded};
 
     fn watchdog(limit: Duration) -> (Watchdog, Receiver<EngineError>) {
-        let (sender, told) = unbounded();
+        let (sender, failures) = unbounded();
         let on_failure: OnFailure =
             Arc::new(move |error| sender.send(error.clone()).expect("the test listens"));
-        (Watchdog::start(limit, on_failure).expect("thread"), told)
+        (
+            Watchdog::start(limit, on_failure).expect("thread"),
+            failures,
+        )
     }
 
     #[test]
     fn work_that_does_not_end_is_reported_once() {
-        let (watchdog, told) = watchdog(Duration::from_millis(1));
+        let (watchdog, failures) = watchdog(Duration::from_millis(1));
         watchdog.begin();
-        let error = told.recv().expect("told");
+        let error = failures.recv().expect("a failure");
         assert!(matches!(error, EngineError::Failed(_)));
         watchdog.end();
         watchdog.begin();
         drop(watchdog);
-        assert!(told.recv().is_err(), "told once, and the thread has ended");
+        assert!(
+            failures.recv().is_err(),
+            "reported once, and the thread has ended"
+        );
     }
 
     #[test]
     fn work_that_ends_in_time_is_not() {
-        let (watchdog, told) = watchdog(Duration::from_secs(600));
+        let (watchdog, failures) = watchdog(Duration::from_secs(600));
         for _ in 0..1_000 {
             watchdog.begin();
             watchdog.end();
         }
         drop(watchdog);
-        assert!(told.recv().is_err());
+        assert!(failures.recv().is_err());
     }
 
     const SHORT: Duration = Duration::from_millis(20);
@@ -206,9 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn what_has_much_to_read_may_take_longer() {
+    fn a_step_that_reads_much_may_take_longer() {
         let steps = Steps::new(Duration::ZERO);
-        steps.begin_to_read(600 << 20);
-        assert!(!steps.is_late());
+        steps.begin_read(600 << 20);
+        assert!(!steps.deadline_exceeded());
     }
 }

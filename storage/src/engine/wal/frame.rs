@@ -1,4 +1,4 @@
-//! How a group stands in a file: a frame of 24 bytes, then its changes in order.
+//! The encoding of a group: a frame of 24 bytes, then its changes in order.
 //!
 //! | Bytes | Hold |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | 4 | CRC-32 of the salt of the file, the length, the number and the changes |
 //! | 4 | zeros |
 //!
-//! A change is the length of the key (2 bytes), the length of the value (4 bytes; all ones: the key is removed), the key and the
-//! value. The salt keeps what an earlier use of the file left behind, or what a caller may have put into a value, from being
-//! taken for a group.
+//! A change is the length of the key (2 bytes), the length of the value (4 bytes; all ones: the key is deleted), the key and
+//! the value. Because of the salt, leftovers of an earlier use of the file, or text that a caller put into a value, are not
+//! mistaken for a group.
 
 use super::GroupNumber;
 use crate::engine::{Key, Value};
@@ -18,11 +18,10 @@ use crc32fast::Hasher;
 use std::ops::RangeInclusive;
 
 const MAGIC: [u8; 4] = *b"TTJ1";
-/// Bytes before the changes of a group.
 pub const FRAME_BYTES: usize = 24;
 const REMOVED: u32 = u32::MAX;
 
-/// Begins a group in an empty buffer: room for the frame.
+/// Starts a group in an empty buffer: reserves the frame.
 pub fn begin(buffer: &mut Vec<u8>) {
     buffer.clear();
     buffer.resize(FRAME_BYTES, 0);
@@ -39,7 +38,7 @@ pub fn push(buffer: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     buffer.extend_from_slice(value.unwrap_or_default());
 }
 
-/// Completes the frame.
+/// Fills in the frame.
 pub fn seal(buffer: &mut [u8], number: GroupNumber, salt: u64) {
     let length = u32::try_from(buffer.len() - FRAME_BYTES).expect("a group is bounded");
     let checksum = checksum(&buffer[FRAME_BYTES..], length, number, salt);
@@ -58,33 +57,33 @@ fn checksum(changes: &[u8], length: u32, number: GroupNumber, salt: u64) -> u32 
     hasher.finalize()
 }
 
-/// A group as it stands in a file.
+/// A group in a file.
 pub struct Frame<'a> {
     pub number: GroupNumber,
-    /// Its changes, still encoded.
+    /// Still encoded.
     pub changes: &'a [u8],
 }
 
 impl Frame<'_> {
-    /// Bytes that it takes in the file.
+    /// The group's size in the file.
     pub fn bytes(&self) -> usize {
         FRAME_BYTES + self.changes.len()
     }
 }
 
-/// What a frame says before its checksum is looked at.
+/// The frame, read before its checksum is computed.
 ///
-/// In what an earlier use of a file has left behind there may stand any number of beginnings that a caller has written into a
-/// text, each with a length of megabytes: to form the checksum of each would take minutes. The numbers and the zeros cannot be
-/// written there, for texts hold no zero bytes.
-pub struct Head {
+/// Leftovers of an earlier use may contain any number of fake frames that a caller wrote into a text, each with a length of
+/// megabytes: computing all checksums would take minutes. Texts contain no zero bytes, so a caller cannot fake the numbers and
+/// the zeros.
+pub struct FrameHeader {
     length: u32,
     number: GroupNumber,
     checksum: u32,
 }
 
-impl Head {
-    /// What `bytes` begin with, if it may be a group whose number is among `numbers`.
+impl FrameHeader {
+    /// Reads a frame from the start of `bytes`, if its number is among `numbers`.
     pub fn read(bytes: &[u8], numbers: &RangeInclusive<GroupNumber>) -> Option<Self> {
         let frame = bytes.get(..FRAME_BYTES)?;
         if frame[..4] != MAGIC || frame[20..] != [0; 4] {
@@ -99,9 +98,9 @@ impl Head {
     }
 }
 
-/// The group that begins with `bytes`, if a whole one does whose number is among `numbers`.
+/// The whole group at the start of `bytes`, if its number is among `numbers`.
 pub fn read(bytes: &[u8], numbers: RangeInclusive<GroupNumber>, salt: u64) -> Option<Frame<'_>> {
-    let head = Head::read(bytes, &numbers)?;
+    let head = FrameHeader::read(bytes, &numbers)?;
     let changes = bytes[FRAME_BYTES..].get(..head.length as usize)?;
     let is_whole = checksum(changes, head.length, head.number, salt) == head.checksum;
     is_whole.then_some(Frame {
@@ -110,14 +109,14 @@ pub fn read(bytes: &[u8], numbers: RangeInclusive<GroupNumber>, salt: u64) -> Op
     })
 }
 
-/// The next whole group at or after `from` with a number of at least `least`, and where it begins.
+/// The next whole group at or after `from` with a number of at least `least`, and its offset.
 pub fn find(
     bytes: &[u8],
     from: usize,
     least: GroupNumber,
     salt: u64,
 ) -> Option<(usize, Frame<'_>)> {
-    // No more groups than there is room for can have come in between.
+    // The gap cannot hold more groups than fit into it.
     let room = (bytes.len() - from.min(bytes.len())) / FRAME_BYTES;
     let most = least.saturating_add(room as GroupNumber);
     let mut at = from;
@@ -131,7 +130,7 @@ pub fn find(
     None
 }
 
-/// The changes of a group; `None` when they are not what was ever written.
+/// Decodes the changes of a group; `None` if they are malformed.
 pub fn changes(mut encoded: &[u8]) -> Option<Vec<(Key, Option<Value>)>> {
     let mut changes = Vec::new();
     while !encoded.is_empty() {

@@ -1,26 +1,23 @@
-//! The head of a file: which group is its first, and the salt of its checksums. It stands there twice, for without it nothing
-//! in the file can be read.
+//! The header of a file: the number of its first group and the salt of its checksums. There are two copies, because the file is
+//! unreadable without its header.
 
 use super::GroupNumber;
 
 const MAGIC: [u8; 8] = *b"ttjournl";
 const COPY_BYTES: usize = 32;
-/// Where the second copy stands: in another block of the disk.
+/// The offset of the second copy: in another block of the disk.
 const SECOND: usize = 4_096;
-/// Where the first group begins.
+/// The offset of the first group.
 pub const HEADER_BYTES: usize = 8_192;
 
-/// The head of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The number of the file's first group.
     pub first: GroupNumber,
-    /// Goes into every checksum: another one for each file.
+    /// Part of every checksum; different for each file.
     pub salt: u64,
 }
 
 impl Header {
-    /// The head as it is written.
     pub fn encode(self) -> Vec<u8> {
         let mut copy = [0; COPY_BYTES];
         copy[..8].copy_from_slice(&MAGIC);
@@ -34,7 +31,7 @@ impl Header {
         bytes
     }
 
-    /// The head of a file that begins with `bytes` and whose first group is `first`, from whichever copy is whole.
+    /// Decodes the header of the file whose first group is `first`, from either intact copy.
     pub fn decode(bytes: &[u8], first: GroupNumber) -> Option<Self> {
         let copy = |at: usize| {
             let copy = bytes.get(at..at + COPY_BYTES).and_then(Self::decode_copy);

@@ -1,7 +1,7 @@
-//! The journal: an append-only log of groups of changes, each durable before its commits are answered.
+//! The journal, a write-ahead log: groups of changes, each durable before its commits are answered.
 //!
-//! An engine's durability depends on it, so it asks little of the disk: files that are written from front to back, blocks that exist
-//! before they are used (syncing them changes no metadata of the file system), and one sync for a whole group. The store behind it
+//! An engine's durability depends on the journal, so the journal demands little of the disk: files written front to back,
+//! blocks allocated before use (so a sync changes no metadata of the file system), and one sync per group. The store behind it
 //! may be slow, and may lose its last changes in a power cut: a start applies them again from the journal.
 
 mod frame;
@@ -10,30 +10,30 @@ mod replay;
 mod segments;
 mod writer;
 
-pub use replay::{Faults, Replayed, replay};
+pub use replay::{Replay, ReplayError, replay};
 pub use segments::{Segments, is_empty};
 pub use writer::Wal;
 
 #[cfg(test)]
 mod tests;
 
-/// The number of a group: 1 is the first one ever, and none is left out.
+/// Starts at 1; no number is skipped.
 pub type GroupNumber = u64;
 
 /// Sizes of the files. The service uses [`Layout::default`], tests use smaller ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// A group that would pass this begins the next file. One that is larger by itself gets a file of its own.
+    /// A group that would exceed this size starts the next file. A larger group gets its own file.
     pub segment_bytes: u64,
     /// A file grows by so many zeros at a time.
     pub step_bytes: u64,
-    /// Files that are kept although their groups have been applied: the store behind the journal may turn out to have lost its
-    /// last changes. They are more where together they would be smaller than one full file.
+    /// Applied files that are kept, because the store behind the journal may have lost its last changes. Short files are kept
+    /// until they add up to one full file.
     pub kept: usize,
 }
 
 impl Layout {
-    /// The least that is kept of what has been applied.
+    /// The least number of applied bytes that are kept.
     fn kept_bytes(&self) -> u64 {
         if self.kept == 0 {
             0

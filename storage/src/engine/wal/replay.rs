@@ -1,10 +1,10 @@
-//! Reads a journal from the front, and distinguishes a torn end from damage.
+//! Replays a journal and distinguishes a torn end from damage.
 //!
-//! Groups are written one after the other, each durable before the next one is begun. So only the very last one may be torn,
-//! and a whole group behind one that cannot be read proves that the unreadable one was durable once: that is damage, and not
-//! what a crash leaves. Damage of groups that have been applied already does no harm, and is passed over.
+//! Each group is durable before the next one is written. So only the last group may be torn. A whole group after an unreadable
+//! one proves that the unreadable one was durable: that is damage, not the effect of a crash. Damage of applied groups is
+//! harmless and skipped.
 //!
-//! A file gets its name only once its head is durable, so a head that cannot be read is damage in the last file too.
+//! A file gets its name only after its header is durable, so an unreadable header is damage in the last file too.
 
 use super::header::{HEADER_BYTES, Header};
 use super::segments::{self, Segments};
@@ -14,69 +14,64 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a journal cannot be relied on.
+/// Why a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]
-pub enum Faults {
-    /// A file could not be read.
+pub enum ReplayError {
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Durable changes cannot be read.
     #[error("the journal is damaged: {} cannot be read from change {missing} on, though later ones can", .path.display())]
     Damaged {
         path: PathBuf,
         /// The first unreadable group.
         missing: GroupNumber,
     },
-    /// Nothing of the last file can be read.
     #[error("the journal is damaged: neither copy of the head of {} can be read, and so none of its changes", .0.display())]
     Head(PathBuf),
-    /// The store lacks changes that the journal has removed.
+    /// The journal has deleted changes that the store lacks.
     #[error(
         "the store ends with change {applied}, but the journal begins only with change {oldest}"
     )]
     Gap {
-        /// The last group that the store has.
+        /// The last group in the store.
         applied: GroupNumber,
-        /// The first one of the journal.
+        /// The first group in the journal.
         oldest: GroupNumber,
     },
 }
 
-/// What a journal holds besides its groups.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Replayed {
-    /// The number that the next group gets.
+pub struct Replay {
+    /// The number of the next group.
     pub next: GroupNumber,
-    /// Files that hold nothing which the next group could continue: to be removed once that has a file, so that there is one at
-    /// any moment.
+    /// Files that the next group cannot continue. Delete them once that group has a file, so that a file always exists.
     pub stale: Vec<PathBuf>,
 }
 
-/// Hands every group after `applied` to `each`, in order, and notes the files that are kept.
+/// Passes every group after `applied` to `each`, in order, and adds the kept files to `segments`.
 ///
 /// # Errors
-/// See [`Faults`], and those of `each`.
-pub fn replay<E: From<Faults>>(
+/// See [`ReplayError`], and the errors of `each`.
+pub fn replay<E: From<ReplayError>>(
     directory: &Path,
     applied: GroupNumber,
     segments: &Segments,
     mut each: impl FnMut(GroupNumber, Vec<(Key, Option<Value>)>) -> Result<(), E>,
-) -> Result<Replayed, E> {
-    let files = segments::list(directory).map_err(Faults::from)?;
+) -> Result<Replay, E> {
+    let files = segments::list(directory).map_err(ReplayError::from)?;
     let mut reader = Reader {
         applied,
         expected: None,
     };
     let mut read = Vec::new();
     if let Some((_, last)) = files.last() {
-        // A process that was killed may have written a group and not synced it. The store must not be given changes that the
-        // journal would lose in a power cut.
+        // A killed process may have written a group without syncing it. The store must not get changes that the journal could
+        // lose in a power cut.
         File::open(last)
             .and_then(|file| file.sync_data())
-            .map_err(Faults::from)?;
+            .map_err(ReplayError::from)?;
     }
     for (index, (first, path)) in files.iter().enumerate() {
-        let bytes = fs::read(path).map_err(Faults::from)?;
+        let bytes = fs::read(path).map_err(ReplayError::from)?;
         let header = Header::decode(&bytes, *first);
         match (header, files.get(index + 1)) {
             (Some(header), _) => reader.file(path, &bytes, header, &mut each)?,
@@ -84,7 +79,7 @@ pub fn replay<E: From<Faults>>(
                 reader.missing(path, *first, *next)?;
                 reader.expected = Some(*next);
             }
-            (None, None) => return Err(E::from(Faults::Head(path.clone()))),
+            (None, None) => return Err(E::from(ReplayError::Head(path.clone()))),
         }
         let last = reader.expected.map_or(applied, |expected| expected - 1);
         read.push((*first, path.clone(), last, bytes.len() as u64));
@@ -94,14 +89,14 @@ pub fn replay<E: From<Faults>>(
     let mut stale = Vec::new();
     for (first, path, last, bytes) in read {
         if found != next {
-            // The next file would not continue it.
+            // The next file would not continue this one.
             stale.push(path);
         } else if first != next {
             segments.add(path, last, bytes);
         }
-        // A file without a group is the one that is written next. Noted as full, it would be removed in use.
+        // A file without a group is written next. In `segments` it would be deleted while in use.
     }
-    Ok(Replayed { next, stale })
+    Ok(Replay { next, stale })
 }
 
 struct Reader {
@@ -111,7 +106,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn file<E: From<Faults>>(
+    fn file<E: From<ReplayError>>(
         &mut self,
         path: &Path,
         bytes: &[u8],
@@ -120,7 +115,7 @@ impl Reader {
     ) -> Result<(), E> {
         match self.expected {
             None if header.first > self.applied + 1 => {
-                return Err(E::from(Faults::Gap {
+                return Err(E::from(ReplayError::Gap {
                     applied: self.applied,
                     oldest: header.first,
                 }));
@@ -145,10 +140,11 @@ impl Reader {
                 continue;
             };
             if frame.number > self.applied {
-                let changes = frame::changes(frame.changes).ok_or_else(|| Faults::Damaged {
-                    path: path.to_owned(),
-                    missing: frame.number,
-                })?;
+                let changes =
+                    frame::changes(frame.changes).ok_or_else(|| ReplayError::Damaged {
+                        path: path.to_owned(),
+                        missing: frame.number,
+                    })?;
                 each(frame.number, changes)?;
             }
             at += frame.bytes();
@@ -158,13 +154,18 @@ impl Reader {
         Ok(())
     }
 
-    /// The groups from `missing` on, up to but without `next`, cannot be read.
-    fn missing(&self, path: &Path, missing: GroupNumber, next: GroupNumber) -> Result<(), Faults> {
+    /// Reports the unreadable groups from `missing` (inclusive) to `next` (exclusive).
+    fn missing(
+        &self,
+        path: &Path,
+        missing: GroupNumber,
+        next: GroupNumber,
+    ) -> Result<(), ReplayError> {
         if next > missing && next - 1 <= self.applied {
             tracing::warn!(path = %path.display(), missing, next, "the journal is damaged, in changes that have been applied");
             return Ok(());
         }
-        Err(Faults::Damaged {
+        Err(ReplayError::Damaged {
             path: path.to_owned(),
             missing,
         })

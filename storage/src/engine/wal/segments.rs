@@ -1,4 +1,4 @@
-//! The files of the WAL: their names, and which of them are still needed.
+//! The files of the journal: their names, and which files are still needed.
 
 use super::{GroupNumber, Layout};
 use parking_lot::Mutex;
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const EXTENSION: &str = "journal";
-/// The name of a file until its header is on the disk.
+/// The name of a file until its header is durable.
 const UNNAMED: &str = "next";
 
-/// The name of the file whose first group is `first`.
+/// The file whose first group is `first`.
 pub fn path(directory: &Path, first: GroupNumber) -> PathBuf {
     directory.join(format!("{first:016x}.{EXTENSION}"))
 }
 
-/// The files in a directory, oldest first, with the first group of each, by its name.
+/// The files in a directory, oldest first, with the number of the first group from the name.
 pub fn list(directory: &Path) -> io::Result<Vec<(GroupNumber, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -32,12 +32,12 @@ pub fn list(directory: &Path) -> io::Result<Vec<(GroupNumber, PathBuf)>> {
     Ok(found)
 }
 
-/// Where a new file is written until it gets its name.
+/// The path of a new file before it gets its name.
 pub fn unnamed(directory: &Path) -> PathBuf {
     directory.join(UNNAMED)
 }
 
-/// Is there no file at all? Once a journal was begun there is one at any moment.
+/// Is there no file? Once a journal exists, it always has a file.
 pub fn is_empty(directory: &Path) -> io::Result<bool> {
     Ok(list(directory)?.is_empty())
 }
@@ -47,7 +47,7 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// A file that is written no more.
+/// A complete file.
 #[derive(Debug)]
 struct Full {
     path: PathBuf,
@@ -55,7 +55,7 @@ struct Full {
     bytes: u64,
 }
 
-/// The full files. Shared by the committer and the flusher.
+/// The complete files. Shared by the committer and the flusher.
 #[derive(Clone, Debug)]
 pub struct Segments {
     full: Arc<Mutex<VecDeque<Full>>>,
@@ -70,19 +70,19 @@ impl Segments {
         }
     }
 
-    /// Adds a file of so many bytes whose last group is `last`. Older ones are added first, and none twice.
+    /// Adds a file of `bytes` bytes whose last group is `last`. Add files in order, and each one once.
     pub fn add(&self, path: PathBuf, last: GroupNumber, bytes: u64) {
         let mut full = self.full.lock();
         assert!(
             full.iter().all(|it| it.path != path) && full.back().is_none_or(|it| it.last <= last),
-            "{} is noted out of turn",
+            "{} is added out of order",
             path.display()
         );
         full.push_back(Full { path, last, bytes });
     }
 
-    /// All groups up to `applied` are durable in sled: removes the files that hold no later group, but for the youngest. Of short
-    /// files, such as a process that runs for a second leaves, as many are kept as make up a full one.
+    /// Deletes the files whose groups are all durable in sled, up to `applied`, except the newest ones. A process that runs for
+    /// a second leaves short files; as many of those are kept as make up a full one.
     pub fn release(&self, applied: GroupNumber) -> io::Result<()> {
         loop {
             let mut files = self.full.lock();

@@ -1,7 +1,7 @@
-//! What was written is read again, a torn end is no fault, and damage of what was durable is one.
+//! Written groups are read back, a torn end is not a fault, and damage of durable groups is a fault.
 
 use super::segments::{self, list};
-use super::{Faults, GroupNumber, Layout, Replayed, Segments, Wal, frame, replay};
+use super::{GroupNumber, Layout, Replay, ReplayError, Segments, Wal, frame, replay};
 use crate::engine::{Key, Value};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -49,12 +49,12 @@ fn written(count: usize) -> (TempDir, Vec<(GroupNumber, Group)>) {
 fn read(
     directory: &Path,
     applied: GroupNumber,
-) -> Result<(Vec<(GroupNumber, Group)>, GroupNumber), Faults> {
+) -> Result<(Vec<(GroupNumber, Group)>, GroupNumber), ReplayError> {
     let segments = Segments::new(LAYOUT);
     let mut found = Vec::new();
     let replayed = replay(directory, applied, &segments, |number, changes| {
         found.push((number, changes));
-        Ok::<_, Faults>(())
+        Ok::<_, ReplayError>(())
     })?;
     Ok((found, replayed.next))
 }
@@ -70,7 +70,7 @@ fn alter(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).expect("write");
 }
 
-/// Where the n-th group of a file begins.
+/// The offset of the n-th group of a file.
 fn start_of(bytes: &[u8], index: usize) -> usize {
     let magic = bytes.windows(4).enumerate().filter(|it| it.1 == b"TTJ1");
     magic.map(|it| it.0).nth(index).expect("a group")
@@ -107,7 +107,7 @@ fn a_group_that_is_torn_anywhere_is_no_fault_and_its_number_is_given_again() {
             it[start + written..start + bytes].fill(0);
         });
         let (found, next) = read(directory.path(), 0).expect("read");
-        // The last bytes are those of a key and so never zero: only the whole group is one.
+        // The last bytes belong to a key and are never zero: only the whole group is valid.
         assert_eq!((found, next), (groups[..1].to_vec(), 2), "{written}");
     }
     fs::write(&file, &whole).expect("write");
@@ -123,8 +123,10 @@ fn what_follows_a_torn_group_continues_in_the_next_file() {
         bytes[start + 40] ^= 1;
     });
     let segments = Segments::new(LAYOUT);
-    let replayed = replay(directory.path(), 0, &segments, |_, _| Ok::<_, Faults>(()));
-    let Replayed { next, stale } = replayed.expect("read");
+    let replayed = replay(directory.path(), 0, &segments, |_, _| {
+        Ok::<_, ReplayError>(())
+    });
+    let Replay { next, stale } = replayed.expect("read");
     assert_eq!((next, stale), (3, vec![]));
     let mut journal = Wal::begin(directory.path(), LAYOUT, next, segments).expect("begin");
     groups.truncate(2);
@@ -133,7 +135,7 @@ fn what_follows_a_torn_group_continues_in_the_next_file() {
 }
 
 #[test]
-fn damage_of_a_durable_group_is_told_and_of_an_applied_one_passed_over() {
+fn damage_of_a_durable_group_is_reported_and_of_an_applied_one_ignored() {
     let (directory, groups) = written(12);
     let second = files(directory.path())[1].clone();
     let first = list(directory.path()).expect("list")[1].0;
@@ -164,12 +166,12 @@ fn one_head_of_a_file_may_be_damaged_and_both_may_not() {
     alter(&second, |bytes| bytes[4_000..5_000].fill(0x55));
     assert!(matches!(
         read(directory.path(), 0),
-        Err(Faults::Damaged { .. })
+        Err(ReplayError::Damaged { .. })
     ));
     assert_eq!(read(directory.path(), 11).expect("read").0, groups[11..]);
 }
 
-/// A file is named once its head is durable, so a crash leaves none whose head cannot be read.
+/// A file gets its name after its header is durable, so no crash leaves an unreadable header.
 #[test]
 fn a_last_file_whose_head_cannot_be_read_is_damage() {
     let (directory, _) = written(12);
@@ -186,7 +188,7 @@ fn a_last_file_whose_head_cannot_be_read_is_damage() {
         for applied in [0, 11] {
             let fault = read(directory.path(), applied).expect_err("a fault");
             assert!(
-                matches!(&fault, Faults::Head(path) if *path == last),
+                matches!(&fault, ReplayError::Head(path) if *path == last),
                 "{fault}"
             );
         }
@@ -219,7 +221,7 @@ fn a_file_that_is_missing_is_a_fault_if_its_groups_are_needed() {
     let (third, after) = (all[2].0, all[3].0);
     fs::remove_file(&all[2].1).expect("remove");
     let fault = read(directory.path(), third - 1).expect_err("a fault");
-    assert!(matches!(fault, Faults::Damaged { missing, .. } if missing == third));
+    assert!(matches!(fault, ReplayError::Damaged { missing, .. } if missing == third));
     let (found, _) = read(directory.path(), after - 1).expect("read");
     assert_eq!(found, groups[after as usize - 1..]);
 }
@@ -246,12 +248,14 @@ fn a_journal_behind_the_store_begins_anew() {
     let (directory, _) = written(20);
     let old = files(directory.path());
     let segments = Segments::new(LAYOUT);
-    let replayed = replay(directory.path(), 30, &segments, |_, _| Ok::<_, Faults>(()));
-    let Replayed { next, stale } = replayed.expect("read");
+    let replayed = replay(directory.path(), 30, &segments, |_, _| {
+        Ok::<_, ReplayError>(())
+    });
+    let Replay { next, stale } = replayed.expect("read");
     assert_eq!((next, &stale), (31, &old));
     let mut journal = Wal::begin(directory.path(), LAYOUT, 31, segments).expect("begin");
     let groups = write(&mut journal, 3);
-    // Wherever the removal of the old ones was cut off.
+    // The deletion of the old files may stop at any of them.
     for path in stale {
         assert_eq!(
             read(directory.path(), 30).expect("read"),
@@ -272,7 +276,7 @@ fn files_that_are_needed_no_more_are_removed() {
         last = write(&mut journal, 5).pop().expect("a group").0;
         segments.release(last - 1).expect("release");
         let names = files(directory.path()).len();
-        // The one that is written and the two that are kept.
+        // The current file and the two kept ones.
         assert!(names <= 3, "{names} files after {round} rounds");
         let oldest = list(directory.path()).expect("list")[0].0;
         let (found, next) = read_keeping(directory.path(), last - 2);
@@ -287,7 +291,7 @@ fn files_that_are_needed_no_more_are_removed() {
     );
 }
 
-/// As [`read`]; none of these directories has a file that would be removed.
+/// Like [`read`], for directories without stale files.
 fn read_keeping(
     directory: &Path,
     applied: GroupNumber,
@@ -314,7 +318,7 @@ fn a_group_within_a_value_is_not_taken_for_one() {
         let start = start_of(bytes, 0);
         bytes[start] ^= 1;
     });
-    // Torn, so nothing of it counts, though what it carried looks whole.
+    // The outer group is torn, so nothing of it counts, though the group inside looks whole.
     assert_eq!(read(directory.path(), 0).expect("read"), (vec![], 1));
 }
 
@@ -342,11 +346,11 @@ fn a_file_that_cannot_be_written_is_an_error() {
     assert!(OpenOptions::new().write(true).open(&path).is_err());
 }
 
-/// Whoever applies lets go of files at any moment, also while the writer begins one.
+/// The flusher releases files at any time, even while the writer starts one.
 #[test]
 fn files_are_let_go_of_while_others_are_begun() {
     let directory = tempfile::tempdir().expect("directory");
-    // Every group begins a file.
+    // Every group starts a file.
     let layout = Layout {
         segment_bytes: 1,
         kept: 1,
@@ -377,23 +381,23 @@ fn files_are_let_go_of_while_others_are_begun() {
     });
 }
 
-/// Opens as the service does: replays, begins, and returns what was found with the journal and its files.
+/// Opens as the service does: replays, starts writing, and returns the found groups, the journal and its files.
 fn open(directory: &Path, applied: GroupNumber) -> (Vec<(GroupNumber, Group)>, Wal, Segments) {
     let segments = Segments::new(LAYOUT);
     let mut found = Vec::new();
     let replayed = replay(directory, applied, &segments, |number, changes| {
         found.push((number, changes));
-        Ok::<_, Faults>(())
+        Ok::<_, ReplayError>(())
     });
-    let Replayed { next, stale } = replayed.expect("replay");
+    let Replay { next, stale } = replayed.expect("replay");
     assert_eq!(stale, Vec::<PathBuf>::new());
     let journal = Wal::begin(directory, LAYOUT, next, segments.clone()).expect("begin");
     (found, journal, segments)
 }
 
-/// Fills several files after the last open, lets go of what is applied at each step, and finds all the rest again.
+/// Fills several files, releases applied ones at each step, and finds all others again.
 fn goes_on_for_several_files(directory: &Path, mut journal: Wal, segments: &Segments) {
-    // What is behind the journal lags by more than a file all the time.
+    // The store lags behind the journal by more than a file.
     const LAG: usize = 12;
     let mut written = Vec::new();
     for _ in 0..60 {
@@ -440,7 +444,7 @@ fn a_file_whose_first_group_is_torn_is_taken_up_again_and_never_counted_as_full(
     goes_on_for_several_files(directory.path(), journal, &segments);
 }
 
-/// Each life commits a little and dies: what is behind the journal may have lost more than two of these lives.
+/// Each run commits a little and dies: the store may have lost more than two runs.
 #[test]
 fn of_short_files_as_many_are_kept_as_make_up_a_full_one() {
     let directory = tempfile::tempdir().expect("directory");
@@ -451,12 +455,9 @@ fn of_short_files_as_many_are_kept_as_make_up_a_full_one() {
     let bytes = |path: &PathBuf| fs::metadata(path).expect("a file").len();
     for life in 0..30 {
         let segments = Segments::new(layout);
-        let replayed = replay(
-            directory.path(),
-            life,
-            &segments,
-            |_, _| Ok::<_, Faults>(()),
-        );
+        let replayed = replay(directory.path(), life, &segments, |_, _| {
+            Ok::<_, ReplayError>(())
+        });
         let next = replayed.expect("replay").next;
         assert_eq!(next, life + 1);
         let mut journal =
@@ -473,8 +474,8 @@ fn of_short_files_as_many_are_kept_as_make_up_a_full_one() {
     }
 }
 
-/// What an earlier use of a file has left holds callers' texts. Any number of them may look like the beginning of a group of
-/// megabytes: none is worth a look at all that it says it has.
+/// Leftovers of an earlier use contain callers' texts. Many of them may look like frames of megabyte-sized groups; their
+/// checksums must not be computed.
 #[test]
 fn no_text_passes_for_the_head_of_a_group() {
     let begins = |bytes: &[u8]| frame::Head::read(bytes, &(1..=u64::MAX)).is_some();
@@ -483,7 +484,7 @@ fn no_text_passes_for_the_head_of_a_group() {
     frame::push(&mut group, b"k", Some(b"v"));
     frame::seal(&mut group, 3, 7);
     assert!(begins(&group));
-    // A text ends with a zero byte at the most, and what follows it in a record has few.
+    // A text ends with at most one zero byte, and few zeros follow it in a record.
     let text = b"TTJ1   \0a prompt that goes on for a while\0\0".repeat(100);
     for at in 0..text.len() {
         assert!(!begins(&text[at..]));

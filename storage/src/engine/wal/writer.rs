@@ -14,25 +14,25 @@ pub struct Wal {
     directory: PathBuf,
     layout: Layout,
     segments: Segments,
-    /// The group that is being gathered.
+    /// The group under construction.
     buffer: Vec<u8>,
     next: GroupNumber,
     current: Current,
 }
 
-/// The file that is being written.
+/// The file being written.
 struct Current {
     file: File,
     path: PathBuf,
     salt: u64,
-    /// Where the next group goes.
+    /// The offset of the next group.
     end: u64,
-    /// How far the file reaches.
+    /// The file's allocated length.
     length: u64,
 }
 
 impl Wal {
-    /// Begins a file for the groups from `next` on. Older files have been noted in `segments`.
+    /// Starts a file for the groups from `next` on. `segments` contains the older files already.
     pub fn begin(
         directory: &Path,
         layout: Layout,
@@ -52,17 +52,17 @@ impl Wal {
         })
     }
 
-    /// Adds changes to the group that is being gathered.
+    /// Adds changes to the group under construction.
     pub fn gather(&mut self, changes: &[(Key, Option<Value>)]) {
         for (key, value) in changes {
             frame::push(&mut self.buffer, key, value.as_deref());
         }
     }
 
-    /// Writes the group that was gathered and returns its number. It is not durable yet.
+    /// Writes the group under construction and returns its number. The group is not durable yet.
     ///
     /// # Errors
-    /// Those of the file system. Then nothing more may be written: part of the group may be in the file.
+    /// A file system error. Write nothing more after it: a part of the group may be in the file.
     pub fn write(&mut self) -> io::Result<GroupNumber> {
         let number = self.next;
         let bytes = self.buffer.len() as u64;
@@ -79,22 +79,20 @@ impl Wal {
         Ok(number)
     }
 
-    /// The number that the next group will have.
     #[cfg(test)]
     pub fn next_number(&self) -> GroupNumber {
         self.next
     }
 
-    /// The file that the last group was written to.
+    /// The file that contains the last group.
     pub fn file(&self) -> &File {
         &self.current.file
     }
 }
 
 impl Current {
-    /// Makes a file. Its header is on the disk before the file gets its name, and both are before any group is: so a file of that
-    /// name whose header cannot be read has been damaged. A file of that name that exists already has no whole group: the new one
-    /// replaces it.
+    /// Creates a file. The header is durable before the file gets its name, and both are durable before any group: so an
+    /// unreadable header of a named file is damage. An existing file of that name contains no whole group and is replaced.
     fn begin(directory: &Path, layout: Layout, first: GroupNumber) -> io::Result<Self> {
         let unnamed = segments::unnamed(directory);
         let mut file = File::create(&unnamed)?;
@@ -123,7 +121,7 @@ impl Current {
         Ok(())
     }
 
-    /// Lets the file reach at least as far as `end`, in whole steps of zeros.
+    /// Extends the file to at least `end`, in whole steps of zeros.
     fn reach(&mut self, end: u64, step: u64) -> io::Result<()> {
         if end <= self.length {
             return Ok(());

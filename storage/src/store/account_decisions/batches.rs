@@ -1,8 +1,8 @@
-//! Decisions about batches: accepted whole, counted with each of their jobs, reported once.
+//! Decisions about batches: accept all or none, count each job, report the end once.
 
 use super::Decisions;
-use super::admission::Asked;
-use super::owed_delivery::Owed;
+use super::admission::AdmissionRequest;
+use super::owed_delivery::OwedDelivery;
 use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::batch_member::BatchMember;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
@@ -15,16 +15,16 @@ use crate::store::commands::{AcceptError, AcceptedBatch, BatchError, BatchReques
 use crate::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES};
 use crate::store::{IdempotentCall, StoreError};
 
-/// What the step of a job makes of its batch.
+/// The effect of a job's step on its batch.
 pub(super) struct BatchStep {
     pub batch: BatchId,
     pub progress: BatchProgress,
-    /// The delivery that its end owes.
+    /// The delivery of the batch's event.
     pub delivery: Option<Delivery>,
 }
 
 impl Decisions<'_> {
-    /// Accepts a batch under `id` at `now`, its jobs under `jobs`, which rise; or says why not.
+    /// Accepts a batch under `id` at `now`, its jobs under `jobs`, which must rise; or refuses it.
     pub fn accept_batch(
         &mut self,
         id: BatchId,
@@ -35,7 +35,7 @@ impl Decisions<'_> {
         let call = IdempotentCall::Batch;
         let mut models: Vec<Tier> = Tier::ALL.to_vec();
         models.retain(|tier| new.requests.iter().any(|it| it.tier == *tier));
-        let asked = Asked {
+        let admission = AdmissionRequest {
             key: new.key,
             shown: new.shown.as_ref(),
             account_rate_limit: new.account_rate_limit,
@@ -43,7 +43,7 @@ impl Decisions<'_> {
             jobs: new.requests.len(),
             price: new.price,
         };
-        let terms = self.judge_key(&asked, now)?;
+        let terms = self.check_key(&admission, now)?;
         if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
             let batch = first.ok_or(AcceptError::KeyReused)?;
             return Ok(AcceptedBatch {
@@ -51,10 +51,10 @@ impl Decisions<'_> {
                 replayed: true,
             });
         }
-        let served = self.served_turns(asked.models)?;
-        let balances = self.admit(&asked, &terms.1, now)?;
+        let served = self.served_turns(admission.models)?;
+        let balances = self.admit(&admission, &terms.1, now)?;
         let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else {
-            return Err(self.broken("a batch has no requests").into());
+            return Err(self.inconsistent("a batch has no requests").into());
         };
         let batch = Batch {
             id,
@@ -96,8 +96,7 @@ impl Decisions<'_> {
         })
     }
 
-    /// Cancels what is still queued of a batch: no queued job of it begins from here on. Each becomes terminal by an event of its
-    /// own.
+    /// Cancels the queued jobs of a batch: none of them starts after this. Each job ends with its own event.
     pub fn cancel_batch(
         &mut self,
         id: BatchId,
@@ -111,7 +110,7 @@ impl Decisions<'_> {
         Ok(canceled)
     }
 
-    /// The event as it applies to the job: a queued job of a canceled batch is canceled instead of begun.
+    /// Turns the start of a queued job of a canceled batch into its cancellation.
     pub(super) fn event_for(&mut self, job: &Job, event: JobEvent) -> Result<JobEvent, StoreError> {
         let begins = matches!(
             (&job.state, &event),
@@ -125,7 +124,7 @@ impl Decisions<'_> {
         Ok(if is_canceled { JobEvent::Cancel } else { event })
     }
 
-    /// What a step of a job makes of its batch; `None` for a job that has none.
+    /// The effect of a job's step on its batch; `None` for a job without a batch.
     pub(super) fn batch_step(
         &mut self,
         before: &Job,
@@ -140,7 +139,7 @@ impl Decisions<'_> {
         let after = progress.and_then(|it| it.after(&before.state, &step.job.state, at));
         let Some(progress) = after else {
             let fault = format!("the counts of batch {batch} do not fit job {}", before.id);
-            return Err(self.broken(fault));
+            return Err(self.inconsistent(fault));
         };
         let delivery = match progress.ended_at {
             Some(_) => self.delivery_of_batch(*batch, at, now)?,
@@ -159,20 +158,20 @@ impl Decisions<'_> {
         ended: Timestamp,
         now: Timestamp,
     ) -> Result<Option<Delivery>, StoreError> {
-        // All that is unread is asked for at once.
+        // Collect all missing reads at once.
         let (batch, webhooks) = (
             self.read(&BATCHES, &(self.account.id, id)),
             self.registered_webhooks(),
         );
         let (batch, webhooks) = (batch?, webhooks?);
-        let batch = batch.ok_or_else(|| self.broken(format!("batch {id} is missing")))?;
-        let owed = Owed {
+        let batch = batch.ok_or_else(|| self.inconsistent(format!("batch {id} is missing")))?;
+        let owed = OwedDelivery {
             id: DeliveryId(id.0),
             account: batch.account,
             kind: DeliveryKind::Batch,
             callback: batch.callback.as_ref(),
         };
-        Ok(owed.to(&webhooks, ended, now))
+        Ok(owed.into_delivery(&webhooks, ended, now))
     }
 
     pub(super) fn batch_progress(
@@ -187,7 +186,6 @@ impl Decisions<'_> {
     }
 }
 
-/// The job of a request.
 fn job_of(batch: &Batch, id: JobId, index: u32, request: &BatchRequest) -> Job {
     Job {
         id,
@@ -213,7 +211,7 @@ fn job_of(batch: &Batch, id: JobId, index: u32, request: &BatchRequest) -> Job {
     }
 }
 
-/// A number of requests, of which a call holds far fewer than this type can count.
+/// A call holds far fewer requests than this type can count.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,16 +1,16 @@
-//! The idempotency keys of a round: their first use, as it was read or in the round itself.
+//! Idempotency keys: their first use, from a record or from the same round.
 
 use super::Decisions;
 use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
 use crate::store::commands::IdempotencyUse;
-use crate::store::idempotency::{last_use_of, newest_use, stands};
+use crate::store::idempotency::{is_in_force, last_use_of, newest_use};
 use crate::store::tables::IDEMPOTENCY;
 use crate::store::{IdempotencyKey, IdempotencyRecord, IdempotentCall, StoreError};
 use uuid::Uuid;
 
 impl Decisions<'_> {
-    /// What the first use of the key made; `Some(None)` when that was another request.
+    /// The id that the key's first use created; `Some(None)` if the first use was a different request.
     pub(super) fn first_use(
         &mut self,
         call: IdempotentCall,
@@ -32,8 +32,8 @@ impl Decisions<'_> {
             IdempotentCall::Generation => self.known_job(JobId(first.made))?,
             IdempotentCall::Batch | IdempotentCall::Deposit | IdempotentCall::Opening => None,
         };
-        if !stands(job.as_ref()) {
-            // Left there, it would hide the next use, should that end earlier: after a clock set back.
+        if !is_in_force(job.as_ref()) {
+            // An old entry would hide the next use if that use ends earlier, after a clock set back.
             self.used.remove(&in_batch);
             let key = IdempotencyKey {
                 account,
@@ -49,7 +49,7 @@ impl Decisions<'_> {
         ))
     }
 
-    /// Has the key stand for what was made under it, in the commit of that.
+    /// Records the use of the key in the same commit.
     pub(super) fn remember(
         &mut self,
         call: IdempotentCall,

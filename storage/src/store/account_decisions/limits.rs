@@ -1,4 +1,4 @@
-//! The limits of an account and of its keys: what they may spend, and how many of their jobs may live at once.
+//! The limits of an account and of its keys: spending and live jobs.
 
 use super::Decisions;
 use crate::domain::amount::Amount;
@@ -14,7 +14,7 @@ use crate::store::{DailyUsageKey, StoreError};
 use std::collections::{BTreeMap, HashMap};
 
 impl Decisions<'_> {
-    /// Refuses so many new jobs where the account or the key would have more live ones than it may have.
+    /// Refuses `jobs` new jobs that would exceed the account's or the key's limit of live jobs.
     pub(super) fn check_live_jobs(&mut self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
         let live = self.live_jobs;
         let most = self.limits.max_live(&self.account.limits);
@@ -28,8 +28,8 @@ impl Decisions<'_> {
         }
     }
 
-    /// Refuses a price that the account may not spend. What is reserved counts as spent, because each live job may be charged: so
-    /// no day and no month is ever charged more than its limit.
+    /// Refuses a price above the account's spend limits. Reserved amounts count as spent, because each live job may be charged:
+    /// so no day and no month is ever charged more than its limit.
     pub(super) fn check_account_spending(
         &self,
         price: Amount,
@@ -41,7 +41,7 @@ impl Decisions<'_> {
             .map_err(AcceptError::AccountLimit)
     }
 
-    /// Refuses a price that the key may not spend.
+    /// Refuses a price above the key's spend limits.
     pub(super) fn check_key_spending(
         &mut self,
         key: &ApiKey,
@@ -57,7 +57,6 @@ impl Decisions<'_> {
         Ok(limits.check(&spent, held, price, now)?)
     }
 
-    /// What a key has spent.
     pub(super) fn spent(&mut self, key: KeyId) -> Result<Spending, StoreError> {
         if let Some(spent) = self.key(key).spent {
             return Ok(spent);
@@ -67,7 +66,7 @@ impl Decisions<'_> {
         Ok(spent)
     }
 
-    /// The spending of the account, counted from what each of its keys was charged on each day.
+    /// Sums the account's spending from the daily charges of its keys.
     pub(super) fn count_spending(&mut self) -> Result<Spending, StoreError> {
         let range = DAILY_USAGE.range(&self.account_id());
         let scan = Ask::Scan(range, Direction::Rising, usize::MAX);
@@ -82,8 +81,8 @@ impl Decisions<'_> {
         for (place, usage) in usage.into_iter().filter(|(_, it)| it.done > 0) {
             let day = days.entry(place.day).or_default();
             let sum = day.plus(usage.spent);
-            *day = self.sound(sum)?;
+            *day = self.or_inconsistent(sum)?;
         }
-        self.sound(Spending::of_days(days))
+        self.or_inconsistent(Spending::of_days(days))
     }
 }

@@ -1,5 +1,4 @@
-//! What the decision about a command surely needs to know. [`Decisions::unread`](super::Decisions::unread) asks for what it turns out to need
-//! beside.
+//! The reads that a command's decision always needs. [`Decisions::unread`](super::Decisions::unread) reports further ones.
 
 use super::AccountState;
 use crate::domain::caller::ShownKey;
@@ -51,12 +50,12 @@ impl AccountState {
     }
 
     fn needs_of_key(&self, key: KeyId, shown: Option<&ShownKey>, needs: &mut Vec<Ask>) {
-        let known = self.keys.get(&key).and_then(|it| it.terms.as_ref());
-        // What one of several nodes remembers says only under which hash the key is likely to be.
-        if known.is_none() || self.sharing.is_some() {
+        let cached = self.keys.get(&key).and_then(|it| it.terms.as_ref());
+        // A node's cached key only hints at the key's hash: another node may have changed the key.
+        if cached.is_none() || self.sharing.is_some() {
             needs.push(Ask::Get(API_KEYS_BY_ID.key(&key)));
-            let of_memory = || known.and_then(|it| Some(&it.as_ref()?.0));
-            let hash = shown.map(|it| &it.hash).or_else(of_memory);
+            let cached_hash = || cached.and_then(|it| Some(&it.as_ref()?.0));
+            let hash = shown.map(|it| &it.hash).or_else(cached_hash);
             needs.extend(hash.map(|hash| Ask::Get(API_KEYS.key(hash))));
         }
     }

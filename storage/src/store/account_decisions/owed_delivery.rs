@@ -1,4 +1,4 @@
-//! The deliveries that decisions owe: of the end of a job or a batch, and to the operator.
+//! The deliveries that decisions create: for the end of a job or a batch, and for the operator.
 
 use super::Decisions;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
@@ -10,7 +10,7 @@ use crate::domain::webhook::{self, Webhook};
 use crate::store::operator_events::with_event;
 
 impl Decisions<'_> {
-    /// Owes the operator an event, where the decisions so far bring the account below its `low_balance`. Called once, after the last
+    /// Adds an operator event if the decisions bring the account below its `low_balance`. Call it once, after the last
     /// decision.
     pub fn report_low_balance(
         &mut self,
@@ -28,7 +28,7 @@ impl Decisions<'_> {
     }
 }
 
-/// The delivery that the end of a job owes.
+/// The delivery of a job's event.
 pub(super) fn of_job(
     job: &Job,
     webhooks: &[Webhook],
@@ -38,26 +38,26 @@ pub(super) fn of_job(
     if job.origin != Origin::Native {
         return None;
     }
-    let owed = Owed {
+    let owed = OwedDelivery {
         id: DeliveryId(job.id.0),
         account: job.account,
         kind: DeliveryKind::Event,
         callback: job.callback.as_ref(),
     };
-    owed.to(webhooks, ended, now)
+    owed.into_delivery(webhooks, ended, now)
 }
 
-/// A delivery that an end owes: its receiver is chosen now, in the commit of that end. Its id is that of the job or the batch,
-/// which ends once.
-pub(super) struct Owed<'a> {
+/// A delivery for the end of a job or batch. The commit of the end chooses the receiver. The delivery's id is the id of the job
+/// or batch, which ends once.
+pub(super) struct OwedDelivery<'a> {
     pub id: DeliveryId,
     pub account: AccountId,
     pub kind: DeliveryKind,
     pub callback: Option<&'a Callback>,
 }
 
-impl Owed<'_> {
-    pub(super) fn to(
+impl OwedDelivery<'_> {
+    pub(super) fn into_delivery(
         self,
         webhooks: &[Webhook],
         ended: Timestamp,
@@ -75,12 +75,12 @@ impl Owed<'_> {
                     true => FailReason::WebhookMoved,
                     false => FailReason::WebhookDeleted,
                 };
-                Delivery::to_nobody(id, account, callback, kind, now, reason)
+                Delivery::without_receiver(id, account, callback, kind, now, reason)
             }
             (None, None) => return None,
         };
-        // Of the same moment as the end, which under a clock that was set back may be one to come: so it is never forgotten as one
-        // from before that end.
+        // Created at the time of the end, which may lie in the future after a clock set back: so a sweep never deletes it
+        // as older than that end.
         Some(Delivery {
             created_at: ended,
             ..delivery

@@ -1,4 +1,4 @@
-//! How a round reads what is known.
+//! Reads from a round's read set.
 
 use super::Decisions;
 use crate::domain::ids::AccountId;
@@ -6,19 +6,18 @@ use crate::engine::Ask;
 use crate::store::{Record, StoreError, Table, TableKey};
 
 impl Decisions<'_> {
-    /// What the decisions of this round need beside what they were given. Where there is anything, they are to be made again.
+    /// The missing reads. If there are any, read them and decide again.
     pub fn unread(&mut self) -> Vec<Ask> {
         std::mem::take(&mut self.unread)
     }
 
-    /// The record under a key, as it was read.
     pub(super) fn read<K: TableKey, R: Record>(
         &mut self,
         table: &Table<K, R>,
         key: &K,
     ) -> Result<Option<R>, StoreError> {
         let key = table.key(key);
-        match self.known.value(&key) {
+        match self.read_set.value(&key) {
             Some(value) => value?.map(|value| table.decode(&value)).transpose(),
             None => {
                 self.unread.push(Ask::Get(key));
@@ -27,13 +26,12 @@ impl Decisions<'_> {
         }
     }
 
-    /// The records of a scan, as they were read.
     pub(super) fn scan<K: TableKey, R: Record>(
         &mut self,
         table: &Table<K, R>,
         scan: Ask,
     ) -> Result<Vec<R>, StoreError> {
-        match self.known.pairs(&scan) {
+        match self.read_set.pairs(&scan) {
             Some(pairs) => pairs?
                 .iter()
                 .map(|(_, value)| table.decode(value))
@@ -45,13 +43,13 @@ impl Decisions<'_> {
         }
     }
 
-    /// The same with their keys.
+    /// Like [`Self::scan`], with keys.
     pub(super) fn scan_entries<K: TableKey, R: Record>(
         &mut self,
         table: &Table<K, R>,
         scan: Ask,
     ) -> Result<Vec<(K, R)>, StoreError> {
-        match self.known.pairs(&scan) {
+        match self.read_set.pairs(&scan) {
             Some(pairs) => pairs?
                 .iter()
                 .filter_map(|(key, value)| table.entry(key, value).transpose())

@@ -1,13 +1,13 @@
-//! Decisions of a node that shares the store with others: what the owner of an account keeps in memory elsewhere is read for each
-//! round here, and written by it.
+//! Decisions of a node that shares the store. A single process caches an account's state in memory; a node reads it for each
+//! round and writes it back.
 
 use super::state::{KeyState, Sharing};
-use super::{AccountState, Decisions, Known};
+use super::{AccountState, Decisions, ReadSet};
 use crate::domain::ids::{AccountId, JobId, NodeId, moment_of};
 use crate::domain::job::{Job, Origin};
 use crate::domain::node::{AccountLoad, KeyLoad, WaitingCaller};
 use crate::domain::pause::Pause;
-use crate::domain::queue_place::{QueueClass, QueuePlace, Turns};
+use crate::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::engine::{Ask, Direction, Key, KeyRange};
@@ -18,21 +18,20 @@ use crate::store::tables::{
 use crate::store::{DueIndex, StoreError};
 use uuid::Uuid;
 
-/// What a round of a node decides on.
+/// The shared records on which a round decides.
 pub struct SharedState {
     pub state: AccountState,
-    /// The paused models.
     pub pause: Pause,
 }
 
 impl AccountState {
-    /// The key that a round about an account holds.
+    /// The key that a round about an account locks.
     pub fn hold_of(account: AccountId) -> Key {
         ACCOUNTS.key(&account)
     }
 
-    /// What each round of a node about an account needs.
-    pub fn needs_of_shared(account: AccountId) -> [Ask; 3] {
+    /// The reads of every round about an account.
+    pub fn shared_state_reads(account: AccountId) -> [Ask; 3] {
         [
             Ask::Get(ACCOUNTS.key(&account)),
             Ask::Get(ACCOUNT_LOADS.key(&account)),
@@ -40,22 +39,22 @@ impl AccountState {
         ]
     }
 
-    /// The state of an account as a round of a node has read it. `Err` within has what is to be read first.
+    /// Builds an account's state from the records read for a round. The inner `Err` holds missing reads.
     ///
     /// # Errors
-    /// A record is damaged or missing.
+    /// A record is corrupt or missing.
     pub fn of_shared(
         node: NodeId,
         account: AccountId,
-        known: &dyn Known,
+        read_set: &dyn ReadSet,
     ) -> Result<Result<SharedState, Vec<Ask>>, StoreError> {
         let (account_key, load_key) = (ACCOUNTS.key(&account), ACCOUNT_LOADS.key(&account));
         let (Some(record), Some(load), Some(pause)) = (
-            known.value(&account_key),
-            known.value(&load_key),
-            known.value(&PAUSE.key(&())),
+            read_set.value(&account_key),
+            read_set.value(&load_key),
+            read_set.value(&PAUSE.key(&())),
         ) else {
-            return Ok(Err(Self::needs_of_shared(account).to_vec()));
+            return Ok(Err(Self::shared_state_reads(account).to_vec()));
         };
         let record = record?.ok_or_else(|| StoreError::Inconsistent {
             account,
@@ -67,8 +66,8 @@ impl AccountState {
         let load = load.unwrap_or_default();
         let newest = match load.newest {
             Some(newest) => Some(newest),
-            // No node has made an id of this account.
-            None => match newest_id(account, known)? {
+            // No node has created an id of this account.
+            None => match newest_id(account, read_set)? {
                 Ok(newest) => newest,
                 Err(unread) => return Ok(Err(unread)),
             },
@@ -84,12 +83,12 @@ impl AccountState {
             ..Self::without_jobs(record)
         };
         for key in load.keys {
-            let known = KeyState {
+            let key_state = KeyState {
                 held: key.held,
                 live_jobs: number(key.live_jobs),
                 ..KeyState::default()
             };
-            state.keys.insert(key.key, known);
+            state.keys.insert(key.key, key_state);
         }
         Ok(Ok(SharedState {
             state,
@@ -97,7 +96,7 @@ impl AccountState {
         }))
     }
 
-    /// The moment of the newest id, where another node has made it: further ids must not be from before.
+    /// The time of the newest id, if another node created it: new ids must not be older.
     pub fn newest_of_others(&self) -> Option<Timestamp> {
         let sharing = self.sharing.as_ref()?;
         let is_own = sharing.decided_by == Some(sharing.node);
@@ -125,7 +124,7 @@ impl AccountState {
         }
     }
 
-    /// What the acceptance of a job for this model needs.
+    /// The reads for accepting a job of this tier.
     pub(super) fn needs_of_turn(&self, tier: Tier, needs: &mut Vec<Ask>) {
         if self.sharing.is_some() {
             needs.push(Ask::Get(SERVED_TURNS.key(&tier)));
@@ -134,7 +133,7 @@ impl AccountState {
 }
 
 impl Decisions<'_> {
-    /// Reads what the turns of new jobs for these models build on.
+    /// Reads the served turns for new jobs of these tiers.
     pub(super) fn served_turns(&mut self, tiers: &[Tier]) -> Result<[Turns; 3], StoreError> {
         let mut served = [Turns::default(); 3];
         if self.sharing.is_some() {
@@ -146,7 +145,7 @@ impl Decisions<'_> {
         Ok(served)
     }
 
-    /// Puts a new job into the queue that the nodes share.
+    /// Adds a new job to the shared queue.
     pub(super) fn queue(&mut self, job: &Job, served: &[Turns; 3]) {
         let Some(sharing) = &mut self.sharing else {
             return;
@@ -155,7 +154,7 @@ impl Decisions<'_> {
         let turns = &mut sharing.turns[tier.index()];
         let turn = turns.next(class, &served[tier.index()]);
         turns.raise(class, turn);
-        let place = QueuePlace {
+        let place = QueueEntry {
             tier,
             class,
             turn,
@@ -171,7 +170,6 @@ impl Decisions<'_> {
         }
     }
 
-    /// Where the deliveries that these decisions owe become due.
     pub(super) fn due_index(&self) -> DueIndex {
         match self.sharing {
             Some(_) => DueIndex::ByShard,
@@ -179,7 +177,7 @@ impl Decisions<'_> {
         }
     }
 
-    /// The node that decides has the job no more. Without effect where it never had it.
+    /// Deletes the node's claim on a job. Does nothing if the node never took it.
     pub fn release_taken(&mut self, job: JobId) {
         if let Some(sharing) = &self.sharing {
             let key = (sharing.node, job);
@@ -187,21 +185,21 @@ impl Decisions<'_> {
         }
     }
 
-    /// Nothing waits for a job that has ended.
+    /// Deletes the waiting caller of an ended job.
     pub(super) fn forget_waiting_caller(&mut self, job: &Job) {
         if self.sharing.is_some() && job.origin == Origin::Synchronous {
             self.put(WAITING_CALLERS.delete(&job.id));
         }
     }
 
-    /// Remembers the moment of a new id, so that no node makes an earlier one.
+    /// Records the time of a new id, so that no node creates an older one.
     pub(super) fn made(&mut self, id: Uuid) {
         if let Some(sharing) = &mut self.sharing {
             sharing.newest = sharing.newest.max(moment_of(&id));
         }
     }
 
-    /// Writes what the next round of any node about the account reads.
+    /// Writes the state that the next round of any node reads.
     pub(super) fn write_load(&mut self) {
         let Some(sharing) = self.sharing.clone() else {
             return;
@@ -214,10 +212,10 @@ impl Decisions<'_> {
     }
 }
 
-/// The moment of the newest id of an account that is on record, of a job or a ledger entry. `Err` within has what is to be read first.
+/// The time of the newest stored id of an account: a job's or a ledger entry's. The inner `Err` holds missing reads.
 fn newest_id(
     account: AccountId,
-    known: &dyn Known,
+    read_set: &dyn ReadSet,
 ) -> Result<Result<Option<Timestamp>, Vec<Ask>>, StoreError> {
     let last = |range: KeyRange| Ask::Scan(range, Direction::Falling, 1);
     let scans = [
@@ -227,10 +225,10 @@ fn newest_id(
     ];
     let mut newest = None;
     for scan in &scans {
-        let Some(pairs) = known.pairs(scan) else {
+        let Some(pairs) = read_set.pairs(scan) else {
             return Ok(Err(scans.to_vec()));
         };
-        // The id is at the end of each of these keys.
+        // Each of these keys ends with the id.
         for (key, _) in pairs?.iter() {
             let id = key.last_chunk::<16>().copied().map(Uuid::from_bytes);
             newest = newest.max(id.and_then(|it| moment_of(&it)));

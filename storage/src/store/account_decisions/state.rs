@@ -1,6 +1,6 @@
-//! What the owner of an account keeps in memory between rounds.
+//! The state of an account that its actor caches between rounds.
 
-use super::{Decisions, Known};
+use super::{Decisions, ReadSet};
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, KeyHash};
@@ -9,7 +9,7 @@ use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::Delivery;
 use crate::domain::ids::{BatchId, JobId, KeyId, NodeId};
 use crate::domain::job::Job;
-use crate::domain::queue_place::Turns;
+use crate::domain::queue_entry::Turns;
 use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
@@ -18,33 +18,32 @@ use crate::store::{Store, StoreError, Writes};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One account's money and what its keys hold and have spent.
+/// One account's balances, its keys' live jobs and their spending.
 #[derive(Clone, Debug)]
 pub struct AccountState {
     pub(super) account: Account,
     pub(super) live_jobs: usize,
     pub(super) keys: HashMap<KeyId, KeyState>,
-    /// Batches that have not ended, of those that decisions have met.
+    /// The unfinished batches that decisions have read.
     pub(super) progress: HashMap<BatchId, BatchProgress>,
-    /// `None` where this process is the only one on the store.
+    /// `None` for a single process.
     pub(super) sharing: Option<Sharing>,
 }
 
-/// `None` stands for what has not been read yet.
+/// `None` means not read yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyState {
     pub held: Amount,
     pub live_jobs: usize,
     pub terms: Option<KeyTerms>,
     pub spent: Option<Spending>,
-    /// The key's usage of the day, counted from 1970-01-01, on which a job ended last.
+    /// The key's usage of the day of the last job's end. Days count from 1970-01-01.
     pub usage: Option<(i64, DailyUsage)>,
 }
 
-/// What a node knows beside what the only process knows.
+/// The additional state of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
-    /// The node that decides.
     pub node: NodeId,
     /// The newest turns of the account's jobs, by tier.
     pub turns: [Turns; 3],
@@ -52,22 +51,21 @@ pub(super) struct Sharing {
     pub decided_by: Option<NodeId>,
 }
 
-/// A key with the hash of its text; `None` where the account has no such key.
+/// A key with the hash of its text; `None` if the account has no such key.
 pub(super) type KeyTerms = Option<Arc<(KeyHash, ApiKey)>>;
 
-/// What a round has decided.
+/// The outcome of a round.
 pub struct Decided {
-    /// The writes of one commit; empty when nothing has changed.
+    /// One commit; empty if nothing changed.
     pub writes: Writes,
-    /// The deliveries that the round has made.
+    /// Created deliveries.
     pub deliveries: Vec<Delivery>,
-    /// The jobs that have ended without a run, which no node needs to take any more.
+    /// Jobs that ended without a run; no node needs to take them.
     pub left_queue: Vec<(Tier, JobId)>,
-    /// What the state becomes once the writes are durable.
+    /// The state's change, to be applied when the writes are durable.
     pub change: StateChange,
 }
 
-/// A change of an [`AccountState`].
 pub struct StateChange {
     pub(super) account: Account,
     pub(super) live_jobs: usize,
@@ -79,7 +77,7 @@ impl AccountState {
     /// Reads the account's live jobs.
     ///
     /// # Errors
-    /// The balances do not fit the jobs: the store is damaged, and further decisions would make it worse.
+    /// The balances do not match the jobs: the store is corrupt, and further decisions would make it worse.
     pub async fn load(store: &Store, account: Account) -> Result<Self, StoreError> {
         let id = account.id;
         let mut state = Self::without_jobs(account);
@@ -95,7 +93,7 @@ impl AccountState {
         }
     }
 
-    /// What does not add up once all live jobs have been counted, if anything.
+    /// Describes an inconsistency after all live jobs were counted.
     pub fn fault(&self) -> Option<String> {
         let balances = &self.account.balances;
         let held = self
@@ -112,7 +110,7 @@ impl AccountState {
         balances.fault()
     }
 
-    /// The state of an account whose live jobs will be counted one by one.
+    /// The state before the live jobs are counted.
     pub fn without_jobs(account: Account) -> Self {
         Self {
             account,
@@ -123,7 +121,6 @@ impl AccountState {
         }
     }
 
-    /// Counts a live job of the store.
     pub fn count_live(&mut self, job: &Job) {
         self.live_jobs += 1;
         self.keys.entry(job.key).or_default().hold(job.price);
@@ -143,12 +140,12 @@ impl AccountState {
         &self.account
     }
 
-    /// Begins to decide on what is known. The state stays as it is until [`AccountState::apply`].
-    pub fn decisions<'a>(&'a self, known: &'a dyn Known, limits: Limits) -> Decisions<'a> {
-        Decisions::new(self, known, limits)
+    /// Starts a round. The state stays unchanged until [`AccountState::apply`].
+    pub fn decisions<'a>(&'a self, read_set: &'a dyn ReadSet, limits: Limits) -> Decisions<'a> {
+        Decisions::new(self, read_set, limits)
     }
 
-    /// Applies what was decided, once it is durable.
+    /// Applies a round's change when its writes are durable.
     pub fn apply(&mut self, change: StateChange) {
         self.account = change.account;
         self.live_jobs = change.live_jobs;
@@ -159,13 +156,11 @@ impl AccountState {
 }
 
 impl KeyState {
-    /// One more live job.
     pub fn hold(&mut self, price: Amount) {
         self.live_jobs += 1;
         self.held = self.held.plus(price).unwrap_or(self.held);
     }
 
-    /// One live job less.
     pub fn release(&mut self, price: Amount) {
         self.live_jobs = self.live_jobs.saturating_sub(1);
         self.held = self.held.minus(price).unwrap_or(Amount::ZERO);

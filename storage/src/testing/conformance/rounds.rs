@@ -1,4 +1,4 @@
-//! What every engine must do with rounds.
+//! Conformance cases for rounds.
 
 use super::{get, scan, write};
 use crate::engine::{
@@ -10,7 +10,7 @@ use std::sync::Arc;
 type Outcome = Result<(), EngineError>;
 type Decide = Box<dyn FnMut(&Seen) -> Verdict + Send>;
 
-/// A round of a case.
+/// A test round.
 struct Step {
     holds: Vec<Key>,
     needs: Vec<Ask>,
@@ -36,7 +36,7 @@ impl Round for Step {
     }
 }
 
-/// Begins a round that holds and reads `keys`.
+/// Starts a round that locks and reads `keys`.
 fn begin(
     engine: &Arc<dyn Engine>,
     keys: &[&str],

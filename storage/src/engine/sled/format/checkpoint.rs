@@ -1,14 +1,15 @@
-//! sled's snapshot, which is a checkpoint: where in its log each page is. With it a start reads only the later part of the log.
+//! sled's snapshot file, a checkpoint: the location of each page in the log. With it a start reads only the later part of the
+//! log.
 //!
-//! sled writes one at each start and never afterwards, so a start would read the log of a whole life: gigabytes after some millions of
-//! jobs. So the flusher advances the checkpoint while the service runs, between two flushes, when no thread writes to sled. It is made as
-//! a start makes it, from the one before and sled's own reading of the log since. Where anything is not as expected, the one before
-//! stays, which costs the next start time and nothing else.
+//! sled writes a checkpoint only at a start, so a start would read all log since the last one: gigabytes after some millions of
+//! jobs. So the flusher advances the checkpoint between two flushes, when no thread writes to sled. The new checkpoint is
+//! computed as a start does, from the previous one and sled's own reading of the later log. If anything is unexpected, the
+//! previous one stays, which only costs the next start time.
 
 use super::super::super::EngineError;
-use super::super::io_advice::explain;
+use super::super::io_advice::with_advice;
 use super::super::sled_tree::SledTree;
-use super::preflight::{HALF, SEGMENT_BYTES, SNAPSHOT};
+use super::preflight::{SEGMENT_BYTES, SNAPSHOT, UNFINISHED};
 use ::sled::{DiskPtr, LogKind, Lsn, MAX_MSG_HEADER_LEN, PageId, SEG_HEADER_LEN, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,40 +17,41 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Of the log may come since a snapshot as many times its size before there is another: so writing them costs little beside
-/// what is written to the log, and reading that little beside reading the snapshot.
-const LOG_PER_SNAPSHOT: u64 = 4;
-/// Messages of the log that are read in one step.
+/// The log may grow by this multiple of the checkpoint's size before the next one: writing checkpoints costs little compared
+/// with the log, and reading that log little compared with the checkpoint.
+const LOG_PER_CHECKPOINT: u64 = 4;
+/// Log messages read per step.
 const STEP_MESSAGES: usize = 4_096;
-/// Bytes that are written before they are synced.
+/// Bytes written between syncs.
 const STEP_BYTES: usize = 4 << 20;
-/// What follows the pages: their length, and a checksum.
+/// The trailer after the pages: their length and a checksum.
 const END_BYTES: usize = 12;
 
-/// A part of a page: its place in the order of the log, where that is, and how long it is there.
+/// A part of a page: its position in the log's order, its location and its length.
 type Piece = (Lsn, DiskPtr, u64);
 
-/// What has become of a page since a snapshot.
+/// What happened to a page since the previous checkpoint.
 enum Change {
-    /// It has been written anew.
-    Anew(Vec<Piece>),
-    /// Something has been added to what it was.
-    Added(Vec<Piece>),
+    /// It was rewritten.
+    Rewritten(Vec<Piece>),
+    /// Something was appended.
+    Appended(Vec<Piece>),
     Freed(Lsn, DiskPtr),
 }
 
-/// How far the snapshot on the disk reaches.
+/// How far the checkpoint on disk reaches.
 pub struct Checkpoints {
     directory: PathBuf,
     least: u64,
-    /// Where the log ended when there was a new one, or none could be made.
+    /// The end of the log at the last attempt.
     reached: Lsn,
-    /// The size of the last one.
+    /// The size of the last checkpoint.
     bytes: u64,
 }
 
 impl Checkpoints {
-    /// sled has been opened just now, and so has a snapshot. There is to be another when the log has grown by `least` bytes.
+    /// Call it right after sled was opened, which writes a checkpoint. The next one is due when the log has grown by `least`
+    /// bytes.
     pub fn new(directory: PathBuf, least: u64, sled: &SledTree) -> Self {
         let reached = sled.db.context.pagecache.log.stable_offset();
         Self {
@@ -60,38 +62,37 @@ impl Checkpoints {
         }
     }
 
-    /// Makes a new snapshot if the log has grown enough. No other thread may write to sled during it. `each_step` is called after each
-    /// step, none of which takes long.
+    /// Writes a new checkpoint if the log has grown enough. No other thread may write to sled meanwhile. Calls `each_step`
+    /// after each short step.
     ///
     /// # Errors
-    /// Those of the disk.
-    pub fn bring_forward(
-        &mut self,
-        sled: &SledTree,
-        each_step: impl Fn(),
-    ) -> Result<(), EngineError> {
+    /// A disk error.
+    pub fn advance(&mut self, sled: &SledTree, each_step: impl Fn()) -> Result<(), EngineError> {
         let end = sled.db.context.pagecache.log.stable_offset();
         let grown = u64::try_from(end - self.reached).unwrap_or(0);
-        if grown < self.least.max(self.bytes * LOG_PER_SNAPSHOT) {
+        if grown < self.least.max(self.bytes * LOG_PER_CHECKPOINT) {
             return Ok(());
         }
         self.reached = end;
-        // The log is durable before the snapshot that points into it.
+        // The log is durable before the checkpoint that points into it.
         sled.sync()?;
-        let made = self.make(sled, end, &each_step);
-        let made = made.map_err(|error| {
-            EngineError::Failed(format!("the checkpoint of the store: {}", explain(&error)))
+        let written = self.write(sled, end, &each_step);
+        let written = written.map_err(|error| {
+            EngineError::Failed(format!(
+                "the checkpoint of the store: {}",
+                with_advice(&error)
+            ))
         })?;
-        match made {
+        match written {
             Some(bytes) => self.bytes = bytes,
-            None => tracing::warn!("the checkpoint of the store could not be brought forward"),
+            None => tracing::warn!("could not advance the checkpoint of the store"),
         }
         Ok(())
     }
 
-    /// The size of the new one; `None` when the log or the one before are not as they should be.
-    fn make(&self, sled: &SledTree, end: Lsn, each_step: &impl Fn()) -> io::Result<Option<u64>> {
-        let Some(before) = Before::read(&self.directory)? else {
+    /// Returns the new size; `None` if the log or the previous checkpoint is not as expected.
+    fn write(&self, sled: &SledTree, end: Lsn, each_step: &impl Fn()) -> io::Result<Option<u64>> {
+        let Some(before) = Previous::read(&self.directory)? else {
             return Ok(None);
         };
         each_step();
@@ -99,18 +100,18 @@ impl Checkpoints {
             return Ok(None);
         };
         let name = self.directory.join(format!("{SNAPSHOT}{:016X}", tip.end));
-        let half = self
+        let unfinished = self
             .directory
-            .join(format!("{SNAPSHOT}{:016X}{HALF}", tip.end));
-        let mut after = After::begin(&half, each_step)?;
+            .join(format!("{SNAPSHOT}{:016X}{UNFINISHED}", tip.end));
+        let mut after = CheckpointWriter::begin(&unfinished, each_step)?;
         after.put(&Some(tip.end))?;
         after.put(&Some(tip.segment))?;
-        if !put_pages(&mut after, before.pages(), changes)? {
-            fs::remove_file(half)?;
+        if !write_pages(&mut after, before.pages(), changes)? {
+            fs::remove_file(unfinished)?;
             return Ok(None);
         }
         let bytes = after.end()?;
-        fs::rename(half, &name)?;
+        fs::rename(unfinished, &name)?;
         File::open(&self.directory)?.sync_all()?;
         if let Some(path) = before.path.filter(|path| *path != name) {
             fs::remove_file(path)?;
@@ -120,19 +121,19 @@ impl Checkpoints {
     }
 }
 
-/// Where the log ends, and in which of its segments.
-struct Tip {
+/// The end of the log, and its offset within a segment.
+struct LogEnd {
     end: Lsn,
     segment: u64,
 }
 
-/// Reads the log from `from` on, up to and including the byte at `last`.
+/// Reads the log from `from` to `last`, inclusive.
 fn changes(
     sled: &SledTree,
     from: Lsn,
     last: Lsn,
     each_step: &impl Fn(),
-) -> Option<(BTreeMap<PageId, Change>, Tip)> {
+) -> Option<(BTreeMap<PageId, Change>, LogEnd)> {
     let mut changes: BTreeMap<PageId, Change> = BTreeMap::new();
     let mut log = sled.db.context.pagecache.log.iter_from(from);
     for (number, (kind, page, at, place, bytes)) in log.by_ref().enumerate() {
@@ -145,46 +146,46 @@ fn changes(
         let piece = (at, place, bytes);
         match (kind, changes.entry(page)) {
             (LogKind::Replace, entry) => {
-                entry.insert_entry(Change::Anew(vec![piece]));
+                entry.insert_entry(Change::Rewritten(vec![piece]));
             }
             (LogKind::Free, entry) => {
                 entry.insert_entry(Change::Freed(at, place));
             }
             (LogKind::Link, Entry::Vacant(entry)) => {
-                entry.insert(Change::Added(vec![piece]));
+                entry.insert(Change::Appended(vec![piece]));
             }
             (LogKind::Link, Entry::Occupied(mut entry)) => match entry.get_mut() {
-                Change::Anew(pieces) | Change::Added(pieces) => pieces.push(piece),
-                // What is added to no page is left out, here as at a start.
+                Change::Rewritten(pieces) | Change::Appended(pieces) => pieces.push(piece),
+                // Ignore an append to a missing page, as a start does.
                 Change::Freed(..) => {}
             },
             (LogKind::Skip | LogKind::Corrupted, _) => return None,
         }
     }
     let (end, segment) = (log.cur_lsn?, log.segment_base.as_ref()?.offset);
-    // Anything but the middle of a segment is told in another way, and is over soon.
+    // Any position but the middle of a segment is stored differently, and does not last.
     let within = usize::try_from(end).ok()? % SEGMENT_BYTES;
     let in_the_middle = within >= SEG_HEADER_LEN && within + MAX_MSG_HEADER_LEN < SEGMENT_BYTES;
-    (end == last + 1 && in_the_middle).then_some((changes, Tip { end, segment }))
+    (end == last + 1 && in_the_middle).then_some((changes, LogEnd { end, segment }))
 }
 
-/// The snapshot that is there, if there is one.
-struct Before {
+/// The existing checkpoint, if any.
+struct Previous {
     path: Option<PathBuf>,
     bytes: Vec<u8>,
-    /// Where its pages begin.
+    /// The offset of its pages.
     pages: usize,
     end: Lsn,
 }
 
-impl Before {
-    /// `None` when it cannot be relied on.
+impl Previous {
+    /// `None` if it is not trustworthy.
     fn read(directory: &Path) -> io::Result<Option<Self>> {
         let mut newest = None;
         for entry in fs::read_dir(directory)? {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(SNAPSHOT) && !name.ends_with(HALF) {
+            if name.starts_with(SNAPSHOT) && !name.ends_with(UNFINISHED) {
                 newest = newest.max(Some(path));
             }
         }
@@ -221,11 +222,11 @@ impl Before {
     }
 }
 
-/// The pages of a snapshot, each as its bytes: how many pieces it has, none for a free one, and where they are.
+/// The encoded pages of a checkpoint: the number of pieces, none for a free page, and the pieces.
 struct Pages<'a>(&'a [u8]);
 
 impl<'a> Pages<'a> {
-    /// The next one, if there is one; `Err` when it cannot be read.
+    /// The next page, if any; `Err` if it is unreadable.
     fn next(&mut self) -> Result<Option<&'a [u8]>, ::sled::Error> {
         let whole = self.0;
         let Some(pieces) = whole.first() else {
@@ -243,9 +244,9 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Writes all pages as they are now; `false` when they do not fit together.
-fn put_pages(
-    after: &mut After<impl Fn()>,
+/// Writes all pages with their changes; `false` if the changes do not match the pages.
+fn write_pages(
+    after: &mut CheckpointWriter<impl Fn()>,
     mut before: Pages<'_>,
     changes: BTreeMap<PageId, Change>,
 ) -> io::Result<bool> {
@@ -257,7 +258,7 @@ fn put_pages(
         let change = changes.next_if(|(changed, _)| *changed == page);
         match (old, change.map(|(_, change)| change)) {
             (None, None) => return Ok(changes.peek().is_none()),
-            (_, Some(Change::Anew(pieces))) => {
+            (_, Some(Change::Rewritten(pieces))) => {
                 let Ok(count) = u8::try_from(pieces.len()) else {
                     return Ok(false);
                 };
@@ -268,7 +269,7 @@ fn put_pages(
                 after.put(&0_u8)?;
                 after.put(&(at, place))?;
             }
-            (Some(old), Some(Change::Added(pieces))) if old[0] > 0 => {
+            (Some(old), Some(Change::Appended(pieces))) if old[0] > 0 => {
                 let count = u8::try_from(pieces.len()).ok();
                 let Some(count) = count.and_then(|count| count.checked_add(old[0])) else {
                     return Ok(false);
@@ -278,15 +279,15 @@ fn put_pages(
                 pieces.iter().try_for_each(|piece| after.put(piece))?;
             }
             (Some(old), _) => after.write(old)?,
-            // A page that was never written whole.
-            (None, Some(Change::Added(_))) => return Ok(false),
+            // An append to a page that was never written whole.
+            (None, Some(Change::Appended(_))) => return Ok(false),
         }
     }
     Ok(false)
 }
 
-/// A snapshot that is being written.
-struct After<'a, F> {
+/// A checkpoint being written.
+struct CheckpointWriter<'a, F> {
     file: BufWriter<File>,
     checksum: crc32fast::Hasher,
     bytes: u64,
@@ -294,7 +295,7 @@ struct After<'a, F> {
     each_step: &'a F,
 }
 
-impl<'a, F: Fn()> After<'a, F> {
+impl<'a, F: Fn()> CheckpointWriter<'a, F> {
     fn begin(path: &Path, each_step: &'a F) -> io::Result<Self> {
         Ok(Self {
             file: BufWriter::new(File::create(path)?),
@@ -323,7 +324,7 @@ impl<'a, F: Fn()> After<'a, F> {
         Ok(())
     }
 
-    /// Returns its size once it is on the disk.
+    /// Returns the size once it is durable.
     fn end(mut self) -> io::Result<u64> {
         let end = end_of(self.bytes, self.checksum.finalize());
         self.file.write_all(&end)?;

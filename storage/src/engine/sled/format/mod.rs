@@ -1,7 +1,7 @@
-//! All that knows the files of sled 0.34.7: what is checked before sled opens them, and how its checkpoint is brought forward.
+//! Everything that depends on sled 0.34.7's files: the checks before sled opens them, and its checkpoint.
 
 pub mod checkpoint;
 pub mod preflight;
 
-/// The file of sled's log, which is also what a process locks.
+/// sled's log, which is also the file that a process locks.
 pub const LOG: &str = "db";

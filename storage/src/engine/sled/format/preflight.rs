@@ -1,8 +1,8 @@
-//! Prepares a directory before sled opens it: removes half-written files, and checks that the disk can read sled's log.
+//! Prepares a directory before sled opens it: deletes half-written files, and checks that the disk can read sled's log.
 //!
-//! sled takes a part of its log that it cannot read for an unfinished write, drops it and writes zeros over it, so one failed read of the
-//! disk would cost the store. So the segments that sled will read are read before it opens: a disk that fails is an error here, and the
-//! data is in the system's cache when sled reads it.
+//! sled treats an unreadable part of its log as an unfinished write, drops it and overwrites it with zeros, so one failed read
+//! would cost the store. So the segments that sled will read are read first: a failing disk is an error here, and the data is
+//! cached when sled reads it.
 
 use super::LOG;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -10,17 +10,17 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// The size of a segment of sled's log, by sled's default.
+/// sled's default segment size.
 pub const SEGMENT_BYTES: usize = 512 * 1024;
-/// A segment begins with the CRC-32 of the rest of its head, then the place of its first byte in all that was ever written.
-/// Both stand there inverted, the place but for its sign.
+/// A segment starts with the CRC-32 of the rest of its header, then its position in the whole log. Both are inverted, the
+/// position except for its sign.
 const HEAD_BYTES: usize = 20;
-/// The end of a snapshot's name is the place up to which it knows the log.
+/// The name of a checkpoint ends with its position in the log.
 pub const SNAPSHOT: &str = "snap.";
-/// The end of the name of one that is being written.
-pub const HALF: &str = ".generating";
+/// The suffix of an unfinished checkpoint.
+pub const UNFINISHED: &str = ".generating";
 
-/// Makes a directory ready for sled. `false` when another process has it, and nothing was done.
+/// Prepares a directory for sled. `false` if another process has it locked; then nothing was done.
 pub fn prepare(directory: &Path) -> io::Result<bool> {
     let log = directory.join(LOG);
     let open = |create| {
@@ -28,68 +28,68 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
         options.read(true).write(true).create(create);
         options.open(&log)
     };
-    let is_half = |name: &String| name.ends_with(HALF);
+    let is_unfinished = |name: &String| name.ends_with(UNFINISHED);
     let log = match open(false) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if !snapshots(directory)?.iter().any(is_half) {
-                // The first start of all.
+            if !snapshots(directory)?.iter().any(is_unfinished) {
+                // The very first start.
                 return Ok(true);
             }
-            // Or the next one after that. What is in the way is removed under the lock.
+            // Or the second one. Obstacles are deleted under the lock.
             open(true)?
         }
         other => other?,
     };
-    // The lock that sled itself will take. It is released when the file is dropped.
+    // The same lock that sled takes. Dropping the file releases it.
     match log.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(false),
         Err(TryLockError::Error(error)) => return Err(error),
     }
     let snapshots = snapshots(directory)?;
-    let (half, whole): (Vec<_>, Vec<_>) = snapshots.iter().partition(|it| is_half(it));
-    // A crash while sled wrote a snapshot leaves a file that keeps it from opening; a finished snapshot is renamed first.
-    for name in half {
+    let (unfinished, whole): (Vec<_>, Vec<_>) = snapshots.iter().partition(|it| is_unfinished(it));
+    // A crash while sled writes a checkpoint leaves a file that keeps sled from opening. A finished checkpoint is renamed.
+    for name in unfinished {
         fs::remove_file(directory.join(name))?;
     }
     let mut segment = vec![0; SEGMENT_BYTES];
-    for at in unsettled(&log, known(&whole))? {
+    for at in uncheckpointed_segments(&log, checkpoint_position(&whole))? {
         read(&log, &mut segment, at)?;
     }
     Ok(true)
 }
 
-/// Up to which place sled knows its log. The names of its snapshots sort by their places, and it takes the last as well.
-fn known(snapshots: &[&String]) -> i64 {
+/// The log position of the last checkpoint. Names sort by position, and sled takes the last one too.
+fn checkpoint_position(snapshots: &[&String]) -> i64 {
     let last = snapshots.iter().max();
-    let place = last.and_then(|name| i64::from_str_radix(name.strip_prefix(SNAPSHOT)?, 16).ok());
-    place.unwrap_or(0)
+    let position = last.and_then(|name| i64::from_str_radix(name.strip_prefix(SNAPSHOT)?, 16).ok());
+    position.unwrap_or(0)
 }
 
-/// Where the segments begin that sled reads as a whole: those that may hold something beyond the place up to which it knows its
-/// log. For these it reads the heads of all.
-fn unsettled(log: &File, known: i64) -> io::Result<Vec<u64>> {
+/// The offsets of the segments that sled reads whole: those that may contain log past the checkpoint. Reads the headers of all
+/// segments.
+fn uncheckpointed_segments(log: &File, position: i64) -> io::Result<Vec<u64>> {
     let segment = SEGMENT_BYTES as i64;
-    let first = known / segment * segment;
+    let first = position / segment * segment;
     let mut found = Vec::new();
     let mut head = [0; HEAD_BYTES];
     for at in (0..log.metadata()?.len()).step_by(SEGMENT_BYTES) {
         let whole = read(log, &mut head, at)? == HEAD_BYTES;
-        if whole && place(&head).is_some_and(|place| place >= first) {
+        if whole && position_of(&head).is_some_and(|it| it >= first) {
             found.push(at);
         }
     }
     Ok(found)
 }
 
-/// The place that a segment's head says, if it is one.
-fn place(head: &[u8; HEAD_BYTES]) -> Option<i64> {
+/// The position in a segment's header, if the header is valid.
+fn position_of(head: &[u8; HEAD_BYTES]) -> Option<i64> {
     let checksum = !u32::from_le_bytes(head[..4].try_into().ok()?);
-    let place = i64::from_le_bytes(head[4..12].try_into().ok()?) ^ i64::MAX;
-    (checksum == crc32fast::hash(&head[4..])).then_some(place)
+    let position = i64::from_le_bytes(head[4..12].try_into().ok()?) ^ i64::MAX;
+    (checksum == crc32fast::hash(&head[4..])).then_some(position)
 }
 
-/// Reads until the buffer is full or the file is at its end.
+/// Reads until the buffer is full or the file ends.
 fn read(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -103,7 +103,7 @@ fn read(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     Ok(done)
 }
 
-/// The names of the snapshots, and of what was to become one.
+/// The names of the checkpoints and unfinished checkpoints.
 fn snapshots(directory: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// sled as the engine opens it. A store that was dropped keeps its lock until its threads have ended.
+    /// sled as the engine opens it. A dropped store keeps its lock until its threads have ended.
     fn sled(directory: &Path) -> ::sled::Db {
         let config = ::sled::Config::new().path(directory).flush_every_ms(None);
         let config = config.mode(::sled::Mode::HighThroughput);
@@ -149,38 +149,38 @@ mod tests {
         let log = File::open(directory.join(LOG)).unwrap();
         let all = log.metadata().unwrap().len().div_ceil(SEGMENT_BYTES as u64);
         let names = snapshots(directory).unwrap();
-        let known = known(&names.iter().collect::<Vec<_>>());
-        (unsettled(&log, known).unwrap(), all)
+        let position = checkpoint_position(&names.iter().collect::<Vec<_>>());
+        (uncheckpointed_segments(&log, position).unwrap(), all)
     }
 
     #[test]
-    fn what_was_written_since_the_last_start_is_read_and_no_more() {
-        let place = tempfile::tempdir().unwrap();
-        assert!(prepare(place.path()).unwrap(), "a first start");
-        let db = sled(place.path());
+    fn only_the_log_since_the_last_start_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(prepare(directory.path()).unwrap(), "a first start");
+        let db = sled(directory.path());
         fill(&db, 0..400);
-        assert!(!prepare(place.path()).unwrap(), "another has it");
+        assert!(!prepare(directory.path()).unwrap(), "another has it");
         drop(db);
-        let (read, all) = segments(place.path());
+        let (read, all) = segments(directory.path());
         assert!(all > 6, "{all}");
         assert_eq!(read.len() as u64, all, "there was no snapshot");
         // This start makes one.
-        let db = sled(place.path());
-        let (read, _) = segments(place.path());
+        let db = sled(directory.path());
+        let (read, _) = segments(directory.path());
         assert!(read.len() < 2, "only where sled writes on: {read:?}");
         fill(&db, 400..700);
-        let (read, now) = segments(place.path());
+        let (read, now) = segments(directory.path());
         // Where the snapshot ends, and what came since: 300 values fill four segments, be they new or freed ones.
         assert!(read.len() >= 4, "{read:?}");
         assert!(read.len() as u64 >= now - all, "{read:?} of {now}");
         assert!((read.len() as u64) < now, "{read:?}");
         drop(db);
-        until(|| prepare(place.path()).unwrap().then_some(()));
+        until(|| prepare(directory.path()).unwrap().then_some(()));
     }
 
     #[test]
     fn garbage_is_no_head() {
-        assert_eq!(place(&[0; HEAD_BYTES]), None);
-        assert_eq!(place(&[255; HEAD_BYTES]), None);
+        assert_eq!(position_of(&[0; HEAD_BYTES]), None);
+        assert_eq!(position_of(&[255; HEAD_BYTES]), None);
     }
 }

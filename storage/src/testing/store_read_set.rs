@@ -1,11 +1,10 @@
-//! A store as what is known for a decision: every record is read when it is asked for. For tests and benchmarks that decide outside
-//! of rounds.
+//! A store as a read set that reads each record on demand, for tests and benchmarks that decide outside of rounds.
 
 use crate::engine::{Ask, Seen};
-use crate::store::{Known, Pairs, Store, StoreError};
+use crate::store::{Pairs, ReadSet, Store, StoreError};
 use std::borrow::Cow;
 
-impl Known for Store {
+impl ReadSet for Store {
     fn value(&self, key: &[u8]) -> Option<Result<Option<Cow<'_, [u8]>>, StoreError>> {
         let value = self.engine().get(key).wait();
         Some(value.map(|it| it.map(Cow::Owned)).map_err(StoreError::from))

@@ -1,55 +1,54 @@
-//! Places of back ends that several nodes share: all nodes together have at most so many runs at one of them as it takes.
+//! Backend slots that several nodes share: the nodes together run at most as many jobs at a backend as it has slots.
 //!
-//! A node takes a place before a run begins there, and gives it back once the run has ended. The places of a node that is off the record,
-//! or was declared dead, are free.
+//! A node takes a slot before a run starts and returns it after the run. Slots of a node that left or was declared dead are
+//! free.
 
 use super::ids::NodeId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Who has which places.
+/// The holders of each backend's slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SharedPlaces(BTreeMap<String, Vec<PlaceHolder>>);
+pub struct SharedSlots(BTreeMap<String, Vec<SlotHolder>>);
 
-/// A node that has places, or waits for one. Those that wait are in the order in which they began to.
+/// A node that holds or waits for slots. Waiting nodes are in the order in which they started to wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct PlaceHolder {
+struct SlotHolder {
     node: NodeId,
-    places: u32,
+    held: u32,
     waits: bool,
 }
 
-/// What a node has of the places of a back end, and wants.
+/// What a node holds and needs of a backend's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlaceRequest<'a> {
+pub struct SlotRequest<'a> {
     pub backend: &'a str,
-    /// How many runs it takes at a time.
+    /// The backend's total number of slots.
     pub slots: u32,
     pub node: NodeId,
-    /// Places that the node has and does not give back.
+    /// Slots that the node holds and does not return.
     pub keeps: u32,
-    /// Further places, for runs that wait at the node and can begin at no other one.
+    /// Further slots, for runs that wait at the node and can start at no other backend.
     pub needs: u32,
 }
 
-/// What a node gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlaceGrant {
-    /// Places of those that it needs.
+pub struct SlotGrant {
+    /// Granted slots of those that the node needs.
     pub granted: u32,
-    /// Places that are free beyond those, and that no other node waits for.
+    /// Other free slots for which no node waits.
     pub free: u32,
 }
 
-impl SharedPlaces {
-    /// Gives places back, and takes those that are needed and free. A node that does not get all of them waits for the rest: no node that
-    /// came later takes a place before it.
+impl SharedSlots {
+    /// Returns slots and takes the free ones that the node needs. If some are missing, the node waits for them: no later node
+    /// takes a slot before it.
     pub fn settle(
         &mut self,
-        request: PlaceRequest<'_>,
-        lives: impl Fn(NodeId) -> bool,
-    ) -> PlaceGrant {
-        let PlaceRequest {
+        request: SlotRequest<'_>,
+        is_living: impl Fn(NodeId) -> bool,
+    ) -> SlotGrant {
+        let SlotRequest {
             backend,
             slots,
             node,
@@ -57,46 +56,46 @@ impl SharedPlaces {
             needs,
         } = request;
         let holders = self.0.entry(backend.to_owned()).or_default();
-        holders.retain(|it| lives(it.node));
+        holders.retain(|it| is_living(it.node));
         let own = holders.iter().position(|it| it.node == node);
         let waited_at = own.filter(|at| holders[*at].waits);
         let ahead = holders[..waited_at.unwrap_or(holders.len())].iter();
         let ahead = ahead.filter(|it| it.waits && it.node != node).count();
         let others = holders.iter().filter(|it| it.node != node);
-        let taken = others.map(|it| it.places).sum::<u32>() + keeps + ahead as u32;
+        let taken = others.map(|it| it.held).sum::<u32>() + keeps + ahead as u32;
         let free = slots.saturating_sub(taken);
         let granted = needs.min(free);
-        let holder = PlaceHolder {
+        let holder = SlotHolder {
             node,
-            places: keeps + granted,
+            held: keeps + granted,
             waits: granted < needs,
         };
         match own {
-            // It keeps its turn while it gets nothing.
+            // The node keeps its turn while it gets nothing.
             Some(at) if holder.waits && waited_at.is_some() && granted == 0 => holders[at] = holder,
             own => {
                 own.map(|at| holders.remove(at));
                 holders.push(holder);
             }
         }
-        holders.retain(|it| it.places > 0 || it.waits);
-        PlaceGrant {
+        holders.retain(|it| it.held > 0 || it.waits);
+        SlotGrant {
             granted,
             free: free - granted,
         }
     }
 
-    /// Takes some of the places that [`Self::settle`] found free.
-    pub fn take(&mut self, backend: &str, node: NodeId, places: u32) {
-        if places == 0 {
+    /// Takes some of the slots that [`Self::settle`] found free.
+    pub fn take(&mut self, backend: &str, node: NodeId, slots: u32) {
+        if slots == 0 {
             return;
         }
         let holders = self.0.entry(backend.to_owned()).or_default();
         match holders.iter_mut().find(|it| it.node == node) {
-            Some(holder) => holder.places += places,
-            None => holders.push(PlaceHolder {
+            Some(holder) => holder.held += slots,
+            None => holders.push(SlotHolder {
                 node,
-                places,
+                held: slots,
                 waits: false,
             }),
         }
@@ -112,8 +111,8 @@ mod tests {
     const TWO: NodeId = NodeId(Uuid::from_u128(2));
     const THREE: NodeId = NodeId(Uuid::from_u128(3));
 
-    fn settle(places: &mut SharedPlaces, node: NodeId, keeps: u32, needs: u32) -> (u32, u32) {
-        let request = PlaceRequest {
+    fn settle(places: &mut SharedSlots, node: NodeId, keeps: u32, needs: u32) -> (u32, u32) {
+        let request = SlotRequest {
             backend: "gpu",
             slots: 2,
             node,
@@ -126,14 +125,14 @@ mod tests {
 
     #[test]
     fn all_nodes_together_have_so_many_as_there_are() {
-        let mut places = SharedPlaces::default();
+        let mut places = SharedSlots::default();
         assert_eq!(settle(&mut places, ONE, 0, 1), (1, 1));
         assert_eq!(settle(&mut places, TWO, 0, 0), (0, 1));
         places.take("gpu", TWO, 1);
         assert_eq!(settle(&mut places, ONE, 1, 0), (0, 0));
         assert_eq!(settle(&mut places, THREE, 0, 0), (0, 0));
         assert_eq!(settle(&mut places, ONE, 0, 0), (0, 1));
-        let other = PlaceRequest {
+        let other = SlotRequest {
             backend: "other",
             slots: 1,
             node: ONE,
@@ -145,27 +144,27 @@ mod tests {
 
     #[test]
     fn nodes_that_wait_get_places_in_turn() {
-        let mut places = SharedPlaces::default();
+        let mut places = SharedSlots::default();
         assert_eq!(settle(&mut places, ONE, 0, 2), (2, 0));
         assert_eq!(settle(&mut places, TWO, 0, 1), (0, 0));
         assert_eq!(settle(&mut places, THREE, 0, 1), (0, 0));
-        // The one that gives a place back takes none while others wait.
+        // The node that returns a slot takes none while others wait.
         assert_eq!(settle(&mut places, ONE, 1, 1), (0, 0));
         assert_eq!(settle(&mut places, THREE, 0, 1), (0, 0), "the second waits");
         assert_eq!(settle(&mut places, TWO, 0, 1), (1, 0));
         assert_eq!(settle(&mut places, ONE, 0, 1), (0, 0));
         assert_eq!(settle(&mut places, THREE, 0, 1), (1, 0));
-        // One that waits no more keeps no place free.
+        // A node that stopped waiting reserves no slot.
         assert_eq!(settle(&mut places, ONE, 0, 0), (0, 0));
         assert_eq!(settle(&mut places, TWO, 0, 0), (0, 1));
     }
 
     #[test]
     fn the_places_of_a_node_that_is_gone_are_free() {
-        let mut places = SharedPlaces::default();
+        let mut places = SharedSlots::default();
         settle(&mut places, ONE, 0, 2);
         settle(&mut places, TWO, 0, 1);
-        let request = PlaceRequest {
+        let request = SlotRequest {
             backend: "gpu",
             slots: 2,
             node: THREE,

@@ -1,29 +1,29 @@
-//! Where a job waits in the queue that several nodes share.
+//! The entries of the queue that several nodes share: start-time fair queuing.
 //!
-//! A job gets its turn when it is accepted: the turn after its account's newest one and after the one that is served. So an account's jobs
-//! are served in the order of acceptance, and accounts take turns, over all nodes. This is start-time fair queuing.
+//! A job gets its turn at acceptance: after the newest turn of its account and after the turn being served. An account's jobs
+//! are served in order of acceptance, and accounts alternate, over all nodes.
 
 use super::ids::JobId;
 use super::job::{Job, Origin};
 use super::tier::Tier;
 use serde::{Deserialize, Serialize};
 
-/// Which jobs of a tier go before which others.
+/// The priority of a job within its tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum QueueClass {
-    /// Their node has left them, or died: their turn had come before.
+    /// Their node left or died. Their turn had come before.
     Resumed,
-    /// Those that were submitted one by one.
+    /// Submitted one by one.
     Single,
-    /// Those of batches.
+    /// Jobs of batches.
     Batch,
 }
 
 impl QueueClass {
-    /// Every one, in the order in which they are served.
+    /// In the order in which they are served.
     pub const ALL: [Self; 3] = [Self::Resumed, Self::Single, Self::Batch];
 
-    /// Of a job that waits for its first run.
+    /// The class of a job before its first run.
     pub fn of_new(job: &Job) -> Self {
         match job.origin {
             Origin::Native | Origin::Synchronous => Self::Single,
@@ -32,16 +32,16 @@ impl QueueClass {
     }
 }
 
-/// A place in the queue. Places are served in their order within a tier.
+/// A job in the queue. Entries of a tier are served in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct QueuePlace {
+pub struct QueueEntry {
     pub tier: Tier,
     pub class: QueueClass,
     pub turn: u64,
     pub job: JobId,
 }
 
-/// The newest turns, of an account or of a tier's queue.
+/// The newest turns of an account or of a tier's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turns {
     pub single: u64,
@@ -49,7 +49,6 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// That of a class.
     pub fn of(&self, class: QueueClass) -> u64 {
         match class {
             QueueClass::Resumed => 0,
@@ -58,7 +57,6 @@ impl Turns {
         }
     }
 
-    /// Raises that of a class.
     pub fn raise(&mut self, class: QueueClass, turn: u64) {
         match class {
             QueueClass::Resumed => {}
@@ -67,7 +65,7 @@ impl Turns {
         }
     }
 
-    /// The turn of the next job of an account, whose newest turns these are; `served` are those of the queue.
+    /// The turn of the account's next job. `self` holds the account's newest turns, `served` the queue's.
     pub fn next(&self, class: QueueClass, served: &Self) -> u64 {
         self.of(class).max(served.of(class)).saturating_add(1)
     }

@@ -1,4 +1,4 @@
-//! A store with a past: much that sled's last snapshot knows, and several segments of its log that were written after it.
+//! A store with a history: much in sled's last checkpoint, and several segments of later log.
 
 use crate::child;
 use std::collections::BTreeMap;
@@ -10,18 +10,17 @@ use tintype_storage::engine::{
     Direction, Engine, EngineError, Key, KeyRange, Value, commit_and_wait,
 };
 
-/// All that an engine holds.
 pub type Image = BTreeMap<Key, Value>;
 
 const VALUE_BYTES: usize = 1_024;
-/// Commits before the snapshot, and after it: for some segments of the log each.
+/// Commits before and after the checkpoint: several segments of the log each.
 const COMMITS: [u32; 2] = [12, 45];
-/// Keys of a commit. Half of them are those of the commit before, written anew as records are.
+/// Keys per commit. Half of them rewrite the previous commit's.
 const KEYS: u32 = 32;
-/// Keys that a start writes: enough for a round.
+/// Keys that a start writes: enough for a flush.
 const WRITES: u32 = 4;
 
-/// All that an engine holds.
+/// All pairs of an engine.
 pub fn image(engine: &dyn Engine) -> Result<Image, EngineError> {
     let all = engine
         .scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX)
@@ -46,13 +45,13 @@ fn note(held: &mut Image, writes: Vec<(Key, Option<Value>)>) {
     );
 }
 
-/// Makes one, and says what it holds.
+/// Creates such a store and returns its pairs.
 pub fn make() -> (TempDir, Image) {
     let past = child::place();
     let store = past.path().join(child::STORE);
     let (mut numbers, mut held) = (0.., Image::new());
     for commits in COMMITS {
-        // Only a start makes a snapshot here, so that the next one has much to read.
+        // Only a start writes a checkpoint here, so the next start has much log to read.
         let options = SledOptions {
             checkpoint_after: u64::MAX,
             ..child::options()
@@ -69,18 +68,18 @@ pub fn make() -> (TempDir, Image) {
     (past, held)
 }
 
-/// What a start on it writes.
+/// The writes of a start.
 pub fn writes() -> Vec<(Key, Option<Value>)> {
     commit(u32::MAX / KEYS, WRITES)
 }
 
-/// What there is after that.
+/// The pairs after these writes.
 pub fn after(mut held: Image) -> Image {
     note(&mut held, writes());
     held
 }
 
-/// Puts a copy of a store there.
+/// Copies a store.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).expect("a directory");
     for entry in fs::read_dir(from).expect("a store") {
