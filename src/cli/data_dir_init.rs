@@ -62,8 +62,8 @@ impl<'a> DataDirInit<'a> {
     /// # Errors
     /// The engine cannot open it, or a database holds records already.
     pub fn open_store(&self) -> anyhow::Result<Arc<dyn Engine>> {
-        let engine = engine::open_unfinished_engine(self.config, FailStop::new())?;
-        engine::begin_to_fill(&*engine)?;
+        let engine = engine::open_engine_to_fill(self.config, FailStop::new())?;
+        engine::mark_incomplete(&*engine)?;
         Ok(engine)
     }
 
@@ -72,7 +72,7 @@ impl<'a> DataDirInit<'a> {
     /// # Errors
     /// They cannot be removed.
     pub fn end(self, engine: Arc<dyn Engine>) -> anyhow::Result<()> {
-        engine::end_filling(&*engine)?;
+        engine::mark_complete(&*engine)?;
         engine.close();
         drop(engine);
         let data_dir = &self.config.storage.data_dir;

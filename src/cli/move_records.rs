@@ -150,16 +150,16 @@ async fn move_all(
     }
     say("writing the records".into());
     let store = Store::new(Arc::clone(&place.engine));
-    engine::begin_to_fill(&*place.engine)?;
+    engine::mark_incomplete(&*place.engine)?;
     let loaded = load(&*place.engine, beginning(&records.file)?, |_| {})?;
     compare(&records, &place.engine)?;
     say("verifying the ledger".into());
-    let images = object_store::look_at_images(target)?;
+    let images = object_store::inspect_images(target)?;
     let checked = verify::check(target, &store, images.as_ref()).await?;
     data_dir_init::accept(&checked.faults, even_with_faults)?;
     if target.storage.url.is_some() {
         // The nodes find the key of the webhooks' secrets in the database.
-        let secrets = InstanceSecrets::of(target, true)?;
+        let secrets = InstanceSecrets::new(target, true)?;
         secrets.open_vault(target, &store).await?;
     }
     from.close();
@@ -176,14 +176,14 @@ async fn move_all(
 fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
     if source.storage.url.is_some() {
         // Before anything is written to a database that was named by mistake.
-        let seen = engine::open_engine_at_once(source, FailStop::new())?;
+        let seen = engine::open_engine_for_reading(source, FailStop::new())?;
         let first = seen.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
         ensure!(
             !first.wait()?.is_empty(),
             "the database of this configuration holds no records"
         );
     }
-    engine::open_engine_alone(source, FailStop::new())
+    engine::open_engine_exclusively(source, FailStop::new())
         .context("the records cannot be moved while a service may change them")
 }
 
@@ -191,7 +191,7 @@ fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
 async fn check_secrets(source: &Config, store: &Store) -> anyhow::Result<()> {
     let is_of_nodes = store.vault_key().await?.is_some();
     if is_of_nodes || store.any_webhook().await?.is_some() {
-        let secrets = InstanceSecrets::of(source, is_of_nodes)?;
+        let secrets = InstanceSecrets::new(source, is_of_nodes)?;
         secrets.open_vault(source, store).await?;
     }
     Ok(())
@@ -217,7 +217,7 @@ async fn copy_pictures(
     say: &dyn Fn(String),
 ) -> anyhow::Result<Copied> {
     // No picture has been made yet where there is no directory for them.
-    let Some(from) = object_store::look_at_images(source)? else {
+    let Some(from) = object_store::inspect_images(source)? else {
         return Ok(Copied::default());
     };
     let to = object_store::open_images(target, &target.public_url())?;
@@ -235,11 +235,11 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn open(target: &'a Config) -> anyhow::Result<Self> {
         if target.storage.url.is_some() {
-            let engine = engine::open_unfinished_engine(target, FailStop::new())?;
+            let engine = engine::open_engine_to_fill(target, FailStop::new())?;
             return Ok(Self { engine, init: None });
         }
         let init = DataDirInit::begin(target)?;
-        let engine = engine::open_unfinished_engine(target, FailStop::new())?;
+        let engine = engine::open_engine_to_fill(target, FailStop::new())?;
         Ok(Self {
             engine,
             init: Some(init),
@@ -251,7 +251,7 @@ impl<'a> Place<'a> {
         match self.init {
             Some(init) => init.end(self.engine),
             None => {
-                engine::end_filling(&*self.engine)?;
+                engine::mark_complete(&*self.engine)?;
                 self.engine.close();
                 Ok(())
             }

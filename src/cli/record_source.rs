@@ -44,7 +44,7 @@ pub async fn from_data_dir(
             data_dir.display()
         );
     }
-    match engine::open_engine_at_once(config, FailStop::new()) {
+    match engine::open_engine_for_reading(config, FailStop::new()) {
         Ok(engine) => {
             // A database may have a service on it.
             let is_shared = config.storage.url.is_some();

@@ -118,8 +118,8 @@ async fn listen_until(
 async fn greet(state: &AppState, metrics: Option<SocketAddr>) -> anyhow::Result<()> {
     let url = &state.public_url;
     let mut text = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
-    if let Some(key) = bootstrap::key(state).await? {
-        let account = bootstrap::account(state).await?;
+    if let Some(key) = bootstrap::issue_first_key(state).await? {
+        let account = bootstrap::ensure_account(state).await?;
         text += &format!(
             "
 The account `{}` has a balance of {} {}. This is its first API key. It is shown only once:

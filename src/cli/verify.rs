@@ -41,8 +41,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "{} is no data directory of Tintype; name one with --data-dir",
         data_dir.display()
     );
-    let store = Store::new(engine::look_at_engine(&config)?);
-    let images = object_store::look_at_images(&config)?;
+    let store = Store::new(engine::inspect_engine(&config)?);
+    let images = object_store::inspect_images(&config)?;
     let checked = check(&config, &store, images.as_ref());
     let Checked { said, faults } = actix_web::rt::System::new().block_on(checked)?;
     if faults.is_empty() {

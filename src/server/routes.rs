@@ -3,7 +3,7 @@
 use crate::{compat, http, panel, reference};
 use actix_web::web::ServiceConfig;
 
-/// Adds all routes. The native interface comes last: it answers whatever path is left.
+/// Adds all routes. The native interface comes last, because it answers every remaining path.
 pub fn configure(service: &mut ServiceConfig) {
     service
         .configure(compat::configure)
