@@ -33,7 +33,7 @@ impl Settings {
 
     /// The same with values that take precedence.
     pub fn beside_with(&self, flags: Vec<(String, toml::Value)>) -> Result<Config, ConfigErrors> {
-        Config::load_beside(&self.sources(flags, PathBuf::from(OWN_FILE)))
+        Config::load_for_command(&self.sources(flags, PathBuf::from(OWN_FILE)))
     }
 
     /// Loads the configuration of the service on this machine: that of the package if --config is not given and ./config.toml does
@@ -45,7 +45,7 @@ impl Settings {
         } else {
             INSTALLED_FILE.into()
         };
-        Config::load_beside(&self.sources(Vec::new(), file))
+        Config::load_for_command(&self.sources(Vec::new(), file))
     }
 
     fn sources(&self, mut flags: Vec<(String, toml::Value)>, default_file: PathBuf) -> Sources {
