@@ -181,7 +181,7 @@ struct RequestLine<'a> {
 }
 
 async fn request_line(state: &AppState, job: &Job) -> Result<Vec<u8>, Error> {
-    let unreadable = |error: request_text::WordsError| {
+    let unreadable = |error: request_text::RequestTextError| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "the words of a job could not be read");
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)

@@ -254,7 +254,7 @@ fn decisions_14_the_operators_webhook_needs_its_url_and_a_secret_of_the_usual_fo
             "{wrong}"
         );
     }
-    // The operator may use a redacted address.
+    // The operator may use a private address.
     let both = Given::file(format!(
         "operator.webhook_url = 'http://10.0.0.7:9/hook'\n{secret}"
     ));
