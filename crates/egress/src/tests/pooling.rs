@@ -1,4 +1,4 @@
-//! Connections that are used again, against servers that keep them, close them, and say things unasked.
+//! Tests of pooled connections, with servers that keep them, close them, or send unrequested data.
 
 use std::{sync::Arc, time::Duration};
 

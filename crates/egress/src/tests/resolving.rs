@@ -1,4 +1,4 @@
-//! The system's resolver with a way of asking that hangs as long as the test wishes.
+//! Tests of the system resolver with a lookup that hangs for as long as the test needs.
 
 use std::{
     io,
@@ -64,7 +64,7 @@ impl World {
     fn new(patience: Duration) -> Self {
         let servers = Arc::new(NameServers::default());
         let asked = Arc::clone(&servers);
-        let resolver = SystemResolver::asking(move |host| asked.answer(host), patience);
+        let resolver = SystemResolver::with_lookup(move |host| asked.answer(host), patience);
         Self { servers, resolver }
     }
 
