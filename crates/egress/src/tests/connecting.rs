@@ -177,7 +177,7 @@ async fn deaf(address: &str) -> (TcpListener, Vec<TcpStream>) {
 }
 
 #[tokio::test]
-async fn an_address_that_hangs_does_not_hold_up_the_next() {
+async fn an_address_that_hangs_does_not_delay_the_next() {
     let (good, count) = echo("127.0.0.1:0").await;
     let (deaf, _waiting) = deaf(&format!("127.0.0.3:{}", good.port())).await;
     let options = ClientOptions {
@@ -193,7 +193,7 @@ async fn an_address_that_hangs_does_not_hold_up_the_next() {
 }
 
 #[tokio::test]
-async fn an_address_that_hangs_alone_runs_into_the_time_out() {
+async fn an_address_that_hangs_alone_times_out() {
     let (deaf, _waiting) = deaf("127.0.0.1:0").await;
     let url = format!("http://deaf.example:{}/", deaf.local_addr().unwrap().port());
     let client = client_for(
@@ -204,7 +204,7 @@ async fn an_address_that_hangs_alone_runs_into_the_time_out() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_hangs_runs_into_the_time_out() {
+async fn a_handshake_that_hangs_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(
         "https://deaf.example:{}/",
@@ -218,7 +218,7 @@ async fn a_handshake_that_hangs_runs_into_the_time_out() {
 }
 
 #[tokio::test]
-async fn an_answer_of_ten_thousand_records_is_looked_at_in_part() {
+async fn of_ten_thousand_addresses_only_a_part_is_checked() {
     let (outside, _) = echo("127.0.0.1:0").await;
     let url = format!("http://many.example:{}/", outside.port());
     let answer = |before: usize| {
@@ -232,7 +232,7 @@ async fn an_answer_of_ten_thousand_records_is_looked_at_in_part() {
 }
 
 #[tokio::test]
-async fn names_that_do_not_resolve_are_not_told_apart_from_refused_ones() {
+async fn names_that_do_not_resolve_cause_the_same_error_as_refused_ones() {
     let ask = async |answer: LookUp| {
         let fault = get(&one(&answer), "http://gone.example/")
             .await
@@ -249,7 +249,7 @@ async fn names_that_do_not_resolve_are_not_told_apart_from_refused_ones() {
 }
 
 #[tokio::test]
-async fn a_resolver_that_hangs_runs_into_the_time_out() {
+async fn a_resolver_that_hangs_times_out() {
     tokio::time::pause();
     let client = one(&LookUp::Silence);
     for url in ["http://slow.example/", "https://slow.example/"] {

@@ -1,4 +1,4 @@
-//! URLs as callers write them, and as redirects do.
+//! Tests of URLs from callers and from redirects.
 
 use url::Url;
 

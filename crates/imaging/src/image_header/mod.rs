@@ -1,6 +1,6 @@
 //! Reads size and orientation from a streamed image file, without decoding a pixel.
 //!
-//! Their position differs: after megabytes of depth maps in a phone's JPEG, after the image in WebP, after the media data in some
+//! The position of both differs: after megabytes of depth maps in a phone's JPEG, after the image in WebP, after the media data in some
 //! HEIC. So no fixed prefix suffices. A walker per format follows the container's framing, keeps the few relevant parts, limited in
 //! size, and skips the rest. `imagesize` and `kamadak-exif` interpret the parts: they get a file of those parts only.
 //!
