@@ -218,7 +218,7 @@ async fn a_handshake_that_hangs_times_out() {
 }
 
 #[tokio::test]
-async fn of_ten_thousand_addresses_only_a_part_is_checked() {
+async fn an_answer_of_ten_thousand_records_is_looked_at_in_part() {
     let (outside, _) = echo("127.0.0.1:0").await;
     let url = format!("http://many.example:{}/", outside.port());
     let answer = |before: usize| {
@@ -249,7 +249,7 @@ async fn names_that_do_not_resolve_cause_the_same_error_as_refused_ones() {
 }
 
 #[tokio::test]
-async fn a_resolver_that_hangs_times_out() {
+async fn a_resolver_that_hangs_runs_into_the_time_out() {
     tokio::time::pause();
     let client = one(&LookUp::Silence);
     for url in ["http://slow.example/", "https://slow.example/"] {

@@ -85,7 +85,7 @@ fn timed_out(outcome: &io::Result<Vec<IpAddr>>) -> bool {
 }
 
 #[tokio::test]
-async fn names_that_hang_do_not_delay_others() {
+async fn names_that_hang_hold_up_no_other() {
     let world = World::new(SOON);
     assert!(world.all(64).await.iter().all(timed_out));
     world.servers.until_waiting(64).await;
