@@ -243,7 +243,7 @@ fn pictures(c: &mut Criterion) {
     let mut group = c.benchmark_group("picture");
     group.sample_size(10);
     for (name, side) in [("1K", 1024), ("4K", 4096)] {
-        let brief = tintype_procedural::Brief {
+        let brief = tintype_procedural::DrawRequest {
             prompt: "a red fox in the snow",
             width: side,
             height: side,

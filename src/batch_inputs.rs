@@ -1,9 +1,9 @@
-//! Fetches the input images of a batch's jobs, each when its job's turn has come: by the rules that hold for the images of a call.
+//! Fetches the input images of a batch job when the dispatcher starts it, by the rules for the images of a single request.
 
 use crate::config::Inputs;
 use crate::images::Images;
 use crate::inputs::{self, IngestError, InputFaults, InputLimits, MemoryBudget};
-use crate::request_text::{self, WordsError};
+use crate::request_text::{self, RequestTextError};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use object_store::path::Path;
@@ -15,14 +15,13 @@ use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::job::{InputImage, Job};
 use uuid::Uuid;
 
-/// What images are fetched with.
 #[derive(Clone)]
 pub struct BatchInputs {
     pub egress: Client,
     pub images: Images,
     pub catalog: Catalog,
     pub limits: Inputs,
-    /// Shared with all calls.
+    /// Shared with all requests.
     pub memory: MemoryBudget,
 }
 
@@ -79,7 +78,7 @@ impl BatchInputs {
         }
     }
 
-    /// The shape to make, given the size of the first image.
+    /// The aspect ratio to generate: for `auto`, the offered one nearest to the first image.
     fn ratio(&self, job: &Job, first: Option<(u32, u32)>) -> AspectRatio {
         let offered = &self.catalog.tier(job.tier).aspect_ratios;
         let nearest =
@@ -91,12 +90,12 @@ impl BatchInputs {
     }
 }
 
-fn unreadable(error: WordsError) -> GenerateError {
+fn unreadable(error: RequestTextError) -> GenerateError {
     tracing::error!(%error, "the URLs of input images could not be read");
     GenerateError::Storage("the URLs of the input images could not be read; try again".into())
 }
 
-/// The faults as a call with these images is refused with them.
+/// The faults as text, as in the refusal of a single request.
 fn text(faults: &InputFaults, most: u64) -> String {
     let field = inputs::FIELD;
     let too_large = faults

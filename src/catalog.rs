@@ -1,4 +1,4 @@
-//! What is on sale, from the configuration.
+//! The catalog of tiers, resolutions and prices, from the configuration.
 
 use crate::config::{Tier as TierConfig, Tiers};
 use tintype_storage::domain::amount::Amount;
@@ -6,12 +6,11 @@ use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, TierOffer};
 use tintype_storage::domain::tier::{Resolution, Tier};
 
-/// The catalog of these tiers. The configuration has checked every word in it.
+/// Builds the catalog. The configuration has validated every value.
 pub fn catalog(tiers: &Tiers) -> Catalog {
     Catalog::new([offer(&tiers.fast), offer(&tiers.quality), offer(&tiers.pro)])
 }
 
-/// The configuration of a tier.
 pub fn tier_config(tiers: &Tiers, tier: Tier) -> &TierConfig {
     match tier {
         Tier::Fast => &tiers.fast,

@@ -1,31 +1,30 @@
-//! The data directory: for its owner alone, because it holds prompts, pictures, password hashes and the keys to secrets.
+//! The data directory. Only its owner has access, because it holds prompts, images, password hashes and encryption keys.
 
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// The rights of the group and of others.
-const NOT_THE_OWNER: u32 = 0o077;
+const GROUP_AND_OTHERS: u32 = 0o077;
 
-/// Makes the directory with mode 0700 if it is not there.
+/// Creates a missing directory with mode 0700.
 ///
 /// # Errors
-/// Why it cannot be made.
+/// The directory cannot be created.
 pub fn create(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// What to tell the operator of a directory that others can read; `None` for one that is private.
+/// A warning for the operator if other users can read the directory.
 ///
-/// It is not changed silently: the operator may have given a group access on purpose.
+/// The service does not change the mode: the operator may have granted access to a group on purpose.
 pub fn warning(path: &Path) -> Option<String> {
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
-    let is_open = mode & NOT_THE_OWNER != 0;
-    is_open.then(|| {
+    let is_accessible = mode & GROUP_AND_OTHERS != 0;
+    is_accessible.then(|| {
         let path = path.display();
         format!(
-            "the data directory `{path}` has mode {mode:04o}, so other users of this machine can read prompts, pictures and \
+            "the data directory `{path}` has mode {mode:04o}, so other users of this machine can read prompts, images and \
              password hashes; run `chmod -R go-rwx {path}`"
         )
     })

@@ -1,4 +1,4 @@
-//! What reads bytes from outside and has no public name otherwise, for the fuzz targets of `tests/fuzz` alone.
+//! Exposes private parsers of untrusted bytes to the fuzz targets in `tests/fuzz`.
 
 use crate::images::FileError;
 use crate::images::FileSigningKey;
@@ -9,7 +9,7 @@ pub use crate::api::generation::{Endpoint, parse as parse_generation};
 pub use crate::application::generation_request::{GenerationRequest, Input, Shape};
 pub use crate::compat::scanner::{MAX_DEPTH, Piece, ScanFault, Scanner};
 
-/// The download address of an object, as a caller is given it.
+/// Signs the download URL of an object.
 pub fn write_url(
     signing_key: &FileSigningKey,
     object: &str,
@@ -19,10 +19,10 @@ pub fn write_url(
     signed_url::write("", signing_key, object, now, lifetime_seconds)
 }
 
-/// What an address opens: the object's name, and for how many seconds more. `raw_key` and `query` are as they came.
+/// Verifies a download URL. Returns the object's key and the remaining seconds. `raw_key` and `query` are still percent-encoded.
 ///
 /// # Errors
-/// It is none of ours, or no longer good.
+/// The signature is wrong, or the URL has expired.
 pub fn open_url(
     signing_key: &FileSigningKey,
     raw_key: &str,

@@ -1,21 +1,21 @@
-//! The permits to decode pictures in this process: apart for what callers send, for what back ends make, and for what is looked
-//! at, so that none waits for the others, and taken in turn by accounts.
+//! The permits for decoding images in this process. Inputs, results and thumbnails have separate permits, so that none of them waits
+//! for the others. Accounts take turns.
 
 use std::sync::LazyLock;
 use tintype_imaging::DecodePermits;
 use tintype_storage::domain::ids::AccountId;
 
-/// Pictures of one kind that are decoded at a time.
-const AT_A_TIME: u64 = 2;
+/// Per use.
+const CONCURRENCY: u64 = 2;
 
 /// For input images.
 pub static INPUTS: LazyLock<DecodePermits<AccountId>> =
-    LazyLock::new(|| DecodePermits::new(AT_A_TIME));
+    LazyLock::new(|| DecodePermits::new(CONCURRENCY));
 
-/// For the small forms of pictures.
+/// For thumbnails.
 pub static VIEWS: LazyLock<DecodePermits<AccountId>> =
-    LazyLock::new(|| DecodePermits::new(AT_A_TIME));
+    LazyLock::new(|| DecodePermits::new(CONCURRENCY));
 
-/// For pictures that back ends have made.
+/// For images from backends.
 pub static RESULTS: LazyLock<DecodePermits<AccountId>> =
-    LazyLock::new(|| DecodePermits::new(AT_A_TIME));
+    LazyLock::new(|| DecodePermits::new(CONCURRENCY));

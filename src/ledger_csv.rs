@@ -1,28 +1,23 @@
-//! A ledger as a file for a spreadsheet (RFC 4180).
+//! A ledger as CSV (RFC 4180).
 
-/// The first line.
 pub const HEAD: &str = "created_at,kind,amount,balance_after,job_id,reference,transaction_id\r\n";
 
-/// An entry, as it is told on the wire.
+/// An entry, with its values in the format of the API.
 pub struct Line<'a> {
-    /// When it was made.
     pub created_at: &'a str,
-    /// What it is for.
     pub kind: &'a str,
-    /// How much; a charge is negative.
+    /// Negative for a charge.
     pub amount: &'a str,
-    /// The balance since.
     pub balance_after: &'a str,
-    /// The job that was charged.
+    /// The charged job.
     pub job: Option<&'a str>,
-    /// Somebody's own words.
+    /// Free text.
     pub reference: Option<&'a str>,
-    /// Its id.
     pub id: &'a str,
 }
 
 impl Line<'_> {
-    /// The entry with the end of its line.
+    /// The line, with its line end.
     pub fn text(&self) -> String {
         let fields = [
             self.created_at,
@@ -37,7 +32,7 @@ impl Line<'_> {
     }
 }
 
-/// A field of free text. What a spreadsheet would take for a formula gets an apostrophe, which makes it text.
+/// Quotes a field of free text. Prefixes an apostrophe if a spreadsheet would take the text for a formula.
 pub fn quoted(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let guard = if formula { "'" } else { "" };

@@ -1,7 +1,7 @@
-//! Tintype: a self-hosted server that turns prompts into pictures asynchronously.
+//! Tintype: a self-hosted server that generates images from prompts asynchronously.
 //!
-//! This package is the edge: configuration, HTTP, the command line, back ends and the object store. What is decided and in
-//! which order lives in `tintype-actors`; what is kept, and the rules of it, in `tintype-storage`.
+//! This package contains the configuration, HTTP, the command line, backends and the object store. `tintype-actors` orders the
+//! work, and `tintype-storage` contains the records and their rules.
 
 pub(crate) mod api;
 pub mod application;

@@ -1,5 +1,5 @@
-//! The operator's token: from the configuration, from the secret that nodes have in common, or made on first start and kept in a file
-//! that only the owner can read.
+//! The operator's token: configured, derived from the cluster secret, or created at the first start in a file that only its owner
+//! can read.
 
 use crate::config::{Config, Secret};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -12,16 +12,14 @@ use std::path::{Path, PathBuf};
 const FILE_NAME: &str = "admin-token";
 const BYTES: usize = 32;
 
-/// The token, and where it lies if it is in a file.
 pub struct AdminToken {
-    /// The token.
     pub token: Secret,
-    /// The file that holds it; `None` when it comes from the configuration.
+    /// The file that holds the token. `None` if the token is configured.
     pub file: Option<PathBuf>,
 }
 
-/// A key for one purpose, from the secret that nodes have in common: HMAC-SHA256 (RFC 2104) of the purpose's name.
-pub fn derived(secret: &Secret, purpose: &str) -> [u8; BYTES] {
+/// Derives a key for one purpose from the cluster secret: HMAC-SHA256 (RFC 2104) of the purpose's name.
+pub fn derive_key(secret: &Secret, purpose: &str) -> [u8; BYTES] {
     let keyed = Hmac::<Sha256>::new_from_slice(secret.expose().as_bytes());
     let mut keyed = keyed.expect("HMAC takes a key of any length");
     keyed.update(b"tintype ");
@@ -29,15 +27,15 @@ pub fn derived(secret: &Secret, purpose: &str) -> [u8; BYTES] {
     keyed.finalize().into_bytes().into()
 }
 
-/// The token of a node: the configured one, or the one that is derived from the common secret. The latter is put into the node's data
-/// directory as well, where the operator and the commands look for it.
-pub fn admin_token_of_node(config: &Config, common: &Secret) -> io::Result<AdminToken> {
+/// Returns the token of a node: the configured one, or one derived from the cluster secret. Writes a derived token to the node's data
+/// directory, where the operator and the commands look for it.
+pub fn admin_token_of_node(config: &Config, cluster_secret: &Secret) -> io::Result<AdminToken> {
     if config.admin.token.is_some() {
         return admin_token(config);
     }
     let data_dir = &config.storage.data_dir;
     let path = data_dir.join(FILE_NAME);
-    let token = hex::encode(derived(common, "admin-token"));
+    let token = hex::encode(derive_key(cluster_secret, "admin-token"));
     if fs::read_to_string(&path).is_ok_and(|it| it.trim() != token) {
         fs::remove_file(&path)?;
     }
@@ -50,7 +48,7 @@ pub fn admin_token_of_node(config: &Config, common: &Secret) -> io::Result<Admin
     })
 }
 
-/// The configured token, or the one of the data directory, which is made if it is not there.
+/// Returns the configured token, or the one in the data directory. Creates a missing one.
 pub fn admin_token(config: &Config) -> io::Result<AdminToken> {
     if let Some(token) = &config.admin.token {
         return Ok(AdminToken {
@@ -71,7 +69,7 @@ pub fn admin_token(config: &Config) -> io::Result<AdminToken> {
     };
     if text.is_empty() {
         let message = format!(
-            "{} is empty; remove it, and a new token is made",
+            "{} is empty; remove it, and the next start creates a new token",
             path.display()
         );
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn is_made_once_and_readable_by_the_owner_alone() {
+    fn the_token_is_created_once_and_only_its_owner_can_read_it() {
         let directory = tempfile::tempdir().unwrap();
         let bare = config(directory.path(), &[]);
         let first = admin_token(&bare).unwrap();
@@ -132,9 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn is_the_same_at_all_nodes_that_have_a_secret_in_common() {
+    fn all_nodes_with_the_same_cluster_secret_have_the_same_token() {
         let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        // What a data directory has from before is not the token of the nodes.
+        // A node ignores the token that its data directory had before.
         admin_token(&config(directories[0].path(), &[])).unwrap();
         let common = Secret::new("what the nodes have in common");
         let tokens = directories.each_ref().map(|directory| {

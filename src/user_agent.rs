@@ -1,4 +1,3 @@
-//! The name that this program gives itself in requests to other servers.
+//! The `User-Agent` of every request that this program sends.
 
-/// The `User-Agent` of every request that this program sends.
 pub const USER_AGENT: &str = concat!("tintype/", env!("CARGO_PKG_VERSION"));

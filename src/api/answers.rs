@@ -9,7 +9,7 @@ use crate::application::queue_estimate::waiting;
 use crate::application::state::AppState;
 use crate::application::webhooks::open_secret;
 use crate::images::FAULT_TARGET;
-use crate::request_text::{self, WordsError};
+use crate::request_text::{self, RequestTextError};
 use futures_util::future::{join_all, try_join_all};
 use tintype_api::text::AspectWord;
 use tintype_api::{
@@ -167,11 +167,17 @@ async fn with_picture<'a>(
 ///
 /// # Errors
 /// The object store fails.
-pub async fn prompt_text(state: &AppState, job: &Job) -> Result<Option<PromptText>, WordsError> {
+pub async fn prompt_text(
+    state: &AppState,
+    job: &Job,
+) -> Result<Option<PromptText>, RequestTextError> {
     text_of(state, &job.prompt).await
 }
 
-async fn text_of(state: &AppState, prompt: &PromptRef) -> Result<Option<PromptText>, WordsError> {
+async fn text_of(
+    state: &AppState,
+    prompt: &PromptRef,
+) -> Result<Option<PromptText>, RequestTextError> {
     match prompt {
         PromptRef::Inline(words) => Ok(Some(words.clone())),
         PromptRef::Stored(key) => match request_text::load(&state.images, key).await {

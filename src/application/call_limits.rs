@@ -49,9 +49,9 @@ impl CallLimits {
     ) -> Self {
         let elapsed = || Arc::clone(elapsed);
         Self {
-            keys: Rates::new(limits.of_keys(), elapsed()),
+            keys: Rates::new(limits.key_rate(), elapsed()),
             accounts: Limiters::new(elapsed()),
-            fetches: Rates::new(limits.of_fetches(), elapsed()),
+            fetches: Rates::new(limits.fetch_rate(), elapsed()),
             damaged_inputs,
             changes: Limiters::new(elapsed()),
             held_refusals: Semaphore::new(MOST_HELD_REFUSALS),

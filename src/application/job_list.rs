@@ -8,7 +8,7 @@ use super::error::{self, Error, ErrorKind};
 use super::list::{SET_BACK, Window};
 use super::state::AppState;
 use crate::images::FAULT_TARGET;
-use crate::request_text::{self, WordsError};
+use crate::request_text::{self, RequestTextError};
 use futures_util::future::try_join_all;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -350,7 +350,7 @@ async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Erro
     }
 }
 
-fn unreadable(error: WordsError) -> Error {
+fn unreadable(error: RequestTextError) -> Error {
     tracing::error!(target: FAULT_TARGET, %error, "the text of a job could not be read");
     let detail = "the metadata of a job could not be read; try again, or list without that filter";
     Error::new(ErrorKind::StorageUnavailable, detail)

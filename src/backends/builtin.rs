@@ -10,7 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_imaging::DecodePermit;
-use tintype_procedural::{Brief, DrawError};
+use tintype_procedural::{DrawError, DrawRequest};
 
 /// Draws from the prompt's words. Its concurrency bounds how many blocking threads it takes.
 pub struct Builtin {
@@ -67,8 +67,8 @@ async fn draw(images: Images, order: GenerationTask) -> Result<Picture, Generate
         .map_err(to_generate_error)
 }
 
-fn brief((order, inputs): &(GenerationTask, Vec<Bytes>)) -> Brief<'_> {
-    Brief {
+fn brief((order, inputs): &(GenerationTask, Vec<Bytes>)) -> DrawRequest<'_> {
+    DrawRequest {
         prompt: &order.prompt,
         width: order.pixels.0,
         height: order.pixels.1,

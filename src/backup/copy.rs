@@ -1,7 +1,7 @@
-//! Copies the objects that records name from one object store to another, under the same keys.
+//! Copies the objects that records reference to another object store, under the same keys.
 
-use super::create::{AT_A_TIME, from_the_beginning};
-use super::listing::{Favourites, Named};
+use super::create::{CONCURRENCY, rewind};
+use super::object_list::{Favourites, ObjectRef};
 use crate::images::{Images, ImagesError, media_type};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::collections::VecDeque;
@@ -9,17 +9,17 @@ use std::fs::File;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
 
-/// What was copied.
+/// The totals of a copy.
 #[derive(Debug, Default)]
 pub struct Copied {
     pub copied: u64,
-    /// Of those that were copied.
+    /// Of the copied objects.
     pub bytes: u64,
-    /// Objects that an earlier copy, which was cut off, had brought already.
+    /// Objects that an interrupted earlier run had already copied.
     pub there: u64,
     /// Objects that retention has removed.
     pub expired: u64,
-    /// Objects that should be there and are not.
+    /// Keys of objects that should exist and do not.
     pub missing: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ enum Outcome {
     Missing(String),
 }
 
-/// Copies what the records of an export name. Objects of jobs that ended before `kept_since` may have been removed.
+/// Copies the objects that an export references. Retention may have removed objects of jobs that ended before `kept_since`.
 ///
 /// # Errors
 /// An object cannot be read or written, or the export is damaged.
@@ -41,21 +41,21 @@ pub async fn copy_objects(
     to: &Images,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Copied> {
-    let mut reader = Reader::new(from_the_beginning(records)?)?;
+    let mut reader = Reader::new(rewind(records)?)?;
     let mut favourites = Favourites::default();
     let mut waiting = VecDeque::new();
-    let mut next = || -> anyhow::Result<Option<Named>> {
+    let mut next = || -> anyhow::Result<Option<ObjectRef>> {
         while waiting.is_empty() {
             let Some(entry) = reader.read()? else {
                 return Ok(None);
             };
-            waiting.extend(favourites.named(&entry)?);
+            waiting.extend(favourites.referenced_objects(&entry)?);
         }
         Ok(waiting.pop_front())
     };
     let mut copies = stream::iter(std::iter::from_fn(|| next().transpose()))
         .map(|object| async { copy(object?, kept_since, from, to).await })
-        .buffered(AT_A_TIME);
+        .buffered(CONCURRENCY);
     let mut all = Copied::default();
     while let Some(outcome) = copies.try_next().await? {
         match outcome {
@@ -73,7 +73,7 @@ pub async fn copy_objects(
 }
 
 async fn copy(
-    object: Named,
+    object: ObjectRef,
     kept_since: Timestamp,
     from: &Images,
     to: &Images,

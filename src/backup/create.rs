@@ -1,8 +1,10 @@
-//! Creates a backup from records that were read as of one moment.
+//! Creates a backup from a point-in-time export.
 
 use super::keys;
-use super::listing::{Favourites, LeftOut, List, Listed, Named, named};
 use super::manifest::{Manifest, Part, Pictures};
+use super::object_list::{
+    Favourites, ListEntry, ObjectList, ObjectRef, OmitReason, referenced_objects,
+};
 use super::repository::{Repository, path, picture_path};
 use crate::images::{Images, ImagesError, media_type};
 use anyhow::Context as _;
@@ -15,31 +17,31 @@ use std::path::{Path, PathBuf};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
 
-/// Objects that are copied concurrently.
-pub(super) const AT_A_TIME: usize = 4;
+/// Objects copied concurrently.
+pub(super) const CONCURRENCY: usize = 4;
 
-/// What a backup is created from.
+/// The inputs of a backup.
 pub struct Contents<'a> {
-    /// Directory of the key files; `None` leaves them out.
+    /// The directory of the key files. `None` omits them.
     pub data_dir: Option<&'a Path>,
-    /// The service's objects; `None` leaves them out.
+    /// The service's objects. `None` omits them.
     pub images: Option<&'a Images>,
-    /// Results of jobs that ended before this may have been removed.
+    /// Retention may have removed the results of jobs that ended before this.
     pub kept_since: Timestamp,
     /// A complete export.
     pub records: &'a File,
-    /// The moment that it shows.
+    /// The time of the export.
     pub taken_at: Timestamp,
     /// Was the service running?
     pub running: bool,
-    /// Receives the progress.
+    /// Receives progress messages.
     pub say: &'a dyn Fn(String),
 }
 
-/// Writes a backup, which is complete and durable when this returns. A failure leaves no manifest, so no backup.
+/// Writes a backup. It is complete and durable when this returns. A failure leaves no manifest, and so no backup.
 ///
 /// # Errors
-/// Something cannot be read or written.
+/// A record, an object or a key file cannot be read or written.
 pub async fn create(contents: &Contents<'_>, repository: &Repository) -> anyhow::Result<Manifest> {
     let id = format!(
         "{}-{:08x}",
@@ -48,9 +50,9 @@ pub async fn create(contents: &Contents<'_>, repository: &Repository) -> anyhow:
     );
     let outcome = write(contents, repository, &id).await;
     if outcome.is_err() {
-        repository.forget(&id).await;
+        repository.remove_partial(&id).await;
     }
-    outcome.context("the backup was given up, and counts for nothing")
+    outcome.context("the backup failed and is not usable")
 }
 
 async fn write(
@@ -58,7 +60,7 @@ async fn write(
     repository: &Repository,
     id: &str,
 ) -> anyhow::Result<Manifest> {
-    let (pictures, record_count) = pictures(contents, repository, id).await?;
+    let (pictures, record_count) = copy_objects(contents, repository, id).await?;
     (contents.say)("writing the records".into());
     let written = repository
         .put_file(id, "records.jsonl", contents.records)
@@ -80,35 +82,35 @@ async fn write(
     Ok(manifest)
 }
 
-/// Copies the objects that the records name, and writes the list of them. Says how many records there are.
-async fn pictures(
+/// Copies the objects that the records reference, and writes their list. Also returns the number of records.
+async fn copy_objects(
     contents: &Contents<'_>,
     repository: &Repository,
     id: &str,
 ) -> anyhow::Result<(Option<Pictures>, u64)> {
     let Some(images) = contents.images else {
-        let mut reader = Reader::new(from_the_beginning(contents.records)?)?;
+        let mut reader = Reader::new(rewind(contents.records)?)?;
         while reader.read()?.is_some() {}
         return Ok((None, reader.summary().map_or(0, |it| it.records)));
     };
-    let earlier = earlier(repository).await?;
-    // What only live jobs need goes first: a service that goes on keeps it for no longer than an hour.
+    let earlier = previous_list(repository).await?;
+    // The inputs of live jobs first: a running service keeps them for at most an hour after their job has ended.
     let (mut first, copied) = match contents.running {
-        true => of_live_jobs(contents, images, repository, earlier.as_ref()).await?,
+        true => copy_live_objects(contents, images, repository, earlier.as_ref()).await?,
         false => (HashMap::new(), 0),
     };
-    let mut reader = Reader::new(from_the_beginning(contents.records)?)?;
+    let mut reader = Reader::new(rewind(contents.records)?)?;
     let mut earlier = earlier.as_ref().map(list_of).transpose()?;
     let mut favourites = Favourites::default();
-    let mut waiting: VecDeque<(Named, Option<Listed>)> = VecDeque::new();
-    // Each object with what the backup before says of it, in the order of the records.
-    let mut next = || -> anyhow::Result<Option<(Named, Option<Listed>)>> {
+    let mut waiting: VecDeque<(ObjectRef, Option<ListEntry>)> = VecDeque::new();
+    // Yields each object with its entry in the previous backup, in the order of the records.
+    let mut next = || -> anyhow::Result<Option<(ObjectRef, Option<ListEntry>)>> {
         while waiting.is_empty() {
             let Some(entry) = reader.read()? else {
                 return Ok(None);
             };
-            for object in favourites.named(&entry)? {
-                let known = known(&mut earlier, &object)?;
+            for object in favourites.referenced_objects(&entry)? {
+                let known = previous_entry(&mut earlier, &object)?;
                 let known = first.remove(&object.key).or(known);
                 waiting.push_back((object, known));
             }
@@ -126,7 +128,7 @@ async fn pictures(
             let (object, known) = object?;
             copy(images, repository, contents.kept_since, object, known).await
         })
-        .buffered(AT_A_TIME);
+        .buffered(CONCURRENCY);
     while let Some((listed, copied)) = copies.try_next().await? {
         totals.add(&listed, copied);
         if copied {
@@ -151,33 +153,34 @@ async fn pictures(
     Ok((Some(pictures), records))
 }
 
-/// Readers share the place in the file: there is one at a time.
-pub(super) fn from_the_beginning(file: &File) -> io::Result<BufReader<File>> {
+/// All readers share the position in the file, so only one may exist at a time.
+pub(super) fn rewind(file: &File) -> io::Result<BufReader<File>> {
     let mut file = file.try_clone()?;
     file.seek(SeekFrom::Start(0))?;
     Ok(BufReader::new(file))
 }
 
-fn list_of(earlier: &File) -> io::Result<List> {
-    Ok(List::new(from_the_beginning(earlier)?))
+fn list_of(earlier: &File) -> io::Result<ObjectList> {
+    Ok(ObjectList::new(rewind(earlier)?))
 }
 
-/// Copies the objects that live jobs name. Returns what is there by now, by its key, and how many were copied.
-async fn of_live_jobs(
+/// Copies the objects that live jobs reference. Returns the entries of those that the repository now holds, by key, and the number
+/// of copies.
+async fn copy_live_objects(
     contents: &Contents<'_>,
     images: &Images,
     repository: &Repository,
     earlier: Option<&File>,
-) -> anyhow::Result<(HashMap<String, Listed>, u64)> {
-    let mut reader = Reader::new(from_the_beginning(contents.records)?)?;
+) -> anyhow::Result<(HashMap<String, ListEntry>, u64)> {
+    let mut reader = Reader::new(rewind(contents.records)?)?;
     let mut earlier = earlier.map(list_of).transpose()?;
     let (mut there, mut count) = (HashMap::new(), 0);
     while let Some(entry) = reader.read()? {
         if entry.kind != "live_job" {
             continue;
         }
-        for object in named(&entry)? {
-            let known = known(&mut earlier, &object)?;
+        for object in referenced_objects(&entry)? {
+            let known = previous_entry(&mut earlier, &object)?;
             let (listed, copied) =
                 copy(images, repository, contents.kept_since, object, known).await?;
             count += u64::from(copied);
@@ -189,8 +192,10 @@ async fn of_live_jobs(
     Ok((there, count))
 }
 
-/// What the backup before says of an object.
-fn known(earlier: &mut Option<List>, object: &Named) -> anyhow::Result<Option<Listed>> {
+fn previous_entry(
+    earlier: &mut Option<ObjectList>,
+    object: &ObjectRef,
+) -> anyhow::Result<Option<ListEntry>> {
     let found = earlier.as_mut().map(|list| list.find(object));
     Ok(found.transpose()?.flatten())
 }
@@ -205,21 +210,21 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, listed: &Listed, copied: bool) {
+    fn add(&mut self, listed: &ListEntry, copied: bool) {
         self.copied += u64::from(copied);
         match listed.left_out {
             None => {
                 self.count += 1;
                 self.bytes += listed.bytes.unwrap_or(0);
             }
-            Some(LeftOut::Expired) => self.expired += 1,
-            Some(LeftOut::Missing) => self.missing += 1,
+            Some(OmitReason::Expired) => self.expired += 1,
+            Some(OmitReason::Missing) => self.missing += 1,
         }
     }
 }
 
-/// The list of the newest backup that is there, if it has one.
-async fn earlier(repository: &Repository) -> anyhow::Result<Option<File>> {
+/// The list of objects in the newest backup. `None` if there is no backup, or it has no list.
+async fn previous_list(repository: &Repository) -> anyhow::Result<Option<File>> {
     if repository.ids().await?.is_empty() {
         return Ok(None);
     }
@@ -235,21 +240,21 @@ async fn earlier(repository: &Repository) -> anyhow::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Directory of unnamed temporary files.
+/// The directory for unnamed temporary files.
 fn temp_dir(repository: &Repository) -> PathBuf {
     repository
         .directory()
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// Copies one object, unless it is there already. Says whether it was copied.
+/// Copies one object, unless the repository holds it. Returns whether it was copied.
 async fn copy(
     images: &Images,
     repository: &Repository,
     kept_since: Timestamp,
-    object: Named,
-    known: Option<Listed>,
-) -> anyhow::Result<(Listed, bool)> {
+    object: ObjectRef,
+    known: Option<ListEntry>,
+) -> anyhow::Result<(ListEntry, bool)> {
     let to = picture_path(&object.key);
     if let Some(known) = known
         && let Some(written) = known.written()
@@ -261,7 +266,7 @@ async fn copy(
     {
         return Ok((known, false));
     }
-    let mut listed = Listed {
+    let mut listed = ListEntry {
         record: object.record,
         key: object.key,
         bytes: None,
@@ -273,8 +278,8 @@ async fn copy(
         Err(ImagesError::NotFound { .. }) => {
             let expired = object.ended.is_some_and(|at| at < kept_since);
             listed.left_out = Some(match expired {
-                true => LeftOut::Expired,
-                false => LeftOut::Missing,
+                true => OmitReason::Expired,
+                false => OmitReason::Missing,
             });
             return Ok((listed, false));
         }

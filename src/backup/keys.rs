@@ -1,5 +1,5 @@
-//! The key files of a data directory: without them the records can be read, but no webhook be signed, and no address that is
-//! out be opened.
+//! Backs up and restores the key files of a data directory. Without them the service cannot sign webhooks or honour the download
+//! URLs that it has issued.
 
 use super::manifest::{Manifest, Part};
 use super::repository::{self, Repository, path};
@@ -10,17 +10,17 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// What the secrets of webhooks are sealed under.
+/// The key that encrypts webhook secrets.
 pub const SECRETS_KEY: &str = "secrets-key";
 
-/// All that a service cannot make again without losing something: the key of the webhooks' secrets, the key that signs the
-/// addresses of pictures, the operator's token.
+/// The files that a service cannot recreate without loss: the key of the webhook secrets, the key that signs download URLs, and
+/// the operator's token.
 pub const KEY_FILES: [&str; 3] = [SECRETS_KEY, "file-signing-key", "admin-token"];
 
-/// Copies those that are there into a backup.
+/// Copies the existing key files into a backup.
 ///
 /// # Errors
-/// One cannot be read or written.
+/// A key file cannot be read or written.
 pub async fn copy_in(
     data_dir: &Path,
     repository: &Repository,
@@ -31,7 +31,7 @@ pub async fn copy_in(
         let file = data_dir.join(name);
         let bytes = match fs::read(&file) {
             Ok(bytes) => bytes,
-            // The token may be one of the configuration, and a service without webhooks has no key for them.
+            // The token may come from the configuration, and a service without webhooks has no key for their secrets.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => {
                 return Err(error).with_context(|| format!("the key file {}", file.display()));
@@ -49,10 +49,10 @@ pub async fn copy_in(
     Ok(copied)
 }
 
-/// Reads one and compares it with what the manifest says.
+/// Reads a key file and checks it against the manifest.
 ///
 /// # Errors
-/// It is missing or damaged.
+/// The file is missing or damaged.
 pub async fn read(repository: &Repository, id: &str, part: &Part) -> anyhow::Result<Vec<u8>> {
     let key = path(id, &format!("keys/{}", part.name));
     let mut bytes = Vec::new();
@@ -60,37 +60,36 @@ pub async fn read(repository: &Repository, id: &str, part: &Part) -> anyhow::Res
         bytes.extend_from_slice(chunk);
         Ok(())
     });
-    repository::same(&key, &part.written(), &found.await?)?;
+    repository::check_integrity(&key, &part.written(), &found.await?)?;
     Ok(bytes)
 }
 
-/// Puts the key files of a backup into an empty data directory.
+/// Restores the key files of a backup into an empty data directory.
 ///
 /// # Errors
-/// One is missing or damaged, or cannot be written.
+/// A key file is missing or damaged, or cannot be written.
 pub async fn restore_keys(
     data_dir: &Path,
     repository: &Repository,
     manifest: &Manifest,
 ) -> anyhow::Result<()> {
     for part in manifest.keys.iter().flatten() {
-        // The manifest is what was read: it names no other file of this directory.
+        // The manifest is untrusted input: it may write no other file in the data directory.
         if !KEY_FILES.contains(&part.name.as_str()) {
             bail!(
-                "the backup {} has a key file {:?}, which this version does not know",
+                "the backup {} contains the key file {:?}, which this version does not know",
                 manifest.id,
                 part.name
             );
         }
         let bytes = read(repository, &manifest.id, part).await?;
-        put_back(data_dir, &part.name, &bytes)
+        write_key_file(data_dir, &part.name, &bytes)
             .with_context(|| format!("the key file {}", data_dir.join(&part.name).display()))?;
     }
     Ok(())
 }
 
-/// Puts one into a data directory, for its owner alone.
-fn put_back(data_dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+fn write_key_file(data_dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -1,25 +1,23 @@
-//! What belongs to a backup. Without it there is none.
+//! The manifest of a backup: its files, with checksums. A backup without a manifest is incomplete.
 
 use crate::images::Written;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-/// The version of the layout that is written, and the one that is read.
+/// The version of the layout that this program reads and writes.
 const VERSION: u32 = 1;
 
 /// A file of a backup.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Part {
-    /// Its name below the backup.
+    /// Relative to the backup.
     pub name: String,
-    /// Its length.
     pub bytes: u64,
-    /// Its SHA-256, in hexadecimal.
+    /// In hexadecimal.
     pub sha256: String,
 }
 
 impl Part {
-    /// A file as it was written.
     pub fn new(name: &str, written: Written) -> Self {
         Self {
             name: name.to_owned(),
@@ -28,7 +26,6 @@ impl Part {
         }
     }
 
-    /// What is to be found.
     pub fn written(&self) -> Written {
         Written {
             bytes: self.bytes,
@@ -37,47 +34,45 @@ impl Part {
     }
 }
 
-/// The pictures of a backup.
+/// The objects of a backup.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Pictures {
-    /// The list of them.
+    /// The file with their list.
     pub list: Part,
-    /// Objects that are in the backup.
+    /// Objects in the backup.
     pub count: u64,
-    /// Their bytes.
+    /// Of the objects in the backup.
     pub bytes: u64,
-    /// Of these, objects that were copied for this backup; the others were there.
+    /// Objects copied for this backup. Earlier backups had copied the others.
     pub copied: u64,
-    /// Objects that the records name and that retention had removed.
+    /// Referenced objects that retention had removed.
     pub expired: u64,
-    /// Objects that the records name and that were not there, though they should have been.
+    /// Referenced objects that should exist and did not.
     pub missing: u64,
 }
 
-/// A whole backup.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Manifest {
     tintype_backup: u32,
-    /// The program that made it, for people.
+    /// The program and its version, for people.
     pub written_by: String,
-    /// Its id, which sorts by time.
+    /// Ids sort by time.
     pub id: String,
-    /// The moment that it shows, RFC 3339.
+    /// The time of the export, in RFC 3339.
     pub taken_at: String,
     /// Was the service running?
     pub running: bool,
     /// The export.
     pub records: Part,
-    /// How many records that has.
     pub record_count: u64,
-    /// `None`: they were left out because somebody wanted it so.
+    /// `None`: omitted on request.
     pub pictures: Option<Pictures>,
-    /// `None`: they were left out because somebody wanted it so.
+    /// `None`: omitted on request.
     pub keys: Option<Vec<Part>>,
 }
 
 impl Manifest {
-    /// What every manifest of this version begins with.
+    /// A manifest without objects and key files.
     pub fn new(id: String, taken_at: String, records: Part, record_count: u64) -> Self {
         Self {
             tintype_backup: VERSION,
@@ -92,10 +87,8 @@ impl Manifest {
         }
     }
 
-    /// Reads a manifest.
-    ///
     /// # Errors
-    /// It is damaged, of another version, or of another backup.
+    /// The manifest is damaged, has another version, or belongs to another backup.
     pub fn read(id: &str, bytes: &[u8]) -> anyhow::Result<Self> {
         #[derive(Deserialize)]
         struct Version {
@@ -104,13 +97,13 @@ impl Manifest {
         let version: Version = serde_json::from_slice(bytes).context("its manifest is damaged")?;
         if version.tintype_backup != VERSION {
             bail!(
-                "it has layout {}, this version reads layout {VERSION}; use a newer one",
+                "it has layout {}, but this version of tintype reads layout {VERSION}; use a newer version",
                 version.tintype_backup
             );
         }
         let manifest: Self = serde_json::from_slice(bytes).context("its manifest is damaged")?;
         if manifest.id != id {
-            bail!("its manifest is that of the backup {:?}", manifest.id);
+            bail!("its manifest belongs to the backup {:?}", manifest.id);
         }
         Ok(manifest)
     }

@@ -1,23 +1,23 @@
-//! Backups: all records as of one moment, the pictures that they name, and the keys of the data directory.
+//! Backups: a point-in-time export of all records, the objects that the records reference, and the key files of the data directory.
 //!
-//! A place for backups, a directory or a bucket, holds any number of them. Pictures never change once they are there, so the
-//! backups share them: each new one copies only what has come since the one before.
+//! A repository is a directory or a bucket with any number of backups. Objects never change, so backups share them: each backup
+//! copies only the objects that are new since the one before.
 //!
 //! | Object | Holds |
 //! |---|---|
 //! | `backups/<id>/records.jsonl` | the records, as an export |
-//! | `backups/<id>/pictures.jsonl` | a line for each object that the records name: its key, length and SHA-256, or why it was left out |
+//! | `backups/<id>/pictures.jsonl` | a line for each referenced object: its key, length and SHA-256, or why it was left out |
 //! | `backups/<id>/keys/<name>` | the key files of the data directory |
-//! | `backups/<id>/manifest.json` | what belongs to it, with checksums; written last, so what was cut off has none |
-//! | `pictures/<key>` | the objects themselves: results, and the inputs and words that live jobs still need |
+//! | `backups/<id>/manifest.json` | the list of these files, with checksums; written last, so an interrupted backup has none |
+//! | `pictures/<key>` | the objects: results, and the inputs and request texts that live jobs still need |
 //!
-//! Thumbnails are left out: they are made again when they are asked for.
+//! Backups omit thumbnails, because the service creates them on demand.
 
 mod copy;
 mod create;
 mod keys;
-mod listing;
 mod manifest;
+mod object_list;
 mod repository;
 mod restore;
 
@@ -30,10 +30,10 @@ pub use restore::{Restored, restore};
 
 use std::path::{Path, PathBuf};
 
-/// Marks a data directory while it is restored. No command opens a marked one: a part of the records would pass for a small service.
+/// Marks a data directory during a restore. No command opens a marked one: a part of the records would look like a small service.
 const UNFINISHED: &str = "restore-unfinished";
 
-/// The file that says that a data directory is not complete.
+/// The path of the file that marks a data directory as incomplete.
 pub fn unfinished(data_dir: &Path) -> PathBuf {
     data_dir.join(UNFINISHED)
 }

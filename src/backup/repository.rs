@@ -1,4 +1,4 @@
-//! The repository of backups: a directory or a bucket.
+//! A repository of backups: a directory or a bucket.
 
 use super::manifest::Manifest;
 use crate::images::{FileSigningKey, Images, ImagesError, Written};
@@ -11,32 +11,29 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-/// Bytes of a file that are read at a time.
-const STEP_BYTES: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
 
-/// An open repository.
 pub struct Repository {
-    /// Its objects.
     pub images: Images,
     name: String,
 }
 
 impl Repository {
-    /// Opens a repository for writing. A directory is created if it is missing.
+    /// Opens a repository for writing. Creates a missing directory.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The directory or bucket cannot be used.
     pub fn open(place: &str) -> anyhow::Result<Self> {
         let images = match place.contains("://") {
             true => {
-                // Nothing is signed there: whoever reads backups has the credentials.
+                // Readers of backups have the bucket's credentials, so no URL is signed.
                 let unused = FileSigningKey::from_bytes(&[0; 32]);
                 Images::open(place, Path::new(""), "", unused)
             }
             false => Images::open_directory(Path::new(place)),
         };
         Ok(Self {
-            images: images.with_context(|| format!("the place for backups, {place}"))?,
+            images: images.with_context(|| format!("the backup repository {place}"))?,
             name: place.to_owned(),
         })
     }
@@ -44,7 +41,7 @@ impl Repository {
     /// Opens an existing repository.
     ///
     /// # Errors
-    /// It cannot be used, or is not there.
+    /// The repository does not exist, or cannot be used.
     pub fn open_existing(place: &str) -> anyhow::Result<Self> {
         if !place.contains("://") && !Path::new(place).is_dir() {
             bail!("there is no directory {place}");
@@ -52,17 +49,17 @@ impl Repository {
         Self::open(place)
     }
 
-    /// Its name on the command line.
+    /// The directory or URL given on the command line.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its directory, if it is local: temporary files fit there.
+    /// The directory of a local repository, which also has room for temporary files.
     pub fn directory(&self) -> Option<&Path> {
         self.images.is_local().then(|| Path::new(&self.name))
     }
 
-    /// The ids of all backups that are complete, oldest first.
+    /// The ids of all complete backups, oldest first.
     ///
     /// # Errors
     /// The repository does not answer.
@@ -80,10 +77,10 @@ impl Repository {
         Ok(ids)
     }
 
-    /// The manifest of a backup: of this one, or of the newest.
+    /// Reads the manifest of a backup. `None` selects the newest one.
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
+    /// There is no such backup, or its manifest cannot be read.
     pub async fn manifest(&self, id: Option<&str>) -> anyhow::Result<Manifest> {
         let ids = self.ids().await?;
         let found = match id {
@@ -98,7 +95,7 @@ impl Repository {
                     listed(&ids)
                 ),
                 None => bail!(
-                    "{} holds no complete backup; one that was cut off has no manifest.json, and counts for nothing",
+                    "{} holds no complete backup; an interrupted backup has no manifest.json and is not usable",
                     self.name
                 ),
             }
@@ -107,15 +104,15 @@ impl Repository {
         Manifest::read(found, &bytes).with_context(|| format!("the backup {found}"))
     }
 
-    /// Writes a file of a backup from its beginning.
+    /// Writes a file of a backup, from the beginning of `file`.
     ///
     /// # Errors
-    /// It cannot be read, or not be written.
+    /// `file` cannot be read, or the repository cannot be written.
     pub async fn put_file(&self, id: &str, name: &str, file: &File) -> anyhow::Result<Written> {
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(0))?;
         let chunks = futures_util::stream::iter(std::iter::from_fn(move || {
-            let mut chunk = vec![0; STEP_BYTES];
+            let mut chunk = vec![0; CHUNK_BYTES];
             match file.read(&mut chunk) {
                 Ok(0) => None,
                 Ok(read) => {
@@ -131,10 +128,10 @@ impl Repository {
             .await
     }
 
-    /// Reads a file of a backup into `to`, and sets that to its beginning.
+    /// Copies a file of a backup into `to`, and rewinds `to`.
     ///
     /// # Errors
-    /// It is not there, or has another length or checksum than `part` says.
+    /// The file does not exist, or its length or checksum differs from `part`.
     pub async fn fetch(
         &self,
         id: &str,
@@ -144,13 +141,13 @@ impl Repository {
     ) -> anyhow::Result<()> {
         let key = path(id, name);
         let found = read(&self.images, &key, |chunk| Ok(to.write_all(chunk)?)).await?;
-        same(&key, part, &found)?;
+        check_integrity(&key, part, &found)?;
         to.seek(SeekFrom::Start(0))?;
         Ok(())
     }
 
-    /// Removes what was written of a backup that is given up. What cannot be removed counts for nothing without its manifest.
-    pub async fn forget(&self, id: &str) {
+    /// Removes the files of a failed backup, as far as possible. Without a manifest the rest is never used.
+    pub async fn remove_partial(&self, id: &str) {
         let objects: Vec<_> = self.images.list(&format!("backups/{id}")).collect().await;
         for object in objects.into_iter().flatten() {
             let _ = self.images.delete(object.location.as_ref()).await;
@@ -163,15 +160,15 @@ pub fn path(id: &str, name: &str) -> String {
     format!("backups/{id}/{name}")
 }
 
-/// Where an object of the service is kept.
+/// The key of an object of the service.
 pub fn picture_path(key: &str) -> String {
     format!("pictures/{key}")
 }
 
-/// Reads an object piece by piece, and says what it was.
+/// Reads an object chunk by chunk. Returns its length and checksum.
 ///
 /// # Errors
-/// It is not there, or cannot be read; and what `each` fails with.
+/// The object does not exist or cannot be read, or `each` fails.
 pub async fn read(
     images: &Images,
     key: &str,
@@ -190,11 +187,9 @@ pub async fn read(
     })
 }
 
-/// Refuses what is not as it was written.
-///
 /// # Errors
-/// Another length, or another checksum.
-pub fn same(key: &str, expected: &Written, found: &Written) -> anyhow::Result<()> {
+/// The length or the checksum differs.
+pub fn check_integrity(key: &str, expected: &Written, found: &Written) -> anyhow::Result<()> {
     if found.bytes != expected.bytes {
         bail!(
             "{key} has {} bytes, but was written with {}",
@@ -203,7 +198,7 @@ pub fn same(key: &str, expected: &Written, found: &Written) -> anyhow::Result<()
         );
     }
     if found.sha256 != expected.sha256 {
-        bail!("{key} is not as it was written: its checksum is another one");
+        bail!("{key} has changed since it was written: its checksum differs");
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! Restores a backup: reads all of it, compares it with its checksums, loads the records into a store, verifies them there, and
-//! writes the objects. A check of a backup does the same with a temporary store and writes no objects.
+//! Restores a backup: checks all files against their checksums, loads the records into a store, verifies the records and writes
+//! the objects. A check of a backup does the same with a temporary store, without writing objects.
 
 use super::keys;
-use super::listing::{LeftOut, List, Listed, named};
 use super::manifest::{Manifest, Part};
+use super::object_list::{ListEntry, ObjectList, OmitReason, referenced_objects};
 use super::repository::{self, Repository, picture_path};
 use crate::images::{Images, media_type};
 use anyhow::{Context as _, bail};
@@ -17,24 +17,22 @@ use tintype_storage::export::{Loaded, load};
 use tintype_storage::store::Store;
 use tintype_storage::verify::{Report, verify};
 
-/// What was restored.
+/// The result of a restore.
 pub struct Restored {
     /// The records.
     pub loaded: Loaded,
     /// The result of verifying the records.
     pub report: Report,
-    /// Objects, and their bytes.
+    /// Objects restored.
     pub pictures: u64,
-    /// Objects that were not there when the backup was made, though they should have been.
+    /// Keys of objects that were already missing when the backup was created.
     pub missing: Vec<String>,
 }
 
-/// Restores a backup.
-///
-/// `engine` is empty; `temp_dir` is a directory for unnamed files; `images` is where objects are written, if anywhere.
+/// Restores a backup into `engine`, which must be empty, and its objects into `images`. `temp_dir` takes unnamed temporary files.
 ///
 /// # Errors
-/// Something of it is missing or damaged, or cannot be written.
+/// A part of the backup is missing or damaged, or cannot be written.
 pub async fn restore(
     repository: &Repository,
     manifest: &Manifest,
@@ -44,20 +42,22 @@ pub async fn restore(
     say: &dyn Fn(String),
 ) -> anyhow::Result<Restored> {
     say("reading the records".into());
-    let records = fetched(repository, manifest, &manifest.records, temp_dir).await?;
+    let records = fetch_to_temp(repository, manifest, &manifest.records, temp_dir).await?;
     let list = match &manifest.pictures {
-        Some(pictures) => Some(fetched(repository, manifest, &pictures.list, temp_dir).await?),
+        Some(pictures) => {
+            Some(fetch_to_temp(repository, manifest, &pictures.list, temp_dir).await?)
+        }
         None => None,
     };
     let mut expected = list
         .as_ref()
         .map(File::try_clone)
         .transpose()?
-        .map(|file| List::new(BufReader::new(file)));
+        .map(|file| ObjectList::new(BufReader::new(file)));
     let mut unlisted = None;
     let loaded = load(&*engine, BufReader::new(records), |entry| {
         let Some(list) = &mut expected else { return };
-        let outcome = named(entry)
+        let outcome = referenced_objects(entry)
             .map_err(anyhow::Error::new)
             .and_then(|objects| objects.iter().try_for_each(|it| list.expect(it)));
         if let Err(error) = outcome {
@@ -70,13 +70,13 @@ pub async fn restore(
     }
     if loaded.summary.records != manifest.record_count {
         bail!(
-            "the backup {} holds {} records, its manifest says {}",
+            "the backup {} holds {} records, but its manifest says {}",
             manifest.id,
             loaded.summary.records,
             manifest.record_count
         );
     }
-    say("auditing the books".into());
+    say("verifying the records".into());
     let report = verify(&Store::new(engine), |_| {})?;
     for part in manifest.keys.iter().flatten() {
         keys::read(repository, &manifest.id, part).await?;
@@ -84,13 +84,13 @@ pub async fn restore(
     let (mut pictures, mut missing) = (0, Vec::new());
     if let Some(mut file) = list {
         file.seek(SeekFrom::Start(0))?;
-        let mut list = List::new(BufReader::new(file));
+        let mut list = ObjectList::new(BufReader::new(file));
         while let Some(listed) = list.read()? {
             match listed.left_out {
-                Some(LeftOut::Expired) => {}
-                Some(LeftOut::Missing) => missing.push(listed.key),
+                Some(OmitReason::Expired) => {}
+                Some(OmitReason::Missing) => missing.push(listed.key),
                 None => {
-                    picture(repository, &listed, images).await?;
+                    restore_object(repository, &listed, images).await?;
                     pictures += 1;
                     say(format!("{pictures} pictures"));
                 }
@@ -105,35 +105,35 @@ pub async fn restore(
     })
 }
 
-async fn fetched(
+async fn fetch_to_temp(
     repository: &Repository,
     manifest: &Manifest,
     part: &Part,
     temp_dir: &Path,
 ) -> anyhow::Result<File> {
     let mut file = tempfile::tempfile_in(temp_dir)
-        .with_context(|| format!("a passing file in {}", temp_dir.display()))?;
+        .with_context(|| format!("a temporary file in {}", temp_dir.display()))?;
     repository
         .fetch(&manifest.id, &part.name, &part.written(), &mut file)
         .await?;
     Ok(file)
 }
 
-/// Reads an object, and puts it where it belongs.
-async fn picture(
+/// Restores an object into `images`, or else only checks it.
+async fn restore_object(
     repository: &Repository,
-    listed: &Listed,
+    listed: &ListEntry,
     images: Option<&Images>,
 ) -> anyhow::Result<()> {
     let from = picture_path(&listed.key);
     let expected = listed
         .written()
-        .with_context(|| format!("the list of pictures says nothing of {}", listed.key))?;
+        .with_context(|| format!("the list of images has no checksum of {}", listed.key))?;
     let Some(images) = images else {
         let found = repository::read(&repository.images, &from, |_| Ok(())).await?;
-        return repository::same(&from, &expected, &found);
+        return repository::check_integrity(&from, &expected, &found);
     };
-    // A bucket that was not lost with the data directory has it still.
+    // A bucket may still hold the object, if only the data directory was lost.
     let there = images.head(&listed.key).await;
     if there.is_ok_and(|there| there.size == expected.bytes) {
         return Ok(());
@@ -143,5 +143,5 @@ async fn picture(
     let found = images
         .put_stream(&listed.key, kind, chunks.map_err(anyhow::Error::new))
         .await?;
-    repository::same(&from, &expected, &found)
+    repository::check_integrity(&from, &expected, &found)
 }

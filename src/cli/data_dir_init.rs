@@ -59,8 +59,8 @@ impl<'a> DataDirInit<'a> {
     /// # Errors
     /// The engine cannot open the store, or the database contains records.
     pub fn open_store(&self) -> anyhow::Result<Arc<dyn Engine>> {
-        let engine = engine::open_unfinished_engine(self.config, FailStop::new())?;
-        engine::begin_to_fill(&*engine)?;
+        let engine = engine::open_engine_to_fill(self.config, FailStop::new())?;
+        engine::mark_incomplete(&*engine)?;
         Ok(engine)
     }
 

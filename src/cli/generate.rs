@@ -241,10 +241,10 @@ async fn with_temporary_key(
     state: &Data<AppState>,
     arguments: &Arguments,
 ) -> anyhow::Result<Bytes> {
-    let account = bootstrap::account(state).await?;
+    let account = bootstrap::ensure_account(state).await?;
     let expires_at = Some(state.now().plus(KEY_LIFETIME));
     let shape = |key: ApiKey| ApiKey {
-        name: bootstrap::PASSING_KEY.into(),
+        name: bootstrap::TEMPORARY_KEY.into(),
         expires_at,
         ..key
     };

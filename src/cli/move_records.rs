@@ -231,11 +231,11 @@ struct NewStore<'a> {
 impl<'a> NewStore<'a> {
     fn open(target: &'a Config) -> anyhow::Result<Self> {
         if target.storage.url.is_some() {
-            let engine = engine::open_unfinished_engine(target, FailStop::new())?;
+            let engine = engine::open_engine_to_fill(target, FailStop::new())?;
             return Ok(Self { engine, init: None });
         }
         let init = DataDirInit::begin(target)?;
-        let engine = engine::open_unfinished_engine(target, FailStop::new())?;
+        let engine = engine::open_engine_to_fill(target, FailStop::new())?;
         Ok(Self {
             engine,
             init: Some(init),
@@ -247,7 +247,7 @@ impl<'a> NewStore<'a> {
         match self.init {
             Some(init) => init.finish(self.engine),
             None => {
-                engine::end_filling(&*self.engine)?;
+                engine::mark_complete(&*self.engine)?;
                 self.engine.close();
                 Ok(())
             }

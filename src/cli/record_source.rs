@@ -42,7 +42,7 @@ pub async fn from_data_dir(
             data_dir.display()
         );
     }
-    match engine::open_engine_at_once(config, FailStop::new()) {
+    match engine::open_engine_for_reading(config, FailStop::new()) {
         Ok(engine) => {
             // A server may use the database at the same time.
             let is_shared = config.storage.url.is_some();

@@ -119,8 +119,8 @@ async fn print_startup_message(
 ) -> anyhow::Result<()> {
     let url = &state.public_url;
     let mut text = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
-    if let Some(key) = bootstrap::key(state).await? {
-        let account = bootstrap::account(state).await?;
+    if let Some(key) = bootstrap::issue_first_key(state).await? {
+        let account = bootstrap::ensure_account(state).await?;
         text += &format!(
             "
 Account `{}` was created with a balance of {} {}. This is its first API key. It is shown only once:

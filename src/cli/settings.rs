@@ -41,7 +41,7 @@ impl Settings {
         } else {
             INSTALLED_FILE.into()
         };
-        Config::load_beside(&self.sources(Vec::new(), file))
+        Config::load_for_command(&self.sources(Vec::new(), file))
     }
 
     fn sources(&self, mut flags: Vec<(String, toml::Value)>, default_file: PathBuf) -> Sources {

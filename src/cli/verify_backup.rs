@@ -13,7 +13,7 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let (manifest, restored) = actix_web::rt::System::new().block_on(async {
         let repository = Repository::open_existing(place)?;
         let manifest = repository.manifest(id).await?;
-        let engine = engine::open_passing_engine(&temp_dir.path().join("store"))?;
+        let engine = engine::open_temporary_engine(&temp_dir.path().join("store"))?;
         let restored = restore(
             &repository,
             &manifest,

@@ -1,4 +1,4 @@
-//! Addresses in the configuration: what to listen on, base URLs, where objects are kept, ranges of addresses.
+//! Addresses in the configuration: listen addresses, base URLs, bucket URLs and IP ranges.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use tintype_egress::parse_url;
 use url::{Host, Url};
 
-/// `host:port` to listen on. The host is an address or a name such as `localhost`, which is resolved only when the
-/// socket is bound; IPv6 addresses stand in brackets. Port 0 lets the system choose.
+/// `host:port` to listen on. The host is an IP address (IPv6 in brackets) or a name, which is resolved when the socket is bound.
+/// Port 0 lets the system choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listen {
     host: String,
@@ -17,12 +17,12 @@ pub struct Listen {
 }
 
 impl Listen {
-    /// The host without brackets, and the port: what `ToSocketAddrs` takes.
+    /// The host without brackets, and the port, for `ToSocketAddrs`.
     pub fn host_and_port(&self) -> (&str, u16) {
         (self.host.trim_matches(['[', ']']), self.port)
     }
 
-    /// `host:port` where a client on this machine reaches it: "any address" becomes the loopback one.
+    /// `host:port` for a client on this machine: replaces the wildcard address by the loopback address.
     pub(crate) fn reachable(&self) -> String {
         let host = match self.host.as_str() {
             "0.0.0.0" => "127.0.0.1",
@@ -32,7 +32,7 @@ impl Listen {
         format!("{host}:{}", self.port)
     }
 
-    /// Is it an address that only this machine reaches? A name other than `localhost` is not looked up, and counts as none.
+    /// Can only this machine connect? Names are not resolved: `localhost` counts as loopback, every other name does not.
     pub(crate) fn is_loopback(&self) -> bool {
         let address = self.host.trim_matches(['[', ']']).parse::<IpAddr>();
         address.map_or(self.host == "localhost", |it| it.is_loopback())
@@ -79,8 +79,8 @@ impl Serialize for Listen {
     }
 }
 
-/// An `http` or `https` URL to put paths behind, given back without the slash at its end. User names and passwords
-/// in it are refused, as such a URL ends up in logs and answers.
+/// An `http` or `https` URL that paths are appended to. Removes the slash at its end. Refuses a user name or password, because
+/// such URLs appear in logs and responses.
 pub(super) fn base_url(text: &str) -> Result<String, String> {
     let expected = "a URL that begins with http:// or https://";
     let url = Url::parse(text).map_err(|error| format!("{expected} ({error})"))?;
@@ -96,29 +96,30 @@ pub(super) fn base_url(text: &str) -> Result<String, String> {
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// The URL of a webhook, under the rules for those of customers. Where it leads is the operator's affair.
+/// The URL of the operator's webhook, under the rules for customers' webhooks. The operator may use any address.
 pub(super) fn webhook_url(text: &str) -> Result<String, String> {
     let fault = |fault| format!("a URL that begins with http:// or https://; this one {fault}");
     parse_url(text).map(|_| text.to_owned()).map_err(fault)
 }
 
-/// The address of a bucket: `s3://bucket/prefix`, `gs://...` or `az://container/prefix`.
+/// A bucket: `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
 pub(super) fn bucket_url(text: &str) -> Result<Url, String> {
     let expected = "s3://bucket/prefix, gs://bucket/prefix or az://container/prefix; empty keeps objects in data_dir";
     let url = Url::parse(text).map_err(|_| expected.to_owned())?;
-    let bare = url.username().is_empty() && url.password().is_none();
+    let has_credentials = !url.username().is_empty() || url.password().is_some();
     if !matches!(url.scheme(), "s3" | "gs" | "az") || url.host_str().is_none_or(str::is_empty) {
         return Err(expected.to_owned());
     }
-    if !bare || url.port().is_some() || url.query().is_some() || url.fragment().is_some() {
+    if has_credentials || url.port().is_some() || url.query().is_some() || url.fragment().is_some()
+    {
         return Err(format!(
-            "{expected}; with nothing but bucket and prefix in it, as credentials come from the environment"
+            "{expected}; only a bucket and a prefix, since credentials come from the environment"
         ));
     }
     Ok(url)
 }
 
-/// A range of addresses (`127.0.0.0/8`), or one address.
+/// A range of addresses (`127.0.0.0/8`), or a single address.
 pub(super) fn range(text: &str) -> Result<IpNet, String> {
     text.parse::<IpNet>()
         .map(|net| net.trunc())
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn any_address_is_reached_over_loopback() {
+    fn the_wildcard_address_is_reached_over_loopback() {
         assert_eq!(
             Listen::parse("0.0.0.0:81").unwrap().reachable(),
             "127.0.0.1:81"

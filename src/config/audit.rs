@@ -1,4 +1,4 @@
-//! `[audit]`: the log of what operators change.
+//! `[audit]`: the log of operators' changes.
 
 use std::time::Duration;
 
@@ -7,15 +7,14 @@ use super::storage::days;
 use super::values::integer;
 
 section! {
-    /// `[audit]`: the log of changes.
     pub struct Audit {
-        /// How long its lines are kept; 0: for ever.
+        /// 0: lines are kept for ever.
         pub retention_days: u64 = integer(0..=36_500),
     }
 }
 
 impl Audit {
-    /// How long its lines are kept; `None`: for ever.
+    /// `None`: lines are kept for ever.
     pub fn retention(&self) -> Option<Duration> {
         days(self.retention_days)
     }

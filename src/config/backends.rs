@@ -1,4 +1,4 @@
-//! Reads `[backends.*]`. Each kind has its own keys, and a key of another kind is refused.
+//! Reads `[backends.*]`. Each kind has its own keys, and refuses those of other kinds.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use super::reader::{Field, Section};
 use super::sdapi::SdApiSettings;
 use super::secret::Secret;
 use super::suggest::nearest;
-use super::values::{boolean, fitting, free_name, integer, or_empty, private, text};
+use super::values::{accept_if, boolean, free_name, integer, or_empty, redacted, text};
 
 const MAX_BACKENDS: usize = 64;
 const MAX_HEADERS: usize = 32;
 const KINDS: [&str; 5] = ["procedural", "gemini", "openai", "sdapi", "comfyui"];
 
-/// The keys that some kinds have and others do not.
-const OF_SOME_KINDS: [&[&str]; 3] = [
+/// Keys that only some kinds have.
+const KIND_SPECIFIC_KEYS: [&[&str]; 3] = [
     &[
         "base_url",
         "timeout_seconds",
@@ -34,7 +34,7 @@ const OF_SOME_KINDS: [&[&str]; 3] = [
     ComfyUiSettings::KEYS,
 ];
 
-/// Headers that the HTTP client writes itself.
+/// Headers that the HTTP client sets.
 const RESERVED_HEADERS: [&str; 6] = [
     "connection",
     "content-length",
@@ -44,7 +44,7 @@ const RESERVED_HEADERS: [&str; 6] = [
     "transfer-encoding",
 ];
 
-/// Reads all back ends. A faulty one is left out, its faults noted.
+/// Reads all backends. Leaves out a faulty one and records its faults.
 pub(super) fn read(mut all: Section<'_>) -> BTreeMap<String, Backend> {
     let mut backends = BTreeMap::new();
     for (index, name) in all.names().enumerate() {
@@ -53,7 +53,7 @@ pub(super) fn read(mut all: Section<'_>) -> BTreeMap<String, Backend> {
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if index == MAX_BACKENDS {
-            field.fault(format!("expected at most {MAX_BACKENDS} back ends"));
+            field.fault(format!("expected at most {MAX_BACKENDS} backends"));
             break;
         }
         if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
@@ -84,11 +84,11 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
     let word = text(known)(&kind)?;
     if name == BUILTIN_BACKEND && word != "procedural" {
         kind.fault(format!(
-            "the back end `{BUILTIN_BACKEND}` is always procedural; give this one another name"
+            "the backend `{BUILTIN_BACKEND}` is always procedural; give this one another name"
         ));
         return None;
     }
-    // One at a time is what a local server with one graphics card does; the hosted ones take many.
+    // A local server with one GPU generates one image at a time. Hosted services accept many requests.
     let (concurrency, timeout) = match word {
         "procedural" => (2, 0),
         "gemini" => (16, 120),
@@ -98,7 +98,7 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
     let concurrency = s
         .optional("concurrency", integer(1..=4096))
         .unwrap_or(concurrency);
-    // Such a server drives one machine, no matter which node asks it.
+    // Such a server runs on one machine, whichever node sends the request.
     let shared = s
         .optional("shared", boolean)
         .unwrap_or(matches!(word, "sdapi" | "comfyui"));
@@ -133,7 +133,7 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
 fn remote(s: &mut Section<'_>, timeout: u64, takes_key: bool) -> Remote {
     let (api_key, api_key_env) = if takes_key { api_key(s) } else { (None, None) };
     Remote {
-        base_url: s.required("base_url", private(base_url)),
+        base_url: s.required("base_url", redacted(base_url)),
         timeout_seconds: s
             .optional("timeout_seconds", integer(1..=86_400))
             .unwrap_or(timeout),
@@ -144,27 +144,27 @@ fn remote(s: &mut Section<'_>, timeout: u64, takes_key: bool) -> Remote {
     }
 }
 
-/// The key as written, or else the one that the environment holds under the name in `api_key_env`. Whether it must be
-/// there is judged where a tier uses the back end: an unused one may lack it.
+/// Returns the configured key, or else the one in the environment variable that `api_key_env` names. A backend may lack its key
+/// until a tier uses it, so the reader of the tiers checks for it.
 fn api_key(s: &mut Section<'_>) -> (Option<Secret>, Option<String>) {
     let secret = |text: &str| {
         let clean =
             text.len() <= 8192 && text.trim() == text && !text.chars().any(char::is_control);
         let expected = "at most 8192 characters without line breaks and without spaces around them";
-        fitting(text, clean, expected).map(Secret::new)
+        accept_if(text, clean, expected).map(Secret::new)
     };
     let variable = |text: &str| {
         let named = (1..=128).contains(&text.len()) && !text.contains(['=', '\0']);
-        // Not repeated in the message: whoever mistakes the key for the other one writes the secret itself here.
+        // The message does not repeat the value: a user who confuses the two keys writes the secret itself here.
         let expected = "the name of an environment variable (the key itself goes into api_key)";
-        let looks_like_one = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        fitting(text, named && looks_like_one, expected)
+        let is_plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        accept_if(text, named && is_plain, expected)
     };
-    let written = s.optional("api_key", private(or_empty(secret))).flatten();
+    let written = s.optional("api_key", redacted(or_empty(secret))).flatten();
     let Some(field) = s.field("api_key_env") else {
         return (written, None);
     };
-    let Some(name) = private(or_empty(variable))(&field).flatten() else {
+    let Some(name) = redacted(or_empty(variable))(&field).flatten() else {
         return (written, None);
     };
     let found = s
@@ -178,7 +178,7 @@ fn api_key(s: &mut Section<'_>) -> (Option<Secret>, Option<String>) {
             && let Err(expected) = &checked
         {
             field.fault(format!(
-                "the variable that it names holds no key: expected {expected}"
+                "the variable that it names does not hold a valid key: expected {expected}"
             ));
         }
         checked.ok()
@@ -186,7 +186,7 @@ fn api_key(s: &mut Section<'_>) -> (Option<Secret>, Option<String>) {
     (written.or(found), Some(name))
 }
 
-/// A table `headers`, of what is sent with every request.
+/// Reads a table of HTTP headers.
 pub(super) fn headers(field: &Field<'_>) -> Option<BTreeMap<String, Secret>> {
     let mut headers = BTreeMap::new();
     let mut table = field.section()?;
@@ -199,36 +199,33 @@ pub(super) fn headers(field: &Field<'_>) -> Option<BTreeMap<String, Secret>> {
         if HeaderName::from_bytes(name.as_bytes()).is_err() {
             table.fault(name, "expected the name of an HTTP header".to_owned());
         } else if RESERVED_HEADERS.contains(&lower.as_str()) {
-            table.fault(
-                name,
-                "this header is written by the HTTP client itself".to_owned(),
-            );
+            table.fault(name, "the HTTP client sets this header itself".to_owned());
         } else if headers.contains_key(&lower) {
             table.fault(
                 name,
-                "this header is there twice, in another spelling".to_owned(),
+                "this header is given twice, in different case".to_owned(),
             );
         }
         let value = |text: &str| match HeaderValue::from_str(text) {
             Ok(_) => Ok(Secret::new(text)),
             Err(_) => Err("the value of an HTTP header, without line breaks".to_owned()),
         };
-        if let Some(value) = table.optional(name, private(value)) {
+        if let Some(value) = table.optional(name, redacted(value)) {
             headers.insert(lower, value);
         }
     }
     Some(headers)
 }
 
-/// A name or path of the operator's choosing; empty means none.
+/// A name or path that the operator chooses. Empty means none.
 fn name_of<'t>(s: &mut Section<'t>, key: &'t str) -> Option<String> {
     s.optional(key, text(or_empty(free_name))).flatten()
 }
 
 impl Section<'_> {
-    /// As `finish`, saying of a key that belongs to another kind that it does.
+    /// As `finish`, with a message for keys of other kinds.
     fn finish_kind(self, kind: &str) {
-        self.finish_saying(|key| match key {
+        self.finish_with(|key| match key {
             "model" if kind == "sdapi" || kind == "comfyui" => {
                 Some(format!("unknown key for kind \"{kind}\"; there it is called `checkpoint`"))
             }
@@ -236,13 +233,13 @@ impl Section<'_> {
                 Some(format!("unknown key for kind \"{kind}\"; there it is called `model`"))
             }
             "api_key" | "api_key_env" if kind == "comfyui" => Some(
-                "unknown key for kind \"comfyui\", which has no keys; a proxy's goes into `headers`".to_owned(),
+                "unknown key for kind \"comfyui\", which needs no API key; the key of a proxy goes into `headers`".to_owned(),
             ),
             _ if OpenAiDialect::KEYS.contains(&key) => Some(format!(
                 "unknown key for kind \"{}\"; only \"openai\" has it",
                 printable(kind)
             )),
-            _ if OF_SOME_KINDS.iter().any(|keys| keys.contains(&key)) => {
+            _ if KIND_SPECIFIC_KEYS.iter().any(|keys| keys.contains(&key)) => {
                 Some(format!("unknown key for kind \"{}\"", printable(kind)))
             }
             _ => None,

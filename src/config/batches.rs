@@ -1,38 +1,35 @@
-//! `[batches]`: calls with many requests.
+//! `[batches]`: limits and price of batches.
 
 use rust_decimal::Decimal;
 use std::time::Duration;
 
 use super::billing::{amount, as_string};
 use super::section::section;
+use super::storage::days;
 use super::values::{integer, text};
 
 section! {
-    /// `[batches]`: calls with many requests.
     pub struct Batches {
-        /// Requests of one batch.
+        /// Per batch.
         pub max_requests: usize = integer(1..=10_000),
-        /// What an image of a batch costs, in proportion to the price of a single one.
+        /// The price of an image in a batch is its single price times this.
         #[serde(serialize_with = "as_string")]
         pub price_factor: Decimal = text(factor),
-        /// Files that an account may have.
         pub max_files_per_account: usize = integer(1..=10_000),
-        /// Bytes of all files of an account.
+        /// Of all files of an account together.
         pub max_file_bytes_per_account: u64 = integer(1..=1_000_000_000_000),
-        /// Days until an uploaded file expires; 0: never.
+        /// 0: uploaded files never expire.
         pub file_retention_days: u64 = integer(0..=36_500),
     }
 }
 
 impl Batches {
-    /// How long uploaded files are kept; `None`: for ever.
+    /// `None`: uploaded files never expire.
     pub fn file_retention(&self) -> Option<Duration> {
-        let seconds = self.file_retention_days.saturating_mul(86_400);
-        (seconds > 0).then(|| Duration::from_secs(seconds))
+        days(self.file_retention_days)
     }
 }
 
-/// A proportion from 0.01 to 1 with up to 6 decimals: `"0.5"`.
 fn factor(text: &str) -> Result<Decimal, String> {
     let expected = || "a number from \"0.01\" to \"1\" with up to 6 decimals".to_owned();
     let factor = amount(text).map_err(|_| expected())?;

@@ -1,4 +1,4 @@
-//! `[billing]` and `[first_run]`, and amounts of money in general: decimal strings, never floats.
+//! `[billing]` and `[first_run]`, and amounts of money: decimal strings, never floats.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,26 @@ use serde::Serializer;
 use serde::ser::SerializeMap;
 
 use super::section::section;
-use super::values::{fitting, text};
+use super::values::{accept_if, text};
 
 section! {
-    /// `[billing]`: money.
     pub struct Billing {
-        /// The label of the currency.
+        /// A label. It has no effect on prices.
         pub currency: String = text(label),
     }
 }
 
 fn label(text: &str) -> Result<String, String> {
-    let is_fit = (1..=16).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    fitting(
+    let is_valid = (1..=16).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    accept_if(
         text,
-        is_fit,
+        is_valid,
         "1 to 16 visible ASCII characters such as \"USD\"",
     )
 }
 
 section! {
-    /// `[first_run]`: what an empty data directory begins with.
+    /// `[first_run]`: the initial content of an empty data directory.
     pub struct FirstRun {
         /// The balance of the account `default`.
         #[serde(serialize_with = "as_string")]
@@ -35,7 +34,6 @@ section! {
     }
 }
 
-/// How many decimals an amount may have.
 const MAX_DECIMALS: usize = 6;
 
 /// An amount of at least 0 and less than a million, with up to 6 decimals: `"0.039"`.
@@ -45,7 +43,7 @@ pub(super) fn amount(text: &str) -> Result<Decimal, String> {
         Some((whole, decimals)) => (whole, Some(decimals)),
         None => (text, None),
     };
-    // The shape is checked by hand, as the parser of the type takes more than we want (`1_0`, `+1`, `.5`).
+    // Checked by hand, because the parser of `Decimal` accepts more (`1_0`, `+1`, `.5`).
     let digits = |part: &str, most: usize| {
         (1..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
     };
@@ -55,12 +53,10 @@ pub(super) fn amount(text: &str) -> Result<Decimal, String> {
     text.parse().map_err(|_| expected())
 }
 
-/// Serializes an amount as the string that it is written as.
 pub(super) fn as_string<S: Serializer>(amount: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(amount)
 }
 
-/// Serializes a table of amounts.
 pub(super) fn as_strings<S: Serializer>(
     amounts: &BTreeMap<String, Decimal>,
     serializer: S,

@@ -6,15 +6,14 @@ use super::section::section;
 use super::values::integer;
 
 section! {
-    /// `[compat]`: the synchronous interfaces.
     pub struct Compat {
-        /// How long a caller waits at most.
+        /// How long a request may take.
         pub timeout_seconds: u64 = integer(1..=86_400),
     }
 }
 
 impl Compat {
-    /// How long a caller waits at most.
+    /// How long a request may take.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)
     }

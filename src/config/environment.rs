@@ -1,30 +1,29 @@
-//! The environment as a layer: which variables are ours, which keys they mean and what they hold.
+//! The environment layer: maps Tintype's environment variables to configuration keys.
 
 use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
-use super::error::Place;
+use super::error::Location;
 use super::node::{Item, Node, item_of};
 
-/// What the name of an environment variable of ours begins with.
 pub(super) const PREFIX: &str = "TINTYPE__";
 
-/// The short name for `TINTYPE__ADMIN__TOKEN`, which goes first where both are set.
+/// `TINTYPE__ADMIN__TOKEN` overrides it.
 const ADMIN_TOKEN: &str = "TINTYPE_ADMIN_TOKEN";
 
-/// The short name for `TINTYPE__CLUSTER__SECRET`, which goes first where both are set.
+/// `TINTYPE__CLUSTER__SECRET` overrides it.
 const SECRET: &str = "TINTYPE_SECRET";
 
-/// The name under which Rust programs take what they log; goes below `TINTYPE__LOG__FILTER`.
+/// The usual log filter of Rust programs. `TINTYPE__LOG__FILTER` overrides it.
 const RUST_LOG: &str = "RUST_LOG";
 
-/// How deep a key can lie (`tiers.fast.prices.1K`), with room to spare.
+/// The deepest key, `tiers.fast.prices.1K`, has four segments.
 pub(super) const MAX_SEGMENTS: usize = 8;
 
-/// Our variables in an order of their own, so that the outcome does not depend on that of the environment: the short
-/// names first, then by name, which puts a table before the keys inside it. An empty one of the short names is none: that is
-/// what Compose files and unit files make of a variable that nobody has set, and it must not blank the file's.
+/// Returns Tintype's variables in a fixed order, so that the result does not depend on the order of the environment: the short
+/// names first, then sorted by name, which puts a table before its keys. An empty short name counts as unset: Compose files and
+/// unit files pass unset variables as empty, and that must not clear the value in the file.
 pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
     let ours: BTreeMap<&str, &str> = env
         .iter()
@@ -40,7 +39,7 @@ pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
     short.chain(ours).collect()
 }
 
-/// The keys that a name of ours leads through, `None` where it has no such form.
+/// Splits the name of a variable into the keys of a path. `None` if the name is malformed.
 pub(super) fn keys_of(name: &str) -> Option<Vec<String>> {
     if name == ADMIN_TOKEN {
         return Some(vec!["admin".to_owned(), "token".to_owned()]);
@@ -56,19 +55,19 @@ pub(super) fn keys_of(name: &str) -> Option<Vec<String>> {
         .split("__")
         .map(str::to_ascii_lowercase)
         .collect();
-    let named = keys.iter().all(|key| !key.is_empty());
-    (named && keys.len() <= MAX_SEGMENTS).then_some(keys)
+    let has_no_gap = keys.iter().all(|key| !key.is_empty());
+    (has_no_gap && keys.len() <= MAX_SEGMENTS).then_some(keys)
 }
 
-/// What a variable holds: TOML where it is that, else the text as it stands.
-pub(super) fn variable(raw: &str, place: &Place) -> Node {
+/// Parses the value of a variable as TOML, or else takes it as a string.
+pub(super) fn variable(raw: &str, location: &Location) -> Node {
     let item = match DeValue::parse(raw.trim()) {
-        Ok(value) => item_of(value.get_ref(), &|_| place.clone()),
+        Ok(value) => item_of(value.get_ref(), &|_| location.clone()),
         Err(_) => Item::Text(raw.to_owned()),
     };
     Node {
         item,
-        place: place.clone(),
+        location: location.clone(),
         raw: Some(raw.into()),
     }
 }

@@ -1,35 +1,33 @@
-//! What is wrong with a configuration, and where: the errors of [`Config::load`](super::Config::load).
+//! The errors of [`Config::load`](super::Config::load): each fault with its location.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How many faults are kept; the rest is only counted, so that a hostile file cannot fill the terminal.
+/// Further faults are only counted, so that a hostile file cannot flood the terminal.
 pub(super) const MAX_FAULTS: usize = 100;
 
-/// How much of a key or value a message repeats, in characters.
+/// A message quotes at most this much of a key or value.
 const MAX_QUOTED_CHARS: usize = 60;
 
-/// Where a value was written. The order of the variants is the order of the layers: a later one wins.
+/// Where a value was written. The variants are in the order of the layers: a later one wins.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// The `config.toml` that is compiled in as the defaults.
+pub enum Location {
+    /// The compiled-in `config.toml` with the defaults.
     BuiltIn,
-    /// A configuration file; the line counts from 1, and is missing where the file as a whole is meant.
     File {
-        /// The path as it was given.
         path: Arc<Path>,
-        /// The line of the key.
+        /// The line of the key, from 1. `None`: the file as a whole.
         line: Option<usize>,
     },
     /// An environment variable, by name.
     Environment(Arc<str>),
-    /// The command line; the dotted key that the flag sets.
+    /// A flag of the command line, by the dotted key that it sets.
     Flag(Arc<str>),
 }
 
-impl Place {
-    /// The rank of the layer: 0 for the defaults, 3 for the command line.
+impl Location {
+    /// From 0 for the defaults to 3 for the command line.
     pub(super) fn layer(&self) -> u8 {
         match self {
             Self::BuiltIn => 0,
@@ -40,7 +38,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built-in defaults"),
@@ -55,20 +53,18 @@ impl fmt::Display for Place {
     }
 }
 
-/// One fault: where, which key, and what was expected. It never holds the value of a secret.
+/// A fault of one key. It never contains the value of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
-    /// Where the value was written.
-    pub place: Place,
-    /// The dotted path of the key (`tiers.fast.prices`); empty where no key is meant.
+    pub location: Location,
+    /// The dotted path of the key (`tiers.fast.prices`). Empty if the fault concerns no key.
     pub key: String,
-    /// What is wrong and what was expected.
     pub message: String,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.place)?;
+        write!(f, "{}: ", self.location)?;
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
         }
@@ -76,7 +72,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Every fault that was found, in the order of layers and lines.
+/// All faults of a configuration, in the order of layers and lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct ConfigErrors {
@@ -85,7 +81,7 @@ pub struct ConfigErrors {
 }
 
 impl ConfigErrors {
-    /// The faults, at most a hundred.
+    /// At most the first hundred.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -100,7 +96,7 @@ impl ConfigErrors {
     }
 }
 
-/// A key or value as a message may repeat it: control characters escaped, and cut to a readable length.
+/// Quotes a key or value in a message: escapes control characters and truncates it.
 pub(super) fn printable(text: &str) -> String {
     let mut shown: String = text
         .chars()
@@ -125,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_message_repeats_is_short_and_harmless() {
+    fn quoted_text_is_short_and_has_no_control_characters() {
         assert_eq!(printable("a\u{1b}[31m\n"), "a\\u{1b}[31m\\n");
         assert_eq!(
             printable(&"k".repeat(1_000_000)).len(),

@@ -1,28 +1,28 @@
-//! The list of faults while a configuration is read.
+//! Collects faults while a configuration is read.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use super::error::{ConfigErrors, Fault, MAX_FAULTS, Place};
+use super::error::{ConfigErrors, Fault, Location, MAX_FAULTS};
 
-/// The faults so far.
 #[derive(Default)]
 pub(super) struct Faults {
     list: RefCell<Vec<Fault>>,
     omitted: Cell<usize>,
-    broken: RefCell<BTreeSet<Place>>,
+    /// Locations that could not be parsed, or whose meaning depends on one. They take no further faults.
+    broken: RefCell<BTreeSet<Location>>,
 }
 
 impl Faults {
-    /// Notes a fault, unless its line is one that could not even be parsed: that was reported already.
-    pub fn push(&self, place: &Place, key: &str, message: String) {
-        if self.broken.borrow().contains(place) {
+    /// Records a fault, unless its location is broken and reported already.
+    pub fn push(&self, location: &Location, key: &str, message: String) {
+        if self.broken.borrow().contains(location) {
             return;
         }
         let mut list = self.list.borrow_mut();
         if list.len() < MAX_FAULTS {
             list.push(Fault {
-                place: place.clone(),
+                location: location.clone(),
                 key: key.to_owned(),
                 message,
             });
@@ -31,29 +31,27 @@ impl Faults {
         }
     }
 
-    /// Notes that what stands at this place could not be parsed or read, and says whether that is news: only the
-    /// first fault of a place counts.
-    pub fn push_broken(&self, place: &Place, message: String) -> bool {
-        self.push(place, "", message);
-        self.broken.borrow_mut().insert(place.clone())
+    /// Records that a location could not be parsed or read. Returns whether this is its first fault: only that one counts.
+    pub fn push_broken(&self, location: &Location, message: String) -> bool {
+        self.push(location, "", message);
+        self.broken.borrow_mut().insert(location.clone())
     }
 
-    /// Takes no further faults of this place, as what stands there depends on something that is broken.
-    pub fn mute(&self, place: Place) {
-        self.broken.borrow_mut().insert(place);
+    /// Ignores further faults of a location that depends on a broken one.
+    pub fn mute(&self, location: Location) {
+        self.broken.borrow_mut().insert(location);
     }
 
-    /// Whether part of what was written is missing from the tree, so that nothing may be concluded from absence.
-    pub fn incomplete(&self) -> bool {
+    /// Is a part of the input missing from the tree? Then the absence of a key proves nothing.
+    pub fn is_incomplete(&self) -> bool {
         !self.broken.borrow().is_empty()
     }
 
-    /// Whether further faults are only counted.
-    pub fn full(&self) -> bool {
+    /// Are further faults only counted?
+    pub fn is_full(&self) -> bool {
         self.list.borrow().len() >= MAX_FAULTS
     }
 
-    /// The faults in order, or `Ok` where there are none.
     pub fn into_result(self) -> Result<(), ConfigErrors> {
         let mut faults = self.list.into_inner();
         if faults.is_empty() {

@@ -1,4 +1,4 @@
-//! The configuration file as a layer: reading it, parsing it, and knowing the line of everything in it.
+//! The file layer: reads and parses the configuration file, with the line of each key.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -7,31 +7,31 @@ use std::sync::Arc;
 
 use toml::de::DeTable;
 
-use super::error::Place;
+use super::error::Location;
 use super::faults::Faults;
 use super::node::{Tree, tree_of};
 
-/// A configuration file is far smaller; more than this is some other file.
+/// A configuration file is far smaller. A larger file is not one.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Parses a document. What cannot be parsed is noted, and the rest of it read all the same.
-pub(super) fn parse(text: &str, place: &dyn Fn(usize) -> Place, faults: &Faults) -> Tree {
+/// Parses a document. Records what cannot be parsed as faults, and reads the rest.
+pub(super) fn parse(text: &str, location: &dyn Fn(usize) -> Location, faults: &Faults) -> Tree {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
-        // Only the bare message: the parser's own display repeats the line, which may hold a secret.
+        // Only the message: the parser's `Display` quotes the line, which may hold a secret.
         let offset = error.span().map_or(0, |span| span.start.min(text.len()));
-        if faults.push_broken(&place(offset), format!("not TOML: {}", error.message())) {
-            mute_below_broken_header(text, offset, place, faults);
+        if faults.push_broken(&location(offset), format!("not TOML: {}", error.message())) {
+            mute_below_broken_header(text, offset, location, faults);
         }
     }
-    tree_of(table.get_ref(), place)
+    tree_of(table.get_ref(), location)
 }
 
-/// What follows a header that cannot be parsed lands in the wrong table, where every key of it would be unknown.
+/// Mutes the keys below a header that cannot be parsed: the parser puts them into the wrong table, where all would be unknown.
 fn mute_below_broken_header(
     text: &str,
     offset: usize,
-    place: &dyn Fn(usize) -> Place,
+    location: &dyn Fn(usize) -> Location,
     faults: &Faults,
 ) {
     let start = text.as_bytes()[..offset]
@@ -47,12 +47,12 @@ fn mute_below_broken_header(
         if is_header(line) != (index == 0) {
             break;
         }
-        faults.mute(place(at));
+        faults.mute(location(at));
         at += line.len();
     }
 }
 
-/// Reads the file that the user named, or the default one if it is there.
+/// Reads the file that the user named, or the default file if it exists.
 pub(super) fn read_file(
     named: Option<&Path>,
     default: Option<&Path>,
@@ -60,7 +60,7 @@ pub(super) fn read_file(
 ) -> Option<Tree> {
     let path = named.or(default)?;
     let shared: Arc<Path> = path.into();
-    let whole = Place::File {
+    let whole = Location::File {
         path: shared.clone(),
         line: None,
     };
@@ -94,15 +94,15 @@ pub(super) fn read_file(
                 .map(|(at, _)| at + 1),
         )
         .collect();
-    let place = |offset: usize| Place::File {
+    let location = |offset: usize| Location::File {
         path: shared.clone(),
         line: Some(starts.partition_point(|start| *start <= offset)),
     };
     match std::str::from_utf8(&bytes) {
-        Ok(text) => Some(parse(text, &place, faults)),
+        Ok(text) => Some(parse(text, &location, faults)),
         Err(error) => {
             faults.push_broken(
-                &place(error.valid_up_to()),
+                &location(error.valid_up_to()),
                 "not TOML: the line holds bytes that are not UTF-8".to_owned(),
             );
             None

@@ -1,10 +1,10 @@
-//! A short text that is the same for all nodes that are configured alike.
+//! The fingerprint of a configuration: nodes with the same configuration have the same one.
 
 use super::Config;
 use sha2::{Digest, Sha256};
 
-/// What may differ from node to node: where it listens, how it uses its machine, and what it logs.
-const OWN: [(&str, &str); 8] = [
+/// Keys that may differ between nodes: listen addresses, use of the machine, and logs.
+const PER_NODE_KEYS: [(&str, &str); 8] = [
     ("server", "listen"),
     ("server", "metrics_listen"),
     ("server", "workers"),
@@ -16,12 +16,12 @@ const OWN: [(&str, &str); 8] = [
 ];
 
 impl Config {
-    /// The fingerprint of what all nodes should have in common. Secrets count only as being there or not, so it tells nothing of
-    /// them.
+    /// A fingerprint of the settings that all nodes should share. Of a secret only its presence counts, so the fingerprint reveals
+    /// nothing about it.
     pub fn fingerprint(&self) -> String {
         // Plain structs always serialize.
         let mut common = toml::Table::try_from(self).unwrap_or_default();
-        for (section, key) in OWN {
+        for (section, key) in PER_NODE_KEYS {
             let section = common.get_mut(section).and_then(toml::Value::as_table_mut);
             section.map(|it| it.remove(key));
         }

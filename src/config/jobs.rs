@@ -8,25 +8,23 @@ use super::section::section;
 use super::values::integer;
 
 section! {
-    /// `[jobs]`: the queue and its runs.
     pub struct Jobs {
-        /// How often a job is run in all before it fails as interrupted.
+        /// A job that was interrupted in this many runs fails.
         pub max_runs: u32 = integer(1..=100),
-        /// The longest prompt, in Unicode scalar values.
+        /// In Unicode scalar values.
         pub max_prompt_chars: usize = integer(1..=1_000_000),
-        /// Live jobs of all accounts together.
+        /// Of all accounts together.
         pub max_live: u64 = integer(1..=100_000_000),
-        /// Live jobs of one account.
         pub max_live_per_account: u64 = integer(1..=100_000_000),
-        /// Creations that wait to be decided and written, of all accounts together; one may have half of them.
+        /// Creations that wait for their decision and commit, of all accounts together. One account may have half of them.
         pub max_creations_under_way: usize = integer(2..=1_000_000),
-        /// The bound of one run as a whole.
+        /// Of a whole run, with all attempts and backends.
         pub timeout_seconds: u64 = integer(1..=86_400),
     }
 }
 
 impl Jobs {
-    /// The bound of one run as a whole.
+    /// Of a whole run, with all attempts and backends.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)
     }
@@ -35,18 +33,18 @@ impl Jobs {
 section! {
     /// `[inputs]`: fetching input images.
     pub struct Inputs {
-        /// The bound of fetching all input images of a request.
+        /// For all input images of a request together.
         pub timeout_seconds: u64 = integer(1..=3600),
-        /// The size of all input images of a request together, in bytes.
+        /// Of all input images of a request together.
         pub max_total_bytes: u64 = integer(1024..=10_000_000_000),
-        /// Pixels of one input image.
-        // What is taken can be decoded, so that every back end can be given it.
+        /// Of one input image.
+        // At most what the decoder accepts, so that every accepted image can be sent to every backend.
         pub max_pixels: u64 = integer(1..=i128::from(MAX_PIXELS)),
     }
 }
 
 impl Inputs {
-    /// The bound of fetching all input images of a request.
+    /// For all input images of a request together.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)
     }

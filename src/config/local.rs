@@ -1,12 +1,11 @@
-//! What the back ends that run on people's own graphics cards have in common.
+//! Settings that backends on a local GPU share.
 
 use super::reader::Field;
 use super::values::integer;
 
-/// The largest of the sizes of 1K: what models of the SDXL class were made for.
+/// The largest 1K size: SDXL models are trained for it.
 pub(super) const MAX_PIXELS: u64 = 1_179_648;
 
-/// Most pixels that the model is asked for at a time.
 pub(super) fn max_pixels(field: &Field<'_>) -> Option<u64> {
     integer(65_536..=268_435_456)(field)
 }

@@ -1,4 +1,4 @@
-//! `[log]`: which lines are written, and in which form.
+//! `[log]`: the filter and the format of the log.
 
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
@@ -12,14 +12,12 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 section! {
     /// `[log]`: the log on standard error.
     pub struct Log {
-        /// What is logged, as `tracing_subscriber::EnvFilter` reads it; checked already.
+        /// A valid `tracing_subscriber::EnvFilter`.
         pub filter: String = text(log_filter),
-        /// The form of a line.
         pub format: LogFormat = text(word("\"text\" or \"json\"")),
     }
 }
 
-/// The form of a line of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -34,8 +32,7 @@ pub enum LogFormat {
 fn log_filter(text: &str) -> Result<String, String> {
     let expected = "a filter such as \"info\" or \"info,tintype=debug\"";
     EnvFilter::try_new(text).map_err(|_| expected.to_owned())?;
-    // A word that is no level is taken as the name of a module, all of which is then logged: a mistyped "inof" would
-    // silence everything else without a word.
+    // `EnvFilter` takes an unknown level for the name of a module: a wrong_type "inof" would silence everything else.
     for word in text.split(',').map(str::trim) {
         let level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
         if !level && let Some(meant) = nearest(word, LEVELS) {

@@ -1,7 +1,7 @@
-//! The configuration: defaults, file, environment and command line, laid over one another and checked as a whole.
+//! The configuration: merges defaults, file, environment and command line, and validates the result.
 //!
-//! The defaults are the `config.toml` at the root of the repository, compiled in: what the manual says is what
-//! happens. Every fault is reported at once, with the place where it was written.
+//! The defaults are the compiled-in `config.toml` of the repository, which is also the manual. [`Config::load`] reports all
+//! faults at once, each with its location.
 
 mod addresses;
 mod audit;
@@ -55,7 +55,7 @@ pub use billing::{Billing, FirstRun};
 pub use cluster::Cluster;
 pub use comfyui::ComfyUiSettings;
 pub use compat::Compat;
-pub use error::{ConfigErrors, Fault, Place};
+pub use error::{ConfigErrors, Fault, Location};
 pub use jobs::{Inputs, Jobs};
 pub use log::{Log, LogFormat};
 pub use openai::{ImageField, OpenAiDialect, ResponseFormat};
@@ -69,73 +69,53 @@ pub use storage::{Idempotency, Results, Storage};
 pub use tier::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
 pub use webhooks::{Egress, Webhooks};
 
-/// The effective configuration. Every value in it has been checked.
+/// The effective, validated configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config {
-    /// The listening side.
     pub server: Server,
-    /// What is kept, and where.
     pub storage: Storage,
-    /// The processes that share a database.
     pub cluster: Cluster,
-    /// The operator's access.
     pub admin: Admin,
-    /// The operator's webhook.
     pub operator: Operator,
-    /// The log of what operators change.
     pub audit: Audit,
-    /// What input images and webhooks may reach.
     pub egress: Egress,
-    /// Deliveries.
     pub webhooks: Webhooks,
-    /// Fetching input images.
     pub inputs: Inputs,
-    /// Finished pictures.
     pub results: Results,
-    /// The queue and its runs.
     pub jobs: Jobs,
-    /// Calls with many requests.
     pub batches: Batches,
-    /// The synchronous interfaces.
     pub compat: Compat,
-    /// How long idempotency keys are remembered.
     pub idempotency: Idempotency,
-    /// The rate of keys that have none of their own.
     pub limits: Limits,
-    /// Money.
     pub billing: Billing,
-    /// What an empty data directory begins with.
     pub first_run: FirstRun,
-    /// The log.
     pub log: Log,
-    /// Traces of jobs.
     pub otlp: Otlp,
-    /// What makes the pictures, by name; [`BUILTIN_BACKEND`] is always among them.
+    /// By name. [`BUILTIN_BACKEND`] is always present.
     pub backends: BTreeMap<String, Backend>,
-    /// The three models on offer.
     pub tiers: Tiers,
 }
 
 impl Config {
-    /// Lays the sources over the defaults and checks the outcome.
+    /// Merges the sources over the defaults and validates the result.
     ///
     /// # Errors
-    /// Every unknown key and every wrong value, with its place. A wrong value that a later layer replaces counts for
-    /// nothing, as the value never takes effect.
+    /// Every unknown key and every invalid value, with its location. An invalid value that a later layer replaces is not an error,
+    /// because it never takes effect.
     pub fn load(sources: &Sources) -> Result<Self, ConfigErrors> {
         Self::read(sources, true)
     }
 
-    /// The same in a process that is not the service: the variables that hold the keys of its back ends may be set for the
-    /// service alone, so nothing is said where one is missing.
-    pub fn load_beside(sources: &Sources) -> Result<Self, ConfigErrors> {
+    /// Loads the configuration in a process that is not the service. A missing API key of a backend is not an error: its environment
+    /// variable may be set only for the service.
+    pub fn load_for_command(sources: &Sources) -> Result<Self, ConfigErrors> {
         Self::read(sources, false)
     }
 
     fn read(sources: &Sources, needs_keys: bool) -> Result<Self, ConfigErrors> {
         let faults = faults::Faults::default();
         let built_in = source::built_in(&faults);
-        let tree = source::layered(&built_in, sources, &faults);
+        let tree = source::merge_layers(&built_in, sources, &faults);
         let environment = sources.env.iter().cloned().collect();
         let context = reader::Context {
             built_in: &built_in,
@@ -166,26 +146,30 @@ impl Config {
             first_run: FirstRun::read(root.section("first_run")),
             log: Log::read(root.section("log")),
             otlp: Otlp::read(root.section("otlp")),
-            tiers: tiers::read(root.section("tiers"), &tiers::names(&tree), &backends),
+            tiers: tiers::read(
+                root.section("tiers"),
+                &tiers::backend_names(&tree),
+                &backends,
+            ),
             backends,
         };
         root.finish();
         faults.into_result().map(|()| config)
     }
 
-    /// The models whose every back end is the built-in generator, which is no AI model.
+    /// The models that only the built-in generator serves, which is not an AI model.
     pub fn demo_models(&self) -> Vec<&'static str> {
-        let is_drawn = |backend: &TierBackend| {
+        let is_builtin = |backend: &TierBackend| {
             let backend = self.backends.get(&backend.name);
             backend.is_none_or(|it| it.kind == BackendKind::Procedural)
         };
         let models = self.tiers.iter().into_iter();
-        let models = models.filter(|(_, tier)| tier.backends.iter().all(is_drawn));
+        let models = models.filter(|(_, tier)| tier.backends.iter().all(is_builtin));
         models.map(|(name, _)| name).collect()
     }
 
-    /// What callers reach the service under, without a slash at the end: `[server] public_url`, or else the address
-    /// that it listens on, with the loopback address for "any".
+    /// The base URL for callers, without a slash at the end: `[server] public_url`, or else the listen address, with the loopback
+    /// address for the wildcard address.
     pub fn public_url(&self) -> String {
         match &self.server.public_url {
             Some(url) => url.clone(),
@@ -193,7 +177,7 @@ impl Config {
         }
     }
 
-    /// As [`Config::public_url`] once the socket is bound: with port 0 only then is the port known.
+    /// As [`Config::public_url`], with the address of the bound socket: with port 0 only that has the real port.
     pub fn public_url_at(&self, bound: SocketAddr) -> String {
         match &self.server.public_url {
             Some(url) => url.clone(),

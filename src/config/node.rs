@@ -1,25 +1,22 @@
-//! The tree that all layers are merged into: values with the place where each was written.
+//! The tree into which all layers are merged: values with their locations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::Place;
+use super::error::Location;
 
-/// The keys of one table.
 pub(super) type Tree = BTreeMap<String, Node>;
 
-/// One value and where it was written.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub item: Item,
-    pub place: Place,
-    /// The text of an environment variable as it stands, which a key of type string takes without quotes.
+    pub location: Location,
+    /// The text of an environment variable. A key of type string takes it without quotes.
     pub raw: Option<Arc<str>>,
 }
 
-/// A value, as far as a configuration key may want one.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
     Text(String),
@@ -28,12 +25,12 @@ pub(super) enum Item {
     Boolean(bool),
     List(Vec<Node>),
     Table(Tree),
-    /// A type that no key has; its name with the article, for the message.
+    /// A type that no key has, by its name with an article.
     Other(&'static str),
 }
 
 impl Item {
-    /// The type with its article, for "found ...".
+    /// The name of the type with an article, for "found ...".
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "a string",
@@ -47,14 +44,14 @@ impl Item {
     }
 }
 
-/// Turns a parsed document into a tree. `place` gives the place of a byte offset.
-pub(super) fn tree_of(table: &DeTable<'_>, place: &dyn Fn(usize) -> Place) -> Tree {
+/// Turns a parsed document into a tree. `location` maps a byte offset to its location.
+pub(super) fn tree_of(table: &DeTable<'_>, location: &dyn Fn(usize) -> Location) -> Tree {
     let node = |(key, value): (&toml::Spanned<_>, &toml::Spanned<_>)| {
         let key: &toml::Spanned<toml::de::DeString<'_>> = key;
         let value: &toml::Spanned<DeValue<'_>> = value;
         let node = Node {
-            item: item_of(value.get_ref(), place),
-            place: place(key.span().start),
+            item: item_of(value.get_ref(), location),
+            location: location(key.span().start),
             raw: None,
         };
         (key.get_ref().to_string(), node)
@@ -62,8 +59,8 @@ pub(super) fn tree_of(table: &DeTable<'_>, place: &dyn Fn(usize) -> Place) -> Tr
     table.iter().map(node).collect()
 }
 
-/// Turns a parsed value into an item. The parser bounds how deep one may be nested.
-pub(super) fn item_of(value: &DeValue<'_>, place: &dyn Fn(usize) -> Place) -> Item {
+/// Turns a parsed value into an item. The parser limits the depth of nesting.
+pub(super) fn item_of(value: &DeValue<'_>, location: &dyn Fn(usize) -> Location) -> Item {
     match value {
         DeValue::String(text) => Item::Text(text.to_string()),
         DeValue::Integer(digits) => i128::from_str_radix(digits.as_str(), digits.radix())
@@ -71,24 +68,23 @@ pub(super) fn item_of(value: &DeValue<'_>, place: &dyn Fn(usize) -> Place) -> It
         DeValue::Float(digits) => digits
             .as_str()
             .parse()
-            .map_or(Item::Other("a float that is none"), Item::Float),
+            .map_or(Item::Other("an invalid float"), Item::Float),
         DeValue::Boolean(on) => Item::Boolean(*on),
         DeValue::Datetime(_) => Item::Other("a date"),
         DeValue::Array(list) => Item::List(
             list.iter()
                 .map(|value| Node {
-                    item: item_of(value.get_ref(), place),
-                    place: place(value.span().start),
+                    item: item_of(value.get_ref(), location),
+                    location: location(value.span().start),
                     raw: None,
                 })
                 .collect(),
         ),
-        DeValue::Table(table) => Item::Table(tree_of(table, place)),
+        DeValue::Table(table) => Item::Table(tree_of(table, location)),
     }
 }
 
-/// Turns the value of a flag into a node.
-pub(super) fn node_of_flag(value: &toml::Value, place: &Place) -> Node {
+pub(super) fn node_of_flag(value: &toml::Value, location: &Location) -> Node {
     let item = match value {
         toml::Value::String(text) => Item::Text(text.clone()),
         toml::Value::Integer(number) => Item::Integer(i128::from(*number)),
@@ -96,24 +92,24 @@ pub(super) fn node_of_flag(value: &toml::Value, place: &Place) -> Node {
         toml::Value::Boolean(on) => Item::Boolean(*on),
         toml::Value::Datetime(_) => Item::Other("a date"),
         toml::Value::Array(list) => {
-            Item::List(list.iter().map(|v| node_of_flag(v, place)).collect())
+            Item::List(list.iter().map(|v| node_of_flag(v, location)).collect())
         }
         toml::Value::Table(table) => Item::Table(
             table
                 .iter()
-                .map(|(key, value)| (key.clone(), node_of_flag(value, place)))
+                .map(|(key, value)| (key.clone(), node_of_flag(value, location)))
                 .collect(),
         ),
     };
     Node {
         item,
-        place: place.clone(),
+        location: location.clone(),
         raw: None,
     }
 }
 
-/// Lays `over` on top of `base`: tables are merged key by key, everything else is replaced. A value that would
-/// replace a whole table is refused through `refuse`, with the dotted path of its key.
+/// Merges `over` into `base`: merges tables key by key and replaces all other values. Calls `refuse` with the dotted path of a
+/// key whose value would replace a whole table.
 pub(super) fn merge(
     base: &mut Tree,
     over: Tree,
@@ -125,15 +121,15 @@ pub(super) fn merge(
         match base.get_mut(&key) {
             Some(Node {
                 item: Item::Table(below),
-                place,
+                location,
                 ..
             }) => match node {
                 Node {
                     item: Item::Table(above),
-                    place: nearer,
+                    location: nearer,
                     ..
                 } => {
-                    *place = nearer;
+                    *location = nearer;
                     merge(below, above, &here, refuse);
                 }
                 other => refuse(here, &other),

@@ -1,4 +1,4 @@
-//! The keys of a back end of kind "openai", whose interface each server reads in its own way.
+//! The settings of backends of kind `openai`: servers implement the OpenAI API in different ways.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,36 +6,33 @@ use super::section::settings;
 use super::values::{free_name, or_empty, text, word};
 
 settings! {
-    /// How such a server is to be spoken to.
     pub struct OpenAiDialect {
-        /// Is the server told to answer with base64?
         pub response_format: ResponseFormat =
             text(word("one of: auto, b64_json, none")), ResponseFormat::Auto;
-        /// Where the input images go.
         pub image_field: ImageField =
             text(word("one of: auto, image, image[], file")), ImageField::Auto;
-        /// `low`, `medium`, `high`, or what else the server knows; `None`: not sent.
+        /// `low`, `medium`, `high`, or another value that the server knows. `None`: not sent.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub quality: Option<String> = text(or_empty(free_name)), None;
     }
 }
 
-/// Whether `response_format` is sent.
+/// When requests contain `response_format: b64_json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseFormat {
-    /// Sent, but not for OpenAI's own models, which refuse it.
+    /// For all models but OpenAI's own, which refuse it.
     Auto,
-    /// Always sent.
+    /// Always.
     B64Json,
-    /// Never sent.
+    /// Never.
     None,
 }
 
-/// Where input images go.
+/// The form field of input images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ImageField {
-    /// One as `image`, several as `image[]`, as OpenAI's own clients do it.
+    /// One image as `image`, several as `image[]`, like OpenAI's own clients.
     #[serde(rename = "auto")]
     Auto,
     /// Each as `image`.
@@ -44,7 +41,7 @@ pub enum ImageField {
     /// Each as `image[]`.
     #[serde(rename = "image[]")]
     ImageList,
-    /// The only one as base64 in the field `file` of a generation, as LocalAI takes it.
+    /// The only image as base64 in the field `file` of a generation, for LocalAI.
     #[serde(rename = "file")]
     File,
 }

@@ -1,4 +1,4 @@
-//! `[operator]`: where the operator hears of what happens.
+//! `[operator]`: the operator's webhook.
 
 use serde::Serialize;
 use tintype_storage::domain::secret;
@@ -8,29 +8,28 @@ use super::node::Item;
 use super::reader::Section;
 use super::render;
 use super::secret::Secret;
-use super::values::{integer, or_empty, private};
+use super::values::{integer, or_empty, redacted};
 
-/// `[operator]`: where the operator hears of what happens.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operator {
-    /// What receives the events; `None`: none are made. Set together with `webhook_secret`.
+    /// Receives the operator's events. `None`: no events are created. Requires `webhook_secret`.
     #[serde(serialize_with = "render::or_blank")]
     pub webhook_url: Option<String>,
-    /// What signs them.
+    /// Signs the events.
     #[serde(serialize_with = "render::or_blank")]
     pub webhook_secret: Option<Secret>,
-    /// `disk.low` is sent when less is free; 0: never.
+    /// Below this much free space the event `disk.low` is sent. 0: never.
     pub disk_low_bytes: u64,
 }
 
 impl Operator {
     pub(super) fn read(mut section: Section<'_>) -> Self {
         let read = Self {
-            webhook_url: section.required("webhook_url", private(or_empty(webhook_url))),
-            webhook_secret: section.required("webhook_secret", private(or_empty(webhook_secret))),
+            webhook_url: section.required("webhook_url", redacted(or_empty(webhook_url))),
+            webhook_secret: section.required("webhook_secret", redacted(or_empty(webhook_secret))),
             disk_low_bytes: section.required("disk_low_bytes", integer(0..=1 << 60)),
         };
-        // A faulty value has its fault, and is not missing.
+        // A faulty value already has its fault, and does not count as missing.
         let is_empty = |key| {
             section.optional(key, |field| match &field.node.item {
                 Item::Text(text) => Some(text.is_empty()),

@@ -1,4 +1,4 @@
-//! The effective configuration as TOML, as `check-config` prints it: every key, secrets masked.
+//! Renders the effective configuration as TOML, for `check-config`.
 
 use std::fmt::Display;
 
@@ -7,15 +7,15 @@ use serde::Serializer;
 use super::Config;
 
 impl Config {
-    /// The effective configuration as TOML. Secrets show as `***`.
+    /// The effective configuration as TOML: every key, secrets masked.
     pub fn render(&self) -> String {
-        // Serializing plain structs into a string does not fail; were it to, the reason is the better answer.
+        // Plain structs always serialize. If one ever does not, the reason is better than a panic.
         let body = toml::to_string(self).unwrap_or_else(|error| format!("# {error}\n"));
         format!("# The effective configuration. Secrets show as \"***\".\n\n{body}")
     }
 }
 
-/// Serializes what may be absent as the empty string that stands for that in the file.
+/// Serializes `None` as the empty string, which means "none" in the file.
 pub(super) fn or_blank<T: Display, S: Serializer>(
     value: &Option<T>,
     serializer: S,
@@ -26,7 +26,6 @@ pub(super) fn or_blank<T: Display, S: Serializer>(
     }
 }
 
-/// Serializes a list through `Display`.
 pub(super) fn as_strings<T: Display, S: Serializer>(
     values: &[T],
     serializer: S,

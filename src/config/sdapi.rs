@@ -1,4 +1,4 @@
-//! What a back end of kind `sdapi` takes besides its address: how pictures are sampled, and how large at a time.
+//! The settings of backends of kind `sdapi`, besides their address.
 
 use std::collections::BTreeMap;
 
@@ -8,58 +8,55 @@ use super::local::{MAX_PIXELS, max_pixels};
 use super::node::{Item, Tree};
 use super::reader::Field;
 use super::section::settings;
-use super::values::{boolean, fitting, free_name, integer, number, or_empty, text};
+use super::values::{accept_if, boolean, free_name, integer, number, or_empty, text};
 
-/// Bytes of a negative prompt.
-const MAX_NEGATIVE: usize = 8_192;
-/// How deep a value of `override_settings` may be nested.
+const MAX_NEGATIVE_PROMPT_BYTES: usize = 8_192;
+/// Of a value in `override_settings`.
 const MAX_DEPTH: usize = 8;
 
 settings! {
-    /// The settings of the `/sdapi/v1` interface.
     pub struct SdApiSettings {
-        /// The checkpoint where a tier names none; `None`: the one that is loaded.
+        /// For tiers that name no model. `None`: the checkpoint that the server has loaded.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub checkpoint: Option<String> = text(or_empty(free_name)), None;
-        /// The sampler by the server's name; `None`: its own default.
+        /// The server's name of the sampler. `None`: the server's default.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub sampler: Option<String> = text(or_empty(free_name)), None;
-        /// The noise schedule by the server's name; `None`: its own default.
+        /// The server's name of the noise schedule. `None`: the server's default.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub scheduler: Option<String> = text(or_empty(free_name)), None;
         /// Sampling steps.
         pub steps: u32 = integer(1..=150), 25;
-        /// How closely the prompt is followed.
+        /// How closely the image follows the prompt.
         pub cfg_scale: f64 = number(0.0..=30.0), 7.0;
-        /// What must not be seen.
         pub negative_prompt: String = text(negative_prompt), String::new();
-        /// How much of an input image is painted over: 0 nothing, 1 everything.
+        /// How much of an input image the model changes, from 0 (nothing) to 1 (everything).
         pub denoising_strength: f64 = number(0.0..=1.0), 0.75;
-        /// Most pixels that the model is asked for; a larger picture is enlarged from that.
+        /// Pixels that the model generates at most. Larger images are upscaled.
         pub max_pixels: u64 = max_pixels, MAX_PIXELS;
-        /// What enlarges, by the server's name; `None`: Tintype itself.
+        /// The server's name of the upscaler. `None`: Tintype upscales.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub upscaler: Option<String> = text(or_empty(free_name)), None;
-        /// Whether input images go as references, for models that edit, instead of as what is painted over.
+        /// Are input images sent as references, for edit models, instead of as the initial image?
         pub reference_inputs: bool = boolean, false;
-        /// Whether the servers' own syntax works in the prompts of callers.
+        /// May callers use the server's prompt syntax?
         pub prompt_syntax: bool = boolean, false;
-        /// Options of the server for each request.
+        /// Server options sent with each request.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub override_settings: BTreeMap<String, Value> = options, BTreeMap::new();
     }
 }
 
 fn negative_prompt(text: &str) -> Result<String, String> {
-    let is_fit = text.len() <= MAX_NEGATIVE && !text.contains('\0');
-    fitting(
+    let is_valid = text.len() <= MAX_NEGATIVE_PROMPT_BYTES && !text.contains('\0');
+    accept_if(
         text,
-        is_fit,
-        &format!("at most {MAX_NEGATIVE} bytes without NUL"),
+        is_valid,
+        &format!("at most {MAX_NEGATIVE_PROMPT_BYTES} bytes without NUL"),
     )
 }
 
-/// A table of any shape, as JSON.
+/// Reads a table of any shape as JSON.
 fn options(field: &Field<'_>) -> Option<BTreeMap<String, Value>> {
     let tree = field.table()?;
     if tree.contains_key("sd_model_checkpoint") {

@@ -1,26 +1,24 @@
-//! A text that is never shown: API keys, the operator's token, header values of back ends.
+//! A secret that is never displayed: API keys, the operator's token, header values of backends.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// What stands for a secret wherever one would be shown.
+/// Displayed instead of a secret.
 pub const MASK: &str = "***";
 
-/// A secret text. `Debug`, `Display` and `Serialize` show [`MASK`]; only [`Secret::expose`] gives the text itself.
+/// A secret. `Debug`, `Display` and `Serialize` show [`MASK`]; only [`Secret::expose`] returns the text.
 ///
-/// Equality is there for comparing whole configurations and takes time that depends on the texts. A token that a
-/// caller sends must be compared in constant time instead.
+/// `==` serves to compare whole configurations and is not constant-time. Compare a token from a caller in constant time.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the one place that sends or compares it.
+    /// The text, for the code that sends or compares it.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,6 +1,6 @@
-//! Sections of the configuration, declared once: their keys with their types, and what each takes.
+//! Macros that declare a section once: its keys, their types and their readers.
 
-/// Declares a section. Every key must be there, because the defaults have it; `= reader` says what it takes.
+/// Declares a section. Every key is required, because the defaults contain it. `= reader` parses its value.
 macro_rules! section {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[$key_meta:meta])* pub $key:ident: $kind:ty = $reader:expr),+ $(,)?
@@ -23,7 +23,7 @@ macro_rules! section {
     };
 }
 
-/// Declares the keys that a kind of back end has besides its address. Each may be left out: `= reader, default`.
+/// Declares the keys of one kind of backend. Each is optional: `= reader, default`.
 macro_rules! settings {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[$key_meta:meta])* pub $key:ident: $kind:ty = $reader:expr, $default:expr;)+
@@ -45,7 +45,7 @@ macro_rules! settings {
         impl $name {
             pub(super) const KEYS: &[&str] = &[$(stringify!($key)),+];
 
-            /// Reads the keys of this kind from the section of a back end.
+            /// Reads the keys of this kind from the section of a backend.
             pub(super) fn read(section: &mut super::reader::Section<'_>) -> Self {
                 Self {
                     $($key: section.optional(stringify!($key), $reader).unwrap_or($default)),+

@@ -1,10 +1,10 @@
-//! "Did you mean": the known word that a mistyped one stands nearest to.
+//! "Did you mean": finds the known word nearest to a wrong_type one.
 
-/// Words longer than this are no slip of the finger, and comparing them would cost time.
+/// Longer words are not typos, and comparing them would take time.
 const MAX_CHARS: usize = 48;
 
-/// The candidate that `word` most likely stands for, if any is near: the same but for case, `-` and `_`, or within
-/// two slips (one for words of 3 to 5 letters, none for shorter ones).
+/// Returns the candidate nearest to `word`: equal but for case, `-` and `_`, or within two typos (one for candidates of 3 to 5
+/// letters, none for shorter ones).
 pub(super) fn nearest<'c>(
     word: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -12,24 +12,24 @@ pub(super) fn nearest<'c>(
     if word.len() > MAX_CHARS {
         return None;
     }
-    let wanted = plain(word);
+    let word = normalize(word);
     candidates
         .into_iter()
         .map(|candidate| {
-            let slips = strsim::damerau_levenshtein(&wanted, &plain(candidate));
-            (slips, candidate)
+            let typos = strsim::damerau_levenshtein(&word, &normalize(candidate));
+            (typos, candidate)
         })
-        .filter(|(slips, candidate)| *slips <= (candidate.len() / 3).min(2))
-        .min_by_key(|(slips, _)| *slips)
+        .filter(|(typos, candidate)| *typos <= (candidate.len() / 3).min(2))
+        .min_by_key(|(typos, _)| *typos)
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether two words differ only in case and in `-` for `_`, as names in the environment must.
-pub(super) fn same_but_for_spelling(a: &str, b: &str) -> bool {
-    plain(a) == plain(b)
+/// Do two words differ only in case and in `-` for `_`?
+pub(super) fn is_same_key(a: &str, b: &str) -> bool {
+    normalize(a) == normalize(b)
 }
 
-fn plain(word: &str) -> String {
+fn normalize(word: &str) -> String {
     word.to_ascii_lowercase().replace('-', "_")
 }
 
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_finds_its_word_and_a_stranger_finds_none() {
+    fn a_typo_finds_its_word_and_an_unrelated_word_finds_none() {
         let keys = ["listen", "public_url", "workers"];
         assert_eq!(nearest("lisen", keys), Some("listen"));
         assert_eq!(nearest("listne", keys), Some("listen"));

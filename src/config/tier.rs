@@ -1,4 +1,4 @@
-//! The three models on offer, with what they take, what they cost and who makes the pictures.
+//! The three tiers: their aspect ratios, resolutions, prices and backends.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,13 @@ use serde::Serialize;
 
 use super::billing;
 
-/// Every aspect ratio that there is.
 pub const ASPECT_RATIOS: [&str; 15] = [
     "1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9", "1:4", "4:1", "1:8",
     "8:1", "auto",
 ];
 
-/// Every resolution that there is.
 pub const RESOLUTIONS: [&str; 3] = ["1K", "2K", "4K"];
 
-/// The three tiers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tiers {
     /// `/nb`: always 1K.
@@ -28,7 +25,7 @@ pub struct Tiers {
 }
 
 impl Tiers {
-    /// The tiers with their names, in the order of their prices.
+    /// The tiers with their names, cheapest first.
     pub fn iter(&self) -> [(&'static str, &Tier); 3] {
         [
             ("fast", &self.fast),
@@ -38,31 +35,31 @@ impl Tiers {
     }
 }
 
-/// One tier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Tier {
-    /// The back ends in order of preference; at least one, each of them configured.
+    /// In order of preference: at least one, each of them configured.
     pub backends: Vec<TierBackend>,
-    /// Some of [`ASPECT_RATIOS`], at least one of which is no `auto`.
+    /// Values of [`ASPECT_RATIOS`], at least one of them not `auto`.
     pub aspect_ratios: Vec<String>,
-    /// Some of [`RESOLUTIONS`], `1K` among them; of `fast` nothing else.
+    /// Values of [`RESOLUTIONS`], among them `1K`, which is the only one of `fast`.
     pub resolutions: Vec<String>,
-    /// Model ids of the synchronous interface, besides the tier's name.
+    /// Model ids in the synchronous interfaces, besides the tier's name.
     pub compat_models: Vec<String>,
-    /// The price of each of the resolutions.
+    /// By resolution.
     #[serde(serialize_with = "billing::as_strings")]
     pub prices: BTreeMap<String, Decimal>,
 }
 
-/// A back end as a tier uses it.
+/// A backend in the list of a tier.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TierBackend {
     /// The name below `[backends]`.
     pub name: String,
-    /// The model or checkpoint to ask for; `None`: the back end's own.
+    /// The model or checkpoint. `None`: the backend's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Its share of the tier's pictures. `None` everywhere: strictly in order; beside ones with a weight: in reserve.
+    /// The backend's share of the tier's images. Without any weights the tier uses its backends strictly in order. Next to weighted
+    /// backends, one without a weight is a fallback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
 }

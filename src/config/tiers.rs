@@ -1,4 +1,4 @@
-//! Reads `[tiers.*]`: merged key by key, and refused where they contradict themselves or the interface.
+//! Reads `[tiers.*]`. Refuses tiers that contradict themselves, one another or the API.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,19 +6,19 @@ use rust_decimal::Decimal;
 
 use super::backend::{Backend, BackendKind};
 use super::billing::amount;
-use super::error::Place;
+use super::error::Location;
 use super::node::{Item, Tree};
 use super::reader::{Field, Section};
 use super::suggest::nearest;
 use super::tier::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
-use super::values::{fitting, free_name, integer, list, or_empty, text};
+use super::values::{accept_if, free_name, integer, list, or_empty, text};
 
 const NAMES: [&str; 3] = ["fast", "quality", "pro"];
 
-/// The model ids so far, each with its tier and the place of the list that it stands in.
-type Taken = BTreeMap<String, (&'static str, Place)>;
+/// The model ids read so far, each with its tier and the location of its list.
+type Taken = BTreeMap<String, (&'static str, Location)>;
 
-/// Reads the tiers. `known` are the names of all back ends that were written down, `backends` those without a fault.
+/// Reads the tiers. `known` are the names of all backends in the input, `backends` those without a fault.
 pub(super) fn read(
     mut s: Section<'_>,
     known: &BTreeSet<&str>,
@@ -59,7 +59,7 @@ fn entry(
     let name: String = s.required("name", text(free_name));
     let model = s.optional("model", text(or_empty(free_name))).flatten();
     let weight = s.optional("weight", integer(1..=1_000));
-    let complain = |message: String| s.fault("name", message);
+    let fault = |message: String| s.fault("name", message);
     match backends.get(&name) {
         Some(backend) => {
             if model.is_some() && backend.kind == BackendKind::Procedural {
@@ -72,21 +72,21 @@ fn entry(
             if let Some(variable) = variable
                 && s.context.needs_keys
             {
-                complain(format!(
-                    "the back end `{name}` takes its key from the environment variable {variable}, which is not set"
+                fault(format!(
+                    "the backend `{name}` takes its key from the environment variable {variable}, which is not set"
                 ));
             }
         }
-        // What could not be read may have held it, and a faulty back end has been reported as such.
+        // A part that could not be parsed may define this backend, and a faulty backend already has its fault.
         None if name.is_empty()
             || known.contains(name.as_str())
-            || s.context.faults.incomplete() => {}
+            || s.context.faults.is_incomplete() => {}
         None => {
             let hint = nearest(&name, known.iter().copied()).map_or_else(
                 || format!("defined: {}", join(known)),
                 |m| format!("did you mean `{m}`?"),
             );
-            complain(format!("the back end `{name}` is not defined; {hint}"));
+            fault(format!("the backend `{name}` is not defined; {hint}"));
         }
     }
     s.finish();
@@ -113,21 +113,21 @@ fn one_of<'w>(words: &'w [&'w str]) -> impl Fn(&str) -> Result<String, String> +
     }
 }
 
-fn twice(values: &[String]) -> Option<&String> {
+fn first_duplicate(values: &[String]) -> Option<&String> {
     let mut seen = BTreeSet::new();
     values.iter().find(|value| !seen.insert(*value))
 }
 
 fn ratios(s: &mut Section<'_>, tier: &str) -> Vec<String> {
-    // The interface says that the fast tier has no `auto`, so no configuration may offer it.
+    // In the API the fast tier has no `auto`, so no configuration may offer it.
     let allowed: &[&str] = if tier == "fast" {
         &ASPECT_RATIOS[..14]
     } else {
         &ASPECT_RATIOS
     };
     let read = s.required("aspect_ratios", list(1..=15, text(one_of(allowed))));
-    if let Some(value) = twice(&read) {
-        s.fault("aspect_ratios", format!("`{value}` is there twice"));
+    if let Some(value) = first_duplicate(&read) {
+        s.fault("aspect_ratios", format!("`{value}` is given twice"));
     }
     if read == ["auto"] {
         let message =
@@ -139,21 +139,20 @@ fn ratios(s: &mut Section<'_>, tier: &str) -> Vec<String> {
 
 fn resolutions(s: &mut Section<'_>, tier: &str) -> Vec<String> {
     let read = s.required("resolutions", list(1..=3, text(one_of(&RESOLUTIONS))));
-    if let Some(value) = twice(&read) {
-        s.fault("resolutions", format!("`{value}` is there twice"));
+    if let Some(value) = first_duplicate(&read) {
+        s.fault("resolutions", format!("`{value}` is given twice"));
     }
     if read.is_empty() {
         return read;
     }
     if tier == "fast" && read != ["1K"] {
-        let message = "expected [\"1K\"]: the fast tier has no other";
+        let message = "expected [\"1K\"]: the fast tier has no other resolution";
         s.fault("resolutions", message.to_owned());
-        // No price is then judged by a list that is wrong anyway.
+        // An empty list, so that prices are not checked against the wrong one.
         return Vec::new();
     }
     if !read.iter().any(|value| value == "1K") {
-        let message =
-            "expected `1K` among them: it is what a request without `resolution` asks for";
+        let message = "expected `1K` among them: requests without `resolution` use it";
         s.fault("resolutions", message.to_owned());
     }
     read
@@ -162,7 +161,7 @@ fn resolutions(s: &mut Section<'_>, tier: &str) -> Vec<String> {
 fn prices(s: &mut Section<'_>, resolutions: &[String]) -> BTreeMap<String, Decimal> {
     let layer = s
         .field("resolutions")
-        .map_or(0, |field| field.node.place.layer());
+        .map_or(0, |field| field.node.location.layer());
     let mut table = s.section("prices");
     let mut prices = BTreeMap::new();
     for name in table.names() {
@@ -180,13 +179,13 @@ fn prices(s: &mut Section<'_>, resolutions: &[String]) -> BTreeMap<String, Decim
         let sold = resolutions.iter().any(|resolution| resolution == name);
         if sold {
             prices.extend(price.map(|price| (name.to_owned(), price)));
-        } else if !resolutions.is_empty() && field.node.place.layer() >= layer {
-            // A price of a layer below the one that took the resolution away is merely left over.
+        } else if !resolutions.is_empty() && field.node.location.layer() >= layer {
+            // A price in a lower layer is no fault: a higher layer removed its resolution.
             field.fault("this tier has no such resolution".to_owned());
         }
     }
     for resolution in resolutions {
-        // Prices are only ever added by a layer, so it is the list that asks for one too many.
+        // Layers can only add prices, so the fault is in the list of resolutions.
         if !table.names().any(|name| name == resolution) {
             let message = format!("`{resolution}` has no price, expected one in `prices`");
             s.fault("resolutions", message);
@@ -200,7 +199,7 @@ fn compat_models(s: &mut Section<'_>, tier: &'static str, taken: &mut Taken) -> 
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
         let fits = (1..=128).contains(&text.len()) && text.bytes().all(plain);
         let expected = "a model id of letters, digits, `.`, `-` and `_`";
-        fitting(text, fits, expected)
+        accept_if(text, fits, expected)
     };
     let read = s.required("compat_models", list(0..=64, text(id)));
     let Some(field) = s.field("compat_models") else {
@@ -211,17 +210,17 @@ fn compat_models(s: &mut Section<'_>, tier: &'static str, taken: &mut Taken) -> 
             field.fault(format!("`{model}` is the name of the tier {other}"));
             continue;
         }
-        let place = &field.node.place;
-        match taken.insert(model.clone(), (tier, place.clone())) {
-            Some((other, _)) if other == tier => field.fault(format!("`{model}` is there twice")),
-            // Between two lists the one of the later layer is the one to change.
-            Some((other, earlier)) if earlier.layer() > place.layer() => {
-                let message = format!("`{model}` belongs to the tier {tier} already");
+        let location = &field.node.location;
+        match taken.insert(model.clone(), (tier, location.clone())) {
+            Some((other, _)) if other == tier => field.fault(format!("`{model}` is given twice")),
+            // Of two lists, the one in the higher layer has the fault.
+            Some((other, earlier)) if earlier.layer() > location.layer() => {
+                let message = format!("`{model}` already belongs to the tier {tier}");
                 let key = format!("tiers.{other}.compat_models");
                 s.context.faults.push(&earlier, &key, message);
             }
             Some((other, _)) => {
-                field.fault(format!("`{model}` belongs to the tier {other} already"));
+                field.fault(format!("`{model}` already belongs to the tier {other}"));
             }
             None => {}
         }
@@ -229,8 +228,7 @@ fn compat_models(s: &mut Section<'_>, tier: &'static str, taken: &mut Taken) -> 
     read
 }
 
-/// The names of the back ends in the tree.
-pub(super) fn names(tree: &Tree) -> BTreeSet<&str> {
+pub(super) fn backend_names(tree: &Tree) -> BTreeSet<&str> {
     match tree.get("backends").map(|node| &node.item) {
         Some(Item::Table(backends)) => backends.keys().map(String::as_str).collect(),
         _ => BTreeSet::new(),

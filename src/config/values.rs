@@ -1,4 +1,4 @@
-//! What a key takes: the checks that a value goes through on its way into the configuration.
+//! Readers of values: each checks the type and the range of a value, and records its fault.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -11,7 +11,6 @@ use super::node::{Item, Node};
 use super::reader::Field;
 use super::secret::Secret;
 
-/// A whole number in a range.
 pub(super) fn integer<'t, T: TryFrom<i128>>(
     range: RangeInclusive<i128>,
 ) -> impl Fn(&Field<'t>) -> Option<T> {
@@ -24,23 +23,23 @@ pub(super) fn integer<'t, T: TryFrom<i128>>(
                 None
             }
             _ => {
-                field.mistyped(&expected);
+                field.wrong_type(&expected);
                 None
             }
         }
     }
 }
 
-/// A number in a range, with or without a fraction.
+/// Reads a float or an integer.
 pub(super) fn number<'t>(range: RangeInclusive<f64>) -> impl Fn(&Field<'t>) -> Option<f64> {
     move |field| {
         let expected = format!("a number from {} to {}", range.start(), range.end());
         let found = match field.node.item {
             Item::Float(number) => number,
-            // Far below where a float would lose a digit, if it is in any range at all.
+            // Integers in any range of the configuration are small enough for a float to be exact.
             Item::Integer(number) => number as f64,
             _ => {
-                field.mistyped(&expected);
+                field.wrong_type(&expected);
                 return None;
             }
         };
@@ -52,18 +51,17 @@ pub(super) fn number<'t>(range: RangeInclusive<f64>) -> impl Fn(&Field<'t>) -> O
     }
 }
 
-/// On or off.
 pub(super) fn boolean(field: &Field<'_>) -> Option<bool> {
     match field.node.item {
         Item::Boolean(on) => Some(on),
         _ => {
-            field.mistyped("true or false");
+            field.wrong_type("true or false");
             None
         }
     }
 }
 
-/// A string that `check` accepts; its error is what was expected, and the message repeats what was found.
+/// Reads a string that `check` accepts. The error of `check` says what was expected. The message quotes the value.
 pub(super) fn text<'t, T>(
     check: impl Fn(&str) -> Result<T, String>,
 ) -> impl Fn(&Field<'t>) -> Option<T> {
@@ -80,8 +78,8 @@ pub(super) fn text<'t, T>(
     }
 }
 
-/// As [`text`], for what is or may hold a secret: the message does not repeat it.
-pub(super) fn private<'t, T>(
+/// As [`text`], for values that may hold a secret: the message does not quote the value.
+pub(super) fn redacted<'t, T>(
     check: impl Fn(&str) -> Result<T, String>,
 ) -> impl Fn(&Field<'t>) -> Option<T> {
     move |field| {
@@ -91,14 +89,14 @@ pub(super) fn private<'t, T>(
     }
 }
 
-/// A list of so many entries, each of which `entry` accepts.
+/// Reads a list whose entries `entry` accepts.
 pub(super) fn list<'t, T>(
     length: RangeInclusive<usize>,
     entry: impl Fn(&Field<'t>) -> Option<T>,
 ) -> impl Fn(&Field<'t>) -> Option<Vec<T>> {
     move |field| {
         let Item::List(nodes) = &field.node.item else {
-            field.mistyped("a list");
+            field.wrong_type("a list");
             return None;
         };
         if !length.contains(&nodes.len()) {
@@ -116,13 +114,13 @@ pub(super) fn list<'t, T>(
                 context: field.context,
             })
         };
-        // Every entry is read before the first faulty one ends the list, so that all their faults are noted.
+        // Reads all entries before an invalid one ends the list, so that the faults of all are recorded.
         let entries: Vec<Option<T>> = nodes.iter().enumerate().map(read).collect();
         entries.into_iter().collect()
     }
 }
 
-/// A string that may be empty, which means "none"; else one that `check` accepts.
+/// Accepts an empty string, which means "none", or a string that `check` accepts.
 pub(super) fn or_empty<T>(
     check: impl Fn(&str) -> Result<T, String>,
 ) -> impl Fn(&str) -> Result<Option<T>, String> {
@@ -132,23 +130,23 @@ pub(super) fn or_empty<T>(
     }
 }
 
-/// The text where it is fit, else what was expected.
-pub(super) fn fitting(text: &str, is_fit: bool, expected: &str) -> Result<String, String> {
-    match is_fit {
+/// Returns the text if it is valid, else what was expected.
+pub(super) fn accept_if(text: &str, is_valid: bool, expected: &str) -> Result<String, String> {
+    match is_valid {
         true => Ok(text.to_owned()),
         false => Err(expected.to_owned()),
     }
 }
 
-/// A text that nothing can guess.
+/// A token long enough to be unguessable.
 pub(super) fn random_text(text: &str) -> Result<Secret, String> {
-    let is_fit = (32..=512).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    let is_valid = (32..=512).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
     let expected =
         "32 to 512 visible ASCII characters without spaces; make one with `openssl rand -hex 32`";
-    fitting(text, is_fit, expected).map(Secret::new)
+    accept_if(text, is_valid, expected).map(Secret::new)
 }
 
-/// One of the words of a type, as it is serialized.
+/// A variant of an enum, by its serialized name.
 pub(super) fn word<T: DeserializeOwned>(expected: &str) -> impl Fn(&str) -> Result<T, String> {
     move |text| {
         let text: StrDeserializer<'_, serde::de::value::Error> = text.into_deserializer();
@@ -156,17 +154,16 @@ pub(super) fn word<T: DeserializeOwned>(expected: &str) -> impl Fn(&str) -> Resu
     }
 }
 
-/// The path of a file; see [`free_name`].
 pub(super) fn path(text: &str) -> Result<PathBuf, String> {
     free_name(text).map(PathBuf::from)
 }
 
-/// What a model, checkpoint or file may be called.
+/// The name of a model, a checkpoint or a file.
 pub(super) fn free_name(text: &str) -> Result<String, String> {
-    let is_fit = text.len() <= 512 && text.trim() == text && !text.chars().any(char::is_control);
-    fitting(
+    let is_valid = text.len() <= 512 && text.trim() == text && !text.chars().any(char::is_control);
+    accept_if(
         text,
-        is_fit,
+        is_valid,
         "a name of at most 512 bytes without spaces around it",
     )
 }

@@ -1,56 +1,59 @@
-//! What is allowed, and hardly meant.
+//! Warnings about settings that are valid but probably not intended.
 
 use std::time::Duration;
 
 use super::tier::Tier;
 use super::{Backend, Config};
 
-/// One try of a back end that has no time-out of its own.
+/// Of one attempt. The built-in generator has no configured timeout.
 const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Backend {
-    /// The bound of one try.
+    /// Of one attempt.
     pub fn timeout(&self) -> Duration {
         self.remote().map_or(BUILTIN_TIMEOUT, |it| it.timeout())
     }
 
-    /// How many more tries follow a transient fault.
+    /// Further attempts after a transient error.
     pub fn retries(&self) -> u32 {
         self.remote().map_or(0, |it| it.retries)
     }
 }
 
 impl Config {
-    /// Sentences for the operator, one for each thing that will not do what it looks like.
+    /// One sentence per warning, for the operator.
     pub fn warnings(&self) -> Vec<String> {
         let tiers = self.tiers.iter().into_iter();
-        let unreached = tiers.filter_map(|(name, tier)| self.unreached(name, tier));
-        self.in_the_clear().into_iter().chain(unreached).collect()
+        let run_timeouts = tiers.filter_map(|(name, tier)| self.run_timeout_warning(name, tier));
+        self.plaintext_warning()
+            .into_iter()
+            .chain(run_timeouts)
+            .collect()
     }
 
-    /// A listener that other machines reach, without a word of https.
-    fn in_the_clear(&self) -> Option<String> {
+    /// Other machines can connect, and nothing indicates HTTPS.
+    fn plaintext_warning(&self) -> Option<String> {
         let listen = &self.server.listen;
         let url = self.server.public_url.as_deref();
         let is_https = url.is_some_and(|it| it.starts_with("https://"));
         (!listen.is_loopback() && !is_https).then(|| {
             format!(
                 "other machines reach `{listen}`, and `[server] public_url` does not begin with https://: keys and passwords cross \
-                 the network unencrypted, and the panel's cookies lack `Secure`. Put a proxy with TLS in front, and set public_url"
+                 the network unencrypted, and the panel's cookies lack `Secure`. Put a TLS proxy in front and set public_url"
             )
         })
     }
 
-    /// A tier whose last back end is never reached when those before it hang.
-    fn unreached(&self, name: &str, tier: &Tier) -> Option<String> {
+    /// If the first backends of the tier hang, the run times out before it tries the last one.
+    fn run_timeout_warning(&self, name: &str, tier: &Tier) -> Option<String> {
         let entries = tier.backends.iter();
         let all = entries.filter_map(|it| self.backends.get(&it.name));
         let needed: Duration = all.map(|it| it.timeout() * (it.retries() + 1)).sum();
         let bound = self.jobs.timeout();
         (needed > bound).then(|| {
             format!(
-                "the tier {name} may try for {} s (`timeout_seconds` times `retries` + 1, over its back ends), and \
-                 `[jobs] timeout_seconds` ends a run after {} s: behind back ends that hang the last are not reached",
+                "the attempts of the tier {name} may take {} s (`timeout_seconds` times `retries` + 1, over its backends), but \
+                 `[jobs] timeout_seconds` ends a run after {} s: if its first backends hang, the last ones are never tried",
                 needed.as_secs(),
                 bound.as_secs()
             )

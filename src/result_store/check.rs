@@ -40,7 +40,7 @@ pub fn checked(
         GenerateError::Broken("the image generator answered with a picture that is damaged".into())
     };
     let broken = |_| damaged();
-    if probed.format == ImageFormat::Jpeg && !jpeg_end::is_there(&bytes) {
+    if probed.format == ImageFormat::Jpeg && !jpeg_end::has_end(&bytes) {
         return Err(damaged());
     }
     let opened = open(permit, &bytes, probed.format).map_err(broken)?;
@@ -50,9 +50,9 @@ pub fn checked(
     if part.is_none() && orientation == Orientation::NoTransforms {
         opened.inspect().map_err(broken)?;
         let bytes = match probed.format {
-            ImageFormat::Png => metadata::png::without(bytes),
-            ImageFormat::Jpeg => metadata::jpeg::without(bytes),
-            ImageFormat::WebP => metadata::webp::without(bytes),
+            ImageFormat::Png => metadata::png::strip(bytes),
+            ImageFormat::Jpeg => metadata::jpeg::strip(bytes),
+            ImageFormat::WebP => metadata::webp::strip(bytes),
             _ => bytes,
         };
         return Ok(Kept { bytes, probed });

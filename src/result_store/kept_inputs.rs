@@ -62,7 +62,7 @@ impl KeptInputs {
     }
 
     /// Takes those out that are kept.
-    pub fn without_kept(&self, objects: &mut HashSet<String>) {
+    pub fn remove_kept(&self, objects: &mut HashSet<String>) {
         for (_, key) in &self.0.lock().keys {
             objects.remove(key);
         }
@@ -101,7 +101,7 @@ mod tests {
         assert!(kept.put_aside(keys(&["c"]), later).is_empty());
         assert!(kept.due(later).is_empty());
         let mut objects = HashSet::from_iter(keys(&["a", "c", "stale"]));
-        kept.without_kept(&mut objects);
+        kept.remove_kept(&mut objects);
         assert_eq!(objects, HashSet::from_iter(keys(&["stale"])));
         // The second export began after these jobs had ended.
         assert_eq!(kept.due(began + KEPT_FOR), keys(&["a", "b"]));

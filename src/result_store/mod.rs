@@ -74,8 +74,8 @@ impl ResultStore {
     }
 
     /// Takes those inputs out that stay for a backup.
-    pub fn without_kept(&self, inputs: &mut HashSet<String>) {
-        self.kept_inputs.without_kept(inputs);
+    pub fn remove_kept(&self, inputs: &mut HashSet<String>) {
+        self.kept_inputs.remove_kept(inputs);
     }
 
     /// Removes the inputs that have been kept long enough for any backup.

@@ -1,4 +1,4 @@
-//! Puts the parts together: what is opened at the start, and in which order.
+//! Starts an instance: opens its parts in order and wires them together.
 
 use super::backends::backends;
 use super::engine::{open_engine, store_dir};
@@ -56,33 +56,31 @@ use tintype_storage::store::{Limits, Store};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// Attempts of deliveries under way at a time to one receiver that answers.
+/// Concurrent delivery attempts to one healthy receiver.
 const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
 
-/// What an instance is made of. Tests and benchmarks replace the parts that they look at.
+/// The parts of an instance. Tests and benchmarks replace some of them.
 pub struct Setup {
-    /// The effective configuration.
     pub config: Config,
-    /// What absolute links begin with.
+    /// The prefix of absolute links.
     pub public_url: String,
-    /// The moment; `None` for the clock of the system, or of the database that nodes share.
+    /// `None`: the database's clock if nodes share a database, else the system's.
     pub clock: Option<Clock>,
-    /// Time for rate limits, which never goes back.
+    /// Monotonic time for rate limits.
     pub elapsed: Elapsed,
-    /// Where records are kept; `None` for what the configuration names.
+    /// Stores the records. `None`: the configured engine.
     pub engine: Option<Arc<dyn Engine>>,
-    /// This process among those that share the engine; `None` where it is the only one.
+    /// This process's id among the nodes that share the engine. `None`: a single process.
     pub node: Option<NodeId>,
-    /// Generators in place of the configured ones, by the back end's name.
+    /// Replaces the generators of configured backends, by backend name.
     pub generators: HashMap<String, Arc<dyn Generator>>,
-    /// Looks host names up, for input images and webhooks; `None` for the system's way.
+    /// Resolves the host names of input images and webhooks. `None`: the system resolver.
     pub resolver: Option<Arc<dyn Resolve>>,
-    /// Hears of failures that end the process.
     pub fail_stop: FailStop,
 }
 
 impl Setup {
-    /// The real parts.
+    /// The parts for production.
     pub fn new(config: Config, public_url: String) -> Self {
         let is_shared = config.storage.url.is_some();
         Self {
@@ -99,12 +97,10 @@ impl Setup {
     }
 }
 
-/// A running instance: what its listeners hand to each worker.
+/// A running instance: the shared data of its HTTP workers.
 #[derive(Clone)]
 pub struct Instance {
-    /// What all interfaces share.
     pub state: Data<AppState>,
-    /// What the synchronous interfaces share.
     pub compat: Data<CompatState>,
     pub(super) panel: Data<Panel>,
     pub(super) documents: Data<Documents>,
@@ -112,7 +108,7 @@ pub struct Instance {
     pub(super) exporter: Option<Arc<Exporter>>,
 }
 
-/// Starts everything but the listeners: store, recovery, actors, maintenance. Must be called within an actix system.
+/// Starts the store, recovery, the actors and maintenance, but no listener. The caller must run an actix system.
 pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let Setup {
         config,
@@ -125,7 +121,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         resolver,
         fail_stop,
     } = setup;
-    // Not the clock of the setup, which decides: this is the process's own.
+    // The node page and metrics show this machine's own time. The setup's clock serves decisions only.
     let started = SystemTime::now();
     let data_dir = config.storage.data_dir.clone();
     data_dir::create(&data_dir).map_err(|source| StartError::DataDir {
@@ -142,12 +138,12 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let clock = match clock {
         Some(clock) => clock,
         None => {
-            let of_database = database_clock::start(&engine).await?;
-            of_database.unwrap_or_else(system_clock)
+            let database_clock = database_clock::start(&engine).await?;
+            database_clock.unwrap_or_else(system_clock)
         }
     };
     let store = Store::new(engine);
-    let secrets = InstanceSecrets::of(&config, node.is_some())?;
+    let secrets = InstanceSecrets::new(&config, node.is_some())?;
     let images = secrets.open_images(&config, &public_url)?;
     images.remove_unfinished_uploads().await?;
     let writers = match node {
@@ -163,13 +159,13 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         extra_ca_file: config.egress.extra_ca_file.clone(),
         ..ClientOptions::default()
     };
-    // Apart, so that host names of callers' input images cannot take the look-ups that webhooks need.
+    // Webhooks have their own client, so that lookups for callers' input images cannot delay deliveries.
     let client = |options| match &resolver {
         Some(resolver) => Client::with_resolver(options, Arc::clone(resolver)),
         None => Client::new(options),
     };
-    let (to_webhooks, egress) = (client(options.clone())?, client(options.clone())?);
-    let to_operator = client(ClientOptions {
+    let (webhook_client, egress) = (client(options.clone())?, client(options.clone())?);
+    let ungated_client = client(ClientOptions {
         allow: vec![Ipv4Net::default().into(), Ipv6Net::default().into()],
         deny: Vec::new(),
         ..options
@@ -183,7 +179,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     };
     let (backends, routes) = backends(&config, &images, &generators, &on_damaged_input)?;
     let process = node_process(&config, started);
-    let traces = traces(&config)?;
+    let traces = trace_exporter(&config)?;
     let ratio = config.otlp.sample_ratio;
     let observer = traces.clone().map(|exporter| {
         let observer = JobTraces::new(exporter, Arc::clone(&clock), ratio);
@@ -214,8 +210,8 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
             store: store.clone(),
             images: images.clone(),
             vault: vault.clone(),
-            egress: to_webhooks,
-            ungated: to_operator,
+            egress: webhook_client,
+            ungated: ungated_client,
             clock: Arc::clone(&clock),
             timeout: config.webhooks.attempt_timeout(),
             url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
@@ -223,7 +219,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         operator: operator_webhook.map(Arc::new),
         retry_delays: config.webhooks.retry_delays(),
         delivery_limits: DeliveryLimits {
-            total: fd_limits::attempts(),
+            total: fd_limits::max_delivery_attempts(),
             per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
         },
         observer,
@@ -260,8 +256,8 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         fail_stop,
         public_url,
     });
-    let (disconnects, heard) = DisconnectSender::new();
-    actix_web::rt::spawn(compat::cancel_disconnected(state.clone(), heard));
+    let (disconnects, disconnected) = DisconnectSender::new();
+    actix_web::rt::spawn(compat::cancel_disconnected(state.clone(), disconnected));
     actix_web::rt::spawn(maintenance::run(state.clone()));
     actix_web::rt::spawn(search_index::run(state.clone()));
     if state.system.node().is_some() {
@@ -278,18 +274,16 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     })
 }
 
-/// The operator's own webhook, where the configuration names one.
 fn operator_webhook(config: &Config, vault: &Vault) -> Option<Webhook> {
     let url = config.operator.webhook_url.clone()?;
-    // The configuration has checked it.
+    // The configuration has validated both.
     let secret = config.operator.webhook_secret.as_ref()?;
     let secret = Secret::parse(secret.expose()).ok()?;
     let sealed = vault.seal(OPERATOR_WEBHOOK, &secret);
     Some(Webhook::of_operator(url, sealed))
 }
 
-/// The way to the collector, where there is one.
-fn traces(config: &Config) -> Result<Option<Arc<Exporter>>, TraceSetupError> {
+fn trace_exporter(config: &Config) -> Result<Option<Arc<Exporter>>, TraceSetupError> {
     let endpoint = config.otlp.endpoint.as_deref();
     let start = |endpoint| Exporter::start(&config.otlp, endpoint).map(Arc::new);
     endpoint.map(start).transpose()

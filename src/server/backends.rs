@@ -1,4 +1,4 @@
-//! The back ends of the configuration, and which of them each tier uses.
+//! Builds the configured backends, and the route of each tier to them.
 
 use super::start_error::StartError;
 use crate::backends::damaged_inputs::{OnDamagedInput, ReportsDamagedInputs};
@@ -12,7 +12,7 @@ use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::ports::Generator;
 use tintype_storage::domain::tier::Tier;
 
-/// The back ends, and the tiers' lists of them. What the operator will hardly have meant is in the log.
+/// Builds the backends and the tiers' routes. Logs a warning for each setting that is valid but suspicious.
 pub fn backends(
     config: &Config,
     images: &Images,
@@ -26,7 +26,7 @@ pub fn backends(
     let mut index_of = HashMap::new();
     for (name, backend) in &config.backends {
         let generator = match generators.get(name) {
-            Some(given) => Arc::clone(given),
+            Some(replacement) => Arc::clone(replacement),
             None => kinds::generator(name, backend, images)?,
         };
         index_of.insert(name.as_str(), backends.len());
@@ -44,7 +44,7 @@ pub fn backends(
     }
     let routes = |tier: Tier| {
         let settings = tier_config(&config.tiers, tier);
-        // The configuration knows every back end that a tier names.
+        // The configuration has checked that every backend of a tier exists.
         let route = |listed: &TierBackend| {
             let name = &listed.name;
             let backend = config.backends.get(name)?;

@@ -1,4 +1,4 @@
-//! What an empty data directory begins with: an account with some money, and a key to it.
+//! Creates the first account and its first API key in an empty data directory.
 
 use crate::application::Caller;
 use crate::application::accounts;
@@ -12,16 +12,16 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::ledger::Balances;
 use tintype_storage::store::StoreError;
 
-/// The account that is made first.
+/// The name of the first account.
 pub const ACCOUNT: &str = "default";
 
-/// The name of a key that `generate` makes for itself and removes when it is through.
-pub const PASSING_KEY: &str = "generate";
-/// Keys looked at in one step.
-const STEP: usize = 100;
+/// The name of the key that the `generate` command creates for itself and removes at its end.
+pub const TEMPORARY_KEY: &str = "generate";
+/// Accounts or keys per page.
+const PAGE: usize = 100;
 
-/// The oldest account, which is made if there is none.
-pub async fn account(state: &AppState) -> Result<Account, Error> {
+/// Returns the oldest account. Creates one if there is none.
+pub async fn ensure_account(state: &AppState) -> Result<Account, Error> {
     if let Some(account) = oldest(state).await? {
         return Ok(account);
     }
@@ -33,7 +33,7 @@ pub async fn account(state: &AppState) -> Result<Account, Error> {
         ..NewAccount::default()
     };
     let turn = state.operator.take().await?;
-    // Once more: of two nodes that start at the same time, one is the first.
+    // Two nodes may start at the same time, and the other one may have created it.
     if let Some(account) = oldest(state).await? {
         return Ok(account);
     }
@@ -45,10 +45,10 @@ async fn oldest(state: &AppState) -> Result<Option<Account>, StoreError> {
     Ok(page.items.into_iter().next())
 }
 
-/// The text of a first key, if the service has never had one. Whoever has removed all keys since gets no other: at the next
-/// start it would stand in a log.
-pub async fn key(state: &AppState) -> Result<Option<String>, Error> {
-    let account = account(state).await?;
+/// Issues a first key and returns its text, if the service has never had a key. An operator who has removed all keys gets no new
+/// one: the start would write it to the log.
+pub async fn issue_first_key(state: &AppState) -> Result<Option<String>, Error> {
+    let account = ensure_account(state).await?;
     if state.store.had_first_key().await? {
         return Ok(None);
     }
@@ -70,15 +70,15 @@ pub async fn key(state: &AppState) -> Result<Option<String>, Error> {
     Ok(Some(text))
 }
 
-/// A key that a killed `generate` left behind does not count: nobody knows its text.
+/// Ignores the key of a killed `generate`: its text is lost.
 async fn has_keys(state: &AppState) -> Result<bool, StoreError> {
     let mut after = None;
     loop {
-        let page = state.store.accounts(STEP, after).await?;
+        let page = state.store.accounts(PAGE, after).await?;
         for account in &page.items {
-            let keys = state.store.keys_of(account.id, STEP, None).await?.items;
-            let passing = |key: &ApiKey| key.name == PASSING_KEY && key.expires_at.is_some();
-            if !keys.iter().all(passing) {
+            let keys = state.store.keys_of(account.id, PAGE, None).await?.items;
+            let is_temporary = |key: &ApiKey| key.name == TEMPORARY_KEY && key.expires_at.is_some();
+            if !keys.iter().all(is_temporary) {
                 return Ok(true);
             }
         }

@@ -1,7 +1,7 @@
-//! The clock of a node: that of the database, so that the clocks of nodes need not agree.
+//! The clock of a node. It follows the database's clock, so the nodes' own clocks need not agree.
 //!
-//! Between two looks at the database the time goes on with this machine's monotonic clock, so it does not jump when the machine's own
-//! clock is set. It is off by half a round trip at the most.
+//! Between two queries this machine's monotonic clock advances the time, so setting the machine's wall clock causes no jump. The
+//! error is at most half a round trip.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -11,24 +11,22 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
 use tokio::time::sleep;
 
-/// Between two looks at the database's clock.
-const LOOK: Duration = Duration::from_secs(5);
-/// A look that takes longer says too little.
-const MOST_ROUND_TRIP: Duration = Duration::from_secs(1);
-/// By so much the time stands still rather than going back. A database whose clock was set back further is followed.
-const SMOOTHED: i64 = 1_000;
-/// A difference of the machine's own clock that is worth a warning: the bucket and receivers of webhooks may refuse calls for it.
-const WARN_ABOVE: i64 = 5_000;
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// A query that takes longer is too inexact to use.
+const MAX_ROUND_TRIP: Duration = Duration::from_secs(1);
+/// The clock stands still instead of going back by up to this much. It follows a larger step back.
+const MAX_SMOOTHED_MILLIS: i64 = 1_000;
+/// Above this difference from the machine's clock the start logs a warning: the bucket and webhook receivers may refuse requests.
+const WARN_ABOVE_MILLIS: i64 = 5_000;
 
 struct State {
-    /// What the database showed, and when.
-    shown: i64,
-    at: Instant,
-    /// The last time that was told.
-    told: i64,
+    /// The database's time in milliseconds when this machine's clock showed `read_at`.
+    database_time: i64,
+    read_at: Instant,
+    last_returned: i64,
 }
 
-/// Takes the time from the database of the engine from now on; `None` where the engine has none.
+/// Starts a clock that follows the engine's database. `None` if the engine has no database.
 ///
 /// # Errors
 /// The database does not answer.
@@ -39,21 +37,21 @@ pub async fn start(engine: &Arc<dyn Engine>) -> Result<Option<Clock>, EngineErro
     };
     let state = Arc::new(Mutex::new(State::new(time.millis(), began, Instant::now())));
     let difference = Timestamp::now().millis() - state.lock().now();
-    if difference.abs() > WARN_ABOVE {
+    if difference.abs() > WARN_ABOVE_MILLIS {
         tracing::warn!(
             seconds = difference / 1_000,
-            "the clock of this machine differs from the database's, which counts; set it by NTP"
+            "the clock of this machine differs from the database's clock, which is used; synchronize it with NTP"
         );
     }
     let (shared, engine) = (Arc::downgrade(&state), Arc::downgrade(engine));
     actix_web::rt::spawn(async move {
         loop {
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
             let (Some(state), Some(engine)) = (shared.upgrade(), engine.upgrade()) else {
                 return;
             };
             let began = Instant::now();
-            // A database that is away has no time; the clock goes on meanwhile.
+            // While the database is unavailable, the monotonic clock advances the time.
             if let Ok(Some(time)) = engine.time().await {
                 state.lock().correct(time.millis(), began, Instant::now());
             }
@@ -65,20 +63,20 @@ pub async fn start(engine: &Arc<dyn Engine>) -> Result<Option<Clock>, EngineErro
 }
 
 impl State {
-    fn new(shown: i64, began: Instant, ended: Instant) -> Self {
+    fn new(database_time: i64, began: Instant, ended: Instant) -> Self {
         Self {
-            shown,
-            at: began + ended.duration_since(began) / 2,
-            told: i64::MIN,
+            database_time,
+            read_at: began + ended.duration_since(began) / 2,
+            last_returned: i64::MIN,
         }
     }
 
-    /// Takes over what the database showed at some moment between these two.
-    fn correct(&mut self, shown: i64, began: Instant, ended: Instant) {
-        if ended.duration_since(began) <= MOST_ROUND_TRIP {
+    /// Adopts the time that the database returned to a query that began and ended at these instants.
+    fn correct(&mut self, database_time: i64, began: Instant, ended: Instant) {
+        if ended.duration_since(began) <= MAX_ROUND_TRIP {
             *self = Self {
-                told: self.told,
-                ..Self::new(shown, began, ended)
+                last_returned: self.last_returned,
+                ..Self::new(database_time, began, ended)
             };
         }
     }
@@ -87,14 +85,14 @@ impl State {
         self.at(Instant::now())
     }
 
-    fn at(&mut self, moment: Instant) -> i64 {
-        let since = moment.saturating_duration_since(self.at).as_millis();
-        let now = self.shown + i64::try_from(since).unwrap_or(0);
-        self.told = match self.told.saturating_sub(now) {
-            1..=SMOOTHED => self.told,
+    fn at(&mut self, instant: Instant) -> i64 {
+        let since = instant.saturating_duration_since(self.read_at).as_millis();
+        let now = self.database_time + i64::try_from(since).unwrap_or(0);
+        self.last_returned = match self.last_returned.saturating_sub(now) {
+            1..=MAX_SMOOTHED_MILLIS => self.last_returned,
             _ => now,
         };
-        self.told
+        self.last_returned
     }
 }
 
@@ -114,7 +112,7 @@ mod tests {
         assert_eq!(state.at(after(1_310)), 11_000);
         assert_eq!(state.at(after(1_410)), 11_100);
         state.correct(99_000, after(1_410), after(3_000));
-        assert_eq!(state.at(after(1_510)), 11_200, "too long a look");
+        assert_eq!(state.at(after(1_510)), 11_200, "the query took too long");
         state.correct(5_000, after(1_510), after(1_510));
         assert_eq!(state.at(after(1_510)), 5_000);
         state.correct(50_000, after(1_510), after(1_510));

@@ -1,4 +1,4 @@
-//! Calls while the database is away: they are answered with 503, and not kept waiting until it is back.
+//! Answers requests with 503 while the database is unavailable, instead of letting them wait until it is back.
 
 use crate::application::state::AppState;
 use crate::compat;
@@ -6,23 +6,23 @@ use actix_web::web::Data;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// A restart of the database that takes no longer is only a delay.
-const PATIENCE_BEFORE: Duration = Duration::from_secs(1);
-/// The same for a call that was under way when the outage began.
-const PATIENCE_WITHIN: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(250);
-/// What needs the database, beside the synchronous interfaces.
+/// New requests are refused after an outage of this length. A shorter restart of the database only delays them.
+const REFUSE_NEW_AFTER: Duration = Duration::from_secs(1);
+/// Requests in flight are aborted after an outage of this length.
+const ABORT_AFTER: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Paths that need the database, besides those of the synchronous interfaces.
 const NEEDS_DATABASE: [&str; 3] = ["/api/", "/admin/", "/panel/api/"];
 
-/// Would a call to this path wait for a database that is away?
-pub fn is_in_vain(state: &AppState, path: &str) -> bool {
+/// Must a new request to this path be refused?
+pub fn refuses(state: &AppState, path: &str) -> bool {
     let outage = state.store.engine().outage();
-    outage.is_some_and(|it| it > PATIENCE_BEFORE) && needs_database(path)
+    outage.is_some_and(|it| it > REFUSE_NEW_AFTER) && needs_database(path)
 }
 
-/// Returns once a call that is under way has waited for the database for too long.
-pub async fn lasts_too_long(state: Option<Data<AppState>>) {
-    // A process that has its store for itself has no database that could be away.
+/// Waits until an outage is long enough to abort requests in flight.
+pub async fn wait_until_abort(state: Option<Data<AppState>>) {
+    // A process with a local store has no database that could be unavailable.
     let state = state.filter(|it| it.system.node().is_some());
     let Some(state) = state else {
         return std::future::pending().await;
@@ -31,9 +31,9 @@ pub async fn lasts_too_long(state: Option<Data<AppState>>) {
         .store
         .engine()
         .outage()
-        .is_none_or(|it| it <= PATIENCE_WITHIN)
+        .is_none_or(|it| it <= ABORT_AFTER)
     {
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! The engine of the records, a data directory's or a database: the one place that picks one.
+//! Opens the storage engine: sled in the data directory, or PostgreSQL. This is the one place that picks one.
 
 use crate::backup;
 use crate::config::Config;
@@ -14,55 +14,54 @@ use tintype_storage::engine::{Direction, Engine, EngineError, KeyRange, commit_a
 use tintype_storage::store::Mark;
 use tintype_storage::store::tables::UNFINISHED;
 
-/// Where sled's files lie below the data directory.
+/// The directory of sled's files, below the data directory.
 const STORE: &str = "store";
 
-/// Where the engine's files lie.
 pub fn store_dir(config: &Config) -> PathBuf {
     config.storage.data_dir.join(STORE)
 }
 
-/// Opens the engine of the records. `fail_stop` hears of its failure. `node` is this process among those that share a database.
+/// Opens the engine for the service. An engine failure trips `fail_stop`. `node` is the id of this process if nodes share a database.
 pub fn open_engine(
     config: &Config,
     node: Option<NodeId>,
     fail_stop: FailStop,
 ) -> Result<Arc<dyn Engine>, EngineError> {
-    refuse_unfinished(config)?;
-    refuse_incomplete(config, open(config, node, fail_stop, None)?)
+    refuse_unfinished_data_dir(config)?;
+    refuse_incomplete_database(config, open(config, node, fail_stop, None)?)
 }
 
-/// Opens the engine of records that no service may use meanwhile. Fails at once when one does.
+/// Opens the engine exclusively, without waiting.
 ///
 /// # Errors
-/// It cannot be opened, or is in use.
-pub fn open_engine_alone(
+/// The engine cannot be opened, or a service uses it.
+pub fn open_engine_exclusively(
     config: &Config,
     fail_stop: FailStop,
 ) -> Result<Arc<dyn Engine>, EngineError> {
-    refuse_unfinished(config)?;
+    refuse_unfinished_data_dir(config)?;
     let engine = open(config, None, fail_stop, Some(Duration::ZERO))?;
-    refuse_incomplete(config, engine)
+    refuse_incomplete_database(config, engine)
 }
 
-/// Opens the engine of a data directory to read it, or fails at once when another process has it. What is in a database can be
-/// read while another process has it.
-pub fn open_engine_at_once(
+/// Opens the engine for reading, without waiting. Fails if another process has the data directory open. A database can be read
+/// while services use it.
+pub fn open_engine_for_reading(
     config: &Config,
     fail_stop: FailStop,
 ) -> Result<Arc<dyn Engine>, EngineError> {
-    refuse_unfinished(config)?;
+    refuse_unfinished_data_dir(config)?;
     match &config.storage.url {
-        Some(url) => look_at_database(config, url),
+        Some(url) => inspect_database(config, url),
         None => open(config, None, fail_stop, Some(Duration::ZERO)),
     }
 }
 
-/// Opens the engine of records that are to be filled in.
+/// Opens an empty engine that an import, a restore or a move is to fill.
 ///
 /// # Errors
-/// The engine cannot be opened, or it holds records already.
-pub fn open_unfinished_engine(
+/// The engine cannot be opened, or it already holds records.
+pub fn open_engine_to_fill(
     config: &Config,
     fail_stop: FailStop,
 ) -> anyhow::Result<Arc<dyn Engine>> {
@@ -75,24 +74,25 @@ pub fn open_unfinished_engine(
     Ok(engine)
 }
 
-/// From now on the records are not complete: no other process uses what a process that is cut off leaves of them.
+/// Marks the records as incomplete. If this process dies before [`mark_complete`], other processes refuse to use them.
 ///
 /// # Errors
 /// The engine fails.
-pub fn begin_to_fill(engine: &dyn Engine) -> Result<(), EngineError> {
+pub fn mark_incomplete(engine: &dyn Engine) -> Result<(), EngineError> {
     commit_and_wait(engine, vec![UNFINISHED.put(&(), &Mark)])
 }
 
-/// All records are there: from now on a service may use them.
+/// Marks the records as complete, so that a service may use them.
 ///
 /// # Errors
 /// The engine fails.
-pub fn end_filling(engine: &dyn Engine) -> Result<(), EngineError> {
+pub fn mark_complete(engine: &dyn Engine) -> Result<(), EngineError> {
     commit_and_wait(engine, vec![UNFINISHED.delete(&())])
 }
 
-/// A part of the records would pass for a small service. A data directory has a file that says so.
-fn refuse_incomplete(
+/// Refuses a database with only a part of its records, which would look like a small service. For a data directory
+/// [`refuse_unfinished_data_dir`] does this.
+fn refuse_incomplete_database(
     config: &Config,
     engine: Arc<dyn Engine>,
 ) -> Result<Arc<dyn Engine>, EngineError> {
@@ -103,36 +103,35 @@ fn refuse_incomplete(
         None => Ok(engine),
         Some(_) => Err(EngineError::Database {
             url: url.to_string(),
-            reason: "a move or an import into it was cut off; remove what it holds with `DROP SCHEMA tintype CASCADE`, and begin again"
+            reason: "a move or an import into it was interrupted; remove its records with `DROP SCHEMA tintype CASCADE` and start again"
                 .into(),
         }),
     }
 }
 
-/// Opens an engine in a directory that is thrown away afterwards. Who uses it hears of its failures.
-pub fn open_passing_engine(directory: &Path) -> Result<Arc<dyn Engine>, EngineError> {
+/// Opens an engine in a temporary directory. Failures reach the caller through the results of its calls.
+pub fn open_temporary_engine(directory: &Path) -> Result<Arc<dyn Engine>, EngineError> {
     let options = SledOptions::new(Arc::new(|_: &EngineError| {}));
     Ok(Arc::new(SledEngine::open(directory, options)?))
 }
 
-fn refuse_unfinished(config: &Config) -> Result<(), EngineError> {
+fn refuse_unfinished_data_dir(config: &Config) -> Result<(), EngineError> {
     let data_dir = &config.storage.data_dir;
     if !backup::unfinished(data_dir).exists() {
         return Ok(());
     }
     Err(EngineError::Directory {
         path: data_dir.clone(),
-        reason: "a restore or an import into it was cut off; remove what is in it, and begin again"
-            .into(),
+        reason: "a restore or an import into it was interrupted; empty it and start again".into(),
     })
 }
 
-/// Opens a copy of the store of a data directory that no service runs on, or a database as it is at this moment, and changes nothing
-/// in that.
-pub fn look_at_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
-    refuse_unfinished(config)?;
+/// Opens the records for inspection and changes nothing: a scratch copy of a data directory that no service uses, or a snapshot of
+/// a database.
+pub fn inspect_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
+    refuse_unfinished_data_dir(config)?;
     if let Some(url) = &config.storage.url {
-        return look_at_database(config, url);
+        return inspect_database(config, url);
     }
     Ok(Arc::new(SledEngine::open_read_only(
         &store_dir(config),
@@ -167,9 +166,9 @@ fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {
     options
 }
 
-fn look_at_database(config: &Config, url: &DatabaseUrl) -> Result<Arc<dyn Engine>, EngineError> {
+fn inspect_database(config: &Config, url: &DatabaseUrl) -> Result<Arc<dyn Engine>, EngineError> {
     let options = database_options(config, url, FailStop::new());
-    refuse_incomplete(config, Arc::new(PostgresEngine::open_read_only(options)?))
+    refuse_incomplete_database(config, Arc::new(PostgresEngine::look(options)?))
 }
 
 fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> PostgresOptions {
@@ -186,12 +185,12 @@ fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> 
     }
 }
 
-/// The statements that make the tables of a database.
+/// The SQL that creates the tables of a database.
 pub fn database_schema() -> String {
     tintype_postgres::ddl()
 }
 
-/// Does the data directory hold records? A database says so itself when it is opened.
+/// Does the data directory hold a store? A database reports missing records when it is opened.
 pub fn has_store(config: &Config) -> bool {
     config.storage.url.is_some() || store_dir(config).is_dir()
 }

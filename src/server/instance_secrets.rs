@@ -1,42 +1,38 @@
-//! The secrets of an instance: those of its data directory, or those that all nodes derive from the secret that they have in common.
+//! The secrets of an instance: stored in its data directory, or derived from the cluster secret that all nodes share.
 
 use super::object_store::{open_images, open_images_with};
 use super::start_error::StartError;
 use crate::config::{Config, Secret};
 use crate::images::{FileSigningKey, Images};
-use crate::secrets::{self, AdminToken, derived};
+use crate::secrets::{self, AdminToken, derive_key};
 use crate::webhooks::Vault;
 use tintype_storage::store::Store;
 
 /// Where the secrets of an instance come from.
 pub enum InstanceSecrets {
-    /// Files of the data directory, which are made at the first start.
+    /// Files in the data directory, created at the first start.
     DataDir,
-    /// What the nodes have in common.
-    Common(Secret),
+    /// `[cluster] secret`.
+    Cluster(Secret),
 }
 
 impl InstanceSecrets {
-    /// Of a process that is a node, or that has its store for itself.
-    ///
     /// # Errors
-    /// A node has no secret.
-    pub fn of(config: &Config, is_node: bool) -> Result<Self, StartError> {
+    /// A node has no cluster secret.
+    pub fn new(config: &Config, is_node: bool) -> Result<Self, StartError> {
         match (is_node, &config.cluster.secret) {
             (false, _) => Ok(Self::DataDir),
-            (true, Some(common)) => Ok(Self::Common(common.clone())),
-            (true, None) => Err(StartError::NoCommonSecret),
+            (true, Some(secret)) => Ok(Self::Cluster(secret.clone())),
+            (true, None) => Err(StartError::NoClusterSecret),
         }
     }
 
-    /// The operator's token.
-    ///
     /// # Errors
     /// The data directory cannot be used.
     pub fn admin_token(&self, config: &Config) -> Result<AdminToken, StartError> {
         let token = match self {
             Self::DataDir => secrets::admin_token(config),
-            Self::Common(common) => secrets::admin_token_of_node(config, common),
+            Self::Cluster(secret) => secrets::admin_token_of_node(config, secret),
         };
         token.map_err(|source| StartError::DataDir {
             path: config.storage.data_dir.clone(),
@@ -44,32 +40,28 @@ impl InstanceSecrets {
         })
     }
 
-    /// The object store.
-    ///
     /// # Errors
-    /// It cannot be used.
+    /// The object store cannot be used.
     pub fn open_images(&self, config: &Config, public_url: &str) -> Result<Images, StartError> {
         match self {
             Self::DataDir => open_images(config, public_url),
-            Self::Common(common) => {
-                let key = FileSigningKey::from_bytes(&derived(common, "file-signing-key"));
+            Self::Cluster(secret) => {
+                let key = FileSigningKey::from_bytes(&derive_key(secret, "file-signing-key"));
                 open_images_with(config, public_url, key)
             }
         }
     }
 
-    /// What seals the secrets of webhooks.
-    ///
     /// # Errors
-    /// It does not open those that are on record.
+    /// The vault's key does not open the webhook secrets on record.
     pub async fn open_vault(&self, config: &Config, store: &Store) -> Result<Vault, StartError> {
         let data_dir = &config.storage.data_dir;
-        let is_sealed = store.vault_key().await?.is_some();
+        let has_vault_key = store.vault_key().await?.is_some();
         let vault = match (self, &config.cluster.secret) {
-            (Self::Common(common), _) => Vault::of_nodes(store, common, data_dir).await,
-            // The records come from nodes.
-            (Self::DataDir, Some(common)) if is_sealed => {
-                Vault::of_nodes(store, common, data_dir).await
+            (Self::Cluster(secret), _) => Vault::of_nodes(store, secret, data_dir).await,
+            // The records were moved here from a cluster.
+            (Self::DataDir, Some(secret)) if has_vault_key => {
+                Vault::of_nodes(store, secret, data_dir).await
             }
             (Self::DataDir, _) => {
                 let known = store.any_webhook().await?;

@@ -1,4 +1,4 @@
-//! The listening side.
+//! Binds the sockets and runs the HTTP servers.
 
 use super::assembly::Instance;
 use super::{middleware, routes};
@@ -14,7 +14,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 const BACKLOG: i32 = 4_096;
 
-/// Binds the configured address. Done first, so that a taken port is found before anything is opened.
+/// Binds the configured address. Called first, so that a start on a used port fails before it opens anything else.
 pub fn bind(host: &str, port: u16) -> io::Result<TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address");
     for address in (host, port).to_socket_addrs()? {
@@ -37,7 +37,7 @@ fn listen(address: std::net::SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Serves `/metrics` alone, on an address of its own, until it is stopped through its handle.
+/// Serves only `/metrics`, until the handle stops the server.
 pub fn serve_metrics(instance: Instance, listener: TcpListener) -> io::Result<Server> {
     let server = HttpServer::new(move || {
         App::new()
@@ -56,7 +56,7 @@ pub fn serve_metrics(instance: Instance, listener: TcpListener) -> io::Result<Se
     Ok(server.run())
 }
 
-/// Serves until it is stopped through its handle. Signals are left to the caller.
+/// Serves all interfaces, until the handle stops the server. The caller handles signals.
 pub fn serve(instance: Instance, listener: TcpListener) -> io::Result<Server> {
     let config = &instance.state.config;
     let workers = config.server.workers();
@@ -76,10 +76,10 @@ pub fn serve(instance: Instance, listener: TcpListener) -> io::Result<Server> {
         .workers(workers)
         .client_request_timeout(HEAD_TIMEOUT)
         .keep_alive(KEEP_ALIVE)
-        // An event is small, and would else wait until the client has acknowledged the one before: 40 ms with Linux.
+        // With Nagle's algorithm a small event waits until the client acknowledges the one before: 40 ms on Linux.
         .tcp_nodelay(true)
         .shutdown_timeout(grace)
-        // A client that closes its side waits for nothing any more: its call is dropped, and what waits for it is told.
+        // A client that closes its side has left: actix drops its request, and the disconnect is reported.
         .h1_allow_half_closed(false)
         .disable_signals()
         .listen(listener)?;

@@ -1,5 +1,4 @@
-//! What is done now and then: forgetting old idempotency keys, deliveries and uploaded files, removing old pictures, noticing a dead
-//! actor.
+//! Periodic maintenance: removes expired records and images, writes down key uses, and stops the process if an actor has died.
 
 use super::orphaned_objects;
 use crate::application::commit::Change;
@@ -19,37 +18,34 @@ use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
-const PULSE: Duration = Duration::from_secs(1);
-/// Pulses between two sweeps of records and pictures.
+const TICK: Duration = Duration::from_secs(1);
+// The intervals below are in ticks.
 const SWEEP_EVERY: u64 = 600;
-/// Pulses between two looks at the free space of the disk.
 const WATCH_DISK_EVERY: u64 = 10;
-/// Pulses between two writings of when keys were used.
 const NOTE_USES_EVERY: u64 = 60;
-/// Pulses between two sweeps over all request texts, which read every job on record. The first comes with the first sweep.
+/// A sweep over all request texts reads every job on record.
 const TEXT_SWEEP_EVERY: u64 = 86_400;
-/// Records looked at in one step, and pictures removed in one.
+/// Records that one step reads, or images that it removes.
 const STEP: usize = 1_000;
-/// Steps of one sweep; the rest waits for the next.
+/// Steps of one sweep. The next sweep does the rest.
 const MAX_STEPS: usize = 1_000;
-/// Steps of one sweep over lists that are swept from where the last one stopped. Ten thousand of them remove more than ten
-/// thousand deliveries a second between two sweeps, each step's commit being small.
+/// Limits for sweeps that continue where the last one stopped. Ten thousand steps every 600 s keep up with more than ten thousand
+/// new deliveries a second, and each step's commit stays small.
 const SWEEP: SweepLimits = SweepLimits {
     step: STEP,
     steps: 10_000,
 };
 
-/// How much of a list one sweep goes through.
+/// How much of a list one sweep reads.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepLimits {
-    /// Records looked at in one step.
+    /// Records per step.
     pub step: usize,
-    /// Steps of one sweep.
     pub steps: usize,
 }
 
-/// The lists that are too long for one sweep, and how far each has been swept: the next sweep goes on from there, so that what
-/// comes early in a list never keeps what comes late from being looked at.
+/// The cursors of sweeps over lists that are too long for one sweep. The next sweep continues at the cursor, so that early
+/// entries of a list never block late ones.
 pub struct Sweeps {
     limits: SweepLimits,
     idempotency_keys: Vec<u8>,
@@ -58,36 +54,35 @@ pub struct Sweeps {
     failed_batches: Vec<u8>,
 }
 
-/// Runs for as long as the process does.
 pub(crate) async fn run(state: Data<AppState>) {
     let mut sweeps = Sweeps::new(SWEEP);
-    let mut pulse = interval(PULSE);
-    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for beat in 0u64.. {
-        pulse.tick().await;
+    let mut ticker = interval(TICK);
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for tick in 0u64.. {
+        ticker.tick().await;
         if !state.system.is_alive() {
             state
                 .fail_stop
-                .trip("the actor that begins jobs, or the one that sends webhooks, has died");
+                .trip("the dispatcher actor or the delivery actor has died");
             return;
         }
         state.images.help_writes();
         bounded_lines::report();
         state.maintainer.look(&state.system).await;
-        report_to_operator(&state, beat).await;
-        if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
+        report_to_operator(&state, tick).await;
+        if tick % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&state).await;
         }
-        if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
+        if tick % SWEEP_EVERY == SWEEP_EVERY - 1 {
             state.result_store.forget_kept_inputs(Instant::now()).await;
         }
         if !state.maintainer.is_this_node() {
             continue;
         }
-        if beat % TEXT_SWEEP_EVERY == SWEEP_EVERY - 1 {
+        if tick % TEXT_SWEEP_EVERY == SWEEP_EVERY - 1 {
             remove_orphaned_texts(&state).await;
         }
-        if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
+        if tick % SWEEP_EVERY == SWEEP_EVERY - 1 {
             forget_audit_log(&state).await;
             sweeps.forget_idempotency_keys(&state).await;
             remove_old_pictures(&state).await;
@@ -102,10 +97,10 @@ pub(crate) async fn run(state: Data<AppState>) {
     }
 }
 
-/// Looks for what the operator is to hear of. Where that fails, the next pulse looks again.
-async fn report_to_operator(state: &AppState, beat: u64) {
+/// Creates events for the operator's webhook. After a failure the next tick tries again.
+async fn report_to_operator(state: &AppState, tick: u64) {
     let mut outcome = operator_events::watch_backends(state).await;
-    if beat.is_multiple_of(WATCH_DISK_EVERY) && state.maintainer.is_this_node() {
+    if tick.is_multiple_of(WATCH_DISK_EVERY) && state.maintainer.is_this_node() {
         outcome = outcome.and(operator_events::watch_disk(state).await);
     }
     if let Err(error) = outcome {
@@ -114,7 +109,6 @@ async fn report_to_operator(state: &AppState, beat: u64) {
 }
 
 impl Sweeps {
-    /// Sweeps that begin at the beginning of each list.
     pub fn new(limits: SweepLimits) -> Self {
         Self {
             limits,
@@ -125,13 +119,13 @@ impl Sweeps {
         }
     }
 
-    /// Forgets idempotency keys whose time is over.
+    /// Removes expired idempotency keys.
     pub async fn forget_idempotency_keys(&mut self, state: &AppState) {
         for _ in 0..self.limits.steps {
             let cursor = &self.idempotency_keys;
             let (now, step) = (state.now(), self.limits.step);
             let found = state.store.forget_expired(now, cursor, step).await;
-            match forgotten(state, found, "idempotency keys").await {
+            match commit_step(state, found, "idempotency keys").await {
                 Some(next) => self.idempotency_keys = next,
                 None => return,
             }
@@ -141,14 +135,14 @@ impl Sweeps {
         }
     }
 
-    /// Removes the records of uploaded files that have expired, and of batches that failed as long ago as files are kept. The
-    /// content of such a file is an orphaned object from then on.
+    /// Removes the records of expired files, and of batches that failed longer ago than the retention of files. Then the content
+    /// of such a file is an orphaned object.
     pub async fn forget_old_files(&mut self, state: &AppState) {
         for _ in 0..self.limits.steps {
             let cursor = &self.uploaded_files;
             let (now, step) = (state.now(), self.limits.step);
             let found = state.store.forget_uploaded_files(now, cursor, step).await;
-            match forgotten(state, found, "expired files").await {
+            match commit_step(state, found, "expired files").await {
                 Some(next) => self.uploaded_files = next,
                 None => return,
             }
@@ -167,7 +161,7 @@ impl Sweeps {
                 .store
                 .forget_failed_file_batches(older_than, cursor, step)
                 .await;
-            match forgotten(state, found, "failed batches").await {
+            match commit_step(state, found, "failed batches").await {
                 Some(next) => self.failed_batches = next,
                 None => return,
             }
@@ -177,25 +171,25 @@ impl Sweeps {
         }
     }
 
-    /// Removes deliveries that ended longer ago than they are to be kept.
+    /// Removes deliveries that ended before the retention period.
     pub async fn forget_old_deliveries(&mut self, state: &AppState) {
         let Some(age) = state.config.webhooks.delivery_retention() else {
             return;
         };
         let older_than = before(state.now(), age);
         for _ in 0..self.limits.steps {
-            let (reply, answer) = oneshot::channel();
+            let (reply, cursor) = oneshot::channel();
             let command = DeliveryCommand::Forget {
                 older_than,
                 cursor: self.deliveries.clone(),
                 limit: self.limits.step,
                 reply,
             };
-            // Refused or unanswered, the process is busy or ending; the next sweep goes on.
+            // The actor refuses or drops the command when the process is busy or stopping. The next sweep continues.
             if state.system.deliveries().try_send(command).is_err() {
                 return;
             }
-            let Ok(Ok(next)) = answer.await else { return };
+            let Ok(Ok(next)) = cursor.await else { return };
             self.deliveries = next;
             if self.deliveries.is_empty() {
                 return;
@@ -204,8 +198,8 @@ impl Sweeps {
     }
 }
 
-/// Writes that forget records, and where their sweep goes on; `None` where it cannot.
-async fn forgotten(
+/// Commits the writes of a sweep step and returns the cursor of the next step. `None` if the step failed.
+async fn commit_step(
     state: &AppState,
     found: Result<(Writes, Key), StoreError>,
     what: &str,
@@ -216,7 +210,7 @@ async fn forgotten(
             is_done.then_some(next)
         }
         Err(error) => {
-            tracing::error!(%error, "old {what} could not be forgotten");
+            tracing::error!(%error, "could not remove old {what}");
             None
         }
     }
@@ -241,29 +235,29 @@ async fn forget_audit_log(state: &AppState) {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, "old lines of the audit log could not be removed");
+                tracing::error!(%error, "could not remove old lines of the audit log");
                 return;
             }
         }
     }
 }
 
-/// Writes down when keys were last used, for those that were used since it was last written.
+/// Writes the time of last use of each key that was used since the last write.
 pub async fn note_key_uses(state: &AppState) {
     for _ in 0..MAX_STEPS {
         let mut uses = state.auth.api_keys.unwritten_uses(STEP);
         if uses.is_empty() {
             return;
         }
-        // No caller removes a key meanwhile, whose last use would then be left behind for ever.
+        // The turn keeps callers from removing a key meanwhile, which would leave its last use behind for ever.
         let turn = match state.operator.take().await {
             Ok(turn) => turn,
             Err(error) => {
-                tracing::warn!(%error, "could not write down when keys were last used");
+                tracing::warn!(%error, "could not write when keys were last used");
                 return;
             }
         };
-        // A call that had found a key just before it was removed has put its use back.
+        // A request that read a key just before its removal may have noted its use afterwards.
         let found = join_all(uses.iter().map(|(id, _)| state.store.key(*id))).await;
         let mut found = found.into_iter();
         uses.retain(|(id, _)| match found.next() {
@@ -281,25 +275,25 @@ pub async fn note_key_uses(state: &AppState) {
             newer.retain(|(_, at)| !matches!(written.next(), Some(Ok(Some(it))) if it >= *at));
         }
         let writes = state.store.put_last_uses(&newer);
-        let ring = Arc::clone(&state.auth.api_keys);
-        let change = Change::in_turn(turn, writes).then(move || ring.uses_written(&uses));
+        let api_keys = Arc::clone(&state.auth.api_keys);
+        let change = Change::in_turn(turn, writes).then(move || api_keys.uses_written(&uses));
         if state.commit(change).await.is_err() {
             return;
         }
     }
 }
 
-/// The end of the time of pictures; `None` where they stay for ever.
-fn pictures_end(state: &AppState) -> Option<DateTime<Utc>> {
+/// Older images have expired. `None`: images are kept for ever.
+fn image_cutoff(state: &AppState) -> Option<DateTime<Utc>> {
     match state.config.results.retention_days {
         0 => None,
         days => Some(state.now().days_before(days).to_datetime()),
     }
 }
 
-/// Removes pictures whose time is over, but for those of favourites.
+/// Removes expired images, except those of favourites.
 pub async fn remove_old_pictures(state: &AppState) {
-    let Some(older_than) = pictures_end(state) else {
+    let Some(older_than) = image_cutoff(state) else {
         return;
     };
     for _ in 0..MAX_STEPS {
@@ -307,16 +301,16 @@ pub async fn remove_old_pictures(state: &AppState) {
             Ok(found) if found < STEP => return,
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(%error, "could not remove old pictures");
+                tracing::warn!(%error, "could not remove expired images");
                 return;
             }
         }
     }
 }
 
-/// Those of favourites are made anew at the next look.
+/// Removes the thumbnails of favourites too: the next view creates them again.
 async fn remove_old_thumbnails(state: &AppState) {
-    let Some(older_than) = pictures_end(state) else {
+    let Some(older_than) = image_cutoff(state) else {
         return;
     };
     for _ in 0..MAX_STEPS {
@@ -333,30 +327,30 @@ async fn remove_old_thumbnails(state: &AppState) {
 
 async fn forget_gone_nodes(state: &AppState) {
     if let Err(error) = rate_exchange::forget_gone_nodes(state).await {
-        tracing::warn!(%error, "could not remove what nodes have counted that are gone");
+        tracing::warn!(%error, "could not remove the rates of nodes that have left the cluster");
     }
 }
 
 async fn remove_orphaned_inputs(state: &AppState) {
     match orphaned_objects::remove_inputs(state).await {
         Ok(0) => {}
-        Ok(removed) => tracing::info!(removed, "removed input images that no job has"),
-        Err(error) => tracing::warn!(%error, "could not remove input images that no job has"),
+        Ok(removed) => tracing::info!(removed, "removed orphaned input images"),
+        Err(error) => tracing::warn!(%error, "could not remove orphaned input images"),
     }
 }
 
 async fn remove_orphaned_uploads(state: &AppState) {
     match orphaned_objects::remove_uploads(state).await {
         Ok(0) => {}
-        Ok(removed) => tracing::info!(removed, "removed uploads that no file has"),
-        Err(error) => tracing::warn!(%error, "could not remove uploads that no file has"),
+        Ok(removed) => tracing::info!(removed, "removed orphaned uploads"),
+        Err(error) => tracing::warn!(%error, "could not remove orphaned uploads"),
     }
 }
 
 async fn remove_orphaned_texts(state: &AppState) {
     match orphaned_objects::remove_request_texts(state).await {
         Ok(0) => {}
-        Ok(removed) => tracing::info!(removed, "removed request texts that no job has"),
-        Err(error) => tracing::warn!(%error, "could not remove request texts that no job has"),
+        Ok(removed) => tracing::info!(removed, "removed orphaned request texts"),
+        Err(error) => tracing::warn!(%error, "could not remove orphaned request texts"),
     }
 }

@@ -1,4 +1,4 @@
-//! The outermost layer: request id, the rendering of errors, and a wall against panics.
+//! The outermost middleware: adds the request id, renders errors, catches panics, and logs and counts each request.
 
 use super::database_outage;
 use crate::application::error;
@@ -20,10 +20,9 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
-/// Below these the id of a request is also kept for the audit log.
+/// Handlers below these paths need the request id for the audit log.
 const AUDITED: [&str; 2] = ["/admin/", "/panel/"];
 
-/// Wraps every call: it is counted, and has its line in the log.
 pub async fn wrap<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -34,7 +33,7 @@ pub async fn wrap<B: MessageBody + 'static>(
     let method = request.method().clone();
     let path = request.path().to_owned();
     request_log::begin(&request);
-    let outcome = answered(request, next, &id).await;
+    let outcome = handle(request, next, &id).await;
     let took = began.elapsed();
     let (route, status) = match &outcome {
         Ok(response) => {
@@ -54,32 +53,32 @@ pub async fn wrap<B: MessageBody + 'static>(
     outcome
 }
 
-async fn answered<B: MessageBody + 'static>(
+async fn handle<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
     id: &RequestId,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let dialect = compat::dialect_of(request.path());
     let unread = unread_body::keep(&mut request);
-    let rendered = |problem| Rendered {
+    let rendered = |problem| RenderedProblem {
         problem,
         id: id.clone(),
         dialect,
         unread: unread.clone(),
     };
     let state = request.app_data::<web::Data<AppState>>();
-    if let Some(refusal) = state.and_then(|state| refused_unseen(state, request.path())) {
+    if let Some(refusal) = state.and_then(|state| early_refusal(state, request.path())) {
         let answer = rendered(refusal).error_response();
-        return Ok(sealed(request.into_response(answer), id));
+        return Ok(with_headers(request.into_response(answer), id));
     }
-    let outage = database_outage::lasts_too_long(state.cloned());
+    let outage = database_outage::wait_until_abort(state.cloned());
     if AUDITED
         .iter()
         .any(|prefix| request.path().starts_with(prefix))
     {
         request.extensions_mut().insert(id.clone());
     }
-    // No other handle on the request may be held here: the router needs it for itself.
+    // Nothing here may hold a second handle on the request: the router needs exclusive access.
     let answer = tokio::select! {
         biased;
         answer = AssertUnwindSafe(next.call(request)).catch_unwind() => answer,
@@ -103,36 +102,35 @@ async fn answered<B: MessageBody + 'static>(
         let (request, answer) = response.into_parts();
         response = ServiceResponse::new(request, unread.until_sent(answer));
     }
-    Ok(sealed(response, id))
+    Ok(with_headers(response, id))
 }
 
-/// Why a call is refused before it is looked at.
-fn refused_unseen(state: &AppState, path: &str) -> Option<Problem> {
+/// Refuses every request while the process stops, and those that would wait for the database during an outage.
+fn early_refusal(state: &AppState, path: &str) -> Option<Problem> {
     if state.fail_stop.has_tripped() {
         return Some(error::stopping().into());
     }
-    database_outage::is_in_vain(state, path).then(|| error::database_away().into())
+    database_outage::refuses(state, path).then(|| error::database_away().into())
 }
 
-/// The problem that an error is.
 fn problem_of(error: &Error, id: &RequestId) -> Problem {
     error.as_error::<Problem>().cloned().unwrap_or_else(|| {
-        tracing::error!(request_id = %id.as_str(), %error, "an unexpected error");
+        tracing::error!(request_id = %id.as_str(), %error, "unexpected error");
         error::internal().into()
     })
 }
 
-/// An error that is told where the request is out of reach.
+/// An error with all that its response needs: actix renders it without access to the request.
 #[derive(Debug)]
-struct Rendered {
+struct RenderedProblem {
     problem: Problem,
     id: RequestId,
-    /// Which interface was called; `None` for the native one.
+    /// `None`: the native interface.
     dialect: Option<Dialect>,
     unread: Option<Unread>,
 }
 
-/// A problem in the form that the clients of the interface read.
+/// Renders a problem in the error format of the interface.
 fn render(problem: &Problem, dialect: Option<Dialect>, id: &str) -> HttpResponse<BoxBody> {
     match dialect {
         Some(dialect) => dialect.response(&problem.clone().into()),
@@ -140,13 +138,13 @@ fn render(problem: &Problem, dialect: Option<Dialect>, id: &str) -> HttpResponse
     }
 }
 
-impl fmt::Display for Rendered {
+impl fmt::Display for RenderedProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.problem.fmt(f)
     }
 }
 
-impl ResponseError for Rendered {
+impl ResponseError for RenderedProblem {
     fn status_code(&self) -> StatusCode {
         self.problem.code.status()
     }
@@ -161,7 +159,10 @@ impl ResponseError for Rendered {
     }
 }
 
-fn sealed(mut response: ServiceResponse<BoxBody>, id: &RequestId) -> ServiceResponse<BoxBody> {
+fn with_headers(
+    mut response: ServiceResponse<BoxBody>,
+    id: &RequestId,
+) -> ServiceResponse<BoxBody> {
     id.write(response.headers_mut());
     let counted = rate_headers::counted(response.request());
     rate_headers::write(&counted, response.headers_mut());
@@ -180,7 +181,7 @@ mod tests {
     };
 
     #[actix_web::test]
-    async fn a_panic_is_told_as_500_in_the_form_of_every_error() {
+    async fn a_panic_is_answered_with_500_in_the_format_of_every_error() {
         let app = App::new()
             .wrap(from_fn(wrap))
             .route("/", web::get().to(panicking));
@@ -197,11 +198,11 @@ mod tests {
     }
 
     async fn panicking() -> HttpResponse {
-        panic!("as a fault would")
+        panic!("a bug")
     }
 
     #[actix_web::test]
-    async fn a_panic_is_told_in_the_form_of_the_interface_that_was_called() {
+    async fn a_panic_is_answered_in_the_format_of_the_called_interface() {
         let app = App::new()
             .wrap(from_fn(wrap))
             .route("/v1/images/edits", web::post().to(Walled(panicking)));

@@ -1,5 +1,4 @@
-//! Assembly: the one place that picks an engine and wires the parts together; the start, the listeners, the maintenance and the
-//! stop of an instance.
+//! Starts, serves, maintains and stops an instance. This is the one place that picks an engine and wires the parts together.
 
 mod assembly;
 mod backends;

@@ -1,15 +1,14 @@
-//! What this process tells of itself.
+//! Describes this process to the other nodes.
 
 use crate::config::Config;
 use std::time::SystemTime;
 use tintype_storage::domain::node::NodeProcess;
 use tintype_storage::domain::time::Timestamp;
 
-/// Describes this process, which began to start at a moment.
 pub fn node_process(config: &Config, started: SystemTime) -> NodeProcess {
     let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH);
     let millis = since_epoch.map_or(0, |it| it.as_millis());
-    // The name is for people: a machine without one is told apart by the process.
+    // The name is for people. Nodes on machines without a name differ by their process id.
     let host = nix::unistd::gethostname().unwrap_or_default();
     NodeProcess {
         version: env!("CARGO_PKG_VERSION").to_owned(),

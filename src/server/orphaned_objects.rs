@@ -1,5 +1,5 @@
-//! Objects that no record has: left by a process that was killed between storing them and writing the record, or by an object store
-//! that failed when they were to be removed. The content of an uploaded file that has expired is one too.
+//! Removes orphaned objects, which no record names. A process killed between storing an object and writing its record leaves one,
+//! and so does an object store that fails to delete. The content of an expired file is one too.
 
 use crate::application::state::AppState;
 use crate::images::{ImagesError, UPLOADS, upload_key};
@@ -15,18 +15,18 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
-/// Where input images lie.
+/// The prefix of input images.
 const INPUTS: &str = "inputs";
-/// A younger object may belong to a call that is under way.
-const AGE: Duration = Duration::from_secs(86_400);
-/// Input images that are compared with the live jobs at a time: each comparison reads all live jobs.
+/// A younger object may belong to a request in flight.
+const MIN_AGE: Duration = Duration::from_secs(86_400);
+/// Input images per step. Each step reads all live jobs.
 const INPUT_STEP: usize = 1_000;
-/// Comparisons of one sweep over the input images; the next sweep takes the rest.
+/// Steps of one sweep over the input images. The next sweep does the rest.
 const MAX_INPUT_STEPS: usize = 10;
-/// Request texts that are compared with all jobs at a time: each comparison reads every job on record.
+/// Request texts per step. Each step reads every job on record.
 const TEXT_STEP: usize = 20_000;
 
-/// Why a sweep ended early. The next sweep goes on.
+/// Why a sweep ended early. The next sweep tries again.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// The object store failed.
@@ -37,17 +37,24 @@ pub enum SweepError {
     Store(#[from] StoreError),
 }
 
-/// Removes old input images that no live job begins with. Returns their number.
+/// Removes old input images that no live job names. Returns how many.
 ///
 /// # Errors
 /// A store failed.
 pub async fn remove_inputs(state: &AppState) -> Result<usize, SweepError> {
-    sweep(state, INPUTS, INPUT_STEP, MAX_INPUT_STEPS, drop_inputs).await
+    sweep(
+        state,
+        INPUTS,
+        INPUT_STEP,
+        MAX_INPUT_STEPS,
+        retain_orphaned_inputs,
+    )
+    .await
 }
 
-/// Removes old request texts that no job on record has. Returns their number.
+/// Removes old request texts that no job on record names. Returns how many.
 ///
-/// Those of jobs stay, so the sweep goes through all of them: an end after some steps would keep the later ones for ever.
+/// Sweeps the whole list: the texts of jobs stay in it, so a sweep that ended early would never reach the later ones.
 ///
 /// # Errors
 /// A store failed.
@@ -57,25 +64,30 @@ pub async fn remove_request_texts(state: &AppState) -> Result<usize, SweepError>
         request_text::PREFIX,
         TEXT_STEP,
         usize::MAX,
-        drop_texts,
+        retain_orphaned_texts,
     )
     .await
 }
 
-/// Removes old uploads that no file on record has. Returns their number.
-///
-/// Those of files stay, so the sweep goes through all of them.
+/// Removes old uploads that no file on record names. Returns how many. Sweeps the whole list, as [`remove_request_texts`].
 ///
 /// # Errors
 /// A store failed.
 pub async fn remove_uploads(state: &AppState) -> Result<usize, SweepError> {
-    sweep(state, UPLOADS, TEXT_STEP, usize::MAX, drop_uploads).await
+    sweep(
+        state,
+        UPLOADS,
+        TEXT_STEP,
+        usize::MAX,
+        retain_orphaned_uploads,
+    )
+    .await
 }
 
-/// Takes the objects that records have out of a set.
-type DropRecorded = fn(&Store, &mut HashSet<String>) -> Result<(), StoreError>;
+/// Removes the objects that records name from a set.
+type RetainOrphans = fn(&Store, &mut HashSet<String>) -> Result<(), StoreError>;
 
-fn drop_inputs(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
+fn retain_orphaned_inputs(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
     store
         .each_live_job(|job| {
             for input in &job.inputs {
@@ -86,8 +98,8 @@ fn drop_inputs(store: &Store, objects: &mut HashSet<String>) -> Result<(), Store
         .wait()
 }
 
-fn drop_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
-    let mut drop_text = |job: &Job| {
+fn retain_orphaned_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
+    let mut remove_texts = |job: &Job| {
         if let PromptRef::Stored(key) = &job.prompt {
             objects.remove(key);
         }
@@ -96,24 +108,24 @@ fn drop_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreE
         }
         Ok(())
     };
-    // In this order: a job that ends meanwhile is among the ended ones by then.
-    store.each_live_job(|job| drop_text(&job)).wait()?;
-    store.each_ended_job(|job| drop_text(&job)).wait()?;
-    let drop_text_of_batch = |batch: Batch| {
+    // Live jobs first: a job that ends between the two reads is then found among the ended ones.
+    store.each_live_job(|job| remove_texts(&job)).wait()?;
+    store.each_ended_job(|job| remove_texts(&job)).wait()?;
+    let remove_batch_text = |batch: Batch| {
         if let PromptRef::Stored(key) = &batch.text {
             objects.remove(key);
         }
         Ok(())
     };
-    store.each_batch(drop_text_of_batch).wait()
+    store.each_batch(remove_batch_text).wait()
 }
 
-fn drop_uploads(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
-    let drop_file = |file: UploadedFile| {
+fn retain_orphaned_uploads(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
+    let remove_content = |file: UploadedFile| {
         objects.remove(&upload_key(&file));
         Ok(())
     };
-    store.each_uploaded_file(drop_file).wait()
+    store.each_uploaded_file(remove_content).wait()
 }
 
 async fn sweep(
@@ -121,9 +133,9 @@ async fn sweep(
     prefix: &str,
     step: usize,
     max_steps: usize,
-    drop_recorded: DropRecorded,
+    retain_orphans: RetainOrphans,
 ) -> Result<usize, SweepError> {
-    let age = AGE + state.config.compat.timeout();
+    let age = MIN_AGE + state.config.compat.timeout();
     let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     let older_than = Timestamp::from_millis(state.now().millis().saturating_sub(millis));
     let older_than = older_than.to_datetime();
@@ -140,7 +152,7 @@ async fn sweep(
             }
         }
         let is_last = old.len() < step;
-        for key in without_records(state, old, drop_recorded).await? {
+        for key in orphans(state, old, retain_orphans).await? {
             state.images.delete(&key).await?;
             removed += 1;
         }
@@ -151,24 +163,24 @@ async fn sweep(
     Ok(removed)
 }
 
-/// Those of these objects that no record has, and no backup may want.
-async fn without_records(
+/// Returns the objects that no record names and no running backup may still copy.
+async fn orphans(
     state: &AppState,
     mut objects: HashSet<String>,
-    drop_recorded: DropRecorded,
+    retain_orphans: RetainOrphans,
 ) -> Result<HashSet<String>, StoreError> {
     if objects.is_empty() {
         return Ok(objects);
     }
     let store = state.store.clone();
-    // Reads many jobs: not on this thread, which has the pulse.
+    // Reads many jobs, which would block the maintenance loop on this thread.
     let read = tokio::task::spawn_blocking(move || {
-        drop_recorded(&store, &mut objects)?;
+        retain_orphans(&store, &mut objects)?;
         Ok::<_, StoreError>(objects)
     });
-    // After a panic nothing is known to be orphaned.
+    // After a panic no object is known to be orphaned.
     let mut orphaned = read.await.unwrap_or_else(|_| Ok(HashSet::new()))?;
-    // Only now: the inputs of a job that has ended meanwhile are among those that are kept.
-    state.result_store.without_kept(&mut orphaned);
+    // Last: if a job ended during the read, its inputs are among the kept ones now.
+    state.result_store.remove_kept(&mut orphaned);
     Ok(orphaned)
 }

@@ -3,8 +3,7 @@
 use crate::{compat, http, panel, reference};
 use actix_web::web::ServiceConfig;
 
-/// Adds all routes. The router tries them in this order, and each one with a parameter costs a search with a regular expression: so
-/// the native interface, which gets most calls, comes first.
+/// Adds all routes. The native interface comes last, because it answers every remaining path.
 pub fn configure(service: &mut ServiceConfig) {
     service
         .configure(http::configure)

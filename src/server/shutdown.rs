@@ -1,10 +1,10 @@
-//! An orderly stop.
+//! Graceful shutdown.
 
 use super::assembly::Instance;
 use super::maintenance;
 use std::time::Duration;
 
-/// Lets running jobs finish within the grace period and writes down what is left for the next start.
+/// Lets running jobs finish within the grace period. The next start resumes the others.
 pub async fn finish_jobs(instance: &Instance) {
     let state = &instance.state;
     state.stopping.send_replace(true);
@@ -17,7 +17,7 @@ pub async fn finish_jobs(instance: &Instance) {
     }
 }
 
-/// Ends the actors, writes the last commits and lets the data directory go. Blocks for as long as the disk takes.
+/// Stops the actors, writes the last commits and releases the data directory. Blocks until the disk has finished.
 pub fn close(instance: &Instance) {
     instance.state.system.stop();
     instance.state.store.engine().close();

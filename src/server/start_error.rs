@@ -1,4 +1,4 @@
-//! Why an instance could not start.
+//! The error of a failed start.
 
 use crate::backends::kinds::BackendSetupError;
 use crate::images::ImagesError;
@@ -15,40 +15,27 @@ use tintype_storage::store::StoreError;
 pub enum StartError {
     /// The data directory cannot be used.
     #[error("the data directory {}: {source}", .path.display())]
-    DataDir {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A node has no secret in common with others.
+    DataDir { path: PathBuf, source: io::Error },
+    /// A node has no cluster secret.
     #[error(
         "several processes may use this database, and `[cluster] secret` is not set; set the environment variable TINTYPE_SECRET to \
          the output of `openssl rand -hex 32`, the same for all of them"
     )]
-    NoCommonSecret,
-    /// The process could not become a node.
-    #[error("this process could not join the nodes: {0}")]
+    NoClusterSecret,
+    #[error("this process could not join the cluster: {0}")]
     Join(String),
-    /// The engine could not be opened.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The records are not as they must be.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The object store cannot be used.
     #[error(transparent)]
     Images(#[from] ImagesError),
-    /// Outgoing connections cannot be set up.
     #[error(transparent)]
     Egress(#[from] SetupError),
-    /// The secrets of webhooks cannot be kept.
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// A back end cannot be driven as it is configured.
     #[error(transparent)]
     Backend(#[from] BackendSetupError),
-    /// Traces cannot be sent.
     #[error(transparent)]
     Traces(#[from] TraceSetupError),
 }

@@ -5,9 +5,8 @@ use tintype_storage::domain::verification::Headers;
 /// A parsed delivery.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DeliveryFile<'a> {
-    /// Names and values, in the order given.
+    /// Names and values, in the order of the file.
     pub headers: Vec<(&'a str, &'a str)>,
-    /// The body, byte for byte.
     pub body: &'a [u8],
 }
 
@@ -28,7 +27,7 @@ pub enum DeliveryFileError {
 }
 
 impl<'a> DeliveryFile<'a> {
-    /// Parses a delivery. Header lines end with LF or CRLF. A request line before them is skipped.
+    /// Parses a delivery. Header lines end with LF or CRLF. Skips a request line before them.
     pub fn parse(text: &'a [u8]) -> Result<Self, DeliveryFileError> {
         let mut headers = Vec::new();
         let mut rest = text;
@@ -61,7 +60,6 @@ impl<'a> DeliveryFile<'a> {
         Headers::pick(self.headers.iter().copied())
     }
 
-    /// The delivery as a file.
     pub fn text(&self) -> Vec<u8> {
         let mut text: String = self
             .headers
@@ -83,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read_back() {
+    fn a_written_delivery_is_read_back() {
         let recorded = DeliveryFile {
             headers: vec![("X-Timestamp", "1"), ("webhook-id", "a:b")],
             body: b"{\"a\":\r\n\r\n\xff}\n",
@@ -103,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_delivery() {
+    fn malformed_files_are_errors() {
         for (text, fault) in [
             (b"".as_slice(), DeliveryFileError::NoBlankLine),
             (b"a: b", DeliveryFileError::NoBlankLine),

@@ -1,5 +1,4 @@
-//! Webhooks at the edge: the vault of their secrets, the sender that makes the attempts of deliveries, and the check of one that was
-//! received.
+//! Webhooks: the vault of their secrets, the sender of deliveries, and the verification of received deliveries.
 
 mod delivery_file;
 mod sender;

@@ -1,4 +1,4 @@
-//! One attempt of a delivery: the body, its signatures, one POST through the address gate, and its outcome.
+//! One delivery attempt: builds the body, signs it, and sends it with one POST through the address gate.
 
 use super::vault::{Vault, VaultError};
 use crate::images::Images;
@@ -26,28 +26,22 @@ use tintype_storage::store::Store;
 use tokio::time::timeout;
 use url::Url;
 
-/// Bytes of an answer that are read. The rest is left unread, and the status counts all the same: a receiver that answers 2xx
-/// has the delivery.
-const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// The sender reads no more of a response. The status counts nevertheless: a receiver that answers 2xx has the delivery.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// What attempts are made with.
 #[derive(Clone)]
 pub struct SenderOptions {
-    /// Holds the jobs.
     pub store: Store,
-    /// Signs the download URLs, and holds the request texts that were too large for a record.
+    /// Signs the download URLs, and holds request texts that were too large for a record.
     pub images: Images,
-    /// Opens the secrets.
     pub vault: Vault,
-    /// Sends the requests.
     pub egress: Client,
-    /// Sends those to the operator's own webhook, whose address is the operator's affair.
+    /// Sends to the operator's webhook, which may have any address.
     pub ungated: Client,
-    /// The time.
     pub clock: Clock,
-    /// For the whole exchange of one attempt, and as much again for reading the payload from our own stores before it.
+    /// Of the HTTP exchange of one attempt. Reading the payload from the stores before it may take as long again.
     pub timeout: Duration,
-    /// How long the download URL in the body is valid.
+    /// Of the download URL in the body.
     pub url_lifetime: Duration,
 }
 
@@ -57,7 +51,6 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender with these parts.
     pub fn new(options: SenderOptions) -> Self {
         Self { options }
     }
@@ -73,17 +66,17 @@ impl Transport for Sender {
     }
 }
 
-/// Why nothing was sent.
+/// Why no request was sent.
 enum Fault {
-    /// One of our own stores failed, which may pass. The attempt does not count.
+    /// A store of this service failed, perhaps transiently. The attempt does not count.
     Own(String),
     /// The delivery itself cannot be sent. The attempt counts as failed.
     Delivery(String),
 }
 
-/// What was sent and what came back, as far as the exchange went.
+/// The progress of an exchange: the request once it is sent, and the response as far as it has arrived.
 #[derive(Default)]
-struct Answer {
+struct Exchange {
     sent: Option<Sent>,
     status: Option<u16>,
     body: Vec<u8>,
@@ -91,7 +84,7 @@ struct Answer {
 
 async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -> AttemptOutcome {
     let limit = options.timeout;
-    // The receiver's time does not include that of our own stores.
+    // The time of our own stores does not count as the receiver's.
     let payload = match timeout(limit, payload(&options, &delivery)).await {
         Ok(payload) => payload,
         Err(_) => Err(Fault::Own(format!(
@@ -100,17 +93,17 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
         ))),
     };
     let (began, at) = (Instant::now(), (options.clock)());
-    let mut answer = Answer::default();
+    let mut exchange = Exchange::default();
     let egress = match delivery.kind {
         DeliveryKind::Operator => &options.ungated,
         DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Batch => &options.egress,
     };
     let request = payload.and_then(|it| request(&options, &delivery, &webhook, &it, at));
     let outcome = match request {
-        Ok(request) => match timeout(limit, exchange(egress, request, &mut answer)).await {
+        Ok(request) => match timeout(limit, send(egress, request, &mut exchange)).await {
             Ok(outcome) => outcome,
-            // The receiver has the delivery; only the rest of its answer is missing.
-            Err(_) if matches!(answer.status, Some(200..300)) => Ok(()),
+            // The receiver has the delivery. Only the rest of its response is missing.
+            Err(_) if matches!(exchange.status, Some(200..300)) => Ok(()),
             Err(_) => {
                 let limit = limit.as_secs_f32();
                 Err(format!("no complete answer within {limit} s"))
@@ -120,11 +113,13 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
         Err(Fault::Delivery(error)) => Err(error),
     };
     let (round, took, error) = (delivery.round, began.elapsed(), outcome.err());
-    let attempt = match answer.status {
-        Some(status) => Attempt::answered(round, at, took, status, &answer.body, error.as_deref()),
+    let attempt = match exchange.status {
+        Some(status) => {
+            Attempt::answered(round, at, took, status, &exchange.body, error.as_deref())
+        }
         None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no answer")),
     };
-    let attempt = attempt.with_sent(answer.sent);
+    let attempt = attempt.with_sent(exchange.sent);
     AttemptOutcome::Made(attempt.at_url(&webhook.url, &delivery))
 }
 
@@ -132,11 +127,11 @@ struct Request {
     url: Url,
     headers: HeaderMap,
     body: String,
-    /// What the log of deliveries shows of it.
+    /// The part that the delivery log shows.
     sent: Sent,
 }
 
-/// The body in its webhook's encoding, and its signatures.
+/// Encodes the body as its webhook requires, and signs it.
 fn request(
     options: &SenderOptions,
     delivery: &Delivery,
@@ -152,9 +147,9 @@ fn request(
     let newest = secrets.first();
     let newest = newest.ok_or_else(|| Fault::Own("the webhook has no secret".into()))?;
     let signature = x_signature(newest, seconds, &body);
-    let listed = standard_signature(&secrets, &id, seconds, &body);
-    let sent = Sent::new(signature.clone(), listed.clone(), &body);
-    let headers = headers(&id, seconds, signature, listed).map_err(Fault::Own)?;
+    let standard = standard_signature(&secrets, &id, seconds, &body);
+    let sent = Sent::new(signature.clone(), standard.clone(), &body);
+    let headers = headers(&id, seconds, signature, standard).map_err(Fault::Own)?;
     Ok(Request {
         url,
         headers,
@@ -163,7 +158,7 @@ fn request(
     })
 }
 
-async fn exchange(egress: &Client, request: Request, answer: &mut Answer) -> Result<(), String> {
+async fn send(egress: &Client, request: Request, exchange: &mut Exchange) -> Result<(), String> {
     let Request {
         url,
         headers,
@@ -174,34 +169,39 @@ async fn exchange(egress: &Client, request: Request, answer: &mut Answer) -> Res
         .gate()
         .check_host(&url)
         .map_err(|_| Error::NotPublic.to_string())?;
-    answer.sent = Some(sent);
-    let exchanged = egress.send_pooled(Method::POST, &url, headers, Bytes::from(body));
-    let mut response = exchanged.await.map_err(|fault| fault.to_string())?;
-    answer.status = Some(response.status.as_u16());
-    while answer.body.len() < MAX_ANSWER_BYTES {
+    exchange.sent = Some(sent);
+    let response = egress.send_pooled(Method::POST, &url, headers, Bytes::from(body));
+    let mut response = response.await.map_err(|fault| fault.to_string())?;
+    exchange.status = Some(response.status.as_u16());
+    while exchange.body.len() < MAX_RESPONSE_BYTES {
         match response.chunk().await {
             Ok(Some(chunk)) => {
-                let room = MAX_ANSWER_BYTES - answer.body.len();
-                answer
+                let room = MAX_RESPONSE_BYTES - exchange.body.len();
+                exchange
                     .body
                     .extend_from_slice(&chunk[..chunk.len().min(room)]);
             }
-            // The status has arrived, and it counts: a body that breaks off ends there.
+            // The status decides the outcome, so a truncated body is no error.
             Ok(None) | Err(_) => break,
         }
     }
     Ok(())
 }
 
-/// The headers of this request; the client adds those that all requests have.
-fn headers(id: &str, seconds: i64, signature: String, listed: String) -> Result<HeaderMap, String> {
+/// The headers of this request. The client adds the headers of all requests.
+fn headers(
+    id: &str,
+    seconds: i64,
+    signature: String,
+    standard: String,
+) -> Result<HeaderMap, String> {
     let fields = [
         ("content-type", "application/json".to_owned()),
         ("x-signature", signature),
         ("x-timestamp", seconds.to_string()),
         ("webhook-id", id.to_owned()),
         ("webhook-timestamp", seconds.to_string()),
-        ("webhook-signature", listed),
+        ("webhook-signature", standard),
     ];
     let mut headers = HeaderMap::with_capacity(fields.len() + 3);
     for (name, value) in fields {
@@ -211,7 +211,7 @@ fn headers(id: &str, seconds: i64, signature: String, listed: String) -> Result<
     Ok(headers)
 }
 
-/// The payload, built anew for each attempt.
+/// Builds the payload, for each attempt anew.
 async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, Fault> {
     let job = JobId(delivery.subject);
     match delivery.kind {
@@ -244,7 +244,7 @@ async fn batch_ended(
     Ok(payload::batch_ended(id, &progress, metadata.as_ref()))
 }
 
-/// The payload of a job's end, with a fresh download URL.
+/// Builds the payload of an ended job, with a fresh download URL.
 async fn event(options: &SenderOptions, account: AccountId, id: JobId) -> Result<Json, Fault> {
     let read = options
         .store
@@ -273,12 +273,12 @@ async fn event(options: &SenderOptions, account: AccountId, id: JobId) -> Result
 
 async fn metadata(options: &SenderOptions, text: &PromptRef) -> Result<Option<Json>, Fault> {
     let text = match text {
-        PromptRef::Inline(words) => words.metadata.clone(),
+        PromptRef::Inline(text) => text.metadata.clone(),
         PromptRef::Stored(key) => {
-            let words = request_text::load(&options.images, key)
+            let text = request_text::load(&options.images, key)
                 .await
                 .map_err(|error| Fault::Own(format!("the metadata could not be read: {error}")))?;
-            words.metadata
+            text.metadata
         }
     };
     text.map(|text| Json::parse(&text, MAX_METADATA_DEPTH))

@@ -1,4 +1,4 @@
-//! The result of verifying a delivery, as one line for each of its two signatures.
+//! The result of verifying the two signatures of a delivery.
 
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
@@ -15,7 +15,7 @@ pub struct SignatureReport {
     pub standard: Result<(), Refusal>,
 }
 
-/// What is to be said of one scheme.
+/// The result of one scheme, as text.
 pub struct Verdict {
     /// The header with the signature.
     pub header: &'static str,
@@ -24,7 +24,7 @@ pub struct Verdict {
 }
 
 impl SignatureReport {
-    /// Tries every secret and keeps the best outcome of each scheme. Without a secret nothing matches.
+    /// Tries every secret and keeps the best result of each scheme. Without a secret nothing matches.
     pub fn new(secrets: &[Secret], headers: &Headers<'_>, body: &[u8], now: Timestamp) -> Self {
         let x = |secret| verify_x_signature(secret, headers, body, now);
         let standard = |secret| verify_standard(secret, headers, body, now);
@@ -39,7 +39,7 @@ impl SignatureReport {
         self.x_signature.is_ok() || self.standard.is_ok()
     }
 
-    /// Has another secret signed it, as far as its headers can tell?
+    /// Did another secret sign the delivery, as far as its headers show?
     pub fn is_mismatch(&self) -> bool {
         let is_other = |refusal: Refusal| matches!(refusal, Refusal::Mismatch);
         !self.verifies()
@@ -52,7 +52,6 @@ impl SignatureReport {
             .map(|it| format!("{}: {}", it.header, it.words))
     }
 
-    /// What is to be said of each scheme.
     pub fn verdicts(&self) -> [Verdict; 2] {
         let x_signature = match self.x_signature {
             Ok(SignedText::Raw) => "verifies".into(),

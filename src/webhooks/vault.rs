@@ -1,10 +1,10 @@
-//! Keeps webhook secrets encrypted at rest, under a key of the data directory, or of the store that several nodes share.
+//! Encrypts webhook secrets at rest, with a key in the data directory, or in the store that several nodes share.
 //!
-//! The service signs with them, so they cannot be hashed as API keys are. The records without the key file, such as a backup of
-//! them alone, do not allow to forge a delivery.
+//! The service signs with these secrets, so it cannot hash them as it hashes API keys. The records alone, such as a backup without
+//! key files, do not suffice to forge a delivery.
 
 use crate::config;
-use crate::secrets::derived;
+use crate::secrets::derive_key;
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::fs::{self, File, OpenOptions};
@@ -22,10 +22,10 @@ use uuid::Uuid;
 const FILE_NAME: &str = "secrets-key";
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
-/// What the key of a vault is sealed for. No webhook has this id.
+/// The id for which the vault's own key is sealed. No webhook has it.
 const OWN: WebhookId = WebhookId(Uuid::max());
 
-/// Seals and opens secrets.
+/// Encrypts ("seals") and decrypts ("opens") webhook secrets.
 #[derive(Clone)]
 pub struct Vault {
     cipher: XChaCha20Poly1305,
@@ -34,41 +34,33 @@ pub struct Vault {
 /// Why the vault cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// The key file cannot be read or made.
+    /// The key file cannot be read or created.
     #[error("the key file {}: {source}", .path.display())]
-    File {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The key file is not what this program writes.
+    File { path: PathBuf, source: io::Error },
+    /// The key file is missing, damaged or unsafe.
     #[error("the key file {} {reason}", .path.display())]
     Key {
-        /// Where.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// The fault, and what to do.
         reason: &'static str,
     },
-    /// A sealed secret does not open.
-    #[error("the secret of a webhook cannot be opened with the key of this data directory")]
+    #[error("the secret of a webhook cannot be decrypted with the key of this data directory")]
     Sealed,
-    /// The nodes have another secret in common.
+    /// The cluster secret does not open the vault's key.
     #[error(
         "`[cluster] secret` (TINTYPE_SECRET) is not the one that this database was set up with; give this process the secret of the \
          other nodes"
     )]
     OtherSecret,
-    /// The store fails.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Vault {
-    /// The vault of a data directory; its key is made on first use, readable by the owner alone.
+    /// Opens the vault of a data directory. The first use creates its key, readable only by the owner.
     ///
-    /// `known` is some webhook of the store, if it holds any: its secret tells whether the key is the one that they are all
-    /// sealed under. A new key in its place would fail every pending delivery, and open no secret ever again.
+    /// `known` is any webhook of the store. Its secret shows whether this is the right key. With a new key every pending delivery
+    /// would fail, and the secrets on record would be lost.
     ///
     /// # Errors
     /// [`VaultError::Key`] names the file and what to do about it.
@@ -86,24 +78,24 @@ impl Vault {
         Ok(Self::with_key(key))
     }
 
-    /// The vault of a store that several nodes share. Its key lies there, sealed under the secret that the nodes have in common. The first
-    /// node makes it, or takes the one of its data directory where the records were moved from there.
+    /// Opens the vault of a store that several nodes share. The store holds the vault's key, sealed with the cluster secret. The first
+    /// node creates it, or adopts the key of its data directory if the records were moved from there.
     ///
     /// # Errors
     /// [`VaultError::OtherSecret`], and those of [`Vault::load_or_create`].
     pub async fn of_nodes(
         store: &Store,
-        common: &config::Secret,
+        cluster_secret: &config::Secret,
         data_dir: &Path,
     ) -> Result<Self, VaultError> {
-        let outer = Self::with_key(derived(common, "vault"));
+        let outer = Self::with_key(derive_key(cluster_secret, "vault"));
         let sealed = match store.vault_key().await? {
             Some(sealed) => sealed,
             None => {
                 let known = store.any_webhook().await?;
                 let key = key_of(data_dir, known.as_ref())?.unwrap_or_else(rand::random);
                 let sealed = outer.seal(OWN, &Secret::from_random(key));
-                decide(store, KeepFirst(sealed)).await?
+                decide(store, StoreFirstKey(sealed)).await?
             }
         };
         let key = outer.open(OWN, &sealed);
@@ -117,14 +109,14 @@ impl Vault {
         }
     }
 
-    /// Seals a secret for its webhook; it opens for no other one.
+    /// Seals a secret for its webhook. It opens only for that webhook.
     pub fn seal(&self, webhook: WebhookId, secret: &Secret) -> SealedSecret {
         let nonce: [u8; NONCE_BYTES] = rand::random();
         let payload = Payload {
             msg: secret.key_bytes(),
             aad: webhook.as_bytes(),
         };
-        // Only a message of hundreds of gigabytes cannot be sealed.
+        // Encryption fails only for messages of hundreds of gigabytes.
         let sealed = self
             .cipher
             .encrypt(&XNonce::from(nonce), payload)
@@ -132,7 +124,6 @@ impl Vault {
         SealedSecret([nonce.as_slice(), &sealed].concat())
     }
 
-    /// Opens a sealed secret.
     pub fn open(&self, webhook: WebhookId, sealed: &SealedSecret) -> Result<Secret, VaultError> {
         let (nonce, rest) = sealed
             .0
@@ -153,7 +144,7 @@ impl Vault {
     }
 }
 
-/// The key of a data directory; `None` where none has been made.
+/// Reads the key of a data directory. `None` if it has none yet.
 fn key_of(data_dir: &Path, known: Option<&Webhook>) -> Result<Option<[u8; KEY_BYTES]>, VaultError> {
     let path = data_dir.join(FILE_NAME);
     let file = |source| VaultError::File {
@@ -189,10 +180,10 @@ fn key_of(data_dir: &Path, known: Option<&Webhook>) -> Result<Option<[u8; KEY_BY
     }
 }
 
-/// Keeps the key of a vault, unless another node has kept one. Comes to the one that is kept.
-struct KeepFirst(SealedSecret);
+/// Stores the vault's key, unless another node has stored one. Returns the stored key.
+struct StoreFirstKey(SealedSecret);
 
-impl Decision for KeepFirst {
+impl Decision for StoreFirstKey {
     type Outcome = SealedSecret;
 
     fn holds(&self) -> Vec<Key> {
@@ -213,17 +204,17 @@ impl Decision for KeepFirst {
 }
 
 fn create(data_dir: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
-    // Written under another name first: a crash must not leave a file that holds half a key.
-    let half = data_dir.join(format!("{FILE_NAME}.new"));
+    // Under another name first, because a crash must not leave a truncated key.
+    let partial = data_dir.join(format!("{FILE_NAME}.new"));
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(&half)?;
+        .open(&partial)?;
     file.write_all(key)?;
     file.sync_all()?;
-    fs::rename(&half, path)?;
+    fs::rename(&partial, path)?;
     File::open(data_dir)?.sync_all()
 }
 
@@ -240,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_opens_for_its_own_webhook_after_a_restart() {
+    fn a_secret_opens_only_for_its_webhook_also_after_a_restart() {
         let directory = tempfile::tempdir().unwrap();
         let secret = Secret::from_random([7; 32]);
         let sealed = Vault::load_or_create(directory.path(), None)
@@ -299,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_lost_or_another_one_is_never_replaced_in_silence() {
+    fn a_missing_or_wrong_key_is_never_replaced_silently() {
         let directory = tempfile::tempdir().unwrap();
         let vault = Vault::load_or_create(directory.path(), None).unwrap();
         let known = Webhook::new(
@@ -309,20 +300,20 @@ mod tests {
             vault.seal(id(1), &Secret::from_random([7; 32])),
             Timestamp::from_millis(0),
         );
-        let told = || {
+        let error = || {
             let loaded = Vault::load_or_create(directory.path(), Some(&known));
             loaded.err().map(|error| error.to_string())
         };
-        assert_eq!(told(), None);
+        assert_eq!(error(), None);
         let path = directory.path().join(FILE_NAME);
         fs::write(&path, [9; KEY_BYTES]).unwrap();
         assert!(
-            told()
+            error()
                 .unwrap()
                 .contains("is not the key of the webhooks' secrets")
         );
         fs::remove_file(&path).unwrap();
-        assert!(told().unwrap().contains("is missing"));
-        assert!(!path.exists(), "and none is made");
+        assert!(error().unwrap().contains("is missing"));
+        assert!(!path.exists(), "and no key is created");
     }
 }

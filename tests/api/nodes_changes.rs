@@ -100,7 +100,7 @@ fn decisions_13_nodes_that_start_at_one_moment_on_an_empty_store_make_one_accoun
             start.wait();
             let node = Server::node(options.clone());
             let system = actix_web::rt::System::new();
-            let key = system.block_on(bootstrap::key(node.inside()));
+            let key = system.block_on(bootstrap::issue_first_key(node.inside()));
             (node, key.unwrap())
         };
         let nodes: Vec<(Server, Option<String>)> = thread::scope(|scope| {

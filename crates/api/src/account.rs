@@ -11,7 +11,7 @@ use tintype_storage::domain::account_limits::{self, AccountLimitsChange};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::time::Timestamp;
 
-/// An account that is to be opened.
+/// A request to open an account.
 pub struct NewAccount {
     pub name: String,
     pub balance: Option<Amount>,
@@ -33,56 +33,55 @@ impl From<NewAccount> for account::NewAccount {
 
 body!(NewAccount {
     name: Required<Name>,
-    /// What it begins with.
+    /// The opening balance.
     balance: Optional<OpeningBalance>,
-    /// When less than this is available, the account's people are warned in the panel.
+    /// Below this available amount, the panel warns the account's people.
     low_balance: Optional<Limit>,
-    /// What it may do at most, with all its keys together.
+    /// Limits for all keys of the account together.
     limits: Optional<Object<AccountLimitsChange>>,
 });
 
 body!(AccountChange {
     name: Optional<Name>,
-    /// Switched on? While it is not, its keys are refused like inactive ones, and its people can look and change nothing. Jobs that were accepted before go on to their end.
+    /// Is the account active? Keys of an inactive account are rejected, and its people have read-only access. Jobs accepted before continue.
     active: Optional<Flag>,
-    /// When less than this is available, the account's people are warned in the panel. `null`: never.
+    /// Below this available amount, the panel warns the account's people. `null`: never.
     low_balance: Nullable<Limit>,
-    /// What it may do at most, with all its keys together. A limit that is not sent stays as it is. `null`: no limits.
+    /// Limits for all keys of the account together. Limits that you do not send do not change. `null`: no limits.
     limits: Nullable<Object<AccountLimitsChange>>,
 });
 
-/// An account on the wire.
+/// An account.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Account {
     /// The account's id.
     pub account_id: Id,
-    /// A name for people.
+    /// A display name.
     pub name: String,
-    /// What has been paid in and not been charged.
+    /// All deposits minus all charges.
     pub balance: Money,
-    /// What is held for jobs that are not over.
+    /// The amount reserved for jobs that have not ended.
     pub reserved: Money,
-    /// What can be spent now.
+    /// The amount that can be spent now: `balance` minus `reserved`.
     pub available: Money,
-    /// When it was opened.
+    /// When the account was opened.
     pub created_at: Moment,
-    /// Only of an account that is switched off: `false`.
+    /// Present only if the account is inactive: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Off")]
     pub active: Option<bool>,
-    /// Only of an account that has it: when less than this is available, its people are warned.
+    /// Present only if set. Below this available amount, the panel warns the account's people.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Money")]
     pub low_balance: Option<Money>,
-    /// Only of an account that has any: what it may do at most, with all its keys together.
+    /// Present only if the account has limits. They apply to all its keys together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AccountLimits")]
     pub limits: Option<AccountLimits>,
 }
 
 impl Account {
-    /// An account with so many live jobs.
     pub fn new(account: account::Account, live_jobs: usize, now: Timestamp) -> Self {
         let Balance {
             balance,
@@ -103,15 +102,15 @@ impl Account {
     }
 }
 
-/// An account's money as its owner sees it.
+/// The balance of an account.
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Balance {
-    /// What has been paid in and not been charged.
+    /// All deposits minus all charges.
     pub balance: Money,
-    /// What is held for jobs that are not over.
+    /// The amount reserved for jobs that have not ended.
     pub reserved: Money,
-    /// What can be spent now.
+    /// The amount that can be spent now: `balance` minus `reserved`.
     pub available: Money,
 }
 

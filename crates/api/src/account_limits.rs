@@ -12,48 +12,48 @@ use tintype_storage::domain::spending::Period;
 use tintype_storage::domain::time::Timestamp;
 
 body!(AccountLimitsChange {
-    /// The most that the account may spend in a day of UTC, over all its keys. `null`: no such limit.
+    /// The spend limit per day (UTC) over all keys of the account. `null`: no limit.
     spend_per_day: Nullable<Limit>,
-    /// The most that it may spend in a calendar month of UTC. `null`: no such limit.
+    /// The spend limit per calendar month (UTC). `null`: no limit.
     spend_per_month: Nullable<Limit>,
-    /// How often all its keys together may call. `null`: no such limit.
+    /// The rate limit of all keys together. `null`: no limit.
     rate_limit: Nullable<RateLimit>,
-    /// How many of its jobs may be queued or processing at once. `null`: as many as the configuration says.
+    /// How many jobs may be queued or processing at the same time. `null`: the limit of the configuration.
     max_concurrent: Nullable<MaxConcurrent>,
 });
 
-/// What an account may do at most, with all its keys together.
+/// The limits of an account, for all its keys together.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AccountLimits {
-    /// The most that it may spend in a day of UTC. What is reserved counts as spent.
+    /// The spend limit per day (UTC). Reserved amounts count as spent.
     pub spend_per_day: Option<Money>,
-    /// The most that it may spend in a calendar month of UTC. What is reserved counts as spent.
+    /// The spend limit per calendar month (UTC). Reserved amounts count as spent.
     pub spend_per_month: Option<Money>,
-    /// How often all its keys together may call.
+    /// The rate limit of all keys together.
     pub rate_limit: Option<Rate>,
-    /// How many of its jobs may be queued or processing at once.
+    /// How many jobs may be queued or processing at the same time.
     #[schemars(with = "Option<Count>")]
     pub max_concurrent: Option<u32>,
-    /// What is used of these limits.
+    /// The usage of these limits.
     pub used: AccountUse,
 }
 
-/// What an account has used of its limits. A figure that no limit counts is `null`.
+/// The usage of an account's limits. Values without a limit are `null`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AccountUse {
-    /// What it was charged in this day of UTC; `reserved` counts beside it.
+    /// The charges of the current day (UTC). `reserved` counts in addition.
     pub spent_today: Option<Money>,
-    /// What it was charged in this calendar month of UTC; `reserved` counts beside it.
+    /// The charges of the current calendar month (UTC). `reserved` counts in addition.
     pub spent_this_month: Option<Money>,
-    /// Its jobs that are queued or processing.
+    /// The number of queued and processing jobs.
     #[schemars(with = "Option<Count>")]
     pub live_jobs: Option<usize>,
 }
 
 impl AccountLimits {
-    /// The limits of an account with so many live jobs; `None` where it has no limit.
+    /// `None` if the account has no limits.
     pub fn of(account: &account::Account, live_jobs: usize, now: Timestamp) -> Option<Self> {
         let limits = &account.limits;
         if !limits.any() {

@@ -17,52 +17,52 @@ use tintype_storage::domain::time::Timestamp;
 
 body!(KeyChange {
     name: Optional<Name>,
-    /// The models that it may ask for. `null`: all.
+    /// The models that the key may use. `null`: all.
     models: Nullable<Models>,
-    /// Switched on.
+    /// Is the key active?
     active: Optional<Flag>,
-    /// Until when it is valid. `null`: for ever.
+    /// When the key expires. `null`: never.
     expires_at: Nullable<MomentField>,
-    /// The most that it may spend over all its life. `null`: no such limit.
+    /// The total spend limit. `null`: no limit.
     spend_limit: Nullable<Limit>,
-    /// The most that it may spend in a day of UTC. `null`: no such limit.
+    /// The spend limit per day (UTC). `null`: no limit.
     spend_limit_daily: Nullable<Limit>,
-    /// The most that it may spend in a calendar month of UTC. `null`: no such limit.
+    /// The spend limit per calendar month (UTC). `null`: no limit.
     spend_limit_monthly: Nullable<Limit>,
-    /// How often it may call. `null`: as the configuration says.
+    /// The rate limit. `null`: the limit of the configuration.
     rate_limit: Nullable<RateLimit>,
-    /// Addresses and ranges that it may be used from. `null`: everywhere.
+    /// IP addresses and ranges that the key may be used from. `null`: any address.
     allowed_ips: Nullable<AddressRanges>,
-    /// How many of its jobs may be queued or processing at once. `null`: no such limit.
+    /// How many jobs of the key may be queued or processing at the same time. `null`: no limit.
     max_concurrent: Nullable<MaxConcurrent>,
 });
 
-/// A new text for a key.
+/// A request to rotate a key.
 #[derive(Default)]
 pub struct Rotation {
     pub overlap_hours: Option<u64>,
 }
 
 body!(Rotation {
-    /// Hours that the old text stays valid. 0 ends every earlier text at once.
+    /// For how many hours the old key text remains valid. 0 revokes all earlier texts immediately.
     overlap_hours: Optional<OverlapHours>,
 });
 
 impl Rotation {
-    /// How long the old text stays valid.
+    /// How long the old text remains valid.
     pub fn overlap(&self) -> Duration {
         Duration::from_secs(self.overlap_hours.unwrap_or(OverlapHours::DEFAULT) * 3_600)
     }
 }
 
-/// How often there may be a call.
+/// A rate limit.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Rate {
-    /// Calls a second.
+    /// The sustained rate, in requests per second.
     #[schemars(with = "Count")]
     pub per_second: u32,
-    /// Calls at once, after a quiet time.
+    /// The burst size, in requests.
     #[schemars(with = "Count")]
     pub burst: u32,
 }
@@ -76,60 +76,59 @@ impl From<api_key::RateLimit> for Rate {
     }
 }
 
-/// A key on the wire.
+/// An API key.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ApiKey {
-    /// The key's id, which is no secret.
+    /// The key's id, which is not secret.
     pub key_id: Id,
-    /// Whose it is.
+    /// The account of the key.
     pub account_id: Id,
-    /// Shown once, when the key is made or rotated.
+    /// The key's text. Shown only once, when the key is created or rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "KeyText")]
     pub api_key: Option<KeyText>,
-    /// The first characters of its text, such as `tt_2Wa7`; `null`: it is from before they were kept.
+    /// The first characters of the key's text, such as `tt_2Wa7`. `null` for keys created before prefixes were stored.
     pub prefix: Option<String>,
-    /// The service made it for itself: images of the panel's playground are charged under it.
+    /// Did the service create the key for the panel's playground, whose images are charged to it?
     pub system: bool,
-    /// A name for people.
+    /// A display name.
     pub name: String,
-    /// The models that it may ask for.
+    /// The models that the key may use.
     pub models: Vec<TierWord>,
-    /// Switched on.
+    /// Is the key active?
     pub active: bool,
-    /// Until when it is valid.
+    /// When the key expires. `null`: never.
     pub expires_at: Option<Moment>,
-    /// The most that it may spend over all its life.
+    /// The total spend limit.
     pub spend_limit: Option<Money>,
-    /// The most that it may spend in a day of UTC.
+    /// The spend limit per day (UTC).
     pub spend_limit_daily: Option<Money>,
-    /// The most that it may spend in a calendar month of UTC.
+    /// The spend limit per calendar month (UTC).
     pub spend_limit_monthly: Option<Money>,
-    /// What it has spent over all its life.
+    /// The total spent.
     pub spent: Money,
-    /// What it has spent in this day of UTC.
+    /// The amount spent in the current day (UTC).
     pub spent_today: Money,
-    /// What it has spent in this calendar month of UTC.
+    /// The amount spent in the current calendar month (UTC).
     pub spent_this_month: Money,
-    /// How often it may call; `null`: as the configuration says.
+    /// The rate limit. `null`: the limit of the configuration.
     pub rate_limit: Option<Rate>,
-    /// Addresses and ranges that it may be used from; `null`: everywhere.
+    /// IP addresses and ranges that the key may be used from. `null`: any address.
     pub allowed_ips: Option<Vec<String>>,
-    /// How many of its jobs may be queued or processing at once; `null`: no such limit.
+    /// How many jobs of the key may be queued or processing at the same time. `null`: no limit.
     #[schemars(with = "Option<Count>")]
     pub max_concurrent: Option<u32>,
-    /// When it was last used.
+    /// When the key was last used.
     pub last_used_at: Option<Moment>,
-    /// Until when an earlier text of it is valid.
+    /// Until when an earlier text of the key remains valid.
     pub previous_valid_until: Option<Moment>,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Moment,
 }
 
 impl ApiKey {
-    /// A key with what it has spent and when it was used; `text` is that of a new key, `system` says whether the service made it
-    /// for itself.
+    /// `text` is the text of a new key. `system`: the service created the key for the playground.
     pub fn new(
         key: api_key::ApiKey,
         system: bool,
@@ -170,23 +169,23 @@ fn models(key: &api_key::ApiKey) -> Vec<TierWord> {
     allowed.map(|tier| tier.word().into()).collect()
 }
 
-/// What the caller's own key may do.
+/// The caller's key.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Key", deny_unknown_fields)]
 pub struct OwnKey {
-    /// The key's id, which is no secret.
+    /// The key's id, which is not secret.
     pub key_id: Id,
-    /// Its name.
+    /// The key's display name.
     pub name: String,
-    /// The models that it may ask for.
+    /// The models that the key may use.
     pub models: Vec<TierWord>,
-    /// Switched on.
+    /// Is the key active?
     pub active: bool,
-    /// Until when it is valid.
+    /// When the key expires. `null`: never.
     pub expires_at: Option<Moment>,
-    /// The most that it may spend over all its life.
+    /// The total spend limit.
     pub spend_limit: Option<Money>,
-    /// What it has spent.
+    /// The total spent.
     pub spent: Money,
     #[serde(flatten)]
     pub month: Option<OwnMonthlyLimit>,
@@ -194,43 +193,43 @@ pub struct OwnKey {
     pub day: Option<OwnDailyLimit>,
     #[serde(flatten)]
     pub live: Option<OwnMaxConcurrent>,
-    /// How often it may call, be it by its own limit or by that of the configuration.
+    /// The rate limit of the key, or else of the configuration.
     pub rate_limit: Option<Rate>,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Moment,
 }
 
-/// Of a key with a limit per calendar month.
+/// The monthly spend limit.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Month")]
 pub struct OwnMonthlyLimit {
-    /// Only of a key with such a limit: the most that it may spend in a calendar month of UTC.
+    /// Present only if set: the spend limit per calendar month (UTC).
     pub spend_limit_monthly: Money,
-    /// Only of a key with such a limit.
+    /// Present only with `spend_limit_monthly`: the amount spent in the current calendar month (UTC).
     pub spent_this_month: Money,
 }
 
-/// Of a key with a limit per day.
+/// The daily spend limit.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Day")]
 pub struct OwnDailyLimit {
-    /// Only of a key with such a limit: the most that it may spend in a day of UTC.
+    /// Present only if set: the spend limit per day (UTC).
     pub spend_limit_daily: Money,
-    /// Only of a key with such a limit.
+    /// Present only with `spend_limit_daily`: the amount spent in the current day (UTC).
     pub spent_today: Money,
 }
 
-/// Of a key with a limit of live jobs.
+/// The limit of concurrent jobs.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Live")]
 pub struct OwnMaxConcurrent {
-    /// Only of a key with such a limit: how many of its jobs may be queued or processing at once.
+    /// Present only if set: how many jobs of the key may be queued or processing at the same time.
     #[schemars(with = "Count")]
     pub max_concurrent: u32,
 }
 
 impl OwnKey {
-    /// A key with what it has spent; `rate` is the one that holds for it.
+    /// `rate` is the effective rate limit.
     pub fn new(
         key: &api_key::ApiKey,
         spending: &Spending,

@@ -1,4 +1,4 @@
-//! The audit log: who changed what.
+//! The audit log.
 
 use crate::schema::Metadata;
 use crate::text::{ActionWord, ActorWord, Id, Moment};
@@ -7,39 +7,39 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tintype_storage::domain::audit_log;
 
-/// A line of the log on the wire.
+/// An entry of the audit log.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Change", deny_unknown_fields)]
 pub struct AuditEntry {
-    /// The line's id.
+    /// The entry's id.
     pub audit_id: Id,
-    /// When.
+    /// When the change was made.
     pub at: Moment,
-    /// The operator, the service itself, or a person who had signed in.
+    /// Who made the change: the operator, the service, or a signed-in person.
     pub actor: ActorWord,
-    /// Only of a person.
+    /// The person, if a person made the change.
     pub person_id: Option<Id>,
-    /// What.
+    /// What was done.
     pub action: ActionWord,
-    /// Whose affairs; `null` for what concerns all.
+    /// The affected account. `null` if the change concerns all accounts.
     pub account_id: Option<Id>,
-    /// The thing itself.
+    /// The id of the changed object.
     pub subject_id: Option<Id>,
-    /// How it was; `null` for what is new.
+    /// The object before the change. `null` for a new object.
     #[schemars(with = "Option<Metadata>")]
     pub before: Option<Box<RawValue>>,
-    /// How it is; `null` for what is gone.
+    /// The object after the change. `null` for a removed object.
     #[schemars(with = "Option<Metadata>")]
     pub after: Option<Box<RawValue>>,
-    /// The call's `X-Request-Id`.
+    /// The `X-Request-Id` of the request.
     pub request_id: Option<String>,
-    /// Where the call came from.
+    /// The IP address of the client.
     pub address: Option<String>,
 }
 
 impl From<audit_log::AuditEntry> for AuditEntry {
     fn from(entry: audit_log::AuditEntry) -> Self {
-        // Stored facts are JSON. A line whose facts are not is told without them rather than not at all.
+        // The stored values are JSON. If one is not, the entry appears without it.
         let facts = |text: Option<String>| text.and_then(|it| RawValue::from_string(it).ok());
         Self {
             audit_id: entry.id.into(),

@@ -11,34 +11,34 @@ use tintype_storage::domain::batch;
 use tintype_storage::domain::batch_member::BatchMember;
 use tintype_storage::domain::job;
 
-/// A batch. Every field is always there.
+/// A batch. Every field is always present.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Batch {
     /// The batch's id.
     pub batch_id: Id,
-    /// `canceling`: its queued jobs are being canceled, and some still run. `ended`: all of its jobs are done or failed.
+    /// `canceling`: queued jobs are being canceled, and some jobs still run. `ended`: all jobs are done or failed.
     pub status: BatchStatus,
-    /// When it was accepted.
+    /// When the batch was accepted.
     pub created_at: Moment,
-    /// When its last job ended.
+    /// When the last job ended.
     pub ended_at: Option<Moment>,
-    /// How many of its jobs are in which state.
+    /// The number of jobs in each state.
     pub counts: BatchCounts,
-    /// The sum of the prices of its jobs, fixed when it was accepted. A job that fails is not charged.
+    /// The sum of the job prices, fixed when the batch was accepted. Failed jobs are not charged.
     pub price: Money,
-    /// As the caller sent it; `null` where there was none.
+    /// The metadata as you sent it, or `null`.
     #[schemars(with = "Option<Metadata>")]
     pub metadata: Option<Box<RawValue>>,
-    /// The path of its results.
+    /// The path of the results.
     pub results_url: UrlPath,
 }
 
-/// How many jobs of a batch are in which state.
+/// The number of jobs of a batch in each state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BatchCounts {
-    /// All of them.
+    /// All jobs.
     #[schemars(with = "Count")]
     pub total: u32,
     #[schemars(with = "Count")]
@@ -52,7 +52,7 @@ pub struct BatchCounts {
 }
 
 impl Batch {
-    /// A batch with the text of its metadata, where that is known.
+    /// `metadata` is JSON text, if known.
     pub fn new(
         batch: &batch::Batch,
         progress: &batch::BatchProgress,
@@ -72,53 +72,53 @@ impl Batch {
                 failed: progress.failed,
             },
             price: batch.price.into(),
-            // Stored metadata is well-formed. If it were not, none is better than a part of it.
+            // Stored metadata is valid JSON. If it is not, the response omits it.
             metadata: metadata.and_then(|text| RawValue::from_string(text).ok()),
             results_url: format!("/api/v1/batches/{id}/results").into(),
         }
     }
 }
 
-/// What a batch would cost.
+/// The estimated cost of a batch.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BatchEstimate {
-    /// What would be held.
+    /// The amount that would be reserved.
     pub price: Money,
-    /// How many jobs it would have.
+    /// The number of jobs.
     #[schemars(with = "Count")]
     pub requests: usize,
-    /// What the account can spend now.
+    /// The amount that the account can spend now.
     pub available: Money,
 }
 
-/// A line of a batch's results.
+/// The result of one job of a batch.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BatchResult<'a> {
-    /// The caller's name for the request, or its position.
+    /// Your id of the request, or its position.
     pub custom_id: Cow<'a, str>,
     /// The job's id.
     pub job_id: Id,
-    /// Where the job is in its life.
+    /// The job's state.
     pub status: JobStatus,
-    /// Only of a job that is done.
+    /// The result of a job that is done, or `null`.
     pub result: Option<JobResult>,
-    /// Only of a job that failed: why.
+    /// Why the job failed, or `null`.
     pub error: Option<Cow<'a, str>>,
 }
 
 impl<'a> BatchResult<'a> {
-    /// A job of a batch with the fresh download URL of its picture, where it has one.
+    /// `image_url` is a fresh download URL of the job's image, if it has one.
     pub fn new(job: &'a job::Job, image_url: Option<String>) -> Self {
-        let looked_up = crate::job::Job::new(job, image_url, None);
+        let response = crate::job::Job::new(job, image_url, None);
         let custom_id = job.member().map(BatchMember::custom_id);
         Self {
             custom_id: custom_id.unwrap_or_default().into(),
-            job_id: looked_up.job_id,
-            status: looked_up.status,
-            result: looked_up.result,
-            error: looked_up.error,
+            job_id: response.job_id,
+            status: response.status,
+            result: response.result,
+            error: response.error,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies of requests: one declaration per body gives its reader and its schema.
+//! Request bodies: one declaration per body defines its parser and its schema.
 
 use crate::fields::{FieldFault, Fields};
 use crate::schema::{described, object};
@@ -6,28 +6,28 @@ use serde_json::Value;
 
 /// A request body.
 pub trait Body: Sized {
-    /// Its fields, in the order in which they are documented and their faults are listed.
+    /// The names of the fields, in the order of the documentation.
     const FIELDS: &'static [&'static str];
 
-    /// Takes the fields; `None` if one of them is faulty.
+    /// Reads all fields. `None` if one has a fault.
     fn take(fields: &mut Fields<'_>) -> Option<Self>;
 
-    /// The schema; `required` are fields that are otherwise optional.
+    /// The schema. `required` names optional fields that are required here.
     fn schema(required: &[&str]) -> Value;
 }
 
-/// Whether a field must be sent, and what it holds.
+/// A field: whether it is required, and its kind of value.
 pub trait Presence {
     type Value;
     const IS_REQUIRED: bool;
 
-    /// Takes the field; `None` if it is faulty.
+    /// Reads the field. `None` if it has a fault.
     fn take(fields: &mut Fields<'_>, name: &str) -> Option<Self::Value>;
 
     fn schema(is_required: bool) -> Value;
 }
 
-/// Reads a body, or lists all of its faults.
+/// Parses a body.
 ///
 /// # Errors
 /// Every faulty field.
@@ -35,7 +35,7 @@ pub fn read<B: Body>(body: &[u8]) -> Result<B, Vec<FieldFault>> {
     read_requiring(body, &[])
 }
 
-/// The same where fields are required that are otherwise optional.
+/// Parses a body in which the optional fields `required` are required.
 ///
 /// # Errors
 /// Every faulty field.
@@ -46,11 +46,11 @@ pub fn read_requiring<B: Body>(
     let mut fields = Fields::parse(body)?.requiring(required);
     let read = B::take(&mut fields);
     fields.finish(B::FIELDS)?;
-    // A faulty field is listed by now.
+    // If `take` failed, `finish` has returned the fault.
     read.ok_or_else(|| vec![FieldFault::new("body", "is incomplete")])
 }
 
-/// The fields of a body with their presence and schema.
+/// Builds the schema of a body.
 pub(crate) struct FieldSchemas<'a> {
     pub fields: Vec<(&'static str, Value)>,
     pub always_required: Vec<&'static str>,
@@ -66,7 +66,7 @@ impl<'a> FieldSchemas<'a> {
         }
     }
 
-    /// Adds a field; without a text the schema's own description stays.
+    /// Adds a field. An empty text keeps the schema's own description.
     pub fn add<P: Presence>(&mut self, name: &'static str, text: &str) {
         if P::IS_REQUIRED {
             self.always_required.push(name);
@@ -85,7 +85,7 @@ impl<'a> FieldSchemas<'a> {
     }
 }
 
-/// Declares the fields of a body. The comment of a field is its description in the OpenAPI document.
+/// Declares the fields of a body. The doc comment of a field becomes its description in the OpenAPI document.
 macro_rules! body {
     ($type:ty { $($(#[doc = $text:literal])* $field:ident: $presence:ty),+ $(,)? }) => {
         impl $crate::body::Body for $type {

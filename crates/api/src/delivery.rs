@@ -1,4 +1,4 @@
-//! Deliveries of webhooks.
+//! Webhook deliveries.
 
 use crate::field::{Cursor, Moment as MomentField, Optional};
 use crate::schema::{Count, StatusCode};
@@ -9,7 +9,7 @@ use tintype_storage::domain::delivery;
 use tintype_storage::domain::time::Timestamp;
 use uuid::Uuid;
 
-/// Which failed deliveries of a webhook are sent again, by when they were created.
+/// A request to redeliver a webhook's failed deliveries that were created in a range of time.
 pub struct RedeliveryRange {
     pub from: Option<Timestamp>,
     pub to: Option<Timestamp>,
@@ -17,66 +17,65 @@ pub struct RedeliveryRange {
 }
 
 body!(RedeliveryRange {
-    /// Only deliveries of this moment or later.
+    /// Only deliveries created at or after this time.
     from: Optional<MomentField>,
-    /// Only deliveries of this moment or earlier.
+    /// Only deliveries created at or before this time.
     to: Optional<MomentField>,
-    /// `next_cursor` of the call before.
+    /// `next_cursor` of the previous response.
     cursor: Optional<Cursor>,
 });
 
-/// A delivery on the wire.
+/// A webhook delivery.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Delivery {
-    /// The delivery's id: `webhook-id` of each attempt.
+    /// The delivery's id. Each attempt sends it as `webhook-id`.
     pub delivery_id: Id,
-    /// Whose it is; of an event for the operator, zeros.
+    /// The account. All zeros for an operator event.
     pub account_id: Id,
-    /// What it tells of: the end of a job or a batch, something for the operator, or nothing but that it arrives.
+    /// `event`: the end of a job. `batch`: the end of a batch. `operator`: an operator event. `test`: a test delivery.
     pub kind: DeliveryKindWord,
-    /// The job that it tells of; of a test, an id that no job has; `null` where it tells of no job.
+    /// The job. For a test, an id that no job has. `null` for other kinds.
     pub job_id: Option<Id>,
-    /// The batch that it tells of.
+    /// The batch, or `null`.
     pub batch_id: Option<Id>,
-    /// The webhook, which may have been removed since; of an event for the operator, zeros.
+    /// The webhook, which may have been deleted since. All zeros for an operator event.
     pub webhook_id: Id,
-    /// Where it goes.
+    /// The URL of the receiver.
     pub url: String,
-    /// How it stands.
+    /// The delivery's state.
     pub status: DeliveryStatus,
-    /// Only of one that failed: why it is given up.
+    /// Why the delivery failed, or `null`.
     pub reason: Option<DeliveryReason>,
-    /// What was tried, oldest first.
+    /// The attempts, oldest first.
     pub attempts: Vec<Attempt>,
-    /// Only of a pending one.
+    /// When the next attempt is due, if the delivery is pending.
     pub next_attempt_at: Option<Moment>,
-    /// When it was owed.
+    /// When the delivery was created.
     pub created_at: Moment,
 }
 
-/// One `POST` of a delivery.
+/// One attempt of a delivery: an HTTP `POST`.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Attempt {
-    /// When it began.
+    /// When the attempt began.
     pub at: Moment,
-    /// Where it went: the webhook's URL at that moment.
+    /// The webhook's URL at that time.
     pub url: Url,
-    /// The status of the answer, where there was one.
+    /// The status of the response, or `null` without a response.
     #[schemars(with = "Option<StatusCode>")]
     pub status_code: Option<u16>,
-    /// What went wrong, where there was no proper answer.
+    /// Why there was no complete response, or `null`.
     pub error: Option<String>,
-    /// How long it took.
+    /// How long the attempt took.
     #[schemars(with = "Count")]
     pub duration_ms: u64,
-    /// The first kibibyte of the answer.
+    /// The first KiB of the response body.
     pub response_body: String,
 }
 
 impl Delivery {
-    /// A delivery with its attempts.
     pub fn new(delivery: delivery::Delivery, attempts: Vec<delivery::Attempt>) -> Self {
         let attempt = |it: delivery::Attempt| Attempt {
             at: it.at.into(),
@@ -104,21 +103,21 @@ impl Delivery {
     }
 }
 
-/// How many deliveries were sent again.
+/// The result of a redelivery.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Redelivery {
-    /// So many are pending again.
+    /// The number of deliveries that are pending again.
     #[schemars(with = "Count")]
     pub redelivered: usize,
-    /// Is a part of the log left for another call?
+    /// Does a part of the delivery log remain for another request?
     pub more: bool,
-    /// What goes on from here, as `cursor`; `null` once the whole log has been looked at.
+    /// Send it as `cursor` to continue. `null` at the end of the log.
     pub next_cursor: Option<String>,
 }
 
 impl Redelivery {
-    /// `next` is the last id looked at, if a part of the log is left.
+    /// `next` is the last id read, if a part of the log remains.
     pub fn new(redelivered: usize, next: Option<[u8; 16]>) -> Self {
         Self {
             redelivered,

@@ -1,4 +1,4 @@
-//! Fields of request bodies: how each kind of value is read, and its schema.
+//! Kinds of values in request bodies: the parser and the schema of each.
 
 use crate::body::{self, Body, Presence};
 use crate::fields::{Fields, kind};
@@ -19,19 +19,14 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use uuid::Uuid;
 
-/// Longest name for people.
 const MAX_NAME_CHARS: usize = 200;
-/// Longest reference of a deposit.
 const MAX_REFERENCE_CHARS: usize = 500;
-/// Longest reason of a pause.
 const MAX_REASON_CHARS: usize = 200;
-/// Most ranges of addresses of a key.
 const MAX_RANGES: usize = 64;
-/// Of an IPv6 address that stands for an IPv4 one, the bits before the IPv4 address.
+/// The prefix of IPv4-mapped IPv6 addresses.
 const MAPPED_BITS: u8 = 96;
-/// Most calls per second, or at once, of a rate.
+/// Of the sustained rate and of the burst size.
 const MAX_PER_SECOND: u32 = 1_000_000;
-/// Most live jobs that a limit can name.
 const MAX_LIVE: u32 = 1_000_000;
 const NO_CONTROL_CHARACTERS: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";
 const AMOUNT: &str = r"^-?0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$";
@@ -41,19 +36,19 @@ const AMOUNT_FROM_ZERO: &str = r"^0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$";
 pub trait Kind {
     type Value;
 
-    /// Reads a value that is not absent; `None` if it is faulty.
+    /// Parses a value that is present. `None` if it has a fault.
     fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<Self::Value>;
 
     fn schema() -> Value;
 }
 
-/// A field that must be sent.
+/// A required field.
 pub struct Required<K>(PhantomData<K>);
 
-/// A field that may be left out or `null`, unless [`Fields::requiring`] names it.
+/// A field that may be absent or `null`, unless [`Fields::requiring`] names it.
 pub struct Optional<K>(PhantomData<K>);
 
-/// A field of which `null` says something else than leaving it out.
+/// A field in which `null` and absence have different meanings.
 pub struct Nullable<K>(PhantomData<K>);
 
 impl<K: Kind> Presence for Required<K> {
@@ -113,7 +108,7 @@ impl<K: Kind> Presence for Nullable<K> {
     }
 }
 
-/// Kinds that are strings: what parses the text, and the schema.
+/// Declares kinds of strings, each with its parser and schema.
 macro_rules! strings {
     ($($(#[$doc:meta])* $name:ident: $value:ty = $parse:expr, $schema:expr;)+) => {$(
         $(#[$doc])*
@@ -136,21 +131,21 @@ macro_rules! strings {
 }
 
 strings!(
-    /// A name for people. It is not trimmed.
+    /// A display name. It is not trimmed.
     Name: String = |text| short_text(text, MAX_NAME_CHARS),
-        json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": NO_CONTROL_CHARACTERS, "description": "A name for people, without control characters."});
-    /// What callers are told of a pause.
+        json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": NO_CONTROL_CHARACTERS, "description": "A display name, without control characters."});
+    /// The reason of a pause, for callers.
     Reason: String = |text| short_text(text, MAX_REASON_CHARS),
         json!({"type": "string", "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": NO_CONTROL_CHARACTERS});
-    /// The operator's words for a deposit.
+    /// The operator's reference of a deposit.
     Reference: String = |text| match text.chars().count() {
         0..=MAX_REFERENCE_CHARS => Ok(text),
         _ => Err(format!("must have at most {MAX_REFERENCE_CHARS} characters")),
     }, json!({"type": "string", "maxLength": MAX_REFERENCE_CHARS});
-    /// A webhook's URL. Whether deliveries may go there is judged by the use case.
+    /// A webhook's URL. The use case checks its address.
     WebhookUrl: String = Ok,
         json!({"type": "string", "format": "uri", "pattern": "^https?://", "minLength": 1, "maxLength": MAX_URL_CHARS});
-    /// How bodies to a webhook are encoded.
+    /// The encoding of webhook bodies.
     Encoding: DomainEncoding = |word| word.parse().map_err(|_| "must be ascii or utf8".to_owned()),
         words(DomainEncoding::ALL.iter().map(|it| it.word()));
     Email: DomainEmail = |text| text.parse().map_err(display),
@@ -160,21 +155,20 @@ strings!(
     Moment: Timestamp = |text| Timestamp::parse(&text).ok_or_else(|| {
         "must be an RFC 3339 date and time, such as \"2030-01-31T12:00:00Z\"".to_owned()
     }), json!({"type": "string", "format": "date-time"});
-    /// Where an earlier call for deliveries stopped.
+    /// The cursor of a redelivery.
     Cursor: Uuid = |text| Uuid::try_parse(&text).map_err(|_| "must be a next_cursor of this call".to_owned()),
         json!({"type": "string", "format": "uuid"});
-    /// What an account begins with.
     OpeningBalance: DomainAmount = |text| {
         let amount: DomainAmount = text.parse().map_err(display)?;
         Balances::default().deposit(amount).map_err(display)?;
         Ok(amount)
     }, amount(AMOUNT, "25.00");
-    /// What a deposit adds, or a correction takes back.
+    /// A deposit, or a negative correction.
     DepositAmount: DomainAmount = |text| match text.parse::<DomainAmount>() {
         Ok(amount) if amount.is_zero() => Err("must not be zero".to_owned()),
         parsed => parsed.map_err(display),
     }, amount(AMOUNT, "25.00");
-    /// An amount that bounds something.
+    /// An amount that is a limit.
     Limit: DomainAmount = |text| match text.parse::<DomainAmount>() {
         Ok(amount) if amount.is_negative() => Err("must not be negative".to_owned()),
         parsed => parsed.map_err(display),
@@ -199,7 +193,6 @@ fn short_text(text: String, max_chars: usize) -> Result<String, String> {
     }
 }
 
-/// A boolean.
 pub struct Flag;
 
 impl Kind for Flag {
@@ -214,7 +207,7 @@ impl Kind for Flag {
     }
 }
 
-/// A boolean that is false where it is left out.
+/// A boolean with the default `false`.
 pub struct FlagOrFalse;
 
 impl Kind for FlagOrFalse {
@@ -229,16 +222,16 @@ impl Kind for FlagOrFalse {
     }
 }
 
-/// An object with fields of its own, whose faults are listed with their paths.
+/// A nested object. Its faults are reported with their paths.
 pub struct Object<B>(PhantomData<B>);
 
 impl<B: Body> Kind for Object<B> {
     type Value = B;
 
     fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<B> {
-        let what = kind(raw);
-        if what != "an object" {
-            fields.fault(name, format!("must be an object, not {what}"));
+        let found = kind(raw);
+        if found != "an object" {
+            fields.fault(name, format!("must be an object, not {found}"));
             return None;
         }
         let faults = match body::read::<B>(raw.get().as_bytes()) {
@@ -259,18 +252,18 @@ impl<B: Body> Kind for Object<B> {
     }
 }
 
-/// Live jobs that there may be at once.
+/// The limit of live jobs.
 pub struct MaxConcurrent;
 
 impl Kind for MaxConcurrent {
     type Value = u32;
 
     fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<u32> {
-        let most = raw.get().parse().ok();
-        let most = most.filter(|it| (1..=MAX_LIVE).contains(it));
+        let limit = raw.get().parse().ok();
+        let limit = limit.filter(|it| (1..=MAX_LIVE).contains(it));
         fields.checked(
             name,
-            most.ok_or("must be a whole number from 1 to 1,000,000"),
+            limit.ok_or("must be a whole number from 1 to 1,000,000"),
         )
     }
 
@@ -279,7 +272,7 @@ impl Kind for MaxConcurrent {
     }
 }
 
-/// The hours for which the old text of a rotated key stays valid.
+/// For how many hours the old text of a rotated key remains valid.
 pub struct OverlapHours;
 
 impl OverlapHours {
@@ -302,7 +295,7 @@ impl Kind for OverlapHours {
     }
 }
 
-/// The models of a key, without repetitions.
+/// The models of a key, without duplicates.
 pub struct Models;
 
 impl Kind for Models {
@@ -311,23 +304,23 @@ impl Kind for Models {
     fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<Vec<Tier>> {
         let words = fields.strings_of(name, raw)?;
         let mut models = Vec::new();
-        let mut is_sound = true;
+        let mut is_valid = true;
         for (at, word) in words.iter().enumerate() {
             match word.parse::<Tier>() {
                 Ok(tier) if !models.contains(&tier) => models.push(tier),
                 Ok(_) => {}
                 Err(_) => {
                     fields.fault(format!("{name}[{at}]"), "must be one of fast, quality, pro");
-                    is_sound = false;
+                    is_valid = false;
                 }
             }
         }
         if words.is_empty() {
             let message = "must name at least one model; leave it out, or send null, for all";
             fields.fault(name, message);
-            is_sound = false;
+            is_valid = false;
         }
-        is_sound.then_some(models)
+        is_valid.then_some(models)
     }
 
     fn schema() -> Value {
@@ -335,7 +328,8 @@ impl Kind for Models {
     }
 }
 
-/// Ranges of addresses, or single ones. An empty list would lock the key, or open it, by a slip: `null` opens it.
+/// IP ranges or single addresses. An empty list is refused, because it could mean "no address" as well as "any address", and a
+/// mistake would lock or open the key.
 pub struct AddressRanges;
 
 impl Kind for AddressRanges {
@@ -354,7 +348,7 @@ impl Kind for AddressRanges {
             let net = text.parse::<IpNet>().ok();
             let address = || text.parse::<IpAddr>().ok().map(IpNet::from);
             match net.or_else(address) {
-                Some(range) => ranges.push(unmapped(range.trunc())),
+                Some(range) => ranges.push(unmap(range.trunc())),
                 None => fields.fault(
                     format!("{name}[{at}]"),
                     "must be an address or a range such as \"192.0.2.0/24\"",
@@ -374,8 +368,8 @@ impl Kind for AddressRanges {
     }
 }
 
-/// IPv4 addresses that are written as IPv6 ones are compared as IPv4, as are those of callers.
-fn unmapped(range: IpNet) -> IpNet {
+/// Converts an IPv4-mapped range to IPv4, because callers' addresses are compared in that form.
+fn unmap(range: IpNet) -> IpNet {
     let IpNet::V6(mapped) = range else {
         return range;
     };
@@ -390,7 +384,6 @@ fn unmapped(range: IpNet) -> IpNet {
     }
 }
 
-/// How often there may be a call.
 pub struct RateLimit;
 
 impl Kind for RateLimit {
@@ -420,8 +413,8 @@ impl Kind for RateLimit {
         json!({
             "type": "object",
             "properties": {
-                "per_second": described(number(), "Calls a second."),
-                "burst": described(number(), "Calls at once, after a quiet time."),
+                "per_second": described(number(), "The sustained rate, in requests per second."),
+                "burst": described(number(), "The burst size, in requests."),
             },
             "required": ["per_second", "burst"],
             "additionalProperties": false,

@@ -1,18 +1,16 @@
-//! Reads a JSON object field by field and remembers every fault, so that a caller hears of all of them at once.
+//! Reads a JSON object field by field and collects all faults, so that the response reports them all at once.
 
 use serde_json::value::RawValue;
 use tintype_storage::domain::json::Members;
 
-/// Faults that an answer lists. A body of one mebibyte can hold half a million, and the answer must not be many times
-/// its size.
+/// Faults in a response. A body of 1 MiB can contain half a million, and the response must not be many times its size.
 const MAX_FAULTS: usize = 100;
 
-/// One faulty field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldFault {
-    /// Its JSON path, `body` for the body as a whole, or the name of a header or parameter.
+    /// The JSON path of the field, `body` for the body as a whole, or the name of a header or parameter.
     pub field: String,
-    /// What is wrong with it, and what would be right.
+    /// What is wrong, and what is expected.
     pub message: String,
 }
 
@@ -25,18 +23,19 @@ impl FieldFault {
     }
 }
 
-/// The fields of a body that have not been read yet, and the faults found so far.
+/// The unread fields of a body, and the faults found so far.
 pub struct Fields<'a> {
     members: Vec<(String, &'a RawValue)>,
     faults: Vec<FieldFault>,
-    /// Faults found, listed or not.
+    /// The number of faults, with those above [`MAX_FAULTS`].
     found: usize,
-    /// Fields that this call requires although their body has them as optional.
+    /// Optional fields that this request requires.
     required: &'static [&'static str],
 }
 
 impl<'a> Fields<'a> {
-    /// Takes a body apart. Fails when it is no JSON object.
+    /// # Errors
+    /// The body is not a JSON object.
     pub fn parse(body: &'a [u8]) -> Result<Self, Vec<FieldFault>> {
         let wrong = |message: String| vec![FieldFault::new("body", message)];
         let text = std::str::from_utf8(body)
@@ -53,22 +52,20 @@ impl<'a> Fields<'a> {
             required: &[],
         };
         for name in &object.repeated {
-            fields.fault(shown(name), "stands twice; send it once");
+            fields.fault(shown(name), "is given twice; send it once");
         }
         Ok(fields)
     }
 
-    /// Requires fields that their body has as optional.
+    /// Requires optional fields.
     pub fn requiring(self, required: &'static [&'static str]) -> Self {
         Self { required, ..self }
     }
 
-    /// Does this call require the field?
     pub fn requires(&self, name: &str) -> bool {
         self.required.contains(&name)
     }
 
-    /// Remembers a fault.
     pub fn fault(&mut self, field: impl Into<String>, message: impl Into<String>) {
         self.found += 1;
         if self.faults.len() < MAX_FAULTS {
@@ -76,29 +73,28 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Was this field sent and not read yet?
+    /// Is the field present and unread?
     pub fn has(&self, name: &str) -> bool {
         self.members.iter().any(|(it, _)| it == name)
     }
 
-    /// The same, and it is not `null`.
+    /// Is the field present, unread and not `null`?
     pub fn is_given(&self, name: &str) -> bool {
         let mut members = self.members.iter();
         members.any(|(it, raw)| it == name && raw.get() != "null")
     }
 
-    /// The text of a field's value, as written; `null` counts as written.
+    /// Takes the JSON text of a field, which may be `null`.
     pub fn raw(&mut self, name: &str) -> Option<&'a RawValue> {
         let at = self.members.iter().position(|(it, _)| it == name)?;
         Some(self.members.swap_remove(at).1)
     }
 
-    /// The same, with `null` counted as absent: for optional fields.
+    /// Takes the JSON text of an optional field. `null` counts as absent.
     pub fn optional(&mut self, name: &str) -> Option<&'a RawValue> {
         self.raw(name).filter(|raw| raw.get() != "null")
     }
 
-    /// A required string.
     pub fn required_string(&mut self, name: &str) -> Option<String> {
         match self.raw(name) {
             Some(raw) => self.string_of(name, raw),
@@ -109,13 +105,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An optional string.
     pub fn optional_string(&mut self, name: &str) -> Option<String> {
         let raw = self.optional(name)?;
         self.string_of(name, raw)
     }
 
-    /// A boolean from its JSON text.
     pub fn bool_of(&mut self, name: &str, raw: &RawValue) -> Option<bool> {
         let read = serde_json::from_str(raw.get()).ok();
         if read.is_none() {
@@ -124,7 +118,7 @@ impl<'a> Fields<'a> {
         read
     }
 
-    /// The value, or its error as a fault of the field.
+    /// Returns the value, or records the error as a fault of the field.
     pub fn checked<T, E: std::fmt::Display>(
         &mut self,
         name: &str,
@@ -135,7 +129,6 @@ impl<'a> Fields<'a> {
             .ok()
     }
 
-    /// A string from its JSON text.
     pub fn string_of(&mut self, name: &str, raw: &RawValue) -> Option<String> {
         if !raw.get().starts_with('"') {
             self.fault(name, format!("must be a string, not {}", kind(raw)));
@@ -151,7 +144,6 @@ impl<'a> Fields<'a> {
         read
     }
 
-    /// The entries of an array from its JSON text.
     pub fn entries_of(&mut self, name: &str, raw: &'a RawValue) -> Option<Vec<&'a RawValue>> {
         let entries = serde_json::from_str(raw.get()).ok();
         if entries.is_none() {
@@ -163,7 +155,7 @@ impl<'a> Fields<'a> {
         entries
     }
 
-    /// An array of strings from its JSON text; each wrong entry is a fault of its own.
+    /// Each invalid entry is a separate fault.
     pub fn strings_of(&mut self, name: &str, raw: &'a RawValue) -> Option<Vec<String>> {
         let entries = self.entries_of(name, raw)?;
         let before = self.found;
@@ -175,7 +167,7 @@ impl<'a> Fields<'a> {
         (self.found == before).then_some(read)
     }
 
-    /// Ends the reading: what is left over is unknown. `known` are the names that the body could have.
+    /// Records all unread fields as unknown. `known` are the names of the body's fields.
     pub fn finish(mut self, known: &[&str]) -> Result<(), Vec<FieldFault>> {
         for (name, _) in std::mem::take(&mut self.members) {
             let folded = fold(&name);
@@ -199,7 +191,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What a JSON text is, in words.
+/// The type of a JSON text, with an article.
 pub fn kind(raw: &RawValue) -> &'static str {
     match raw.get().as_bytes().first() {
         Some(b'n') => "null",
@@ -211,7 +203,7 @@ pub fn kind(raw: &RawValue) -> &'static str {
     }
 }
 
-/// Names that differ only in case and separators are the same to a person.
+/// Removes case and separators, in which mistyped names often differ.
 fn fold(name: &str) -> String {
     name.chars()
         .filter(char::is_ascii_alphanumeric)
@@ -219,7 +211,7 @@ fn fold(name: &str) -> String {
         .collect()
 }
 
-/// As much of a name as a message may hold; one that nobody would see, in quotes.
+/// Shortens a name for a message, and quotes an invisible one.
 pub fn shown(name: &str) -> String {
     let start: String = name.chars().take(64).collect();
     match start.trim() {
@@ -233,7 +225,7 @@ mod tests {
     use super::shown;
 
     #[test]
-    fn a_name_that_nobody_would_see_stands_in_quotes() {
+    fn an_invisible_name_is_quoted() {
         assert_eq!(shown(""), r#""""#);
         assert_eq!(shown(" \t"), r#"" \t""#);
         assert_eq!(shown(" a"), " a");

@@ -1,4 +1,4 @@
-//! Jobs: as a creation, the lookup and the lists answer them, and with all that is on record.
+//! Jobs: the responses of a creation, a lookup and a list, and the whole record.
 
 use crate::schema::{Count, Metadata};
 use crate::stats::BackendError;
@@ -15,7 +15,7 @@ use tintype_storage::domain::batch_member::BatchMember;
 use tintype_storage::domain::job::{self, JobState, Origin, PromptText};
 use tintype_storage::domain::time::Timestamp;
 
-/// A job that has been accepted.
+/// An accepted job.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CreatedJob {
@@ -27,67 +27,67 @@ pub struct CreatedJob {
     pub status_url: UrlPath,
 }
 
-/// What a call would make and cost.
+/// The estimate of a request: the image that it would generate, and its price.
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Estimate {
-    /// What would be held.
+    /// The amount that would be reserved.
     pub price: Money,
     /// The model.
     pub tier: TierWord,
     /// With input images or without.
     pub mode: ModeWord,
-    /// The shape that would be made: `auto` has been worked out.
+    /// The aspect ratio, with `auto` resolved.
     pub aspect_ratio: RatioWord,
-    /// The size that would be made.
+    /// The resolution.
     pub resolution: ResolutionWord,
-    /// What the account can spend now.
+    /// The amount that the account can spend now.
     pub available: Money,
 }
 
-/// A job as the lookup tells it. Every field is always there.
+/// A job. Every field is always present.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Job<'a> {
     /// The job's id.
     pub job_id: Id,
-    /// Where it is in its life: the last two are the ends.
+    /// The job's state. `done` and `failed` are final.
     pub status: JobStatus,
-    /// When it was accepted.
+    /// When the job was accepted.
     pub created_at: Moment,
-    /// When its processing began.
+    /// When processing began.
     pub started_at: Option<Moment>,
-    /// When it ended.
+    /// When the job ended.
     pub finished_at: Option<Moment>,
-    /// Only of a job that is done.
+    /// The result of a job that is done, or `null`.
     pub result: Option<JobResult>,
-    /// Only of a job that failed: why.
+    /// Why the job failed, or `null`.
     pub error: Option<Cow<'a, str>>,
-    /// Only of a queued job: 1 for the one that begins next.
+    /// The position of a queued job: 1 for the next one.
     #[schemars(with = "Option<Count>")]
     pub queue_position: Option<usize>,
-    /// Only of a queued job: when it will begin, by how many have begun in the last minutes; `null` without data.
+    /// When a queued job will probably start, from the job starts of the last minutes. `null` without data.
     pub estimated_start_at: Option<Moment>,
 }
 
-/// The place of a queued job.
+/// The position of a queued job.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
-    /// 1 for the one that begins next.
+    /// 1 for the next job.
     pub position: usize,
-    /// When it will begin; `None` without data.
+    /// The estimated start. `None` without data.
     pub starts_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct JobResult {
-    /// Where the picture is fetched from: signed, and made anew by each lookup.
+    /// The signed download URL of the image. Each lookup signs a new one.
     pub image_url: Url,
 }
 
 impl<'a> Job<'a> {
-    /// A job with the fresh download URL of its picture, where it has one, and its place in the queue, where it has one.
+    /// `image_url` is a fresh download URL of a finished image, `waiting` the position of a queued job.
     pub fn new(job: &'a job::Job, image_url: Option<String>, waiting: Option<Waiting>) -> Self {
         let (started_at, finished_at, error) = match &job.state {
             JobState::Queued => (None, None, None),
@@ -120,7 +120,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A job as the list tells it: with what lists are filtered by.
+/// A job in a list: with the fields that lists can be filtered by.
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ListedJob<'a> {
@@ -130,25 +130,25 @@ pub struct ListedJob<'a> {
     tier: TierWord,
     /// With input images or without.
     mode: ModeWord,
-    /// The shape: `auto` has been worked out.
+    /// The aspect ratio, with `auto` resolved.
     aspect_ratio: RatioWord,
-    /// The size.
+    /// The resolution.
     resolution: ResolutionWord,
-    /// What it costs, fixed when it was accepted.
+    /// The price, fixed when the job was accepted.
     price: Money,
-    /// The key that asked for it.
+    /// The key that created the job.
     key_id: Id,
-    /// The batch that it belongs to.
+    /// The batch of the job, or `null`.
     batch_id: Option<Id>,
-    /// Only of a job of a batch: the caller's name for its request, or its position.
+    /// In a batch: your id of the request, or its position.
     custom_id: Option<String>,
 }
 
 impl<'a> ListedJob<'a> {
-    /// A job with its form in the lookup.
-    pub fn new(job: &'a job::Job, looked_up: Job<'a>) -> Self {
+    /// `response` is the job as a lookup returns it.
+    pub fn new(job: &'a job::Job, response: Job<'a>) -> Self {
         Self {
-            job: looked_up,
+            job: response,
             tier: job.tier.word().into(),
             mode: job.mode.word().into(),
             aspect_ratio: job.ratio.into(),
@@ -161,47 +161,47 @@ impl<'a> ListedJob<'a> {
     }
 }
 
-/// A job as its keepers see it.
+/// The whole record of a job.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct JobRecord<'a> {
     #[serde(flatten)]
     pub job: Job<'a>,
-    /// Whose it is.
+    /// The account of the job.
     pub account_id: Id,
-    /// The key that asked for it.
+    /// The key that created the job.
     pub key_id: Id,
     /// The model.
     pub tier: TierWord,
     /// With input images or without.
     pub mode: ModeWord,
-    /// The shape that was asked for.
+    /// The requested aspect ratio.
     pub aspect_ratio: AspectWord,
-    /// The shape that it came to, where `auto` was asked for.
+    /// The aspect ratio, with `auto` resolved.
     pub ratio: RatioWord,
-    /// The size.
+    /// The resolution.
     pub resolution: ResolutionWord,
-    /// What it costs, fixed when it was accepted.
+    /// The price, fixed when the job was accepted.
     pub price: Money,
-    /// `null` where it was too long for the record and its object is gone; in a list also where the object store does not answer.
+    /// `null` if the prompt was too long for the record and its object is gone. In a list also if the object store does not answer.
     pub prompt: Option<String>,
-    /// As the caller sent it; `null` where there was none, and with a `prompt` that is `null`.
+    /// The metadata of the request. `null` if there was none, or `prompt` is `null`.
     #[schemars(with = "Option<Metadata>")]
     pub metadata: Option<Box<RawValue>>,
-    /// The webhook that the caller chose.
+    /// The webhook that the request named.
     pub callback_url: Option<Cow<'a, str>>,
-    /// The interface that it came by.
+    /// The API that created the job.
     pub origin: OriginWord,
-    /// The batch that it belongs to.
+    /// The batch of the job, or `null`.
     pub batch_id: Option<Id>,
-    /// Only of a job of a batch: the caller's name for its request, or its position.
+    /// In a batch: the caller's id of the request, or its position.
     pub custom_id: Option<String>,
     /// The input images.
     pub inputs: Vec<InputImage>,
-    /// Only of a job that is done.
+    /// The image of a job that is done, or `null`.
     pub picture: Option<Picture>,
-    /// Only of a failed job that the operator looks up: the last error of each back end that it was tried on. Kept for the newest
-    /// 1,000 failed jobs, until the service restarts.
+    /// Only for the operator, and only for a failed job: the last error of each backend that tried it. Kept for the newest 1,000
+    /// failed jobs, until the service restarts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<BackendError>,
 }
@@ -211,10 +211,10 @@ pub struct JobRecord<'a> {
 pub struct InputImage {
     #[schemars(with = "Count")]
     pub bytes: u64,
-    /// In pixels; 0 where it is not known.
+    /// In pixels. 0 if unknown.
     #[schemars(with = "Count")]
     pub width: u32,
-    /// In pixels; 0 where it is not known.
+    /// In pixels. 0 if unknown.
     #[schemars(with = "Count")]
     pub height: u32,
 }
@@ -230,14 +230,14 @@ pub struct Picture {
     /// In pixels.
     #[schemars(with = "Count")]
     pub height: u32,
-    /// Only for the operator: the name of the back end that made it; not known of images that were made before it was recorded.
+    /// Only for the operator: the name of the backend that generated the image. Absent for images generated before it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub backend: Option<String>,
 }
 
 impl<'a> JobRecord<'a> {
-    /// A job with the text of its prompt, the fresh download URL of its picture and its place in the queue, where it has them.
+    /// `image_url` is a fresh download URL of a finished image, `waiting` the position of a queued job.
     pub fn new(
         job: &'a job::Job,
         text: Option<PromptText>,
@@ -263,7 +263,7 @@ impl<'a> JobRecord<'a> {
             resolution: job.resolution.word().into(),
             price: job.price.into(),
             prompt,
-            // Stored metadata is well-formed. If it were not, none is better than a part of it.
+            // Stored metadata is valid JSON. If it is not, the response omits it.
             metadata: metadata.and_then(|text| RawValue::from_string(text).ok()),
             callback_url: job.callback.as_ref().map(|it| it.url.as_str().into()),
             origin: match job.origin {

@@ -1,8 +1,8 @@
-//! The requests and answers of the native and the operator interface: one type for each, with its schema.
+//! Request and response types of the native and the operator API, with their schemas.
 //!
-//! The handlers write these answers, the command line reads them, and the OpenAPI documents are made from the schemas. The
-//! crate knows the rules and types of `tintype_storage::domain` and nothing else of the service. A comment of a type or a field is
-//! its description in the OpenAPI document.
+//! The handlers write these responses, the command line reads them, and the OpenAPI documents contain the schemas. The crate depends
+//! on `tintype_storage::domain` and on no other part of the service. The doc comment of a type or a field becomes its description
+//! in the OpenAPI document.
 
 #[macro_use]
 mod body;

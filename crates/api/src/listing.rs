@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Paginated lists.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,12 +10,12 @@ use uuid::Uuid;
 pub struct Listing<T> {
     /// The entries of this page.
     pub data: Vec<T>,
-    /// What goes on from here, as `cursor`; `null` at the end of the list.
+    /// Send it as `cursor` to get the next page. `null` on the last page.
     pub next_cursor: Option<String>,
 }
 
 impl<T> Listing<T> {
-    /// `next` is the last id of a page after which there may be more.
+    /// `next` is the last id of this page, if another page may follow.
     pub fn of(data: Vec<T>, next: Option<[u8; 16]>) -> Self {
         Self {
             data,

@@ -1,29 +1,29 @@
-//! What is on sale.
+//! Models.
 
 use crate::text::{AspectWord, ModeWord, Money, ResolutionWord, TierWord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A model as it is sold.
+/// A model, with its options and prices.
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Model {
-    /// Its name.
+    /// The model's name.
     pub id: TierWord,
-    /// From a prompt alone, and from input images.
+    /// With input images and without.
     pub modes: Vec<ModeWord>,
-    /// The shapes that it makes.
+    /// The supported aspect ratios.
     pub aspect_ratios: Vec<AspectWord>,
-    /// The sizes that it makes.
+    /// The supported resolutions.
     pub resolutions: Vec<ResolutionWord>,
-    /// By size, in the service's currency.
+    /// The price of each resolution, in the service's currency.
     pub prices: BTreeMap<&'static str, Money>,
-    /// Would a call be answered 503 now?
+    /// Is the model paused, so that requests are answered with 503?
     pub paused: bool,
-    /// Why, where the operator has said so.
+    /// The operator's reason, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_reason: Option<String>,
-    /// Is the key scoped for it?
+    /// May your key use the model?
     pub allowed: bool,
 }

@@ -1,47 +1,46 @@
-//! The processes that share the records.
+//! Nodes: the processes that share a database.
 
 use crate::schema::Count;
 use crate::text::{Id, Moment, NodeWord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The processes that serve the same records.
+/// The nodes that share the records.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Nodes {
-    /// The nodes, as the one that answers sees them, in the order of their starts. A process that keeps its records in its own
-    /// directory is listed alone.
+    /// The nodes as the responding node sees them, in the order of their starts. A process with a local store lists only itself.
     pub data: Vec<Node>,
-    /// Are the records in a database, which several nodes can share?
+    /// Are the records in a database that several nodes can share?
     pub shared: bool,
-    /// What is to be looked into: nodes of different versions, or with different configurations, or one that does not answer.
+    /// Problems to look into: nodes with different versions or configurations, or a node that does not answer.
     pub warnings: Vec<String>,
 }
 
-/// A process that serves the records.
+/// A node: a process that serves the records.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Node {
-    /// Made anew at each start. `null` for a process that shares its records with no other.
+    /// New at each start. `null` for a process with a local store.
     pub node_id: Option<Id>,
-    /// Is it the one that answers this call?
+    /// Is this the node that answers the request?
     pub answers: bool,
-    /// `leaving` takes no more jobs and ends once its runs have; the jobs of a `dead` one are being put back into the queue.
+    /// `leaving`: the node accepts no more jobs and stops after its running ones. `dead`: the other nodes requeue its jobs.
     pub state: NodeWord,
     /// The version of the program.
     pub version: String,
-    /// The name of its machine.
+    /// The host name.
     pub host: String,
-    /// The process there.
+    /// The process id.
     pub pid: u32,
-    /// When it started, by its own clock.
+    /// When the node started, by its own clock.
     pub started_at: Moment,
-    /// Jobs that it runs.
+    /// The number of running jobs.
     #[schemars(with = "Count")]
     pub running: u64,
-    /// How long ago the node that answers saw its last sign of life, by its own clock.
+    /// The age of the last heartbeat, by the clock of the responding node.
     #[schemars(with = "Count")]
     pub beat_age_ms: u64,
-    /// The same for all nodes that are configured alike. It tells no secret.
+    /// A fingerprint of the configuration, equal on all nodes with the same configuration. It reveals no secret.
     pub configuration: String,
 }

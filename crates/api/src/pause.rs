@@ -15,16 +15,16 @@ use tintype_storage::domain::tier::Tier;
 const TIERS: &[&str] = &["fast", "quality", "pro"];
 const SWITCHES: &[&str] = &["project", "fast", "quality", "pro"];
 
-/// The switches on the wire.
+/// The pause switches.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Switches {
-    /// Everything is paused.
+    /// Is everything paused?
     pub project: bool,
-    /// Each model by its name.
+    /// Is a model paused? By model name.
     #[schemars(with = "PerTier<bool>")]
     pub tiers: BTreeMap<Cow<'static, str>, bool>,
-    /// What callers are told, for each switch by its name. Left out where there is no reason at all.
+    /// The reasons that callers see, by switch. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<String, Option<String>>")]
     pub reasons: Option<BTreeMap<Cow<'static, str>, Option<String>>>,
@@ -87,7 +87,7 @@ impl Body for PauseChange {
                 "reason",
                 described(
                     reason(),
-                    "What callers are told, for all that is paused and has no reason of its own.",
+                    "The reason that callers see, for all paused switches without a separate reason.",
                 ),
             ),
             (
@@ -99,7 +99,7 @@ impl Body for PauseChange {
     }
 }
 
-/// Takes an object inside the body; its faults are named by their path.
+/// Reads a nested object. Its faults are reported with their paths.
 fn take_object(
     fields: &mut Fields<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! People who sign in to the panel for an account.
+//! People: the panel users of an account.
 
 use crate::field::{Email as EmailField, FlagOrFalse, Optional, Required, Role as RoleField};
 use crate::text::{Id, Moment, PersonStatus, RoleWord, Url};
@@ -7,66 +7,66 @@ use serde::{Deserialize, Serialize};
 use tintype_storage::domain::person::{self, Email, Role};
 use tintype_storage::domain::time::Timestamp;
 
-/// An invitation.
+/// A request to invite a person.
 pub struct InvitePerson {
     pub email: Email,
     pub role: Role,
 }
 
 body!(InvitePerson {
-    /// What they sign in with. Nobody else of the whole service has it.
+    /// The email address for signing in. It is unique in the service.
     email: Required<EmailField>,
-    /// An owner may change what an account can change; a viewer looks.
+    /// An owner can change the account's settings. A viewer has read-only access.
     role: Required<RoleField>,
 });
 
-/// A change of a person.
+/// A request to change a person.
 pub struct PersonChange {
     pub role: Role,
 }
 
 body!(PersonChange {
-    /// An owner may change what an account can change; a viewer looks.
+    /// An owner can change the account's settings. A viewer has read-only access.
     role: Required<RoleField>,
 });
 
-/// Another invitation.
+/// A request for a new invitation.
 #[derive(Default)]
 pub struct InviteAgain {
     pub revoke: Option<bool>,
 }
 
 body!(InviteAgain {
-    /// Whether the password that they have and all of their sessions end at once. Otherwise both are good until the link is taken up.
+    /// Revoke the person's password and sessions immediately? Otherwise both remain valid until the person opens the link.
     revoke: Optional<FlagOrFalse>,
 });
 
-/// A person on the wire.
+/// A panel user.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Person {
     /// The person's id.
     pub person_id: Id,
-    /// The account that they see.
+    /// The account of the person.
     pub account_id: Id,
-    /// What they sign in with.
+    /// The email address for signing in.
     pub email: String,
-    /// What they may do: an owner changes, a viewer looks.
+    /// An owner can change the account's settings. A viewer has read-only access.
     pub role: RoleWord,
-    /// Whether they have chosen a password, can still do so, or need another link for it.
+    /// `active`: the person has a password. `invited`: the invitation is open. `expired`: the person needs a new invitation.
     pub status: PersonStatus,
-    /// Until when the link of their invitation is good; `null` where there is none.
+    /// When the invitation expires. `null` without an open invitation.
     pub invitation_expires_at: Option<Moment>,
-    /// The link with which they choose a password. Shown this once: only a hash of it is kept.
+    /// The link for choosing a password. Shown only once: the service stores only its hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Url")]
     pub invitation_url: Option<Url>,
-    /// When they were invited.
+    /// When the person was first invited.
     pub created_at: Moment,
 }
 
 impl Person {
-    /// A person as of `now`; `invitation_url` is the link of an invitation that was made just now.
+    /// `invitation_url` is the link of an invitation that was just created.
     pub fn new(person: &person::Person, invitation_url: Option<String>, now: Timestamp) -> Self {
         let open = person.invitation.filter(|it| now < it.expires_at);
         let status = match (&person.password, &open) {

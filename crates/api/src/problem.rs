@@ -1,9 +1,9 @@
-//! Error answers, as RFC 9457 has them.
+//! Error responses in the format of RFC 9457.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// An error answer. A reader needs only `title` and `detail`, which proxies send as well.
+/// An error response. A client needs only `title` and `detail`: a proxy may send no more.
 #[derive(Serialize, Deserialize)]
 pub struct Problem<'a> {
     #[serde(default)]
@@ -20,7 +20,6 @@ pub struct Problem<'a> {
     pub errors: Vec<Fault<'a>>,
 }
 
-/// A faulty field.
 #[derive(Serialize, Deserialize)]
 pub struct Fault<'a> {
     pub field: Cow<'a, str>,

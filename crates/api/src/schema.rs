@@ -1,4 +1,4 @@
-//! Schemas that are written by hand, and helpers to write them.
+//! Hand-written schemas, and helpers for them.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -6,16 +6,16 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 use tintype_storage::domain::tier::Tier;
 
-/// The id of the examples.
+/// The id in all examples.
 pub const EXAMPLE_ID: &str = "01a1fa95-2c1f-7c3a-9d5e-3f6b8a4c2d10";
 
-/// One of these words.
+/// An enum of strings.
 pub fn words(words: impl IntoIterator<Item = impl Into<Value>>) -> Value {
     let words: Vec<Value> = words.into_iter().map(Into::into).collect();
     json!({"type": "string", "enum": words})
 }
 
-/// A schema that takes `null` as well.
+/// Allows `null` too.
 pub fn or_null(mut schema: Value) -> Value {
     let kind = schema["type"].take();
     schema["type"] = json!([kind, "null"]);
@@ -25,7 +25,6 @@ pub fn or_null(mut schema: Value) -> Value {
     schema
 }
 
-/// A schema with a description.
 pub fn described(mut schema: Value, text: impl Into<Value>) -> Value {
     schema["description"] = text.into();
     schema
@@ -39,7 +38,7 @@ pub fn object(fields: Vec<(&str, Value)>, required: &[&str]) -> Value {
         "type": "object",
         "properties": named.collect::<Map<_, _>>(),
         "additionalProperties": false,
-        // A JSON object has no order, and readers want what matters first.
+        // JSON objects have no order, and the documentation lists the most important fields first.
         "x-order": order,
     });
     if !required.is_empty() {
@@ -48,9 +47,8 @@ pub fn object(fields: Vec<(&str, Value)>, required: &[&str]) -> Value {
     schema
 }
 
-/// A value as a schema.
 pub(crate) fn schema(value: Value) -> Schema {
-    // Each of these is an object, which is a schema.
+    // Every value here is a JSON object, and so a valid schema.
     Schema::try_from(value).unwrap_or_default()
 }
 
@@ -76,13 +74,13 @@ macro_rules! hints {
 }
 
 hints!(
-    /// A whole number from 0.
+    /// An integer from 0.
     Count => json!({"type": "integer", "minimum": 0}),
-    /// The `active` of a deactivated account.
+    /// The `active` of an inactive account.
     Off => json!({"type": "boolean", "const": false}),
     /// An HTTP status.
     StatusCode => json!({"type": "integer", "minimum": 100, "maximum": 999}),
-    /// A JSON object of the caller's.
+    /// Any JSON object.
     Metadata => json!({"type": "object", "additionalProperties": true}),
 );
 

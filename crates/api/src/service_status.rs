@@ -1,17 +1,17 @@
-//! The status of the service, which callers see without a key.
+//! The public status of the service.
 
 use crate::schema::Count;
 use crate::text::{Moment, ServiceWord, TierWord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether jobs are accepted, and how long they wait. Every field is always there.
+/// Does the service accept jobs, and how long do they wait? Every field is always present.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ServiceStatus {
-    /// `up`: all models accept jobs. `limited`: some are paused. `paused`: all are. `stopping`: the service ends.
+    /// `up`: all models accept jobs. `limited`: some models are paused. `paused`: all models are paused. `stopping`: the service shuts down.
     pub status: ServiceWord,
-    /// When this was so.
+    /// The time of this status.
     pub at: Moment,
     pub models: Vec<ModelStatus>,
 }
@@ -24,10 +24,9 @@ pub struct ModelStatus {
     pub id: TierWord,
     /// A paused model accepts no new jobs.
     pub paused: bool,
-    /// Why it is paused, where the operator has said so.
+    /// The operator's reason for the pause, if there is one.
     pub reason: Option<String>,
-    /// How long a job that is submitted now would wait; `null` where no job of the model has begun in the last minutes, or it is
-    /// paused.
+    /// How long a new job would wait. `null` if the model is paused, or no job of the model has started in the last minutes.
     #[schemars(with = "Option<Count>")]
     pub wait_seconds: Option<u64>,
 }

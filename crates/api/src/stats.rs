@@ -1,4 +1,4 @@
-//! The state of the service: queue, running jobs, throughput, back ends, webhooks.
+//! Statistics of the service: queue, running jobs, throughput, backends, webhooks.
 
 use crate::schema::{Count, PerTier};
 use crate::text::{HealthWord, Moment, ProcessStatusWord};
@@ -7,129 +7,129 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tintype_storage::domain::time::Timestamp;
 
-/// How the process stands.
+/// The status of the process.
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ProcessStatus {
-    /// `ok` for a process that answers, `ready` for one that can take jobs.
+    /// `ok`: the process answers. `ready`: the process accepts jobs.
     pub status: ProcessStatusWord,
 }
 
-/// The figures of the whole service.
+/// Statistics of the service.
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Stats {
-    /// Jobs that wait, by model.
+    /// The number of queued jobs, by model.
     #[schemars(with = "PerTier<Count>")]
     pub queued: BTreeMap<&'static str, usize>,
-    /// Jobs that are being processed.
+    /// The number of running jobs.
     #[schemars(with = "Count")]
     pub running: usize,
-    /// Jobs that are not over.
+    /// The number of jobs that have not ended.
     #[schemars(with = "Count")]
     pub live_jobs: usize,
-    /// What the last hour has brought.
+    /// The jobs that ended in the last hour.
     pub throughput: Throughput,
-    /// The back ends, in the order of their names.
+    /// The backends, by name.
     pub backends: Vec<Backend>,
-    /// Deliveries that are pending; at 10,000 the counting stops.
+    /// The number of pending deliveries. Counting stops at 10,000.
     #[schemars(with = "Count")]
     pub webhooks_pending: usize,
-    /// When all records of the running service were last exported, as `tintype backup` does.
+    /// When the running service last exported all records, for example for `tintype backup`.
     pub last_export_at: Option<Moment>,
 }
 
-/// Jobs that have ended lately.
+/// The number of recently ended jobs.
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Throughput {
-    /// The span that is counted over.
+    /// The length of the time window.
     #[schemars(with = "Count")]
     pub window_seconds: u64,
-    /// What ended before this moment is not counted: the span's beginning, or the service's start where that is later.
+    /// The start of the window, or of the service if that is later.
     pub since: Moment,
-    /// Jobs that are done.
+    /// The number of jobs that are done.
     #[schemars(with = "Count")]
     pub done: u64,
-    /// Jobs that failed.
+    /// The number of failed jobs.
     #[schemars(with = "Count")]
     pub failed: u64,
 }
 
-/// How a back end is.
+/// The state of a backend.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Backend {
-    /// The operator's name for it.
+    /// The backend's name in the configuration.
     pub name: String,
-    /// From what was seen since the start: `unknown` before the first contact, `degraded` after a failed try, `down` while it is not
-    /// used, `probing` while one run tests it.
+    /// The health since the start. `unknown`: not used yet. `degraded`: the last attempt failed. `down`: not used. `probing`: one run
+    /// tests the backend.
     pub health: HealthWord,
-    /// Faults in a row.
+    /// The number of consecutive failures.
     #[schemars(with = "Count")]
     pub faults: u32,
-    /// Seconds until the next probe, while it is down.
+    /// Seconds until the next probe, if the backend is down.
     #[schemars(with = "Option<Count>")]
     pub probe_in_seconds: Option<u64>,
-    /// Runs that it takes at a time.
+    /// The maximum of concurrent runs.
     #[schemars(with = "Count")]
     pub places: usize,
-    /// So many from several nodes together, and not from each of them.
+    /// Does `places` limit all nodes together, instead of each node?
     pub shared: bool,
-    /// Runs that it has from the process that answers.
+    /// The number of runs from the responding node.
     #[schemars(with = "Count")]
     pub running: usize,
-    /// When it last answered as it should, if only with a refusal.
+    /// When the backend last sent a valid response, even a refusal.
     pub last_answer_at: Option<Moment>,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<BackendError>,
-    /// Its tries that ended within the last hour.
+    /// The attempts that ended in the last hour.
     pub last_hour: BackendTries,
 }
 
-/// The newest tries of a back end: those of the last hour, 1,000 at most.
+/// The attempts of the last hour, at most the newest 1,000.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BackendTries {
-    /// All of them.
+    /// The number of attempts.
     #[schemars(with = "Count")]
     pub tries: usize,
-    /// Those that failed by the back end's fault.
+    /// The number of attempts that failed because of the backend.
     #[schemars(with = "Count")]
     pub failed: usize,
-    /// Milliseconds within which half of the images were made.
+    /// The median time to generate an image, in milliseconds.
     #[schemars(with = "Option<Count>")]
     pub p50_ms: Option<u64>,
-    /// Milliseconds within which 95 of 100 images were made.
+    /// The 95th percentile of the time to generate an image, in milliseconds.
     #[schemars(with = "Option<Count>")]
     pub p95_ms: Option<u64>,
 }
 
-/// What a test of a back end found that makes no image.
+/// The result of a backend test, which generates no image.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BackendTest {
-    /// The operator's name for the back end.
+    /// The backend's name in the configuration.
     pub name: String,
-    /// Did all work?
+    /// Did all checks pass?
     pub ok: bool,
-    /// What works.
+    /// The checks that passed.
     pub works: Vec<String>,
-    /// What does not, and why.
+    /// The checks that failed, with reasons.
     pub fails: Vec<String>,
 }
 
-/// What went wrong at a back end.
+/// An error of a backend.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BackendError {
-    /// The operator's name for the back end, where it is not given around.
+    /// The backend's name. Absent inside a backend object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub backend: Option<String>,
-    /// When.
+    /// When the error occurred.
     pub at: Moment,
-    /// What happened, for the operator: it may name addresses of the set-up.
+    /// The error, for the operator: it may contain internal addresses.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Values that are text on the wire: each type knows its schema.
+//! Types of string values, with their schemas.
 
 use crate::schema::{EXAMPLE_ID, schema, words};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -12,7 +12,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 
-/// What amounts look like in answers.
+/// The format of amounts in responses.
 const MONEY: &str = r"^-?[0-9]{1,15}\.[0-9]{2,6}$";
 
 macro_rules! text_type {
@@ -51,7 +51,7 @@ macro_rules! text_type {
     };
 }
 
-/// Made from anything that displays itself as this text.
+/// Text types that are built from any type with `Display`.
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident => $schema:expr),+ $(,)?) => {$(
         text_type!($(#[$doc])* $name(String) => $schema);
@@ -64,7 +64,7 @@ macro_rules! texts {
     )+};
 }
 
-/// Made from the words of the domain, without a copy.
+/// Text types that are built from the static words of the domain, without a copy.
 macro_rules! word_types {
     ($($(#[$doc:meta])* $name:ident => $words:expr),+ $(,)?) => {$(
         text_type!($(#[$doc])* $name(Cow<'static, str>) => words($words));
@@ -80,7 +80,7 @@ macro_rules! word_types {
 texts!(
     /// An id.
     Id => json!({"type": "string", "format": "uuid", "examples": [EXAMPLE_ID]}),
-    /// A moment.
+    /// A date and time.
     Moment => json!({"type": "string", "format": "date-time", "examples": ["2026-11-20T20:10:58.145Z"]}),
     /// An amount of money, positive or negative.
     Money => json!({"type": "string", "pattern": MONEY, "examples": ["12.00"]}),
@@ -94,7 +94,7 @@ texts!(
     SecretText => json!({"type": "string", "pattern": "^whsec_[0-9A-Za-z+/]+=*$"}),
     /// An aspect ratio.
     RatioWord => words(AspectRatio::ALL.iter().map(ToString::to_string)),
-    /// An aspect ratio, or the word that follows the first input image.
+    /// An aspect ratio, or `auto`, which follows the first input image.
     AspectWord => words(AspectRatio::ALL.iter().map(ToString::to_string).chain(["auto".to_owned()])),
 );
 
@@ -105,38 +105,38 @@ word_types!(
     BatchStatus => ["in_progress", "canceling", "ended"],
     /// The state of a new job.
     Queued => ["queued"],
-    /// How the process stands.
+    /// The status of the process.
     ProcessStatusWord => ["ok", "ready"],
-    /// How the service stands towards new jobs.
+    /// The status of the service.
     ServiceWord => ["up", "limited", "paused", "stopping"],
     /// A model.
     TierWord => Tier::ALL.iter().map(|it| it.word()),
     /// With input images or without.
     ModeWord => Mode::ALL.iter().map(|it| it.word()),
-    /// A size.
+    /// A resolution.
     ResolutionWord => Resolution::ALL.iter().map(|it| it.word()),
     /// A kind of ledger entry.
     EntryWord => ["deposit", "charge", "adjustment"],
-    /// How bodies to a webhook are encoded.
+    /// The encoding of webhook bodies.
     EncodingWord => Encoding::ALL.iter().map(|it| it.word()),
     /// A delivery's state.
     DeliveryStatus => ["pending", "delivered", "failed"],
-    /// What a delivery tells of.
+    /// A kind of delivery.
     DeliveryKindWord => ["event", "test", "batch", "operator"],
     /// Why a delivery failed.
     DeliveryReason => ["attempts exhausted", "webhook deleted", "webhook url changed", "webhook inactive"],
-    /// The interface that a job came by.
+    /// The API that created a job.
     OriginWord => ["native", "synchronous", "batch"],
-    /// Who made a change.
+    /// The author of a change.
     ActorWord => ["operator", "service", "person"],
-    /// What was changed.
+    /// The kind of a change.
     ActionWord => Action::ALL.iter().map(|it| it.word()),
-    /// What a person may do.
+    /// A person's role.
     RoleWord => ["owner", "viewer"],
     /// The state of a person's invitation.
     PersonStatus => ["active", "invited", "expired"],
-    /// How a node stands.
+    /// A node's state.
     NodeWord => ["up", "leaving", "dead"],
-    /// A back end's health.
+    /// A backend's health.
     HealthWord => ["unknown", "up", "degraded", "down", "probing"],
 );

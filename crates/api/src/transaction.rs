@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::ledger::LedgerEntry;
 
-/// A deposit, or a correction of one.
+/// A request to deposit money, or to correct a deposit.
 pub struct NewDeposit {
     pub amount: Amount,
     pub reference: Option<String>,
 }
 
 body!(NewDeposit {
-    /// Not zero. A negative one takes money back, never so much that `balance` falls below `reserved`.
+    /// Not zero. A negative amount corrects a deposit. It cannot reduce `balance` below `reserved`.
     amount: Required<DepositAmount>,
-    /// Your own words, such as an invoice number.
+    /// Your reference, such as an invoice number.
     reference: Optional<Reference>,
 });
 
-/// A line as its account and the operator see it.
+/// A ledger entry.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Transaction {
-    /// The line's id.
+    /// The entry's id.
     pub transaction_id: Id,
-    /// What it is: money paid in, the price of a picture, or a correction downwards.
+    /// `deposit`: money paid in. `charge`: the price of an image. `adjustment`: a negative correction.
     pub kind: EntryWord,
-    /// Signed: a charge is negative.
+    /// Negative for a charge.
     pub amount: Money,
-    /// `balance` after this line.
+    /// The balance after this entry.
     pub balance_after: Money,
-    /// Only of a charge: the job that it paid for.
+    /// The job that was charged, or `null`.
     pub job_id: Option<Id>,
-    /// The operator's own words.
+    /// The operator's reference.
     pub reference: Option<String>,
-    /// When.
+    /// When the entry was written.
     pub created_at: Moment,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::webhook;
 
-/// A webhook to register, which needs the `url`, or a change of one.
+/// A request to register a webhook, which requires `url`, or to change one.
 pub struct WebhookFields {
     pub url: Option<String>,
     pub encoding: Option<Encoding>,
@@ -15,38 +15,38 @@ pub struct WebhookFields {
 }
 
 body!(WebhookFields {
-    /// Where deliveries go: http or https, at a public address.
+    /// The URL of the receiver: http or https, at a public address.
     url: Optional<WebhookUrl>,
-    /// How bodies are written: `ascii` as Python's json does, the default, or `utf8` as JavaScript does.
+    /// The JSON encoding of bodies: `ascii` escapes like Python's `json`, the default, `utf8` like JavaScript.
     encoding: Optional<EncodingField>,
-    /// While it is `false`, deliveries to this webhook fail with the reason `webhook inactive` and nothing is sent. It keeps its place, so no other webhook gets them.
+    /// If `false`, nothing is sent to this webhook, and its deliveries fail with the reason `webhook inactive`. No other webhook receives them instead.
     active: Optional<Flag>,
 });
 
-/// A webhook on the wire.
+/// A webhook.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Webhook {
     /// The webhook's id.
     pub webhook_id: Id,
-    /// Whose it is.
+    /// The account of the webhook.
     pub account_id: Id,
-    /// Where deliveries go.
+    /// The URL of the receiver.
     pub url: String,
-    /// What signs them. Left out where it was not asked for.
+    /// The secret that signs deliveries. Present only if you requested it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "SecretText")]
     pub secret: Option<SecretText>,
-    /// How bodies are written.
+    /// The JSON encoding of bodies.
     pub encoding: EncodingWord,
-    /// Does it receive deliveries? While it does not, they fail with the reason `webhook inactive`.
+    /// Does the webhook receive deliveries? If not, they fail with the reason `webhook inactive`.
     pub active: bool,
-    /// When it was registered.
+    /// When the webhook was registered.
     pub created_at: Moment,
 }
 
 impl From<webhook::Webhook> for Webhook {
-    /// Without the secret.
+    /// Omits the secret.
     fn from(webhook: webhook::Webhook) -> Self {
         Self {
             webhook_id: webhook.id.into(),

@@ -1,4 +1,4 @@
-//! The address gate: which addresses may be reached for a stranger.
+//! The address gate decides which addresses the service may connect to on behalf of callers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,10 +7,10 @@ use url::{Host, Url};
 
 use crate::ranges;
 
-/// An address that may not be reached.
+/// The refusal of an address.
 ///
-/// The text names no address and no range, so that nobody learns from it what a name resolves to inside the operator's
-/// network; [`Refused::purpose`] and [`Refused::source`] are for the operator's own log.
+/// The text contains no address and no range, so that callers cannot learn what a name resolves to inside the operator's network.
+/// [`Refused::purpose`] and [`Refused::source`] are for the operator's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the address is not a public one")]
 pub struct Refused {
@@ -24,19 +24,19 @@ impl Refused {
         authority: "the operator",
     };
 
-    /// What the refused range is for, for example `loopback`.
+    /// The purpose of the refused range, for example `loopback`.
     pub fn purpose(self) -> &'static str {
         self.purpose
     }
 
-    /// Who sets the range apart, for example `RFC 1122`.
+    /// The document that reserves the range, for example `RFC 1122`.
     pub fn source(self) -> &'static str {
         self.authority
     }
 }
 
-/// Decides by address alone: what the operator denied is refused, what the operator allowed passes, and of all other addresses
-/// the public ones pass.
+/// Decides by address alone: refuses what the operator denies, passes what the operator allows, and of all other addresses passes
+/// the public ones.
 #[derive(Clone, Debug, Default)]
 pub struct AddressGate {
     allow: Vec<IpNet>,
@@ -44,32 +44,32 @@ pub struct AddressGate {
 }
 
 impl AddressGate {
-    /// A gate that lets `allow` through beside public addresses, and refuses `deny` even where it is public or in `allow`.
+    /// A gate that passes public addresses and `allow`. `deny` overrides both.
     pub fn new(allow: Vec<IpNet>, deny: Vec<IpNet>) -> Self {
         Self { allow, deny }
     }
 
-    /// Passes an address that is public or that an opened range contains, unless a closed range contains it.
+    /// Passes an address that is public or allowed, unless it is denied.
     ///
-    /// IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, ISATAP) are judged by the address they carry: that is
-    /// where the packets end up. The well-known NAT64 prefix is not refused as a whole because on a network without IPv4
-    /// every IPv4 site resolves to it.
+    /// The gate judges an IPv6 address that embeds an IPv4 address (mapped, NAT64, 6to4, ISATAP) by the IPv4 address, because the
+    /// packets go there. It does not refuse the whole well-known NAT64 prefix: on a network without IPv4, every IPv4 site resolves
+    /// to it.
     pub fn check(&self, ip: IpAddr) -> Result<(), Refused> {
-        let carried = carried_ipv4(ip);
-        let listed = |nets: &[IpNet]| {
+        let embedded = embedded_ipv4(ip);
+        let matches = |nets: &[IpNet]| {
             nets.iter().any(|net| {
-                net.contains(&ip) || carried.is_some_and(|v4| net.contains(&IpAddr::V4(v4.0)))
+                net.contains(&ip) || embedded.is_some_and(|v4| net.contains(&IpAddr::V4(v4.0)))
             })
         };
-        if listed(&self.deny) {
+        if matches(&self.deny) {
             return Err(Refused::DENIED);
         }
-        if listed(&self.allow) {
+        if matches(&self.allow) {
             return Ok(());
         }
-        let special = match carried {
-            Some((v4, Carrier::Translated)) => ranges::refused(IpAddr::V4(v4)),
-            Some((v4, Carrier::Interface)) => {
+        let special = match embedded {
+            Some((v4, Embedding::Prefix)) => ranges::refused(IpAddr::V4(v4)),
+            Some((v4, Embedding::InterfaceId)) => {
                 ranges::refused(ip).or_else(|| ranges::refused(IpAddr::V4(v4)))
             }
             None => ranges::refused(ip),
@@ -82,8 +82,8 @@ impl AddressGate {
         })
     }
 
-    /// Checks what can be checked of a URL without asking a name server: a literal address, and `localhost` names, which
-    /// always mean this machine (RFC 6761 section 6.3). Other names pass; they are checked when they have been resolved.
+    /// Checks the host of a URL as far as possible without a name server: literal addresses, and `localhost` names, which always mean
+    /// this machine (RFC 6761 section 6.3). Other names pass, and the client checks them after their resolution.
     pub fn check_host(&self, url: &Url) -> Result<(), Refused> {
         match url.host() {
             Some(Host::Ipv4(v4)) => self.check(IpAddr::V4(v4)),
@@ -101,27 +101,27 @@ fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// How an IPv6 address carries an IPv4 one.
+/// How an IPv6 address embeds an IPv4 address.
 #[derive(Clone, Copy)]
-enum Carrier {
-    /// The prefix says that the whole address stands for the IPv4 one.
-    Translated,
-    /// Only the interface identifier names it; the prefix has to be public too.
-    Interface,
+enum Embedding {
+    /// The prefix says that the address stands for the IPv4 address.
+    Prefix,
+    /// Only the interface identifier contains the IPv4 address, so the prefix must be public too.
+    InterfaceId,
 }
 
-fn carried_ipv4(ip: IpAddr) -> Option<(Ipv4Addr, Carrier)> {
+fn embedded_ipv4(ip: IpAddr) -> Option<(Ipv4Addr, Embedding)> {
     let IpAddr::V6(v6) = ip else { return None };
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match v6.segments() {
         // IPv4-mapped, RFC 4291 section 2.5.5.2.
-        [0, 0, 0, 0, 0, 0xffff, high, low] => Some((join(high, low), Carrier::Translated)),
+        [0, 0, 0, 0, 0, 0xffff, high, low] => Some((join(high, low), Embedding::Prefix)),
         // NAT64 well-known prefix, RFC 6052 section 2.1.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some((join(high, low), Carrier::Translated)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some((join(high, low), Embedding::Prefix)),
         // 6to4, RFC 3056 section 2.
-        [0x2002, high, low, ..] => Some((join(high, low), Carrier::Translated)),
+        [0x2002, high, low, ..] => Some((join(high, low), Embedding::Prefix)),
         // ISATAP, RFC 5214 section 6.1.
-        [.., 0 | 0x200, 0x5efe, high, low] => Some((join(high, low), Carrier::Interface)),
+        [.., 0 | 0x200, 0x5efe, high, low] => Some((join(high, low), Embedding::InterfaceId)),
         _ => None,
     }
 }

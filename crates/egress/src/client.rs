@@ -1,9 +1,9 @@
-//! The client: one request and its response, over a connection of its own or over a pooled one.
+//! The client: one request and its response, over a new or a pooled connection.
 //!
-//! The client is built on hyper, not on awc. awc 3.11 takes a body that breaks off for a complete one, an answer without a length
-//! for an empty one, and an interim answer for the final one (RFC 9112 sections 6.3 and 8, RFC 9110 section 15.2). It is not built
-//! on the pools of hyper-util or reqwest either: they look a name up when they open a connection, and this client judges the
-//! addresses of a name before each request.
+//! The client uses hyper, not awc. awc 3.11 takes a truncated body for a complete one, a response without a length for an empty one,
+//! and an interim response for the final one (RFC 9112 sections 6.3 and 8, RFC 9110 section 15.2). The client does not use the pools
+//! of hyper-util or reqwest either: they resolve a name when they open a connection, and this client checks the addresses of a name
+//! before each request.
 
 use std::{
     path::PathBuf,
@@ -35,22 +35,21 @@ use crate::{
     tls,
 };
 
-/// How long [`Client::check`] looks a host up.
+/// Of the lookup in [`Client::check`].
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What can be set about requests.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// Ranges that are reachable although they are not public.
+    /// Allowed ranges that are not public.
     pub allow: Vec<IpNet>,
-    /// Ranges that are not reachable although they are public, or part of `allow`.
+    /// Denied ranges, even if they are public or part of `allow`.
     pub deny: Vec<IpNet>,
-    /// For look-up and connection together; the TLS handshake gets as much again.
+    /// For lookup and connection together. The TLS handshake has the same time again.
     pub connect_timeout: Duration,
-    /// A PEM file of certificate authorities beside the system's.
+    /// A PEM file of certificate authorities, in addition to the system's.
     pub extra_ca_file: Option<PathBuf>,
-    /// How long a connection waits for the next request of [`Client::send_pooled`]. Servers close what is idle after two seconds
-    /// at the least, and a request that crosses such a close is lost.
+    /// How long [`Client::send_pooled`] keeps an idle connection. Servers close idle connections after two seconds or later, and a
+    /// request that crosses such a close is lost.
     pub idle_timeout: Duration,
     /// The `User-Agent` of every request.
     pub user_agent: Option<HeaderValue>,
@@ -69,7 +68,7 @@ impl Default for ClientOptions {
     }
 }
 
-/// Sends requests: made once, shared by all threads, cheap to clone.
+/// An HTTP client. All threads share one. It is cheap to clone.
 #[derive(Clone)]
 pub struct Client {
     connector: Arc<Connector>,
@@ -87,8 +86,6 @@ impl Client {
         Self::with_resolver(options, Arc::new(SystemResolver::default()))
     }
 
-    /// A client with a resolver of the caller's choosing.
-    ///
     /// # Errors
     /// See [`SetupError`].
     pub fn with_resolver(
@@ -110,15 +107,15 @@ impl Client {
         })
     }
 
-    /// The gate, for checks before anything is sent (see [`AddressGate::check_host`]).
+    /// The gate, for checks before a request (see [`AddressGate::check_host`]).
     pub fn gate(&self) -> &AddressGate {
         &self.connector.gate
     }
 
-    /// Looks the host of a URL up and asks the gate, as a request to it would.
+    /// Resolves the host of a URL and checks its addresses, as a request would.
     ///
     /// # Errors
-    /// [`Error::NotPublic`] if no address that may be reached is found within three seconds.
+    /// [`Error::NotPublic`] if the lookup finds no permitted address within three seconds.
     pub async fn check(&self, url: &Url) -> Result<(), Error> {
         let origin = Origin::of(url)?;
         let permitted = self.connector.permitted(&origin.host, origin.port);
@@ -128,15 +125,15 @@ impl Client {
         }
     }
 
-    /// Connections that the gate has refused since the start.
+    /// The number of lookups since the start whose addresses the gate refused.
     pub fn refusals(&self) -> u64 {
         self.connector.refusals.load(Ordering::Relaxed)
     }
 
-    /// Sends one request over a connection of its own and waits for the head of the response. No redirect is followed, and no
-    /// time-out applies but those of connecting: the caller brings a deadline, and a bound on what it reads.
+    /// Sends one request over a new connection and waits for the head of the response. Follows no redirects. Only connecting has a
+    /// timeout: the caller sets a deadline, and limits what it reads.
     ///
-    /// `Host`, `User-Agent` and `Connection: close` are set here; the length of the body follows from it.
+    /// Sets `Host`, `User-Agent`, `Connection: close` and the length of the body.
     ///
     /// # Errors
     /// Why there is no response; see [`Error`].
@@ -158,12 +155,12 @@ impl Client {
         self.exchange(url, stream, request, None).await
     }
 
-    /// As [`Client::send`], over a pooled connection where there is one. The connection goes back to the pool once the response
-    /// has been read to its end.
+    /// As [`Client::send`], over a pooled connection if there is one. The connection returns to the pool when the caller has read the
+    /// whole response.
     ///
-    /// The host is looked up and judged by the gate all the same, and only a connection to one of the addresses that pass is
-    /// used. One that turns out to be closed before the request was written whole is replaced by a new one. A request that was
-    /// written whole is never sent again, for the server may have acted on it.
+    /// The client resolves and checks the host nevertheless, and uses only a connection to an address that passes. If the connection
+    /// turns out to be closed before the whole request is written, a new connection replaces it. A request that was written
+    /// completely is never sent again, because the server may have acted on it.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -181,7 +178,7 @@ impl Client {
             .look_up(&origin.host, origin.port, deadline)
             .await?;
         while let Some(mut connection) = self.pool.take(&origin, &addresses) {
-            if !connection.is_free().await {
+            if !connection.is_ready().await {
                 continue;
             }
             match connection.exchange(request.clone()).await {
@@ -193,7 +190,7 @@ impl Client {
                     return Err(Error::Broken);
                 }
                 Err(_) => {
-                    // The time that writing took is not that of connecting.
+                    // The time spent writing does not count as connecting.
                     deadline = self.connector.deadline();
                     break;
                 }
@@ -204,7 +201,7 @@ impl Client {
         self.exchange(url, stream, request, Some(home)).await
     }
 
-    /// The first exchange over a stream.
+    /// Sends the first request over a stream.
     async fn exchange(
         &self,
         url: &Url,
@@ -218,7 +215,7 @@ impl Client {
         Ok(Response::new(response, connection, home))
     }
 
-    /// Makes a stream secure where the URL says so, and speaks HTTP over it.
+    /// Starts HTTP over a stream, with TLS if the URL requires it.
     async fn start_http(&self, url: &Url, stream: TcpStream) -> Result<Connection, Error> {
         let peer = stream.peer_addr().map_err(|_| Error::Broken)?;
         if url.scheme() != "https" {
@@ -232,7 +229,7 @@ impl Client {
             Some(Host::Ipv6(v6)) => Some(ServerName::from(std::net::IpAddr::V6(v6))),
             None => None,
         };
-        let name = name.ok_or(Error::Tls("its name cannot stand in a certificate"))?;
+        let name = name.ok_or(Error::Tls("its name cannot be in a certificate"))?;
         let secure = TlsConnector::from(Arc::clone(&self.tls)).connect(name, stream);
         match timeout(self.connector.timeout, secure).await {
             Ok(Ok(stream)) => Connection::over(stream, peer)

@@ -1,4 +1,4 @@
-//! One connection, over which requests go one after the other.
+//! An HTTP/1.1 connection, which sends one request at a time.
 
 use std::{
     future::{Future, poll_fn},
@@ -18,28 +18,25 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::request_progress::{RequestProgress, TrackedBody, TrackedStream};
 
-/// Most that is buffered of a connection; a head that does not fit is refused.
+/// The read buffer. A larger response head is an error.
 const MAX_BUFFER: usize = 1 << 16;
 
-/// A connection over which requests go one after the other.
 pub(crate) struct Connection {
-    /// The address at its other end.
     pub peer: SocketAddr,
     sender: SendRequest<TrackedBody>,
     driver: Driver,
     progress: RequestProgress,
 }
 
-/// Why a request has no answer.
-pub(crate) struct NoAnswer {
-    /// What hyper says of it.
+/// Why a request has no response.
+pub(crate) struct RequestError {
     pub error: hyper::Error,
-    /// The whole request was handed to the connection, so that the server may have acted on it.
+    /// The connection has written the whole request, so the server may have acted on it.
     pub was_written: bool,
 }
 
 impl Connection {
-    /// Speaks HTTP/1.1 over a stream to `peer`.
+    /// Starts HTTP/1.1 over a stream to `peer`.
     pub async fn over<S>(stream: S, peer: SocketAddr) -> hyper::Result<Self>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -51,7 +48,7 @@ impl Connection {
             .handshake(TokioIo::new(stream))
             .await?;
         let driver = Driver(Some(Box::pin(async move {
-            // hyper reports an error to the request or the body that it concerns.
+            // hyper reports errors through the affected request or body.
             let _ = connection.await;
         })));
         Ok(Self {
@@ -62,42 +59,42 @@ impl Connection {
         })
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of its response.
     pub async fn exchange(
         &mut self,
         request: Request<Bytes>,
-    ) -> Result<Response<Incoming>, NoAnswer> {
+    ) -> Result<Response<Incoming>, RequestError> {
         let request = request.map(|body| self.progress.track(body));
-        let sent = self.sender.send_request(request);
-        let answered = self.driver.beside(sent).await;
-        answered.map_err(|error| NoAnswer {
+        let response = self.sender.send_request(request);
+        let response = self.driver.drive(response).await;
+        response.map_err(|error| RequestError {
             error,
             was_written: self.progress.is_written(),
         })
     }
 
-    /// Waits for something that this connection brings.
-    pub async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
-        self.driver.beside(work).await
+    /// Waits for data from this connection, and polls the connection meanwhile.
+    pub async fn drive<T>(&mut self, work: impl Future<Output = T>) -> T {
+        self.driver.drive(work).await
     }
 
-    /// Can another request be sent at once? Not if the server has closed the connection, has sent more than it was asked for,
-    /// or has not read all of the last request.
-    pub async fn is_free(&mut self) -> bool {
+    /// Can the next request be sent now? Not if the server has closed the connection, has sent unrequested data, or has not read the
+    /// whole last request.
+    pub async fn is_ready(&mut self) -> bool {
         poll_fn(|cx| {
-            self.driver.run(cx);
+            self.driver.poll(cx);
             Poll::Ready(self.sender.is_ready())
         })
         .await
     }
 }
 
-/// hyper's side of a connection, which has to be polled for anything to happen. The future that waits for a response polls it.
-/// It is not a task, so that the connection ends with its owner.
+/// The future that drives hyper's connection. The future that waits for a response polls it. It is not a separate task, so that the
+/// connection ends with its owner.
 struct Driver(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl Driver {
-    fn run(&mut self, cx: &mut Context<'_>) {
+    fn poll(&mut self, cx: &mut Context<'_>) {
         if let Some(connection) = &mut self.0
             && connection.as_mut().poll(cx).is_ready()
         {
@@ -105,14 +102,14 @@ impl Driver {
         }
     }
 
-    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+    async fn drive<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         poll_fn(|cx| {
             if let Poll::Ready(outcome) = work.as_mut().poll(cx) {
                 return Poll::Ready(outcome);
             }
-            self.run(cx);
-            // What the connection has just received is there to be taken.
+            self.poll(cx);
+            // The connection may have received data for the work.
             work.as_mut().poll(cx)
         })
         .await

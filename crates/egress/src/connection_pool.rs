@@ -1,7 +1,7 @@
-//! Idle connections, kept for a moment for the next request to the same origin.
+//! A pool of idle connections, by origin.
 //!
-//! A handshake and its round trips cost more than a webhook itself, and a receiver that hears of one job often hears of the next
-//! within the second.
+//! A handshake and its round trips cost more than a webhook delivery, and the next delivery to a receiver often follows within a
+//! second.
 
 use crate::{Error, connection::Connection};
 use parking_lot::Mutex;
@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
-/// Idle connections at most, to all origins together.
+/// Of all origins together.
 const MAX_IDLE: usize = 512;
 
-/// Where a connection leads to. Two origins never share a connection, even at one address.
+/// The target of a connection. Origins never share a connection, even at the same address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     pub secure: bool,
@@ -24,7 +24,6 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// That of a URL.
     pub fn of(url: &Url) -> Result<Self, Error> {
         Ok(Self {
             secure: url.scheme() == "https",
@@ -34,7 +33,6 @@ impl Origin {
     }
 }
 
-/// Idle connections by origin.
 pub(crate) struct ConnectionPool {
     idle: Mutex<Idle>,
     idle_timeout: Duration,
@@ -42,9 +40,9 @@ pub(crate) struct ConnectionPool {
 
 #[derive(Default)]
 struct Idle {
-    /// Each with the moment at which it is closed. The newest is the last.
+    /// Each with its expiry, the newest last.
     connections: HashMap<Origin, Vec<(Connection, Instant)>>,
-    /// A task runs that closes those whose moment has passed.
+    /// Does a task run that closes expired connections?
     has_reaper: bool,
 }
 
@@ -62,7 +60,6 @@ impl Idle {
 }
 
 impl ConnectionPool {
-    /// An empty pool whose connections are closed when no request has used them for `idle_timeout`.
     pub fn new(idle_timeout: Duration) -> Self {
         Self {
             idle: Mutex::default(),
@@ -70,16 +67,16 @@ impl ConnectionPool {
         }
     }
 
-    /// An idle connection to this origin at one of these addresses, the newest first. The server may have closed it.
+    /// Takes the newest idle connection to this origin at one of these addresses. The server may have closed it.
     pub fn take(&self, origin: &Origin, addresses: &[SocketAddr]) -> Option<Connection> {
         let (mut idle, now) = (self.idle.lock(), Instant::now());
         let of_origin = idle.connections.get_mut(origin)?;
-        let fits = |(connection, end): &(Connection, Instant)| {
+        let matches = |(connection, end): &(Connection, Instant)| {
             *end > now && addresses.contains(&connection.peer)
         };
         let (connection, _) = of_origin
             .iter()
-            .rposition(fits)
+            .rposition(matches)
             .map(|at| of_origin.remove(at))?;
         if of_origin.is_empty() {
             idle.connections.remove(origin);
@@ -87,7 +84,7 @@ impl ConnectionPool {
         Some(connection)
     }
 
-    /// Keeps a connection, if there is room.
+    /// Adds a connection, unless the pool is full.
     pub fn put(self: Arc<Self>, origin: Origin, connection: Connection) {
         let mut idle = self.idle.lock();
         if idle.count() >= MAX_IDLE {
@@ -102,7 +99,7 @@ impl ConnectionPool {
         }
     }
 
-    /// Closes connections that no request used in time, until none is left.
+    /// Closes expired connections, until the pool is empty.
     async fn reap(self: Arc<Self>, mut next: Instant) {
         loop {
             sleep_until(next).await;

@@ -1,4 +1,4 @@
-//! The connector: it resolves a name, judges every address, and connects to exactly an address that passed.
+//! The connector resolves a name, checks every address, and connects to an address that passed.
 
 use std::{
     io,
@@ -18,44 +18,42 @@ use tokio::{
 
 use crate::{address_gate::AddressGate, resolver::Resolve};
 
-/// Addresses of one answer that are judged. A name with more is either a mistake or an attack.
-const MAX_ANSWERS: usize = 64;
-/// Addresses that are tried at most.
+/// Addresses of one name that are checked. A name with more is a mistake or an attack.
+const MAX_ADDRESSES: usize = 64;
 const MAX_ATTEMPTS: usize = 8;
-/// Head start of each address before the next is tried beside it (RFC 8305 section 5).
-const HEAD_START: Duration = Duration::from_millis(250);
+/// The delay before the next address is tried in parallel (RFC 8305 section 5).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// Why no connection was opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
-    /// The host has no address that may be reached.
+    /// The host has no permitted address.
     #[error("the host has no public address")]
     NotPublic,
-    /// Looking up or connecting took too long.
+    /// The lookup or the connection took too long.
     #[error("connecting took too long")]
     TimedOut,
-    /// Every permitted address failed; this is the last failure.
+    /// Every permitted address failed. Contains the last failure.
     #[error("the host cannot be reached")]
     Unreachable(#[source] io::Error),
 }
 
-/// Opens connections for all worker threads.
 pub(crate) struct Connector {
     pub gate: AddressGate,
     pub resolver: Arc<dyn Resolve>,
-    /// For look-up and connection together.
+    /// For lookup and connection together.
     pub timeout: Duration,
-    /// Connections that the gate has refused since the start.
+    /// The number of lookups since the start whose addresses the gate refused.
     pub refusals: AtomicU64,
 }
 
 impl Connector {
-    /// The deadline of a connection that is begun now.
+    /// The deadline of a connection that begins now.
     pub fn deadline(&self) -> Instant {
         Instant::now() + self.timeout
     }
 
-    /// As [`Connector::permitted`], until a deadline.
+    /// As [`Connector::permitted`], with a deadline.
     pub async fn look_up(
         &self,
         host: &str,
@@ -67,7 +65,7 @@ impl Connector {
             .unwrap_or(Err(ConnectError::TimedOut))
     }
 
-    /// Opens a connection to one of these addresses, which have passed the gate, until a deadline.
+    /// Connects to one of these addresses, which must have passed the gate.
     pub async fn connect(
         &self,
         addresses: &[SocketAddr],
@@ -79,12 +77,12 @@ impl Connector {
             .map_err(ConnectError::Unreachable)
     }
 
-    /// The addresses of `host` that pass the gate. Of a mixed answer, only the public ones are used.
+    /// Resolves `host` and returns the addresses that pass the gate.
     pub async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
         let answers = match literal(host) {
             Some(ip) => vec![ip],
             None => self.resolver.resolve(host).await.map_err(|error| {
-                tracing::debug!(host, %error, "look-up failed");
+                tracing::debug!(host, %error, "lookup failed");
                 ConnectError::NotPublic
             })?,
         };
@@ -92,7 +90,7 @@ impl Connector {
             tracing::debug!(host, "the name has no address");
             return Err(ConnectError::NotPublic);
         }
-        let pass = |ip: &IpAddr| match self.gate.check(*ip) {
+        let passes = |ip: &IpAddr| match self.gate.check(*ip) {
             Ok(()) => true,
             Err(refused) => {
                 let (purpose, source) = (refused.purpose(), refused.source());
@@ -102,8 +100,8 @@ impl Connector {
         };
         let passed: Vec<_> = answers
             .into_iter()
-            .take(MAX_ANSWERS)
-            .filter(pass)
+            .take(MAX_ADDRESSES)
+            .filter(passes)
             .take(MAX_ATTEMPTS)
             .map(|ip| SocketAddr::new(ip, port))
             .collect();
@@ -123,7 +121,7 @@ fn literal(host: &str) -> Option<IpAddr> {
     bare.parse().ok()
 }
 
-/// The first connection that succeeds. The next address is started after [`HEAD_START`], or when the one before fails.
+/// Returns the first connection that succeeds. Tries the next address after [`ATTEMPT_DELAY`], or when the previous one fails.
 async fn connect_first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut untried = addresses.iter();
     let mut attempts = FuturesUnordered::new();
@@ -133,7 +131,7 @@ async fn connect_first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
             attempts.push(TcpStream::connect(*address));
         }
         let outcome = if untried.len() > 0 {
-            match timeout(HEAD_START, attempts.next()).await {
+            match timeout(ATTEMPT_DELAY, attempts.next()).await {
                 Ok(outcome) => outcome,
                 Err(_) => continue,
             }

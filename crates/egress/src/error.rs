@@ -1,4 +1,4 @@
-//! What went wrong with a request, in words that may be shown to the stranger who named the URL.
+//! Errors of requests. Their texts are safe to show to the caller who named the URL.
 
 use std::io;
 
@@ -6,28 +6,26 @@ use rustls::{CertificateError, Error as TlsError};
 
 use crate::connector::ConnectError;
 
-/// A failed request. The texts are whole clauses without a capital or full stop; none names an address.
+/// A failed request. The texts are clauses without a capital or a full stop, and contain no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The host has no address that may be reached. Nothing was sent.
+    /// The host has no permitted address. Nothing was sent.
     ///
-    /// A name without addresses and a name of refused ones are the same error: the difference would tell strangers which names
-    /// exist inside the operator's network. The operator's log has it, at `debug`.
+    /// A name without addresses and a name with refused addresses cause the same error: the difference would reveal which names
+    /// exist inside the operator's network. The operator's log has it at level `debug`.
     #[error("its host does not resolve to a public address")]
     NotPublic,
-    /// No connection came about.
     #[error("its host could not be reached: {0}")]
     Unreachable(&'static str),
-    /// Look-up, connection, handshake or answer took too long.
+    /// The lookup, the connection, the handshake or the response took too long.
     #[error("its host did not answer in time")]
     TimedOut,
-    /// The handshake failed.
     #[error("a secure connection to its host could not be made: {0}")]
     Tls(&'static str),
-    /// The connection ended early or the answer is not HTTP.
+    /// The connection ended early, or the response is not valid HTTP.
     #[error("its host closed the connection early or did not answer with valid HTTP")]
     Broken,
-    /// The URL standard takes the URL, HTTP does not.
+    /// A valid URL that HTTP cannot express.
     #[error("it cannot be written as an HTTP request")]
     Unsendable,
 }
@@ -52,7 +50,6 @@ fn reason(error: &io::Error) -> &'static str {
     }
 }
 
-/// What a failed handshake failed for.
 pub(super) fn handshake_reason(error: &io::Error) -> &'static str {
     let tls = error
         .get_ref()
@@ -72,10 +69,10 @@ pub(super) fn handshake_reason(error: &io::Error) -> &'static str {
             CertificateError::Revoked => "its certificate has been revoked",
             _ => "its certificate is not valid",
         },
-        Some(_) => "the two sides found no common ground",
+        Some(_) => "the TLS handshake failed",
         None if error.kind() == io::ErrorKind::InvalidInput => {
-            "its name cannot stand in a certificate"
+            "its name cannot be in a certificate"
         }
-        None => "the handshake broke off",
+        None => "the connection ended during the handshake",
     }
 }

@@ -1,9 +1,9 @@
-//! HTTP requests to URLs that strangers name: input images to fetch, webhooks to call.
+//! HTTP requests to untrusted URLs: input images and webhooks of callers.
 //!
-//! Only public addresses are reached, and the ranges that the operator opened ([`ClientOptions::allow`]), but never those that
-//! the operator closed ([`ClientOptions::deny`]). The [`Client`] resolves a name once per request, the [`AddressGate`] judges
-//! every address of the answer, and the request goes over a connection to the very address that passed. There is no second
-//! look-up that could answer differently. Literal addresses, redirects and pooled connections take the same way.
+//! The client connects only to public addresses and to ranges that the operator allows ([`ClientOptions::allow`]), but never to
+//! denied ranges ([`ClientOptions::deny`]). The [`Client`] resolves a name once per request, the [`AddressGate`] checks every address,
+//! and the request uses a connection to an address that passed. There is no second lookup that could return other addresses.
+//! Literal addresses, redirects and pooled connections pass the same checks.
 
 mod address_gate;
 mod client;

@@ -1,21 +1,19 @@
-//! The address ranges that are not public, each with its purpose and the document that sets it apart.
+//! The address ranges that are not public, each with its purpose and the document that reserves it.
 //!
-//! The tables follow the IANA special-purpose address registries (RFC 6890). Two kinds of entries go beyond them: ranges that
-//! those registries call reachable although they hold no public web server, and metadata services of clouds at addresses
-//! that look public.
+//! The tables follow the IANA special-purpose address registries (RFC 6890), with two additions: ranges that the registries call
+//! reachable although they contain no public web servers, and cloud metadata services at addresses that look public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// One refused range.
+/// A refused range.
 #[derive(Debug)]
 pub struct Special {
-    /// The addresses.
     pub net: IpNet,
-    /// Their purpose in a few words, for the operator's log.
+    /// For the operator's log.
     pub purpose: &'static str,
-    /// The document that sets them apart.
+    /// The document that reserves the range.
     pub source: &'static str,
 }
 
@@ -94,10 +92,10 @@ pub const IPV6: &[Special] = &[
 pub const GLOBAL_UNICAST: Ipv6Net =
     Ipv6Net::new_assert(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Stands for everything outside [`GLOBAL_UNICAST`] that has no line of its own.
+/// All addresses outside [`GLOBAL_UNICAST`] that are in no listed range.
 pub const UNALLOCATED: Special = v6([0, 0, 0, 0], 0, "not global unicast", "RFC 4291");
 
-/// The refused range that holds `ip`, if there is one. The caller looks at embedded IPv4 addresses.
+/// The refused range that contains `ip`, if there is one. Does not consider embedded IPv4 addresses.
 pub fn refused(ip: IpAddr) -> Option<&'static Special> {
     let table = if ip.is_ipv4() { IPV4 } else { IPV6 };
     let listed = table.iter().find(|special| special.net.contains(&ip));

@@ -1,4 +1,4 @@
-//! Whether a request was written whole. hyper does not say it, and only a request that was not may be sent again.
+//! Tracks whether a request was written completely. hyper does not report it, and only an incomplete request may be sent again.
 
 use std::{
     convert::Infallible,
@@ -16,21 +16,21 @@ use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// hyper has not taken the whole body yet.
+/// hyper has not read the whole body yet.
 const BEGUN: u8 = 0;
-/// hyper has taken the whole body into its buffer.
+/// hyper has read the whole body into its buffer, or the request has no body.
 const BUFFERED: u8 = 1;
-/// Some bytes have been written since, or the request had no body to wait for.
+/// hyper has written some bytes since.
 const WRITING: u8 = 2;
-/// The buffer is empty: the stream has taken the last byte and has passed it on.
-const WHOLE: u8 = 3;
+/// hyper's buffer is empty: the stream has accepted the last byte and was flushed.
+const WRITTEN: u8 = 3;
 
-/// How far the request of a connection has come.
+/// The progress of the current request of a connection.
 #[derive(Clone, Default)]
 pub(crate) struct RequestProgress(Arc<AtomicU8>);
 
 impl RequestProgress {
-    /// Begins a request with this body.
+    /// Starts tracking a request with this body.
     pub fn track(&self, body: Bytes) -> TrackedBody {
         self.set(if body.is_empty() { BUFFERED } else { BEGUN });
         TrackedBody {
@@ -39,9 +39,8 @@ impl RequestProgress {
         }
     }
 
-    /// Has the stream taken the whole request?
     pub fn is_written(&self) -> bool {
-        self.get() == WHOLE
+        self.get() == WRITTEN
     }
 
     fn get(&self) -> u8 {
@@ -59,7 +58,7 @@ impl RequestProgress {
     }
 }
 
-/// The body of a request. All of it is one frame.
+/// A request body of one frame.
 pub(crate) struct TrackedBody {
     body: Full<Bytes>,
     progress: RequestProgress,
@@ -87,7 +86,7 @@ impl Body for TrackedBody {
     }
 }
 
-/// The stream of a connection. hyper flushes it whenever its own buffer is empty, and at no other time.
+/// The stream of a connection. hyper flushes it only when hyper's own buffer is empty.
 pub(crate) struct TrackedStream<S> {
     stream: S,
     progress: RequestProgress,
@@ -98,7 +97,7 @@ impl<S> TrackedStream<S> {
         Self { stream, progress }
     }
 
-    fn wrote(&self, outcome: &Poll<io::Result<usize>>) {
+    fn record_write(&self, outcome: &Poll<io::Result<usize>>) {
         if matches!(outcome, Poll::Ready(Ok(1..))) {
             self.progress.advance(BUFFERED, WRITING);
         }
@@ -122,7 +121,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedStream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.wrote(&outcome);
+        self.record_write(&outcome);
         outcome
     }
 
@@ -132,7 +131,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedStream<S> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.wrote(&outcome);
+        self.record_write(&outcome);
         outcome
     }
 
@@ -143,7 +142,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedStream<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_flush(cx);
         if matches!(outcome, Poll::Ready(Ok(()))) {
-            self.progress.advance(WRITING, WHOLE);
+            self.progress.advance(WRITING, WRITTEN);
         }
         outcome
     }

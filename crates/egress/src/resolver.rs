@@ -1,4 +1,4 @@
-//! The resolver: the one place where a name becomes addresses.
+//! The resolver of host names.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,37 +15,37 @@ use tokio::{
     time::timeout,
 };
 
-/// Turns a host name into addresses. Tests use resolvers that change their answers, lie or hang.
+/// Resolves host names. Tests use resolvers that change their answers, lie or hang.
 pub trait Resolve: Send + Sync {
-    /// All addresses of `host`, in the order in which to try them. An empty list means that the name has none.
+    /// Returns all addresses of `host`, in the order in which to try them. An empty list means that the name has none.
     ///
     /// # Errors
-    /// Why the name was not resolved; the text stays inside the process.
+    /// The lookup failed. The text of the error stays inside the process.
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// Concurrent look-ups of names that are not known to be slow.
+/// Concurrent lookups of names that are not known to be slow.
 const SLOTS: usize = 48;
-/// Concurrent look-ups of names whose last look-up had no answer in time: they cannot take the slots of the others.
+/// Concurrent lookups of names whose last lookup timed out. They cannot occupy the slots of other names.
 const SLOW_SLOTS: usize = 16;
-/// Further look-ups without an answer in time, each of which blocks a thread until the system gives up on it.
+/// Further lookups that have timed out. Each blocks a thread until the system ends the lookup.
 const STRAGGLERS: usize = 128;
-/// How long a look-up may take: as long as the request that needs it can spare.
+/// The time that a request can spare for a lookup.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Names remembered as slow. A full set is cleared, which costs each of its names one ordinary slot again.
+/// Names remembered as slow. A full set is cleared, and then each of its names may occupy an ordinary slot once more.
 const MAX_SLOW: usize = 4_096;
 
-/// The outcome of a look-up. Only the kind of an error is kept, because many may wait for the same answer.
+/// The result of a lookup. It contains only the kind of an error, because many requests may share it and `io::Error` is not `Clone`.
 type Outcome = Result<Vec<IpAddr>, io::ErrorKind>;
-/// Asks the name servers, and blocks until they answer.
+/// A blocking lookup.
 type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
-/// The system's resolver: hosts file, name servers and address order as everywhere else on the machine.
+/// The system's resolver, with the hosts file, name servers and address order of the machine.
 ///
-/// A look-up blocks a thread until the name servers answer, and a time-out does not free the thread. Three rules follow. Requests
-/// for the same name share one look-up. A look-up without an answer in time fails all requests that wait for it, and all that
-/// ask for that name until the system has given up on it. The number of threads is bounded, so that names that never resolve
-/// take neither the slots of those that do nor the threads that the object store needs.
+/// A lookup blocks a thread until the name servers answer, and a timeout does not free the thread. Three rules follow. Requests for
+/// the same name share one lookup. A lookup that times out fails all requests that wait for it, and all further requests for that
+/// name until the system ends the lookup. The number of threads is limited, so that names that never resolve occupy neither the
+/// slots of other names nor the threads that the object store needs.
 #[derive(Clone)]
 pub struct SystemResolver {
     inner: Arc<Inner>,
@@ -62,23 +62,23 @@ struct Inner {
 
 #[derive(Default)]
 struct Names {
-    under_way: HashMap<String, UnderWay>,
-    /// Names whose last look-up had no answer in time.
+    in_flight: HashMap<String, InFlight>,
+    /// Names whose last lookup timed out.
     slow: HashSet<String>,
 }
 
-enum UnderWay {
-    /// Further requests join it, as long as one waits for it.
+enum InFlight {
+    /// Further requests join the lookup, as long as a request waits for it.
     Awaited(WeakShared<BoxFuture<'static, Outcome>>),
-    /// It had no answer in time; its thread still blocks.
-    GivenUp,
+    /// The lookup has timed out, and its thread still blocks.
+    TimedOut,
 }
 
 impl Default for SystemResolver {
     fn default() -> Self {
-        // The port plays no part in a look-up.
+        // The port does not affect the lookup.
         let ask = |host: &str| Ok((host, 0).to_socket_addrs()?.map(|it| it.ip()).collect());
-        Self::asking(ask, TIMEOUT)
+        Self::with_lookup(ask, TIMEOUT)
     }
 }
 
@@ -89,8 +89,7 @@ impl fmt::Debug for SystemResolver {
 }
 
 impl SystemResolver {
-    /// A resolver that asks in another way, with another time-out.
-    pub(super) fn asking(
+    pub(super) fn with_lookup(
         ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
         timeout_after: Duration,
     ) -> Self {
@@ -106,12 +105,15 @@ impl SystemResolver {
         }
     }
 
-    /// The look-up of this name that is under way, or a new one.
-    fn joined(&self, host: &str) -> Result<Shared<BoxFuture<'static, Outcome>>, io::ErrorKind> {
+    /// Joins the lookup of this name that is in flight, or starts one.
+    fn join_or_start(
+        &self,
+        host: &str,
+    ) -> Result<Shared<BoxFuture<'static, Outcome>>, io::ErrorKind> {
         let mut names = self.inner.names.lock();
-        match names.under_way.get(host) {
-            Some(UnderWay::GivenUp) => return Err(io::ErrorKind::TimedOut),
-            Some(UnderWay::Awaited(weak)) => {
+        match names.in_flight.get(host) {
+            Some(InFlight::TimedOut) => return Err(io::ErrorKind::TimedOut),
+            Some(InFlight::Awaited(weak)) => {
                 if let Some(lookup) = weak.upgrade() {
                     return Ok(lookup);
                 }
@@ -122,21 +124,21 @@ impl SystemResolver {
         let lookup = lookup.boxed().shared();
         let weak = lookup.downgrade().ok_or(io::ErrorKind::Other)?;
         names
-            .under_way
-            .insert(host.to_owned(), UnderWay::Awaited(weak));
+            .in_flight
+            .insert(host.to_owned(), InFlight::Awaited(weak));
         Ok(lookup)
     }
 }
 
 impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
-        let lookup = self.joined(host);
+        let lookup = self.join_or_start(host);
         async move { Ok(lookup?.await?) }.boxed()
     }
 }
 
-/// The slot that a look-up holds until its thread is free; empty from then on.
-type Held = Arc<Mutex<Option<OwnedSemaphorePermit>>>;
+/// The slot of a lookup. Empty once the thread of the lookup is free.
+type Slot = Arc<Mutex<Option<OwnedSemaphorePermit>>>;
 
 impl Inner {
     async fn look_up(self: Arc<Self>, host: String) -> Outcome {
@@ -147,41 +149,41 @@ impl Inner {
             inner: self,
             host,
             slow,
-            held: None,
+            slot: None,
         };
-        let slot = slots.acquire_owned().await;
-        let slot = slot.map_err(|_| io::ErrorKind::Other)?;
-        let held: Held = Arc::new(Mutex::new(Some(slot)));
-        wait.held = Some(Arc::clone(&held));
-        let (tell, told) = oneshot::channel();
+        let permit = slots.acquire_owned().await;
+        let permit = permit.map_err(|_| io::ErrorKind::Other)?;
+        let slot: Slot = Arc::new(Mutex::new(Some(permit)));
+        wait.slot = Some(Arc::clone(&slot));
+        let (sender, receiver) = oneshot::channel();
         let (inner, name) = (Arc::clone(&wait.inner), wait.host.clone());
         tokio::task::spawn_blocking(move || {
             let outcome = (inner.ask)(&name).map_err(|error| error.kind());
-            inner.answered(&name, &held);
-            // Fails if the answer came too late.
-            drop(tell.send(outcome));
+            inner.on_answer(&name, &slot);
+            // Fails if the lookup has timed out.
+            drop(sender.send(outcome));
         });
-        match timeout(timeout_after, told).await {
+        match timeout(timeout_after, receiver).await {
             Ok(outcome) => outcome.unwrap_or(Err(io::ErrorKind::Other)),
             Err(_) => Err(io::ErrorKind::TimedOut),
         }
     }
 
-    /// Called when the thread of a look-up is free again.
-    fn answered(&self, host: &str, held: &Held) {
+    /// Called when the thread of a lookup is free again.
+    fn on_answer(&self, host: &str, slot: &Slot) {
         let mut names = self.names.lock();
-        let late = matches!(names.under_way.remove(host), Some(UnderWay::GivenUp));
-        if !late {
+        let timed_out = matches!(names.in_flight.remove(host), Some(InFlight::TimedOut));
+        if !timed_out {
             names.slow.remove(host);
         }
-        held.lock().take();
+        slot.lock().take();
     }
 
-    /// Called when no request waits for this look-up any more and its thread still blocks. The slot of a name that was not known
-    /// to be slow is freed for other names, unless too many threads block already.
-    fn given_up(&self, host: &str, was_slow: bool, held: &Held) {
+    /// Called when no request waits for the lookup any more and its thread may still block. Frees the slot of a name that was not
+    /// known to be slow, unless too many threads block already.
+    fn on_abandon(&self, host: &str, was_slow: bool, slot: &Slot) {
         let mut names = self.names.lock();
-        let mut slot = held.lock();
+        let mut slot = slot.lock();
         if slot.is_none() {
             return;
         }
@@ -189,27 +191,27 @@ impl Inner {
             names.slow.clear();
         }
         names.slow.insert(host.to_owned());
-        names.under_way.insert(host.to_owned(), UnderWay::GivenUp);
-        if !was_slow && let Ok(straggling) = Arc::clone(&self.stragglers).try_acquire_owned() {
-            *slot = Some(straggling);
+        names.in_flight.insert(host.to_owned(), InFlight::TimedOut);
+        if !was_slow && let Ok(straggler) = Arc::clone(&self.stragglers).try_acquire_owned() {
+            *slot = Some(straggler);
         }
     }
 }
 
-/// At least one request waits for a look-up. Dropped with its answer, at its time-out, or when all requests have gone.
+/// Exists while a request waits for a lookup. Dropped when the lookup ends or times out, or when all requests have gone.
 struct Wait {
     inner: Arc<Inner>,
     host: String,
     slow: bool,
-    /// The slot of its thread, once it has one.
-    held: Option<Held>,
+    /// `None` until the lookup has a slot.
+    slot: Option<Slot>,
 }
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        match &self.held {
-            Some(held) => self.inner.given_up(&self.host, self.slow, held),
-            None => drop(self.inner.names.lock().under_way.remove(&self.host)),
+        match &self.slot {
+            Some(slot) => self.inner.on_abandon(&self.host, self.slow, slot),
+            None => drop(self.inner.names.lock().in_flight.remove(&self.host)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A response whose body is still to be read.
+//! A response with a streamed body.
 
 use std::{future::poll_fn, pin::Pin, sync::Arc};
 
@@ -14,17 +14,15 @@ use crate::{
     connection_pool::{ConnectionPool, Origin},
 };
 
-/// The pool that a connection goes back to.
+/// The pool that a connection returns to, and its origin there.
 pub(crate) type Home = (Arc<ConnectionPool>, Origin);
 
-/// A response whose body is still to be read. Dropping it before its end closes the connection at once.
+/// A response with a streamed body. Dropping it before the end of the body closes the connection.
 pub struct Response {
-    /// The status.
     pub status: StatusCode,
-    /// The header fields.
     pub headers: HeaderMap,
     body: Incoming,
-    /// Until the end of the body.
+    /// `None` after the end of the body.
     connection: Option<Connection>,
     home: Option<Home>,
 }
@@ -45,16 +43,16 @@ impl Response {
         }
     }
 
-    /// The next bytes of the body, as they were sent: no encoding is undone. `None` is its end, as the server meant it.
+    /// Reads the next bytes of the body, without decoding any content encoding. `None` is the end of a complete body.
     ///
     /// # Errors
-    /// [`Error::Broken`] when the connection ends or the framing fails before that.
+    /// [`Error::Broken`] if the connection ends early or the framing is invalid.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         while let Some(connection) = &mut self.connection {
             let body = &mut self.body;
             let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx));
-            match connection.beside(frame).await {
-                // Trailers are of no interest, and nothing follows them.
+            match connection.drive(frame).await {
+                // Ignores trailers.
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));

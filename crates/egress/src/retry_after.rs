@@ -1,12 +1,12 @@
-//! How long a server asks its client to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 10.2.3).
+//! Parses the delay that a server requests: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 10.2.3).
 
 use hyper::header::{HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
 
-/// A longer wait is cut to this, so that its sum with a moment cannot overflow.
-const LONGEST: Duration = Duration::from_secs(86_400);
+/// Limits the delay, so that adding it to a time cannot overflow.
+const MAX_DELAY: Duration = Duration::from_secs(86_400);
 
-/// The wait that these fields ask for, if one can be read. A date that has passed asks for none.
+/// Returns the delay, if the headers contain a valid one. A date in the past means no delay.
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let millis = text("retry-after-ms").and_then(|it| seconds(it, 1_000.0));
@@ -17,13 +17,13 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
             Some(date.duration_since(now).unwrap_or_default())
         })
     })?;
-    Some(wait.min(LONGEST))
+    Some(wait.min(MAX_DELAY))
 }
 
-/// Some servers write fractions, which the standard does not know.
+/// Accepts fractions: some servers send them, although the standard does not allow them.
 fn seconds(text: &str, per_second: f64) -> Option<Duration> {
     let number: f64 = text.parse().ok().filter(|it: &f64| !it.is_nan())?;
-    let bounded = (number / per_second).min(LONGEST.as_secs_f64());
+    let bounded = (number / per_second).min(MAX_DELAY.as_secs_f64());
     Duration::try_from_secs_f64(bounded).ok()
 }
 
@@ -37,7 +37,7 @@ mod tests {
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
             .collect();
-        // 1994-11-06 08:49:37 UTC, the moment that RFC 9110 writes its dates of.
+        // 1994-11-06 08:49:37 UTC, the example date of RFC 9110.
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         retry_after(&headers, now).map(|it| it.as_millis())
     }
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_wait_is_none_or_bounded() {
+    fn invalid_delays_are_ignored_and_long_ones_bounded() {
         let past = "Sun, 06 Nov 1994 08:49:00 GMT";
         assert_eq!(wait(&[("retry-after", past)]), Some(0));
         assert_eq!(wait(&[("retry-after", "1e300")]), Some(86_400_000));

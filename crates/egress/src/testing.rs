@@ -1,4 +1,4 @@
-//! For tests: resolvers that answer by a script, clients that treat one loopback address as public, and a TLS server.
+//! Test helpers: scripted resolvers, clients that treat one loopback address as public, and a TLS server.
 
 use std::{
     io,
@@ -18,10 +18,9 @@ use crate::{Client, ClientOptions, Error, Resolve};
 
 pub mod tls;
 
-/// The outcome of a look-up.
+/// The result of a scripted lookup.
 #[derive(Clone)]
 pub enum LookUp {
-    /// The name has these addresses.
     Addresses(Vec<IpAddr>),
     /// The name servers fail.
     Failure,
@@ -29,15 +28,14 @@ pub enum LookUp {
     Silence,
 }
 
-/// Answers with one after the other of its answers, and then always with the last, whatever the name.
+/// Returns its answers one after the other, and then always the last one, whatever the name.
 pub struct ScriptedResolver {
     answers: Vec<LookUp>,
-    /// How often it was asked.
+    /// The number of lookups.
     pub lookups: AtomicUsize,
 }
 
 impl ScriptedResolver {
-    /// One with these answers.
     pub fn new(answers: impl IntoIterator<Item = LookUp>) -> Arc<Self> {
         Arc::new(Self {
             answers: answers.into_iter().collect(),
@@ -45,14 +43,12 @@ impl ScriptedResolver {
         })
     }
 
-    /// One that always answers with this address.
     pub fn always(address: &str) -> Arc<Self> {
         Self::new([LookUp::of(&[address])])
     }
 }
 
 impl LookUp {
-    /// These addresses.
     pub fn of(addresses: &[&str]) -> Self {
         Self::Addresses(
             addresses
@@ -78,7 +74,7 @@ impl Resolve for ScriptedResolver {
     }
 }
 
-/// 127.0.0.1 is open and stands for a public address; 127.0.0.2 and all other loopback ones stay shut.
+/// Allows 127.0.0.1 in place of a public address. 127.0.0.2 and all other loopback addresses remain refused.
 pub fn loopback() -> ClientOptions {
     ClientOptions {
         allow: vec!["127.0.0.1/32".parse().unwrap()],
@@ -86,7 +82,7 @@ pub fn loopback() -> ClientOptions {
     }
 }
 
-/// A client with [`loopback`] open.
+/// A client with the options [`loopback`].
 pub fn client_for(resolver: Arc<dyn Resolve>, connect_timeout: Duration) -> Client {
     let options = ClientOptions {
         connect_timeout,
@@ -95,7 +91,7 @@ pub fn client_for(resolver: Arc<dyn Resolve>, connect_timeout: Duration) -> Clie
     Client::with_resolver(options, resolver).unwrap()
 }
 
-/// The body of a response.
+/// Sends a `GET` and returns the body.
 pub async fn get(client: &Client, url: &str) -> Result<String, Error> {
     let mut bytes = Vec::new();
     let url = url.parse().unwrap();

@@ -1,4 +1,4 @@
-//! TLS for outgoing requests: rustls with the system's certificate authorities, and one file of the operator's own.
+//! TLS for outgoing requests: rustls with the system's certificate authorities and those of an operator's file.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,28 +11,22 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject},
 };
 
-/// Why requests cannot be set up.
+/// Why a client cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The file of certificate authorities is unusable.
     #[error("cannot use the certificate authorities in {}: {reason}", path.display())]
-    CaFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The cryptography that was compiled in lacks what TLS needs.
+    CaFile { path: PathBuf, reason: String },
+    /// The compiled-in cryptography does not support TLS.
     #[error("TLS cannot be set up: {0}")]
     Provider(#[source] rustls::Error),
 }
 
-/// A client configuration that speaks HTTP/1.1 only.
+/// A client configuration for HTTP/1.1.
 ///
-/// A machine without system authorities is no error: plain HTTP still works there, and with `extra_ca` what it vouches for.
+/// A machine without system authorities is not an error: plain HTTP still works, and so do servers that `extra_ca` vouches for.
 ///
 /// # Errors
-/// The extra file cannot be read, is not PEM, or holds no certificate that can be an authority.
+/// The extra file cannot be read, is not PEM, or contains no usable certificate.
 pub fn client_config(extra_ca: Option<&Path>) -> Result<ClientConfig, SetupError> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
@@ -64,7 +58,7 @@ fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), SetupError> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| unusable(error.to_string()))?;
     if certificates.is_empty() {
-        return Err(unusable("it holds no certificate".to_owned()));
+        return Err(unusable("it contains no certificate".to_owned()));
     }
     for certificate in certificates {
         roots

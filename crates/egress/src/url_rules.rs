@@ -1,20 +1,18 @@
-//! The rules for URLs that strangers name: what is refused before any name is resolved.
+//! The rules for URLs from callers, applied before any lookup.
 
 use url::{Host, Url};
 
-/// Characters of a URL at most.
 pub const MAX_URL_CHARS: usize = 2_048;
 
 /// Why a URL is refused. The texts complete a sentence that begins with the name of the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// Empty or over-long.
     #[error("must be 1 to {MAX_URL_CHARS} characters long")]
     Length,
-    /// It does not begin with one of the two prefixes, letter for letter.
+    /// Case matters.
     #[error("must start with http:// or https://")]
     Scheme,
-    /// Characters that parsers drop, fold or trim in different ways.
+    /// URL parsers drop, fold or trim these characters in different ways.
     #[error("must not contain spaces, control characters or backslashes (percent-encode them)")]
     Character,
     /// `user:password@` before the host.
@@ -23,7 +21,6 @@ pub enum UrlError {
     /// No host, or one that is neither a name nor an address.
     #[error("has no valid host: {0}")]
     Host(String),
-    /// Port 0.
     #[error("must not name port 0")]
     Port,
     /// Another rule of the URL standard.
@@ -31,11 +28,11 @@ pub enum UrlError {
     Syntax(url::ParseError),
 }
 
-/// Parses a URL as a caller wrote it.
+/// Parses a URL from a caller.
 ///
-/// The raw text is checked before the parser sees it. The URL standard silently repairs what parsers read differently: it drops
-/// tabs and newlines, turns backslashes into slashes and trims spaces. Legacy spellings of addresses (`127.1`, `0x7f.1`,
-/// `2130706433`, full-width digits) are returned as the address they mean.
+/// Checks the raw text before the parser sees it, because the URL standard silently repairs text that parsers read differently: it
+/// drops tabs and newlines, turns backslashes into slashes and trims spaces. Returns legacy spellings of addresses (`127.1`,
+/// `0x7f.1`, `2130706433`, full-width digits) as the address that they mean.
 ///
 /// # Errors
 /// The first fault found, in the order of [`UrlError`]'s variants.
@@ -56,19 +53,19 @@ pub fn parse_url(text: &str) -> Result<Url, UrlError> {
         return Err(UrlError::Credentials);
     }
     if authority.is_empty() {
-        // The parser skips the surplus slashes of `http:///path` and takes `path` for the host.
+        // The parser skips the extra slashes of `http:///path` and takes `path` for the host.
         return Err(UrlError::Host("it is empty".to_owned()));
     }
     if authority.contains('%') && authority.starts_with('[') {
         return Err(UrlError::Host(
-            "zone identifiers mean something on one machine only".to_owned(),
+            "zone identifiers are valid on one machine only".to_owned(),
         ));
     }
     check_parsed(Url::parse(text).map_err(syntax)?)
 }
 
-/// Resolves the `Location` of a redirect against the URL that answered with it, under the rules of [`parse_url`]. Relative
-/// references are valid, and a scheme may be written in any case.
+/// Resolves the `Location` of a redirect against the redirecting URL, under the rules of [`parse_url`]. Relative references are
+/// valid, and the case of the scheme does not matter.
 ///
 /// # Errors
 /// As [`parse_url`].
@@ -100,9 +97,7 @@ fn check_parsed(url: Url) -> Result<Url, UrlError> {
     match url.host() {
         None => return Err(UrlError::Host("it is empty".to_owned())),
         Some(Host::Domain(name)) if !is_name(name) => {
-            return Err(UrlError::Host(
-                "it is no name that can be looked up".to_owned(),
-            ));
+            return Err(UrlError::Host("it is not a valid DNS name".to_owned()));
         }
         Some(_) => {}
     }
@@ -112,8 +107,8 @@ fn check_parsed(url: Url) -> Result<Url, UrlError> {
     Ok(url)
 }
 
-/// Labels of 1 to 63 letters, digits, hyphens and underscores, 253 characters in all (RFC 1035 section 2.3.4), and one trailing
-/// dot. The URL standard allows more, which no name server answers.
+/// Accepts labels of 1 to 63 letters, digits, hyphens and underscores, 253 characters in all (RFC 1035 section 2.3.4), and one
+/// trailing dot. The URL standard allows more, but no name server answers it.
 fn is_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let letter = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';

@@ -1,8 +1,8 @@
-//! A weighted semaphore whose waiters take turns by key, so that one key with a thousand waiters delays another key's only
-//! waiter by one turn.
+//! A weighted semaphore whose waiters take turns by key: one key with a thousand waiters delays the only waiter of another key by
+//! one turn.
 //!
-//! Within a key the order is first in, first out. A key holds at most its share. The next waiter in turn is never overtaken by
-//! a smaller one, so large requests are not starved.
+//! Within a key, waiters are served first in, first out. A key holds at most its share. A smaller request never overtakes the next
+//! waiter in turn, so large requests do not starve.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ struct Inner<K: Eq + Clone> {
 struct State<K: Eq + Clone> {
     free: u64,
     held: Vec<(K, u64)>,
-    /// Keys that wait, in the order of their turns. No key stands here twice or without waiters.
+    /// Waiting keys, in the order of their turns. Each key occurs once, with at least one waiter.
     turns: VecDeque<(K, VecDeque<Waiter<K>>)>,
 }
 
@@ -42,9 +42,9 @@ struct Waiter<K: Eq + Clone> {
     grant: oneshot::Sender<Permit<K>>,
 }
 
-/// Units that are held until this is dropped.
+/// Holds units until it is dropped.
 #[derive(Debug)]
-#[must_use = "the units are given back when this is dropped"]
+#[must_use = "dropping it releases the units"]
 pub struct Permit<K: Eq + Clone> {
     semaphore: FairSemaphore<K>,
     key: K,
@@ -52,7 +52,7 @@ pub struct Permit<K: Eq + Clone> {
 }
 
 impl<K: Eq + Clone> FairSemaphore<K> {
-    /// A semaphore of `capacity` units, of which one key may hold `per_key`.
+    /// One key may hold `per_key` of the `capacity` units.
     pub fn new(capacity: u64, per_key: u64) -> Self {
         Self(Arc::new(Inner {
             per_key: per_key.min(capacity),
@@ -64,7 +64,7 @@ impl<K: Eq + Clone> FairSemaphore<K> {
         }))
     }
 
-    /// Waits for `units`, or for the share of a key where that is less: a larger request would wait for ever.
+    /// Waits for `units`, or for a key's share if that is smaller: a larger request would wait for ever.
     pub async fn acquire(&self, key: K, units: u64) -> Permit<K> {
         let (grant, granted) = oneshot::channel();
         let units = units.min(self.0.per_key);
@@ -75,24 +75,23 @@ impl<K: Eq + Clone> FairSemaphore<K> {
         }
         match granted.await {
             Ok(permit) => permit,
-            // The sender is dropped only with a permit in it or with its waiter.
+            // The sender is dropped only after it has sent a permit, or together with its waiter.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Takes `units` if they are free now and no other waiter comes first.
+    /// Takes `units` if they are free and no waiter is ahead.
     pub fn try_acquire(&self, key: K, units: u64) -> Option<Permit<K>> {
         let units = units.min(self.0.per_key);
         let mut state = self.0.state.lock();
         let fits = units <= state.free && state.held(&key) + units <= self.0.per_key;
-        if !fits || state.someone_could_go(self.0.per_key) {
+        if !fits || state.has_eligible_waiter(self.0.per_key) {
             return None;
         }
         state.take(&key, units);
         Some(self.permit(key, units))
     }
 
-    /// Units that are free.
     pub fn free(&self) -> u64 {
         self.0.state.lock().free
     }
@@ -120,7 +119,7 @@ impl<K: Eq + Clone> State<K> {
         }
     }
 
-    fn give_back(&mut self, key: &K, units: u64) {
+    fn release(&mut self, key: &K, units: u64) {
         self.free += units;
         if let Some(at) = self.held.iter().position(|(holder, _)| holder == key) {
             self.held[at].1 -= units;
@@ -133,7 +132,7 @@ impl<K: Eq + Clone> State<K> {
     fn enqueue(&mut self, key: K, waiter: Waiter<K>) {
         match self.turns.iter_mut().find(|(waiting, _)| *waiting == key) {
             Some((_, waiters)) => {
-                // Waiters that were given up would pile up behind a holder that takes its time.
+                // Removes cancelled waiters, which would accumulate behind a slow holder.
                 waiters.retain(|it| !it.grant.is_closed());
                 waiters.push_back(waiter);
             }
@@ -141,8 +140,8 @@ impl<K: Eq + Clone> State<K> {
         }
     }
 
-    /// Is there a waiter whose key has not used up its share? Only units keep it waiting then.
-    fn someone_could_go(&self, per_key: u64) -> bool {
+    /// Does a waiter wait only for free units, and not for its key's share?
+    fn has_eligible_waiter(&self, per_key: u64) -> bool {
         self.turns.iter().any(|(key, waiters)| {
             let held = self.held(key);
             let mut waiting = waiters.iter().filter(|it| !it.grant.is_closed());
@@ -150,7 +149,7 @@ impl<K: Eq + Clone> State<K> {
         })
     }
 
-    /// Grants what is free, turn by turn.
+    /// Grants free units, turn by turn.
     fn grant(&mut self, semaphore: &FairSemaphore<K>) {
         let mut at = 0;
         while let Some((key, waiters)) = self.turns.get_mut(at) {
@@ -173,7 +172,7 @@ impl<K: Eq + Clone> State<K> {
         }
     }
 
-    /// Grants the first waiter of a key, whose next turn comes after those of all others.
+    /// Grants the first waiter of a key, and moves the key behind all others.
     fn grant_first(&mut self, at: usize, key: K, semaphore: &FairSemaphore<K>) {
         let Some((_, mut waiters)) = self.turns.remove(at) else {
             return;
@@ -181,7 +180,7 @@ impl<K: Eq + Clone> State<K> {
         if let Some(Waiter { units, grant }) = waiters.pop_front() {
             match grant.send(semaphore.permit(key.clone(), units)) {
                 Ok(()) => self.take(&key, units),
-                // Its units were never taken, and dropping it would lock the state that is locked here.
+                // Its units were not taken yet, and its `drop` would deadlock on the state's lock.
                 Err(permit) => std::mem::forget(permit),
             }
         }
@@ -194,7 +193,7 @@ impl<K: Eq + Clone> State<K> {
 impl<K: Eq + Clone> Drop for Permit<K> {
     fn drop(&mut self) {
         let mut state = self.semaphore.0.state.lock();
-        state.give_back(&self.key, self.units);
+        state.release(&self.key, self.units);
         state.grant(&self.semaphore);
     }
 }

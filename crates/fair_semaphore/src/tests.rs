@@ -1,4 +1,4 @@
-//! Turns, shares and waiters that give up.
+//! Tests of turns, shares and cancelled waiters.
 
 use super::*;
 use futures_util::FutureExt as _;
@@ -7,7 +7,7 @@ use std::pin::Pin;
 
 type Waiting = Pin<Box<dyn Future<Output = Permit<char>>>>;
 
-/// A waiter that stands in the queue from now on.
+/// Adds a waiter to the queue.
 fn waiting(semaphore: &FairSemaphore<char>, key: char, units: u64) -> Waiting {
     let semaphore = semaphore.clone();
     let mut waiting: Waiting = Box::pin(async move { semaphore.acquire(key, units).await });
@@ -20,7 +20,7 @@ fn now(waiting: &mut Waiting) -> Option<Permit<char>> {
 }
 
 #[test]
-fn one_waiter_of_another_key_waits_for_one_turn() {
+fn a_waiter_of_another_key_waits_for_one_turn() {
     let semaphore = FairSemaphore::new(1, 1);
     let held = semaphore.try_acquire('a', 1).expect("free");
     let mut crowd: Vec<Waiting> = (0..100).map(|_| waiting(&semaphore, 'a', 1)).collect();
@@ -44,7 +44,7 @@ fn a_key_holds_no_more_than_its_share() {
     let other = semaphore.acquire('b', 5).now_or_never().expect("free");
     assert_eq!(semaphore.free(), 1);
     drop(other);
-    assert!(now(&mut second).is_none(), "its own share is what it lacks");
+    assert!(now(&mut second).is_none(), "its key's share is used up");
     drop(first);
     assert!(now(&mut second).is_some());
 }
@@ -72,13 +72,13 @@ fn a_large_request_is_not_overtaken_by_smaller_ones() {
 }
 
 #[test]
-fn those_who_give_up_take_nothing_and_hold_nobody_up() {
+fn cancelled_waiters_take_nothing_and_delay_no_other() {
     let semaphore = FairSemaphore::new(2, 2);
     let held = semaphore.try_acquire('a', 2).expect("free");
-    let given_up = waiting(&semaphore, 'b', 2);
+    let cancelled = waiting(&semaphore, 'b', 2);
     let mut next = waiting(&semaphore, 'c', 2);
     let granted_unseen = waiting(&semaphore, 'd', 1);
-    drop(given_up);
+    drop(cancelled);
     drop(held);
     drop(now(&mut next).expect("the turn of c"));
     assert_eq!(semaphore.free(), 1, "d has its unit and has not looked yet");

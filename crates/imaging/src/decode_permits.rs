@@ -1,28 +1,27 @@
-//! Permits to decode: how many pictures are decoded at a time bounds the memory, whatever the number of jobs.
+//! Permits that limit how many images are decoded at the same time. This limits memory, whatever the number of jobs.
 
 use std::hash::Hash;
 use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tokio::task::JoinError;
 
-/// Permits that keys (accounts) take turns for.
+/// Permits that keys (accounts) take in turn.
 #[derive(Debug)]
 pub struct DecodePermits<K: Eq + Clone>(FairSemaphore<K>);
 
-/// Leave to decode. Only [`DecodePermits`] gives it, so nothing is decoded past the bound.
+/// Permission to decode. Only [`DecodePermits`] creates it, so decoding cannot exceed the limit.
 #[derive(Debug)]
 pub struct DecodePermit(());
 
 impl<K: Eq + Clone + Hash + Send + 'static> DecodePermits<K> {
-    /// So many permits.
     pub fn new(permits: u64) -> Self {
         Self(FairSemaphore::new(permits, permits))
     }
 
-    /// Does work on the blocking pool once it is the key's turn. The permit lives as long as the work, also when the caller no
-    /// longer waits for the outcome.
+    /// Runs work on the blocking pool when it is the key's turn. The work keeps its permit even if the caller no longer waits for the
+    /// result.
     ///
     /// # Errors
-    /// The work has panicked, as decoders do on hostile bytes, or the process is ending.
+    /// The work panicked, as decoders do on hostile bytes, or the process is stopping.
     pub async fn run<T: Send + 'static>(
         &self,
         key: K,
@@ -38,7 +37,7 @@ impl<K: Eq + Clone + Hash + Send + 'static> DecodePermits<K> {
 }
 
 impl DecodePermits<()> {
-    /// Does work on this thread that stands outside the server and its bound, such as a test of one picture.
+    /// Runs work on this thread outside the limit, such as a test of one image.
     pub fn unshared<T>(work: impl FnOnce(&DecodePermit) -> T) -> T {
         work(&DecodePermit(()))
     }
@@ -57,7 +56,7 @@ mod tests {
     const PERMITS: usize = 2;
 
     #[tokio::test]
-    async fn so_many_at_a_time_are_decoded_also_when_nobody_waits_any_more() {
+    async fn the_limit_holds_even_if_callers_no_longer_wait() {
         let permits = Arc::new(DecodePermits::new(PERMITS as u64));
         let running = Arc::new(AtomicUsize::new(0));
         let (release, held) = mpsc::channel::<()>();
@@ -72,21 +71,21 @@ mod tests {
                 running.fetch_sub(1, Ordering::SeqCst);
             }
         };
-        let given_up = [(); PERMITS].map(|()| {
+        let abandoned = [(); PERMITS].map(|()| {
             let (permits, work) = (permits.clone(), work());
             tokio::spawn(async move { permits.run('a', work).await })
         });
         for number in 1..=PERMITS {
             assert_eq!(begins.recv().await, Some(number));
         }
-        for waiting in given_up {
+        for waiting in abandoned {
             waiting.abort();
             assert!(waiting.await.unwrap_err().is_cancelled());
         }
         let further = (0..4).map(|_| permits.run('b', work()));
         let mut further = std::pin::pin!(join_all(further));
         assert!(further.as_mut().now_or_never().is_none());
-        assert!(begins.try_recv().is_err(), "no place is free");
+        assert!(begins.try_recv().is_err(), "no permit is free");
         drop(release);
         assert!(further.await.iter().all(Result::is_ok));
         for _ in 0..4 {

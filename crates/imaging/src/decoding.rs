@@ -1,4 +1,5 @@
-//! Decodes to 8 bits a channel, within limits. A PNG is read row by row, so shrinking or checking one holds a few rows.
+//! Decodes images to 8 bits per channel, within limits. Reads a PNG row by row, so that shrinking or checking it holds only a few
+//! rows.
 
 use super::decode_permits::DecodePermit;
 use super::pixels::{Image8, Pixels};
@@ -9,17 +10,16 @@ use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Li
 use png::{ColorType, DecodingError, Transformations};
 use std::io::Cursor;
 
-/// Most pixels that are decoded; the largest of the published sizes has 19 million.
+/// The largest published size has 19 million.
 pub const MAX_PIXELS: u64 = 64_000_000;
-/// Memory that the decoder of another format than PNG may take: that many pixels of four channels of 16 bits.
+/// The memory limit of decoders other than PNG: [`MAX_PIXELS`] of four channels of 16 bits.
 const MAX_ALLOC: u64 = MAX_PIXELS * 8;
 
-/// Why a picture is not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// It is none, or a damaged one.
+    /// The file is damaged, or not an image.
     Damaged,
-    /// It would take too much memory.
+    /// Decoding would take too much memory.
     TooLarge,
 }
 
@@ -41,12 +41,12 @@ impl From<DecodingError> for DecodeError {
     }
 }
 
-/// A picture whose header has been read, and nothing else yet.
+/// An image of which only the header has been read.
 pub struct Opened<'a> {
     source: Source<'a>,
     width: u32,
     height: u32,
-    /// How it has to be turned to be upright.
+    /// Makes the image upright.
     pub orientation: Orientation,
 }
 
@@ -55,17 +55,17 @@ enum Source<'a> {
     Whole(Box<dyn ImageDecoder + 'a>),
 }
 
-/// What all pixels of a picture say of it.
+/// The result of checking all pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// All pixels are the same.
+    /// Are all pixels equal?
     pub single_colour: bool,
 }
 
-/// Reads the header of a picture.
+/// Reads the header of an image.
 ///
 /// # Errors
-/// It cannot be decoded within the limits.
+/// The image cannot be decoded within the limits.
 pub fn open<'a>(
     _: &DecodePermit,
     bytes: &'a [u8],
@@ -76,7 +76,7 @@ pub fn open<'a>(
         _ => open_other(bytes, format)?,
     };
     let pixels = u64::from(opened.width) * u64::from(opened.height);
-    // The limits are the decoder's own affair; these bounds hold whatever it makes of them.
+    // Decoders may ignore their limits.
     if opened.width.max(opened.height) > MAX_SIDE || pixels > MAX_PIXELS {
         return Err(DecodeError::TooLarge);
     }
@@ -86,10 +86,10 @@ pub fn open<'a>(
     Ok(opened)
 }
 
-/// The same for a picture of whichever known format.
+/// Reads the header of an image of any known format.
 ///
 /// # Errors
-/// It cannot be decoded within the limits.
+/// As [`open`].
 pub fn open_any<'a>(permit: &DecodePermit, bytes: &'a [u8]) -> Result<Opened<'a>, DecodeError> {
     open(permit, bytes, image::guess_format(bytes)?)
 }
@@ -97,7 +97,7 @@ pub fn open_any<'a>(permit: &DecodePermit, bytes: &'a [u8]) -> Result<Opened<'a>
 fn open_png(bytes: &[u8]) -> Result<Opened<'_>, DecodeError> {
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(Transformations::normalize_to_color8());
-    // Neither is used, and a packed text may unpack into any length.
+    // Not used, and a compressed text may decompress to any length.
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     let reader = decoder.read_info()?;
@@ -134,15 +134,15 @@ fn open_other(bytes: &[u8], format: ImageFormat) -> Result<Opened<'_>, DecodeErr
 }
 
 impl Opened<'_> {
-    /// Width and height as they are stored, before it is turned.
+    /// Width and height before the orientation is applied.
     pub fn dimensions(&self) -> (u32, u32) {
         (self.width, self.height)
     }
 
-    /// The pixels of its first frame, shrunk until neither side is longer than `longest`.
+    /// Decodes the first frame, and shrinks it until neither side is longer than `longest`.
     ///
     /// # Errors
-    /// It is damaged further on, or larger than its header says.
+    /// The data is damaged, or larger than the header says.
     pub fn decode(self, longest: u32) -> Result<Pixels, DecodeError> {
         let Self {
             source,
@@ -168,14 +168,14 @@ impl Opened<'_> {
         Ok(Pixels::new(image, orientation))
     }
 
-    /// Decodes it to the last pixel without keeping more than the format demands.
+    /// Decodes all pixels, and holds no more of them than the format requires.
     ///
     /// # Errors
-    /// It is damaged, or larger than its header says.
+    /// The data is damaged, or larger than the header says.
     pub fn inspect(self) -> Result<Inspection, DecodeError> {
         let mut first: Option<[u8; 4]> = None;
         let mut single_colour = true;
-        let mut look = |row: &[u8], channels: usize| {
+        let mut check = |row: &[u8], channels: usize| {
             for pixel in row.chunks_exact(channels) {
                 let mut own = [0; 4];
                 own[..channels].copy_from_slice(pixel);
@@ -188,18 +188,18 @@ impl Opened<'_> {
         match self.source {
             Source::Rows(reader) => {
                 let channels = channels(&reader);
-                each_row(*reader, |row| look(row, channels))?;
+                each_row(*reader, |row| check(row, channels))?;
             }
             Source::Whole(decoder) => {
                 let image = Image8::from(DynamicImage::from_decoder(decoder)?);
-                look(image.as_raw(), image.channels());
+                check(image.as_raw(), image.channels());
             }
         }
         Ok(Inspection { single_colour })
     }
 }
 
-/// Channels of the rows: grey becomes red, green and blue.
+/// The number of channels after [`each_row`] has expanded grey.
 fn channels(reader: &png::Reader<Cursor<&[u8]>>) -> usize {
     match reader.output_color_type().0 {
         ColorType::GrayscaleAlpha | ColorType::Rgba => 4,
@@ -207,7 +207,7 @@ fn channels(reader: &png::Reader<Cursor<&[u8]>>) -> usize {
     }
 }
 
-/// Passes every row of a PNG on, from the top, in 8 bits of red, green, blue and maybe opacity.
+/// Passes on every row of a PNG from the top, as RGB or RGBA of 8 bits.
 fn each_row(
     mut reader: png::Reader<Cursor<&[u8]>>,
     mut take: impl FnMut(&[u8]),
@@ -234,7 +234,7 @@ fn each_row(
         }
         return Ok(());
     }
-    // The rows of an interlaced picture come in seven rounds.
+    // An interlaced image has its rows in seven passes.
     let size = reader.output_buffer_size().ok_or(DecodeError::TooLarge)?;
     let mut whole = vec![0; size];
     let frame = reader.next_frame(&mut whole)?;
@@ -277,7 +277,7 @@ mod tests {
             let read = read.expect("decoded").into_stored();
             assert_eq!(read.color().has_alpha(), whole.color().has_alpha());
             let far = read.to_rgba8().iter().zip(whole.to_rgba8().iter()).any(
-                // 16 bits are cut to 8, which the other way rounds.
+                // This crate truncates 16 bits to 8, and `image` rounds them.
                 |(a, b)| a.abs_diff(*b) > 1,
             );
             assert!(!far, "{:?}", whole.color());
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_picture_is_damaged_however_it_is_read() {
+    fn a_truncated_image_is_damaged_for_decode_and_inspect() {
         for format in [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif] {
             let bytes = written(noisy().into_rgba8(), format);
             let half = &bytes[..bytes.len() / 2];
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_one_colour_is_seen_in_every_pixel_format() {
+    fn a_single_colour_is_detected_in_every_pixel_format() {
         let mut nearly = image::RgbImage::new(9, 9);
         nearly.put_pixel(8, 8, image::Rgb([0, 0, 1]));
         let pictures = [
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unpacks_into_too_much_is_not_begun() {
+    fn an_image_that_decodes_to_too_much_is_refused_early() {
         // A flat GIF of 10,000 x 10,000 is small, and has 400 MB of pixels.
         let screen = [0x10, 0x27, 0x10, 0x27, 0, 0, 0];
         let frame = [

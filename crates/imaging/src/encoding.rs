@@ -1,4 +1,4 @@
-//! Writes pixels as files, upright, a row at a time where the format allows it.
+//! Encodes pixels with their orientation applied, row by row if the format allows it.
 
 use super::pixels::{Image8, Pixels, Rect};
 use image::codecs::jpeg::JpegEncoder;
@@ -7,7 +7,7 @@ use image::{ExtendedColorType, GenericImageView, Pixel as _, Rgb};
 use png::{BitDepth, ColorType, Compression, Filter};
 use std::io::Write as _;
 
-/// Pixels could not be written: they are too many for the format, or none.
+/// An image that has too many pixels for the format, or none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct EncodeError(String);
@@ -24,16 +24,16 @@ impl From<image::ImageError> for EncodeError {
     }
 }
 
-/// How much work a PNG is worth.
+/// The compression effort for a PNG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PngEffort {
-    /// Large and soon there.
+    /// Fast, but a large file.
     Fast,
-    /// Small enough to be sent.
+    /// Small enough to send.
     Balanced,
 }
 
-/// A part of a picture as a PNG.
+/// Encodes a part of an image as PNG.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -60,7 +60,7 @@ pub fn png(pixels: &Pixels, part: Rect, effort: PngEffort) -> Result<Vec<u8>, En
     Ok(bytes)
 }
 
-/// A part of a picture as a JPEG. What is transparent shows its colour.
+/// Encodes a part of an image as JPEG. Transparent pixels show their colour.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -70,7 +70,7 @@ pub fn jpeg(pixels: &Pixels, part: Rect, quality: u8) -> Result<Vec<u8>, EncodeE
     Ok(bytes)
 }
 
-/// A part of a picture as a WebP without loss.
+/// Encodes a part of an image as lossless WebP.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -89,7 +89,7 @@ pub fn webp(pixels: &Pixels, part: Rect) -> Result<Vec<u8>, EncodeError> {
     Ok(bytes)
 }
 
-/// The rows of a part of the upright picture.
+/// Passes on the rows of a part of the upright image.
 pub(crate) fn each_row<E>(
     pixels: &Pixels,
     part: Rect,
@@ -110,7 +110,7 @@ pub(crate) fn each_row<E>(
     Ok(())
 }
 
-/// A part of the upright picture without its opacity.
+/// A part of the upright image, without its alpha channel.
 struct Opaque<'a> {
     pixels: &'a Pixels,
     part: Rect,

@@ -1,4 +1,4 @@
-//! Makes one image into a file that its receiver takes. Files that it takes as they are stay as they are.
+//! Converts an image to a file that its receiver accepts. Does not change files that the receiver already accepts.
 
 use super::decode_permits::DecodePermit;
 use super::decoding::{DecodeError, open};
@@ -8,42 +8,38 @@ use super::pixels::Pixels;
 use bytes::Bytes;
 use image::metadata::Orientation;
 
-/// Longest side after shrinking: models look at less.
+/// The longest side after the first shrinking. Models use less.
 const FIRST_SIDE: u32 = 3_072;
-/// Shrinking gives up below this.
+/// Images are not shrunk below this.
 const LAST_SIDE: u32 = 256;
 const JPEG_QUALITY: u8 = 92;
 
-/// What a receiver takes.
+/// The files that a receiver accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct Accepts {
-    /// The formats that it reads.
     pub kinds: &'static [ImageKind],
-    /// Largest file, in bytes.
+    /// Of a file.
     pub max_bytes: usize,
-    /// Does it heed the orientation that a file's Exif block tells? Else files that lie on their side are turned.
+    /// Does the receiver apply the Exif orientation? If not, [`fit`] applies it.
     pub heeds_orientation: bool,
 }
 
-/// A file that its receiver takes.
+/// A file that its receiver accepts.
 #[derive(Clone, Debug)]
 pub struct Fitted {
-    /// The file.
     pub bytes: Bytes,
-    /// What it is.
     pub kind: ImageKind,
 }
 
-/// Why an image cannot be given to its receiver.
+/// Why an image cannot be converted for its receiver.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// A format that neither the receiver nor this program decodes.
+    /// Neither the receiver nor this crate decodes the format.
     Format(&'static str),
-    /// A format that the receiver reads and this program does not, in a file that is too large.
+    /// The file is too large, and this crate does not decode the format.
     Unshrinkable(&'static str),
-    /// It cannot be decoded.
     Damaged,
-    /// Decoding it would take too much memory, or it stays too large.
+    /// Decoding would take too much memory, or the file is too large at every size.
     TooLarge,
 }
 
@@ -56,7 +52,7 @@ impl From<DecodeError> for Unfit {
     }
 }
 
-/// The image as its receiver takes it.
+/// Converts an image for its receiver.
 ///
 /// # Errors
 /// See [`Unfit`].
@@ -67,26 +63,26 @@ pub fn fit(
     accepts: Accepts,
 ) -> Result<Fitted, Unfit> {
     let kind = kind.ok_or(Unfit::Damaged)?;
-    let small = bytes.len() <= accepts.max_bytes;
-    let taken = accepts.kinds.contains(&kind);
+    let is_small = bytes.len() <= accepts.max_bytes;
+    let is_accepted = accepts.kinds.contains(&kind);
     let Some(format) = kind.decodable() else {
-        return match (taken, small) {
+        return match (is_accepted, is_small) {
             (true, true) => Ok(Fitted { bytes, kind }),
             (true, false) => Err(Unfit::Unshrinkable(kind.name())),
             (false, _) => Err(Unfit::Format(kind.name())),
         };
     };
-    if taken && small && accepts.heeds_orientation {
+    if is_accepted && is_small && accepts.heeds_orientation {
         return Ok(Fitted { bytes, kind });
     }
     let opened = open(permit, &bytes, format)?;
-    if taken && small && opened.orientation == Orientation::NoTransforms {
+    if is_accepted && is_small && opened.orientation == Orientation::NoTransforms {
         drop(opened);
         return Ok(Fitted { bytes, kind });
     }
     let (width, height) = opened.dimensions();
-    let unpacked = u64::from(width) * u64::from(height) * 4;
-    let longest = match unpacked > accepts.max_bytes as u64 {
+    let raw_bytes = u64::from(width) * u64::from(height) * 4;
+    let longest = match raw_bytes > accepts.max_bytes as u64 {
         true => FIRST_SIDE,
         false => u32::MAX,
     };
@@ -95,10 +91,10 @@ pub fn fit(
     encode(&pixels, accepts)
 }
 
-/// PNG while it fits, for it loses nothing; then JPEG, or smaller PNG where parts are transparent.
+/// Encodes as PNG if that fits, because it is lossless, or else as JPEG. A transparent image stays PNG, at a smaller size.
 fn encode(pixels: &Pixels, accepts: Accepts) -> Result<Fitted, Unfit> {
     let transparent = pixels.has_alpha() && accepts.kinds.contains(&ImageKind::Png);
-    let tries = match transparent {
+    let candidates = match transparent {
         true => &[ImageKind::Png][..],
         false => &[ImageKind::Png, ImageKind::Jpeg][..],
     };
@@ -107,8 +103,8 @@ fn encode(pixels: &Pixels, accepts: Accepts) -> Result<Fitted, Unfit> {
     while side >= LAST_SIDE.min(longest) {
         let smaller = (side < longest).then(|| pixels.shrunk(side));
         let scaled = smaller.as_ref().unwrap_or(pixels);
-        for kind in tries.iter().filter(|it| accepts.kinds.contains(it)) {
-            let bytes = written(scaled, *kind).map_err(|_| Unfit::Damaged)?;
+        for kind in candidates.iter().filter(|it| accepts.kinds.contains(it)) {
+            let bytes = encode_as(scaled, *kind).map_err(|_| Unfit::Damaged)?;
             if bytes.len() <= accepts.max_bytes {
                 return Ok(Fitted {
                     bytes: bytes.into(),
@@ -121,7 +117,7 @@ fn encode(pixels: &Pixels, accepts: Accepts) -> Result<Fitted, Unfit> {
     Err(Unfit::TooLarge)
 }
 
-fn written(pixels: &Pixels, kind: ImageKind) -> Result<Vec<u8>, EncodeError> {
+fn encode_as(pixels: &Pixels, kind: ImageKind) -> Result<Vec<u8>, EncodeError> {
     match kind {
         ImageKind::Jpeg => encoding::jpeg(pixels, pixels.whole(), JPEG_QUALITY),
         _ => encoding::png(pixels, pixels.whole(), PngEffort::Balanced),
@@ -150,7 +146,7 @@ mod tests {
         bytes.into()
     }
 
-    /// Noise, which no encoder makes small.
+    /// Noise does not compress.
     fn noise(side: u32) -> RgbImage {
         RgbImage::from_fn(side, side, |x, y| {
             let mut v = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
@@ -165,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_stays_as_it_is() {
+    fn an_accepted_file_does_not_change() {
         let png = file(noise(64), ImageFormat::Png);
         let input = fitted(png.clone(), ACCEPTS).unwrap();
         assert_eq!((input.bytes, input.kind), (png, ImageKind::Png));
     }
 
     #[test]
-    fn a_format_that_is_refused_becomes_one_that_is_taken() {
+    fn a_refused_format_is_converted() {
         let gif = file(
             RgbaImage::from_pixel(8, 6, Rgba([1, 2, 3, 255])),
             ImageFormat::Gif,
@@ -184,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_too_large_is_made_smaller_in_the_same_shape() {
+    fn a_file_that_is_too_large_is_shrunk_with_the_same_aspect_ratio() {
         let png = file(noise(900), ImageFormat::Png);
         assert!(png.len() > ACCEPTS.max_bytes);
         let input = fitted(png, ACCEPTS).unwrap();
@@ -194,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_over_is_told() {
+    fn an_image_that_cannot_be_converted_is_an_error() {
         let avif = Bytes::from_static(b"\0\0\0\x14ftypavif\0\0\0\0avif");
         assert_eq!(fitted(avif, ACCEPTS).unwrap_err(), Unfit::Format("AVIF"));
         let heic = Bytes::from([&b"\0\0\0\x14ftypheic\0\0\0\0heic"[..], &[0; 300_000]].concat());
@@ -216,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_on_its_side_is_turned_for_whoever_does_not_heed_that() {
+    fn the_orientation_is_applied_for_a_receiver_that_ignores_it() {
         let upright = Accepts {
             heeds_orientation: false,
             ..ACCEPTS

@@ -1,18 +1,18 @@
-//! Does a JPEG end? Decoders paint what is missing grey and say nothing.
+//! Finds truncated JPEGs. Decoders silently fill the missing part with grey.
 
 /// Start of scan: coded pixels follow.
 const SCAN: u8 = 0xda;
 /// End of image.
 const END: [u8; 2] = [0xff, 0xd9];
 
-/// Is there an end behind the coded pixels? One within a segment, such as that of a thumbnail, does not count.
-pub fn is_there(jpeg: &[u8]) -> bool {
+/// Is there an end marker after the coded pixels? One in a segment, such as that of a thumbnail, does not count.
+pub fn has_end(jpeg: &[u8]) -> bool {
     let mut rest = jpeg.get(2..).unwrap_or_default();
     while let [0xff, marker, high, low, ..] = rest {
         if *marker == SCAN {
             return rest.windows(2).any(|pair| pair == END);
         }
-        // Any number of 0xff may stand before a marker.
+        // Any number of 0xff may precede a marker.
         let skipped = match marker {
             0xff => 1,
             _ => 2 + usize::from(u16::from_be_bytes([*high, *low])),
@@ -27,17 +27,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_counts_behind_the_scan_alone() {
+    fn an_end_counts_only_after_the_scan() {
         let start = [0xff, 0xd8];
         let thumbnail = [0xff, 0xe1, 0, 6, 0xff, 0xd9, 0, 0];
         let scan = [0xff, 0xff, 0xda, 0, 2, 1, 2, 3];
         let whole = [&start[..], &thumbnail, &scan, &END].concat();
-        assert!(is_there(&whole));
-        assert!(is_there(&[&whole[..], b"more"].concat()));
-        assert!(!is_there(&whole[..whole.len() - 1]));
-        assert!(!is_there(&[&start[..], &thumbnail].concat()));
+        assert!(has_end(&whole));
+        assert!(has_end(&[&whole[..], b"more"].concat()));
+        assert!(!has_end(&whole[..whole.len() - 1]));
+        assert!(!has_end(&[&start[..], &thumbnail].concat()));
         for bad in [&b""[..], &start, &[0xff, 0xd8, 0xff, 0xe0, 0xff, 0xff, 1]] {
-            assert!(!is_there(bad));
+            assert!(!has_end(bad));
         }
     }
 }

@@ -1,29 +1,23 @@
-//! Image formats, told apart by their bytes.
+//! Recognises image formats by their first bytes.
 
 use image::ImageFormat;
 
-/// An image format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ImageKind {
-    /// Portable Network Graphics, animated ones included.
+    /// With animated PNG.
     Png,
-    /// JPEG.
     Jpeg,
-    /// WebP.
     WebP,
-    /// Graphics Interchange Format.
     Gif,
-    /// High Efficiency Image File with HEVC.
     Heic,
-    /// AV1 Image File.
     Avif,
 }
 
-/// As many first bytes as [`ImageKind::from_bytes`] can make use of.
+/// The number of bytes that [`ImageKind::from_bytes`] uses at most.
 pub const SNIFFED_BYTES: usize = 512;
 
 impl ImageKind {
-    /// Recognises a format from the first bytes of a file; [`SNIFFED_BYTES`] of them suffice.
+    /// Recognises a format from the first [`SNIFFED_BYTES`] bytes of a file.
     pub fn from_bytes(first: &[u8]) -> Option<Self> {
         match first {
             [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some(Self::Png),
@@ -53,7 +47,7 @@ impl ImageKind {
         }
     }
 
-    /// The format for the decoder. HEIC and AVIF have none: decoding these takes libraries of another licence or language.
+    /// The format for the decoder. HEIC and AVIF have none: their decoders have another licence or language.
     pub fn decodable(self) -> Option<ImageFormat> {
         match self {
             Self::Png => Some(ImageFormat::Png),
@@ -64,7 +58,6 @@ impl ImageKind {
         }
     }
 
-    /// The media type.
     pub fn mime(self) -> &'static str {
         match self {
             Self::Png => "image/png",
@@ -88,7 +81,7 @@ impl ImageKind {
         }
     }
 
-    /// The name that people know the format by.
+    /// The display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Png => "PNG",
@@ -101,8 +94,8 @@ impl ImageKind {
     }
 }
 
-/// The brands of an ISO base media file (ISO/IEC 14496-12 section 4.3): the major one first, then, after its version, the
-/// compatible ones. The general brands `mif1` and `msf1` alone do not say how the picture is coded, and are passed over.
+/// Recognises the brands of an ISO base media file (ISO/IEC 14496-12 section 4.3): the major brand and, after its version, the
+/// compatible ones. Ignores the general brands `mif1` and `msf1`, which do not define the coding.
 fn from_brands(brands: &[u8]) -> Option<ImageKind> {
     let (major, rest) = brands.split_first_chunk::<4>()?;
     let compatible = rest.get(4..).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Image files from strangers: recognised and measured by their headers, decoded within bounds, and made to fit.
+//! Untrusted image files: recognises and measures them by their headers, decodes them within limits, and converts them.
 //!
-//! A few bytes can unpack into hundreds of megabytes. So a header is judged before anything is decoded, decoding goes to 8 bits
-//! and row by row where the format allows it, and it needs a [`DecodePermit`], of which there are few.
+//! A few bytes can decode to hundreds of megabytes. So the header is checked before decoding, decoding produces 8 bits per channel,
+//! row by row if the format allows it, and requires one of a few [`DecodePermit`]s.
 
 pub mod decode_permits;
 pub mod decoding;

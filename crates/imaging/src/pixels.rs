@@ -1,20 +1,16 @@
-//! Decoded pixels of 8 bits, with the turn that is still to be made: it is made as they are written, so no second copy of a
-//! large picture is held.
+//! Decoded pixels of 8 bits per channel, with an orientation that the encoder applies, so that no second copy of a large image is
+//! needed.
 
 use super::shrink::{Shrink, Shrunk};
 use image::metadata::Orientation;
 use image::{DynamicImage, RgbImage, RgbaImage};
 
-/// A part of a picture.
+/// A part of an image, in pixels from the top left corner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rect {
-    /// From the left, in pixels.
     pub x: u32,
-    /// From the top.
     pub y: u32,
-    /// From left to right.
     pub width: u32,
-    /// From top to bottom.
     pub height: u32,
 }
 
@@ -24,7 +20,7 @@ pub(crate) enum Image8 {
     Rgba(RgbaImage),
 }
 
-/// The pixels of a picture. Width, height and parts are those of the upright picture.
+/// The pixels of an image. Width, height and parts refer to the upright image.
 pub struct Pixels {
     image: Image8,
     orientation: Orientation,
@@ -47,7 +43,7 @@ impl Image8 {
             channels,
             bytes,
         } = shrunk;
-        // The lengths agree by construction; an empty picture would be written as an error.
+        // The lengths agree by construction. The encoder would refuse an empty image.
         match channels {
             4 => Self::Rgba(RgbaImage::from_raw(width, height, bytes).unwrap_or_default()),
             _ => Self::Rgb(RgbImage::from_raw(width, height, bytes).unwrap_or_default()),
@@ -90,37 +86,32 @@ impl Pixels {
         Self { image, orientation }
     }
 
-    /// Upright pixels of a picture in memory.
     pub fn upright(image: DynamicImage) -> Self {
         Self::new(image.into(), Orientation::NoTransforms)
     }
 
-    /// From left to right.
     pub fn width(&self) -> u32 {
         let (width, height) = self.image.dimensions();
-        if lies_on_its_side(self.orientation) {
+        if swaps_sides(self.orientation) {
             height
         } else {
             width
         }
     }
 
-    /// From top to bottom.
     pub fn height(&self) -> u32 {
         let (width, height) = self.image.dimensions();
-        if lies_on_its_side(self.orientation) {
+        if swaps_sides(self.orientation) {
             width
         } else {
             height
         }
     }
 
-    /// Can parts of it be transparent?
     pub fn has_alpha(&self) -> bool {
         matches!(self.image, Image8::Rgba(_))
     }
 
-    /// All of it.
     pub fn whole(&self) -> Rect {
         Rect {
             x: 0,
@@ -135,7 +126,7 @@ impl Pixels {
         Self::new(self.image.shrunk(longest), self.orientation)
     }
 
-    /// The pixels as they are stored, without a turn.
+    /// The pixels without their orientation applied.
     pub fn into_stored(self) -> DynamicImage {
         match self.image {
             Image8::Rgb(image) => DynamicImage::ImageRgb8(image),
@@ -147,7 +138,7 @@ impl Pixels {
         &self.image
     }
 
-    /// Where the pixel of the upright picture is stored.
+    /// Maps a position in the upright image to the stored one.
     pub(crate) fn stored(&self, x: u32, y: u32) -> (u32, u32) {
         let (width, height) = self.image.dimensions();
         let (right, bottom) = (width - 1, height - 1);
@@ -164,7 +155,7 @@ impl Pixels {
     }
 }
 
-fn lies_on_its_side(orientation: Orientation) -> bool {
+fn swaps_sides(orientation: Orientation) -> bool {
     matches!(
         orientation,
         Orientation::Rotate90
@@ -180,7 +171,7 @@ mod tests {
     use image::Rgb;
 
     #[test]
-    fn every_orientation_is_read_as_it_would_be_turned() {
+    fn every_orientation_maps_positions_like_a_rotation() {
         let image = RgbImage::from_fn(5, 3, |x, y| Rgb([x as u8, y as u8, 7]));
         for exif in 1..=8 {
             let orientation = Orientation::from_exif(exif).expect("an orientation");

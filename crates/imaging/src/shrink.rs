@@ -1,21 +1,21 @@
-//! Shrinks a picture as its rows arrive: each pixel of the outcome is the mean of the area that it stands for. What is held is
-//! the outcome and two rows.
+//! Shrinks an image as its rows arrive: each pixel of the result is the mean of its source area. Memory holds only the result and two
+//! rows.
 
-/// A picture that is being shrunk, of 8 bits in three channels, or four with opacity.
+/// An image while it is shrunk: 8 bits in three channels, or four with alpha.
 pub struct Shrink {
     from: (u32, u32),
     to: (u32, u32),
     channels: usize,
-    /// Rows that have arrived.
+    /// The number of rows that have arrived.
     arrived: u32,
-    /// The current row of the source, as wide as the outcome.
+    /// The current source row, scaled to the width of the result.
     narrow: Vec<f32>,
-    /// What has been summed up of the current row of the outcome.
+    /// The sums for the current row of the result.
     sums: Vec<f32>,
     out: Vec<u8>,
 }
 
-/// A finished picture.
+/// A shrunk image.
 pub struct Shrunk {
     pub width: u32,
     pub height: u32,
@@ -24,9 +24,9 @@ pub struct Shrunk {
 }
 
 impl Shrink {
-    /// Begins a picture of `from` (width by height); no side of the outcome is longer than `longest`.
+    /// `from` is width and height. No side of the result is longer than `longest`.
     pub fn new(from: (u32, u32), longest: u32, channels: usize) -> Self {
-        let to = within(from, longest);
+        let to = scale_to_fit(from, longest);
         let line = to.0 as usize * channels;
         Self {
             from,
@@ -39,13 +39,12 @@ impl Shrink {
         }
     }
 
-    /// Takes the next row.
     pub fn push(&mut self, row: &[u8]) {
         if self.from == self.to {
             self.out.extend_from_slice(row);
             return;
         }
-        self.narrow(row);
+        self.shrink_row(row);
         let step = f64::from(self.from.1) / f64::from(self.to.1);
         let (top, bottom) = (f64::from(self.arrived), f64::from(self.arrived + 1));
         self.arrived += 1;
@@ -53,7 +52,7 @@ impl Shrink {
         while at < bottom {
             let line = (self.out.len() / self.narrow.len()) as u32;
             let end = f64::from(line + 1) * step;
-            // Rounding may leave a sliver below the last row.
+            // Rounding may leave a remainder below the last row.
             if line >= self.to.1 {
                 return;
             }
@@ -68,7 +67,7 @@ impl Shrink {
         }
     }
 
-    /// The picture, when all rows have been pushed.
+    /// Returns the image, after all rows have been pushed.
     pub fn finish(mut self) -> Shrunk {
         let whole = self.narrow.len() * self.to.1 as usize;
         if self.out.len() < whole && self.from != self.to {
@@ -83,8 +82,8 @@ impl Shrink {
         }
     }
 
-    /// Sums a row up into as many pixels as the outcome is wide. Colours count as much as they are opaque.
-    fn narrow(&mut self, row: &[u8]) {
+    /// Scales a row to the width of the result. Weights colours by their alpha.
+    fn shrink_row(&mut self, row: &[u8]) {
         let channels = self.channels;
         let step = f64::from(self.from.0) / f64::from(self.to.0);
         for (x, pixel) in self.narrow.chunks_exact_mut(channels).enumerate() {
@@ -125,8 +124,8 @@ impl Shrink {
     }
 }
 
-/// A size of the same shape in which no side is longer than `longest`.
-pub fn within((width, height): (u32, u32), longest: u32) -> (u32, u32) {
+/// Scales a size so that no side is longer than `longest`.
+pub fn scale_to_fit((width, height): (u32, u32), longest: u32) -> (u32, u32) {
     let long = width.max(height);
     if long <= longest {
         return (width, height);
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_picture_stays_flat_at_every_size() {
+    fn a_flat_image_stays_flat_at_every_size() {
         for (width, height) in [(1, 1), (1, 50), (50, 1), (7, 13), (64, 48), (101, 100)] {
             for channels in [3, 4] {
                 let flat: Vec<u8> = [201, 7, 99, 130][..channels].to_vec();
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_transparent_gives_no_colour() {
+    fn transparent_pixels_contribute_no_colour() {
         let small = shrunk((2, 1), 1, 4, &[200, 100, 50, 255, 0, 255, 0, 0]);
         assert_eq!(small.bytes, [200, 100, 50, 128]);
     }

@@ -1,45 +1,33 @@
-//! How large an image may be.
+//! The size of an image, and its limits.
 
-/// Longest side that is decoded: the longest of the published sizes has 12,288.
+/// The longest side that is decoded. The longest published size has 12,288.
 pub const MAX_SIDE: u32 = 16_384;
 
 /// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// From left to right.
     pub width: u32,
-    /// From top to bottom.
     pub height: u32,
 }
 
-/// Why a size is not taken. The texts complete a sentence that begins with the name of the field.
+/// Why a size is refused. The texts complete a sentence that begins with the name of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeFault {
     /// A side of 0.
     #[error("has no pixels: its header says {width} x {height}")]
-    Empty {
-        /// As the header says.
-        width: u32,
-        /// As the header says.
-        height: u32,
-    },
-    /// Over [`MAX_SIDE`] or the most pixels that are allowed.
+    Empty { width: u32, height: u32 },
+    /// Above [`MAX_SIDE`] or `max_pixels`.
     #[error(
         "is too large: {width} x {height} pixels, where a side may have {MAX_SIDE} and the whole {max_pixels}"
     )]
     TooLarge {
-        /// As the header says.
         width: u32,
-        /// As the header says.
         height: u32,
-        /// What is allowed.
         max_pixels: u64,
     },
 }
 
 impl Size {
-    /// Passes sizes within [`MAX_SIDE`] and `max_pixels`.
-    ///
     /// # Errors
     /// See [`SizeFault`].
     pub fn check(self, max_pixels: u64) -> Result<Self, SizeFault> {

@@ -1,7 +1,7 @@
-//! The picture while it is drawn: 8-bit RGB, painted shape by shape.
+//! The canvas: an 8-bit RGB image, painted shape by shape.
 //!
-//! Only the coverage of polygons comes from the rasteriser. Colour is put on here, pixel by pixel, because stippled
-//! ramps, edge light and dither are what make the pictures look printed instead of computed.
+//! The rasteriser computes only the coverage of polygons. This module colours each pixel, because stippled ramps, edge light and
+//! dither make the images look printed instead of computed.
 
 use tiny_skia::{FillRule, Mask, PathBuilder, Transform};
 
@@ -13,12 +13,10 @@ use super::shape::{Point, Shape};
 /// Shapes are filled in tiles of this many pixels a side, so that the coverage stays in the cache.
 const TILE: i32 = 1024;
 
-/// The picture and its grain.
+/// The image and its grain.
 #[derive(Debug)]
 pub struct Canvas {
-    /// Width in pixels.
     pub width: usize,
-    /// Height in pixels.
     pub height: usize,
     /// Rows of red, green, blue.
     pub pixels: Vec<u8>,
@@ -30,7 +28,7 @@ pub struct Canvas {
 type Area = (i32, i32, i32, i32);
 
 impl Canvas {
-    /// A black picture.
+    /// A black image.
     pub fn new(width: u32, height: u32) -> Self {
         let (width, height) = (width as usize, height as usize);
         let speck = (width.min(height) + 300) / 1100;
@@ -42,22 +40,20 @@ impl Canvas {
         }
     }
 
-    /// Width as a number to calculate with.
     pub fn w(&self) -> f32 {
         self.width as f32
     }
 
-    /// Height as a number to calculate with.
     pub fn h(&self) -> f32 {
         self.height as f32
     }
 
-    /// The short side: the unit in which subjects are measured.
+    /// The short side, which is the unit for the sizes of subjects.
     pub fn short(&self) -> f32 {
         self.width.min(self.height) as f32
     }
 
-    /// A copy of the rows between two heights, and the number of the first.
+    /// Copies the rows between two heights. Also returns the index of the first row.
     pub fn copy_rows(&self, top: f32, bottom: f32) -> (usize, Vec<u8>) {
         let first = (top.max(0.0) as usize).min(self.height);
         let end = (bottom.max(0.0) as usize).clamp(first, self.height);
@@ -67,7 +63,6 @@ impl Canvas {
         )
     }
 
-    /// Fills a shape.
     pub fn fill(&mut self, shape: &Shape, fill: &Fill) {
         let (left, top, right, bottom) = shape.bounds();
         if !(left < right && top < bottom) || fill.opacity <= 0.0 {
@@ -264,7 +259,7 @@ fn blend(a: u32, b: u32, amount: u32) -> u32 {
     (a * (256 - amount.min(256)) + b * amount.min(256) + 128) >> 8
 }
 
-/// For each grain value, how far away in the coverage to look: near the edge often, far from it seldom.
+/// For each grain value, the distance at which to read the coverage: often near the edge, seldom far from it.
 struct Offsets {
     table: Vec<isize>,
     colour: [u32; 3],

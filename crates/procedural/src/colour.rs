@@ -7,11 +7,8 @@ use super::exact::{cbrt, cos, mix, sin, to_display, to_linear};
 /// An sRGB colour with display values from 0 to 255.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rgb {
-    /// Red.
     pub r: f32,
-    /// Green.
     pub g: f32,
-    /// Blue.
     pub b: f32,
 }
 

@@ -1,4 +1,4 @@
-//! The PNG that leaves the generator: 8-bit RGB, with a text chunk that says what made it.
+//! Encodes the image as 8-bit RGB PNG, with a text chunk that names the generator.
 
 use std::io::Write;
 
@@ -6,17 +6,16 @@ use png::{BitDepth, ColorType, DeflateCompression, Encoder, Filter, SrgbRenderin
 
 use super::error::DrawError;
 
-/// Keyword of the chunk that names the maker.
+/// The keyword of the chunk that names the generator.
 const SOFTWARE: &str = "Software";
-/// What the chunk says.
 const MAKER: &str = "Tintype built-in procedural generator. Drawn by fixed rules from the words of the prompt; no AI model was used.";
-/// So many characters of the prompt are kept in the picture.
+/// The image contains at most this much of the prompt.
 const PROMPT_CHARS: usize = 2_000;
 
-/// Encodes rows of red, green and blue.
+/// Encodes RGB rows.
 ///
-/// The fast deflate with the `Sub` filter is an eighth of the time of the default level, for about a quarter more bytes;
-/// stippled pictures hardly compress in any case.
+/// Fast deflate with the `Sub` filter takes an eighth of the time of the default level, for about a quarter more bytes. Stippled
+/// images hardly compress anyway.
 pub fn png(pixels: &[u8], width: u32, height: u32, prompt: &str) -> Result<Vec<u8>, DrawError> {
     let mut out = Vec::with_capacity(pixels.len() / 2);
     let mut encoder = Encoder::new(&mut out, width, height);
@@ -37,7 +36,7 @@ pub fn png(pixels: &[u8], width: u32, height: u32, prompt: &str) -> Result<Vec<u
     Ok(out)
 }
 
-/// The prompt as the chunk holds it: bounded, and without the NUL that PNG text must not contain.
+/// Truncates the prompt for the chunk and removes NUL, which PNG text must not contain.
 fn description(prompt: &str) -> String {
     prompt
         .chars()

@@ -1,8 +1,8 @@
-//! What is refused, and why.
+//! Errors of the generator.
 
-/// Longest side that is drawn, in pixels.
+/// In pixels.
 pub const MAX_SIDE: u32 = 16_384;
-/// Most pixels that are drawn: a little over the largest size of any tier.
+/// Slightly more than the largest size of any tier.
 pub const MAX_PIXELS: u64 = 24_000_000;
 
 /// Why nothing was drawn.
@@ -12,20 +12,14 @@ pub enum DrawError {
     #[error(
         "the built-in generator draws from 1 to {MAX_SIDE} pixels a side and {MAX_PIXELS} pixels in all, not {width}x{height}; ask for a smaller size"
     )]
-    Size {
-        /// Width that was asked for.
-        width: u32,
-        /// Height that was asked for.
-        height: u32,
-    },
-    /// An input is in a format that is not decoded here.
+    Size { width: u32, height: u32 },
+    /// An input is in an unsupported format.
     #[error(
         "input image {number} is {format}, which the built-in generator cannot decode; send PNG, JPEG, WebP or GIF"
     )]
     Format {
         /// Which input, counted from 1.
         number: usize,
-        /// Name of the format.
         format: &'static str,
     },
     /// An input is damaged or not an image.
@@ -47,7 +41,6 @@ pub enum DrawError {
         /// Which input, counted from 1.
         number: usize,
     },
-    /// The finished picture could not be encoded.
     #[error(
         "the finished picture could not be encoded as PNG: {0}; try the request again with another size"
     )]

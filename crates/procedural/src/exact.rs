@@ -1,7 +1,7 @@
-//! The few functions of analysis that the pictures need, built from operations that IEEE 754 rounds exactly.
+//! Mathematical functions built from operations that IEEE 754 rounds exactly.
 //!
-//! The standard library's `sin`, `powf` and `cbrt` call the platform's mathematics library, whose last bit differs
-//! between systems. The same request has to give the same pixels everywhere, so they are not used here.
+//! The standard library's `sin`, `powf` and `cbrt` call the platform's mathematics library, whose last bit differs between systems.
+//! Equal requests must give equal pixels everywhere, so the generator does not use them.
 
 /// One full turn, for [`sin`] and [`cos`] arguments in radians.
 pub const TURN: f32 = std::f32::consts::TAU;

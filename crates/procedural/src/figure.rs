@@ -1,6 +1,6 @@
-//! Figures: drawings in their own units that can stand anywhere, at any size, in any light.
+//! Figures: drawings in their own units, which can be placed anywhere, at any size, in any light.
 //!
-//! A figure is about 100 units high and stands at the origin; y grows downward, so its head is near y = -100.
+//! A figure is about 100 units high, with its foot at the origin. y grows downward, so its head is near y = -100.
 
 use super::colour::Rgb;
 use super::exact::{cos, sin};
@@ -9,23 +9,23 @@ use super::shape::{Knot, Point, Shape, curve, knots, stroke};
 use super::studio::Studio;
 use super::swatches::Swatches;
 
-/// Where and how a figure stands.
+/// The placement of a figure.
 #[derive(Debug, Clone, Copy)]
 pub struct Stand {
-    /// The point of the picture at the figure's origin.
+    /// The position of the figure's origin in the image.
     pub at: Point,
-    /// Height of 100 units in pixels.
+    /// The height of 100 units, in pixels.
     pub height: f32,
-    /// Mirrored left to right.
+    /// Mirrored left to right?
     pub flip: bool,
-    /// Turned clockwise, in radians.
+    /// Clockwise rotation, in radians.
     pub lean: f32,
-    /// 0 near, 1 far away in the haze.
+    /// From 0 (near) to 1 (far away in the haze).
     pub distance: f32,
 }
 
 impl Stand {
-    /// Upright and near.
+    /// An upright figure near the viewer.
     pub fn at(x: f32, y: f32, height: f32) -> Self {
         Self {
             at: (x, y),
@@ -36,26 +36,24 @@ impl Stand {
         }
     }
 
-    /// The same, mirrored or not.
     pub fn flipped(mut self, flip: bool) -> Self {
         self.flip = flip;
         self
     }
 
-    /// The same, seen through haze.
+    /// Adds haze.
     pub fn far(mut self, distance: f32) -> Self {
         self.distance = distance;
         self
     }
 
-    /// The same, turned.
     pub fn leaning(mut self, lean: f32) -> Self {
         self.lean = lean;
         self
     }
 }
 
-/// The drawing of a name, from the folder of drawings.
+/// Includes a drawing from the folder `figures`.
 macro_rules! drawing {
     ($name:literal) => {
         include_str!(concat!(
@@ -68,10 +66,10 @@ macro_rules! drawing {
 }
 pub(crate) use drawing;
 
-/// How far edges are lit and shaded, in units, and how strongly.
+/// The reach of light and shade along the edges, in units, and their strength.
 type Relief = (f32, f32);
 
-/// A figure that is being drawn.
+/// A figure while it is drawn.
 #[derive(Debug)]
 pub struct Figure<'s, 'p> {
     studio: &'s mut Studio<'p>,
@@ -80,7 +78,6 @@ pub struct Figure<'s, 'p> {
 }
 
 impl<'s, 'p> Figure<'s, 'p> {
-    /// Begins a figure.
     pub fn new(studio: &'s mut Studio<'p>, stand: Stand) -> Self {
         Self {
             studio,
@@ -89,7 +86,7 @@ impl<'s, 'p> Figure<'s, 'p> {
         }
     }
 
-    /// The point of the picture for a point of the figure.
+    /// Maps a point of the figure to the image.
     pub fn point(&self, p: Point) -> Point {
         let x = if self.stand.flip { -p.0 } else { p.0 };
         let (s, c) = self.turn;
@@ -100,12 +97,12 @@ impl<'s, 'p> Figure<'s, 'p> {
         )
     }
 
-    /// Draws a drawing, line by line from the back to the front.
+    /// Draws a drawing line by line, from back to front.
     ///
-    /// `#` begins a comment, `name = colour` defines a colour, and all else is a layer: its kind, its colour, its sizes
-    /// and its points, as in `line own.lift(-0.1) 2 0.5 0,0 10,-5! 20,0`. A bar separates layers that are alike but for
-    /// the points; `night: ` before a line limits it to pictures for which that condition holds. The drawings are
-    /// constants of this program, and the tests draw each of them; a line that cannot be read is left out.
+    /// `#` begins a comment. `name = colour` defines a colour. Every other line is a layer: its kind, colour, sizes and points, as in
+    /// `line own.lift(-0.1) 2 0.5 0,0 10,-5! 20,0`. A bar separates layers that differ only in their points. `night: ` before a line
+    /// restricts it to images with that condition. Drawings are constants of this program, and the tests draw each of them, so
+    /// invalid lines are ignored.
     pub fn draw(&mut self, drawing: &str, swatches: &Swatches<'_>) {
         let mut swatches = swatches.clone();
         for line in drawing.lines().filter(|line| !line.starts_with('#')) {
@@ -139,7 +136,7 @@ impl<'s, 'p> Figure<'s, 'p> {
             // Solid parts with full light and shade, and flat patches with little light of their own.
             ("part", []) => self.area(knots, None, colour, (5.0, 1.0)),
             ("patch", []) => self.area(knots, None, colour, (2.5, 0.45)),
-            // The same and their mirror images, about the middle or another axis.
+            // Parts and their mirror images, about the middle or another axis.
             ("parts", []) => self.mirrored(knots, 0.0, colour, (4.0, 0.9)),
             ("parts", [axis]) => self.mirrored(knots, *axis, colour, (4.0, 0.9)),
             ("pair", []) => self.mirrored(knots, 0.0, colour, (2.5, 0.45)),
@@ -160,7 +157,7 @@ impl<'s, 'p> Figure<'s, 'p> {
                 self.glaze(&line, colour, *opacity);
             }
             ("oval", [rx, ry]) => knots.iter().for_each(|k| self.oval(k.0, *rx, *ry, colour)),
-            // Small dots that are not shaded, such as the light in an eye.
+            // Small unshaded dots, such as the light in an eye.
             ("spark", [radius]) => {
                 for (centre, _) in knots {
                     let (at, r) = (self.point(*centre), radius * self.unit());
@@ -179,7 +176,7 @@ impl<'s, 'p> Figure<'s, 'p> {
         Some(())
     }
 
-    /// The soft shadow on the ground, away from the light.
+    /// Draws the soft shadow on the ground, away from the light.
     pub fn shadow(&mut self, half: f32, colour: Rgb) {
         let k = self.unit();
         let away = -self.studio.toward_light(self.stand.at).0;
@@ -195,12 +192,12 @@ impl<'s, 'p> Figure<'s, 'p> {
         self.stand.height / 100.0
     }
 
-    /// The colour as it is seen in the picture's light.
+    /// The colour in the light of the image.
     fn seen(&self, own: Rgb) -> Rgb {
         self.studio.palette.seen(own, self.stand.distance)
     }
 
-    /// The curve through the knots in the picture, mirrored about the line `x = axis` if there is one.
+    /// The curve through the knots in image coordinates, mirrored about the line `x = axis` if given.
     fn outline(&self, knots: &[Knot], closed: bool, axis: Option<f32>) -> Vec<Point> {
         let steps = (self.unit() * 2.0) as usize + 4;
         let mirror = |p: Point| axis.map_or(p, |axis| (2.0 * axis - p.0, p.1));

@@ -1,4 +1,4 @@
-//! What a shape is filled with: a stippled colour gradient, and light and shade along its edges.
+//! Fills of shapes: a stippled colour gradient, with light and shade along the edges.
 
 use super::colour::Rgb;
 use super::shape::Point;
@@ -30,7 +30,7 @@ impl Gradient {
                 steps: vec![[0; 4]; 256],
             };
         };
-        // OKLab at every eighth step is exact enough; between them a straight line saves most of the cost.
+        // OKLab at every eighth step is precise enough. Linear interpolation between them saves most of the cost.
         let sample = |t: f32| {
             let place = t * (stops.len() - 1) as f32;
             let i = (place as usize).min(stops.len().saturating_sub(2));
@@ -75,7 +75,7 @@ fn bytes(c: Rgb, opacity: f32) -> [u8; 4] {
     [c.r + 0.5, c.g + 0.5, c.b + 0.5, opacity * 255.0 + 0.5].map(|v| v as u8)
 }
 
-/// Along what the gradient runs.
+/// The geometry of a gradient.
 #[derive(Debug, Clone, Copy)]
 pub enum Along {
     /// From the first point to the second.
@@ -87,18 +87,16 @@ pub enum Along {
 /// A stippled band along one side of a shape: rim light or shade.
 #[derive(Debug, Clone, Copy)]
 pub struct Edge {
-    /// Unit vector to the side that gets it.
+    /// Unit vector toward the lit or shaded side.
     pub toward: Point,
     /// How far into the shape it reaches, in pixels.
     pub reach: f32,
-    /// Its colour.
     pub colour: Rgb,
-    /// Opacity at the very edge, 0 to 1.
+    /// Opacity at the edge, 0 to 1.
     pub strength: f32,
 }
 
 impl Edge {
-    /// A band on the side of the unit vector `toward`.
     pub fn new(toward: Point, reach: f32, colour: Rgb, strength: f32) -> Self {
         Self {
             toward,
@@ -112,11 +110,9 @@ impl Edge {
 /// How a shape is filled.
 #[derive(Debug, Clone)]
 pub struct Fill {
-    /// The colours.
     pub gradient: Gradient,
-    /// Where they run.
     pub along: Along,
-    /// Width of the stipple as a part of the gradient: 0 is smooth, 1 dissolves it.
+    /// Width of the stipple relative to the gradient: 0 is smooth, 1 dissolves it.
     pub stipple: f32,
     /// Opacity of the whole, 0 to 1.
     pub opacity: f32,
@@ -125,7 +121,6 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// One colour.
     pub fn flat(colour: Rgb) -> Self {
         Self::gradient(Gradient::flat(colour), Along::Line((0.0, 0.0), (0.0, 1.0)))
     }
@@ -155,25 +150,21 @@ impl Fill {
         )
     }
 
-    /// The same with another stipple width.
     pub fn stippled(mut self, stipple: f32) -> Self {
         self.stipple = stipple;
         self
     }
 
-    /// The same at an opacity.
     pub fn faint(mut self, opacity: f32) -> Self {
         self.opacity = opacity;
         self
     }
 
-    /// The same with light along one side.
     pub fn lit(mut self, edge: Edge) -> Self {
         self.edges[0] = Some(edge);
         self
     }
 
-    /// The same with shade along one side.
     pub fn shaded(mut self, edge: Edge) -> Self {
         self.edges[1] = Some(edge);
         self

@@ -1,4 +1,4 @@
-//! The last pass over the whole picture: vignette, paper grain, and the techniques that a prompt can ask for.
+//! The last pass over the whole image: vignette, paper grain, and the techniques that a prompt can request.
 
 use super::canvas::Canvas;
 use super::colour::{Rgb, hex};
@@ -7,7 +7,7 @@ use super::lexicon::Style;
 use super::seed::lattice;
 use super::studio::Studio;
 
-/// Textures the picture and gives up the canvas.
+/// Textures the image and returns the canvas.
 pub fn finish(studio: Studio<'_>) -> Canvas {
     let (style, key) = (studio.plan.style, studio.seed.branch(90).bits() as u32);
     let accent = studio.plan.tint.unwrap_or(studio.palette.accent);
@@ -59,7 +59,7 @@ fn cloud(key: u32, x: f32, y: f32) -> f32 {
     mix(mix(at(0, 0), at(1, 0), fx), mix(at(0, 1), at(1, 1), fx), fy)
 }
 
-/// A field of [`cloud`] noise at a quarter of the resolution or less: fine enough for what it is used for.
+/// A field of [`cloud`] noise at a quarter of the resolution or less, which is fine enough for these effects.
 struct Field {
     values: Vec<f32>,
     columns: usize,
@@ -130,7 +130,7 @@ fn watercolour(canvas: &mut Canvas, key: u32) {
     }
 }
 
-/// Two blocks: lines of ink whose width follows the darkness, and one flat colour where the picture is most colourful.
+/// Two blocks: ink lines whose width follows the darkness, and one flat colour where the image is most colourful.
 fn woodcut(canvas: &mut Canvas, accent: Rgb) {
     let (w, s) = (canvas.width, canvas.short());
     let [accent, paper, ink] = [accent, hex(0xF3EBDA), hex(0x1E1B1C)].map(Rgb::array);

@@ -1,4 +1,4 @@
-//! The grain: a tile of noise without clumps, from which stippled shading, dither and paper texture are taken.
+//! The grain: a tile of noise without clumps, for stippled shading, dither and paper texture.
 
 use super::seed::lattice;
 
@@ -14,8 +14,8 @@ pub struct Grain {
 impl Grain {
     /// Grain whose specks are about `size` pixels wide (1 to 4).
     ///
-    /// White noise has clumps that look like dirt, so a blurred copy is taken away from it, which leaves fine detail
-    /// only; ranking the result makes the distribution flat. Integers throughout.
+    /// White noise has clumps that look like dirt. Subtracting a blurred copy leaves only fine detail, and ranking the result makes the
+    /// distribution flat. All arithmetic uses integers.
     pub fn new(size: u32) -> Self {
         let size = size.clamp(1, 4) as usize;
         let shift = if size == 1 { 8 } else { 9 };
@@ -36,19 +36,19 @@ impl Grain {
             .map(|(n, l)| n - l / window as i32)
             .collect();
         Self {
-            tile: ranked(&fine),
+            tile: rank(&fine),
             mask: side - 1,
             shift,
         }
     }
 
-    /// The row of the tile for picture row `y`; index it with `x & mask`.
+    /// The row of the tile for image row `y`. Index it with `x & mask`.
     pub fn row(&self, y: usize) -> &[u8] {
         let start = (y & self.mask) << self.shift;
         &self.tile[start..start + self.mask + 1]
     }
 
-    /// What to mask a column with.
+    /// The mask for column indices.
     pub fn mask(&self) -> usize {
         self.mask
     }
@@ -74,7 +74,7 @@ fn blur(field: &mut [i32], side: usize, r: usize) {
 }
 
 /// Replaces each value by its rank, scaled to 0..=255.
-fn ranked(values: &[i32]) -> Vec<u8> {
+fn rank(values: &[i32]) -> Vec<u8> {
     let low = values.iter().copied().min().unwrap_or(0);
     let high = values.iter().copied().max().unwrap_or(1);
     let bins = 8192usize;

@@ -1,4 +1,4 @@
-//! Input images: decoded within limits, turned upright, and made small early.
+//! Decodes input images within limits, makes them upright, and shrinks them early.
 
 use std::io::Cursor;
 
@@ -10,12 +10,12 @@ use tintype_imaging::{DecodeError, DecodePermit};
 
 use super::error::{DrawError, MAX_SIDE};
 
-/// Memory that the decoder of one image may take.
+/// The memory limit of the decoder, per image.
 const MAX_ALLOC: u64 = 256 * 1024 * 1024;
-/// Longest side of an input after it has been made small: finer detail would be lost in the printing.
+/// The longest side of a shrunk input. The print would lose finer detail.
 const WORKING_SIDE: u32 = 1_280;
 
-/// Decodes all inputs, one after the other, for a picture whose long side is `long`.
+/// Decodes all inputs, one after the other, for an image whose long side is `long`.
 ///
 /// # Errors
 ///
@@ -81,7 +81,7 @@ fn one(
     }
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = match format {
-        // Row by row: one of 16 bits per channel would take hundreds of megabytes as a whole.
+        // Row by row: a whole image of 16 bits per channel would take hundreds of megabytes.
         ImageFormat::Png if width.max(height) > side => {
             tintype_imaging::open(permit, bytes, format)
                 .and_then(|opened| opened.decode(side))
@@ -105,7 +105,7 @@ fn one(
     Ok(on_paper(&small))
 }
 
-/// Transparent parts show the paper.
+/// Blends transparent parts with the paper.
 fn on_paper(image: &DynamicImage) -> RgbImage {
     let rgba = image.to_rgba8();
     let paper = [244u32, 239, 228];
@@ -116,7 +116,7 @@ fn on_paper(image: &DynamicImage) -> RgbImage {
     })
 }
 
-/// Formats that the service accepts and this generator cannot read.
+/// Recognises formats that the service accepts and this generator cannot decode.
 fn undecodable(bytes: &[u8]) -> Option<&'static str> {
     if bytes.get(4..8)? != b"ftyp" {
         return None;

@@ -1,11 +1,11 @@
-//! The words that the generator understands, and what each of them means to it.
+//! The words that the generator knows, and their meanings.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::colour::{Rgb, hex};
 
-/// Something that can be drawn.
+/// A thing that can be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[rustfmt::skip]
 pub enum Subject {
@@ -18,24 +18,21 @@ pub enum Subject {
     Apple, Orange, Lemon, Pear, Cup, Vase, Candle, Book,
 }
 
-/// Where a picture takes place.
+/// The place of a scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Place {
     Forest, Mountain, Hill, Sea, Lake, River, City, Field, Meadow, Desert, Island, Beach, Underwater, Space, Sky, StillLife, Table, Room, Abstract,
 }
 
-/// Time of day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Time { #[default] Any, Dawn, Day, Sunset, Night }
 
-/// Weather.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Weather { #[default] Clear, Snow, Rain, Fog, Storm }
 
-/// Time of year.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Season { #[default] Any, Spring, Summer, Autumn, Winter }
@@ -45,12 +42,11 @@ pub enum Season { #[default] Any, Spring, Summer, Autumn, Winter }
 #[rustfmt::skip]
 pub enum Light { Sun, Moon, Stars, Aurora, Rainbow, Clouds }
 
-/// Technique.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Style { #[default] Print, Watercolour, Woodcut, Neon, Retro, Minimal }
 
-/// What bends the colours.
+/// Changes the colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Mood { Calm, Dramatic, Dreamy, Pastel, Dark, Warm, Cold, Vivid, Mono }
@@ -58,27 +54,19 @@ pub enum Mood { Calm, Dramatic, Dreamy, Pastel, Dark, Warm, Cold, Vivid, Mono }
 /// The meaning of one word.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Meaning {
-    /// A thing to draw.
     Subject(Subject),
-    /// Where.
     Place(Place),
-    /// When in the day.
     Time(Time),
-    /// Weather.
     Weather(Weather),
-    /// When in the year.
     Season(Season),
-    /// In the sky.
     Light(Light),
-    /// How it is made.
     Style(Style),
-    /// How it feels.
     Mood(Mood),
-    /// A colour, for the next noun.
+    /// The colour of the next noun.
     Colour(Rgb),
-    /// How many of the next noun.
+    /// The number of the next noun.
     Count(u8),
-    /// The next noun is to be left out.
+    /// Omits the next noun.
     Not,
     /// Large or small, for the next noun.
     Size(f32),
@@ -96,9 +84,8 @@ impl Style {
     }
 }
 
-/// Looks up a lower-case word, with the usual endings taken off when it is not found as it stands.
-///
-/// A plural stands for three of a kind; the caller sees that from the second value.
+/// Looks up a lower-case word, and without its usual endings if it is unknown. The second value says whether the word is a plural,
+/// which means three of a kind.
 pub fn meaning(word: &str) -> Option<(Meaning, bool)> {
     if let Some(found) = exact(word) {
         return Some((found, false));
@@ -113,7 +100,7 @@ pub fn meaning(word: &str) -> Option<(Meaning, bool)> {
     many.or_else(|| other.iter().find_map(stem).map(|found| (found, false)))
 }
 
-/// Each meaning with its words: lower-case Latin letters without accents, and then single signs of other scripts.
+/// Each meaning with its words: lower-case Latin letters without accents, then single characters of other scripts.
 #[rustfmt::skip]
 mod words {
     use super::{Light, Meaning as M, Mood, Place, Season, Style, Subject, Time, Weather, hex};
@@ -241,7 +228,7 @@ mod words {
     ];
 }
 
-/// Words that name nothing, so that a picture can do without them.
+/// Words that name nothing to draw.
 const NEUTRAL: &str = "a an the this that these those some of in on at with and or to for by from as is are was be it its into over under near \
     behind before above below between through across around along his her their my our your one very more most highly super ultra quality \
     photo photograph photography picture image illustration art artwork artistic style styled view scene render rendering wallpaper background \
@@ -251,7 +238,7 @@ const NEUTRAL: &str = "a an the this that these those some of in on at with and 
 static NEUTRALS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| NEUTRAL.split(' ').filter(|it| !it.is_empty()).collect());
 
-/// Whether a lower-case word without a meaning names nothing either: an article, a number, praise.
+/// Does an unknown lower-case word name nothing to draw, like an article, a number or praise?
 pub fn is_neutral(word: &str) -> bool {
     NEUTRALS.contains(word) || word.starts_with(|c: char| c.is_ascii_digit())
 }
@@ -263,11 +250,11 @@ static MEANINGS: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {
 });
 
 fn exact(word: &str) -> Option<Meaning> {
-    // A sign counts where it stands, by `sign`, and not once more as a word.
+    // `sign` handles characters of other scripts, so they must not count again as words.
     MEANINGS.get(word).filter(|_| word.is_ascii()).copied()
 }
 
-/// The meaning of a single sign: emoji and the commonest Chinese and Japanese characters.
+/// The meaning of a single character: an emoji, or a common Chinese or Japanese character.
 pub fn sign(sign: char) -> Option<Meaning> {
     let mut bytes = [0; 4];
     MEANINGS.get(&*sign.encode_utf8(&mut bytes)).copied()

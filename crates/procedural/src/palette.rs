@@ -1,11 +1,11 @@
-//! Colour schemes: one for each kind of light, bent by the prompt's colour words and by the seed.
+//! Colour schemes: one for each kind of light, varied by the prompt's colour words and by the seed.
 
 use super::colour::{Rgb, hex};
 use super::lexicon::{Mood, Season, Time, Weather};
 use super::scene::Plan;
 use super::seed::Seed;
 
-/// The colours of one picture. Distance runs from `far` to `near`.
+/// The colours of one image. Distance runs from `far` to `near`.
 #[derive(Debug, Clone, Copy)]
 pub struct Palette {
     /// Sky from the top down to the horizon.
@@ -20,7 +20,7 @@ pub struct Palette {
     pub dark: Rgb,
     /// Rim light.
     pub light: Rgb,
-    /// A colour against the rest, for what shall be seen first.
+    /// A contrasting colour for the focus.
     pub accent: Rgb,
 }
 
@@ -94,7 +94,7 @@ mod schemes {
         scheme([0x2F6F73, 0x9DB99A, 0xF3E0B5, 0xE2733D, 0xA3B79A, 0x5A8E86, 0x2B5A62, 0xE8B45C, 0xC4622F, 0x28283D, 0xF8E8C4, 0xC43C2E]);
 }
 
-/// Chooses and bends the scheme for a plan.
+/// Chooses and varies the scheme of a plan.
 pub fn choose(plan: &Plan, seed: &mut Seed) -> Palette {
     let mut palette = base(plan, seed);
     let wobble = seed.range(-0.12, 0.12);
@@ -170,7 +170,7 @@ fn base(plan: &Plan, seed: &mut Seed) -> Palette {
 }
 
 impl Palette {
-    /// Each colour changed in the same way.
+    /// Applies a change to every colour.
     pub fn map(self, change: impl Fn(Rgb) -> Rgb) -> Self {
         Self {
             sky: self.sky.map(&change),
@@ -193,7 +193,7 @@ impl Palette {
         }
     }
 
-    /// A colour of a thing seen in this light and at this distance (0 to 1).
+    /// The colour of a thing in this light at this distance (0 to 1).
     pub fn seen(&self, own: Rgb, distance: f32) -> Rgb {
         let ambient = self.sky[1].to(self.light, 0.5);
         let dim = (self.sky[2].lightness() - 0.85).min(0.0) * 0.35;

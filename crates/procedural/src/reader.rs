@@ -1,4 +1,4 @@
-//! From the prompt's words to the parts of a plan: which colour, number and size belong to which noun.
+//! Reads a prompt into a plan: which colour, number and size belong to which noun.
 
 use super::colour::Rgb;
 use super::lexicon::{Meaning, Place, Subject, is_neutral, meaning, sign};
@@ -7,12 +7,12 @@ use super::seed::Seed;
 
 /// At most this many different things are drawn.
 const SUBJECTS: usize = 6;
-/// So much of a prompt is read; all of it counts for the seed.
+/// The number of words that are read. The seed uses the whole prompt.
 const WORDS: usize = 400;
-/// A colour word reaches over this many words to its noun ("red, very old house").
+/// The distance of a colour word from its noun, in words ("red, very old house").
 const COLOUR_REACH: usize = 3;
 
-/// Reads a prompt into a plan. What the prompt leaves open comes from the seed.
+/// Reads a prompt into a plan. The seed decides what the prompt leaves open.
 pub fn read(prompt: &str, seed: &mut Seed) -> Plan {
     let mut plan = Plan::default();
     let mut reader = Reader::default();
@@ -26,7 +26,7 @@ pub fn read(prompt: &str, seed: &mut Seed) -> Plan {
     plan
 }
 
-/// What waits for its noun.
+/// Attributes that wait for their noun.
 #[derive(Default)]
 struct Reader {
     colour: Option<(Rgb, usize)>,
@@ -110,7 +110,7 @@ impl Reader {
         }
     }
 
-    /// A colour whose noun is unknown ("in a red coat") goes to the thing before it; without one it tints the picture.
+    /// A colour with an unknown noun ("in a red coat") applies to the thing before it, or else tints the image.
     fn end(&mut self, plan: &mut Plan) {
         let Some((colour, _)) = self.colour.take() else {
             return;
@@ -129,16 +129,16 @@ impl Reader {
 /// The words of a prompt.
 #[derive(Default)]
 struct Words {
-    /// Their meanings; an unknown word is `None`, because it takes up distance.
+    /// Unknown words are `None`, because they count as distance.
     meanings: Vec<(Option<Meaning>, bool)>,
-    /// Does one name something that has no meaning here?
+    /// Does a word name something unknown?
     has_unknown: bool,
 }
 
 impl Words {
     fn add(&mut self, word: &str) {
         let found = meaning(word);
-        // A sign in it is read for itself.
+        // Known signs in the word are read separately.
         let named = || word.chars().any(|c| !c.is_ascii() && sign(c).is_some());
         self.has_unknown |= found.is_none() && !is_neutral(word) && !named();
         self.meanings
@@ -178,13 +178,13 @@ fn words(prompt: &str) -> Words {
     found
 }
 
-/// A picture sign such as an emoji, but no mark that changes the one before it.
+/// A pictograph such as an emoji, but not a modifier of the character before it.
 fn is_symbol(c: char) -> bool {
     let changes = matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}');
     matches!(c, '\u{2190}'..='\u{2BFF}' | '\u{1F000}'..='\u{1FAFF}') && !changes
 }
 
-/// Letters of the Latin alphabet without their accents.
+/// Removes the accent of a Latin letter.
 fn plain(c: char) -> char {
     match c {
         'à'..='å' => 'a',

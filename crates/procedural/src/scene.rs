@@ -1,4 +1,4 @@
-//! From words to a plan: what the picture shows, where, when and in which manner. Pure data, no pixels.
+//! The plan of an image: what it shows, where, when and in which technique. Pure data, without pixels.
 
 use super::colour::Rgb;
 use super::lexicon::{Light, Mood, Place, Season, Style, Subject, Time, Weather};
@@ -7,103 +7,83 @@ use super::seed::Seed;
 /// One thing to draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Actor {
-    /// What it is.
     pub subject: Subject,
-    /// Its colour, if the prompt says one.
+    /// If the prompt names one.
     pub colour: Option<Rgb>,
-    /// How many.
     pub count: u8,
-    /// Relative size.
     pub size: f32,
 }
 
-/// The kind of picture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Stage { #[default] Land, Water, City, Underwater, Space, StillLife, Portrait, Abstract }
 
-/// All that the prompt decides; at first, nothing.
+/// Everything that the prompt decides.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// Things to draw, in the order of the prompt.
+    /// In the order of the prompt.
     pub actors: Vec<Actor>,
-    /// Places that are named.
     pub places: Vec<Place>,
-    /// Lights that are named.
     pub lights: Vec<Light>,
-    /// Time of day.
     pub time: Time,
-    /// Weather.
     pub weather: Weather,
-    /// Season.
     pub season: Season,
-    /// Technique.
     pub style: Style,
-    /// What bends the colours.
     pub moods: Vec<Mood>,
-    /// A colour word without a noun: it tints everything.
+    /// A colour word without a noun, which tints everything.
     pub tint: Option<Rgb>,
-    /// The colour of the sky, if said.
     pub sky_colour: Option<Rgb>,
-    /// The colour of the ground, if said.
     pub ground_colour: Option<Rgb>,
-    /// Whether the prompt names something that the generator does not know.
+    /// Does the prompt name something that the generator does not know?
     pub has_unknown: bool,
-    /// Whether the picture is an abstract one because nothing that the prompt names can be drawn.
+    /// Is the image abstract because the generator cannot draw anything that the prompt names?
     pub is_stand_in: bool,
-    /// The kind of picture.
     pub stage: Stage,
 }
 
 impl Plan {
-    /// Adds what the prompt left open, and finds the stage for all of it.
+    /// Adds what the prompt leaves open, and chooses the stage.
     pub fn complete(&mut self, seed: &mut Seed) {
         self.invent(seed);
         self.stage = self.find_stage();
     }
 
-    /// Whether a place is named.
     pub fn at(&self, place: Place) -> bool {
         self.places.contains(&place)
     }
 
-    /// Whether a thing is named.
     pub fn shows(&self, subject: Subject) -> bool {
         self.actors.iter().any(|a| a.subject == subject)
     }
 
-    /// The actor that is a thing of a kind, if it is named.
     pub fn actor(&self, subject: Subject) -> Option<Actor> {
         self.actors.iter().find(|a| a.subject == subject).copied()
     }
 
-    /// Whether a light is named.
     pub fn has(&self, light: Light) -> bool {
         self.lights.contains(&light)
     }
 
-    /// Whether the picture is under water.
     pub fn is_underwater(&self) -> bool {
         self.stage == Stage::Underwater
     }
 
-    /// Whether the picture is in space.
     pub fn is_space(&self) -> bool {
         self.stage == Stage::Space
     }
 
-    /// Whether the ground is sand.
+    /// Is the ground sand?
     pub fn is_desert(&self) -> bool {
         self.at(Place::Desert)
     }
 
-    /// Whether snow lies.
+    /// Is there snow on the ground?
     pub fn is_snowy(&self) -> bool {
         self.weather == Weather::Snow || self.season == Season::Winter
     }
 
-    /// A prompt that names nothing the generator knows still gets a place, a time and something to look at. If it names
-    /// something unknown, that is an abstract picture: any other would show the wrong thing.
+    /// Chooses a place, a time and a subject for a prompt without known things. If the prompt names something unknown, chooses an abstract
+    /// image: any other would show the wrong thing.
     fn invent(&mut self, seed: &mut Seed) {
         let nightly = [Light::Stars, Light::Moon, Light::Aurora];
         let dark = self.moods.contains(&Mood::Dark) || nightly.iter().any(|l| self.has(*l));
@@ -139,12 +119,12 @@ impl Plan {
         }
     }
 
-    /// Whether nothing that the prompt names can be drawn.
+    /// Is everything that the prompt names unknown?
     fn is_beyond_drawing(&self) -> bool {
         if !self.actors.is_empty() {
             return false;
         }
-        // A room has no picture of its own: the things in it would be invented.
+        // A room alone gives no image: the generator would have to invent the things in it.
         let bare = [Place::Room, Place::Table];
         let indoors = !self.places.is_empty() && self.places.iter().all(|it| bare.contains(it));
         if indoors {
@@ -202,13 +182,13 @@ impl Plan {
         (!outdoors && (first || (indoors && self.actors.iter().any(fits)))) || (indoors && flowers)
     }
 
-    /// A person without a place, a light or a time.
+    /// Does the plan have one person, but no place, light or time?
     fn is_of_one_person(&self, outdoors: bool) -> bool {
         let alone = self.actors.len() == 1 && self.shows(Subject::Person);
         alone && !outdoors && self.is_quiet() && self.time == Time::Any
     }
 
-    /// Whether neither weather nor season nor light is named.
+    /// Does the prompt name neither weather nor season nor light?
     fn is_quiet(&self) -> bool {
         let fair = self.weather == Weather::Clear && self.season == Season::Any;
         fair && self.lights.is_empty()

@@ -1,4 +1,4 @@
-//! Randomness that is a function of the request alone: no clock, no system source, integers throughout.
+//! Randomness that depends only on the request: no clock, no system source, and integer arithmetic.
 
 use sha2::{Digest, Sha256};
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 pub struct Seed(u64);
 
 impl Seed {
-    /// The stream for a prompt and the images that came with it.
+    /// The stream for a prompt and its input images.
     pub fn of_request(prompt: &str, inputs: &[bytes::Bytes]) -> Self {
         let mut hash = Sha256::new();
         hash.update((prompt.len() as u64).to_le_bytes());
@@ -22,12 +22,11 @@ impl Seed {
         Self(u64::from_le_bytes(first))
     }
 
-    /// An independent stream for one part of the picture, so that a change in one part leaves the others alone.
+    /// An independent stream for one part of the image, so that a change in one part does not affect the others.
     pub fn branch(&self, part: u64) -> Self {
         Self(mix(self.0 ^ mix(part.wrapping_add(0x51_7C_C1))))
     }
 
-    /// The next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)

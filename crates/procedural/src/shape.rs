@@ -1,22 +1,20 @@
 //! Outlines as plain polygons, already in pixels.
 //!
-//! Curves are flattened here and not in the rasteriser: its curve clipping calls the platform's mathematics library,
-//! its polygon filling is exact.
+//! This module flattens curves, because the curve clipping of the rasteriser calls the platform's mathematics library. Its polygon
+//! filling is exact.
 
 use super::exact::{TURN, cos, sin};
 
 /// A point in pixels or in a drawing's own units.
 pub type Point = (f32, f32);
 
-/// Closed polygons that are filled together by the non-zero rule.
+/// Closed polygons, filled together by the non-zero rule.
 #[derive(Debug, Clone, Default)]
 pub struct Shape {
-    /// The polygons.
     pub contours: Vec<Vec<Point>>,
 }
 
 impl Shape {
-    /// One polygon.
     pub fn polygon(points: Vec<Point>) -> Self {
         Self {
             contours: vec![points],
@@ -40,7 +38,6 @@ impl Shape {
         Self::polygon(points)
     }
 
-    /// A circle.
     pub fn circle(centre: Point, r: f32) -> Self {
         Self::ellipse(centre.0, centre.1, r, r)
     }
@@ -50,7 +47,7 @@ impl Shape {
         self.contours.extend(other.contours);
     }
 
-    /// The shape with each point moved.
+    /// Applies a change to every point.
     pub fn map(mut self, change: impl Fn(Point) -> Point) -> Self {
         for point in self.contours.iter_mut().flatten() {
             *point = change(*point);
@@ -58,7 +55,7 @@ impl Shape {
         self
     }
 
-    /// Smallest rectangle around it: left, top, right, bottom.
+    /// The bounding box: left, top, right, bottom.
     pub fn bounds(&self) -> (f32, f32, f32, f32) {
         let mut b = (f32::MAX, f32::MAX, f32::MIN, f32::MIN);
         for &(x, y) in self.contours.iter().flatten() {
@@ -68,12 +65,12 @@ impl Shape {
     }
 }
 
-/// A knot of an outline: where, and whether the curve has a corner there.
+/// A knot of an outline: its position, and whether the curve has a corner there.
 pub type Knot = (Point, bool);
 
-/// Reads an outline such as `"0,0 10,-5! 20,0"`: points in order, `!` marks a corner.
+/// Parses an outline such as `"0,0 10,-5! 20,0"`: points in order, with `!` for a corner.
 ///
-/// What is not a point is left out; the outlines are constants of this program, and a test reads each of them.
+/// Ignores invalid points: the outlines are constants of this program, and a test parses each of them.
 pub fn knots(text: &str) -> Vec<Knot> {
     text.split_ascii_whitespace()
         .filter_map(|word| {
@@ -130,7 +127,7 @@ pub fn curve(knots: &[Knot], closed: bool, steps: usize) -> Vec<Point> {
     points
 }
 
-/// `n + 1` points, for a parameter that runs from 0 to 1.
+/// `n + 1` points, for a parameter from 0 to 1.
 pub fn trace(n: usize, point: impl Fn(f32) -> Point) -> Vec<Point> {
     (0..=n).map(|k| point(k as f32 / n as f32)).collect()
 }

@@ -1,4 +1,4 @@
-//! What every painter needs at hand: the canvas, the colours, the plan and where the light comes from.
+//! The state that all painters share: canvas, colours, plan and light.
 
 use super::canvas::Canvas;
 use super::colour::Rgb;
@@ -10,29 +10,25 @@ use super::scene::Plan;
 use super::seed::{Seed, lattice};
 use super::shape::{Point, Shape};
 
-/// A picture in the making.
+/// An image while it is painted.
 #[derive(Debug)]
 pub struct Studio<'p> {
-    /// The picture.
     pub canvas: Canvas,
-    /// Its colours.
     pub palette: Palette,
-    /// What it shall show.
     pub plan: &'p Plan,
-    /// Randomness for the whole; painters branch their own.
+    /// Painters use their own branches of it.
     pub seed: Seed,
-    /// Where sun or moon stand.
+    /// The position of sun or moon.
     pub sun: Point,
-    /// Radius of sun or moon.
     pub sun_radius: f32,
-    /// Height of the horizon in pixels from the top.
+    /// In pixels from the top.
     pub horizon: f32,
-    /// Whether the subject stands right of the middle.
+    /// Is the subject right of the middle?
     pub right: bool,
 }
 
 impl<'p> Studio<'p> {
-    /// Sets up the light and the horizon for a picture of this size.
+    /// Chooses the light and the horizon for an image of this size.
     pub fn new(plan: &'p Plan, seed: &Seed, width: u32, height: u32) -> Self {
         let canvas = Canvas::new(width, height);
         let palette = palette::choose(plan, &mut seed.branch(1));
@@ -40,7 +36,7 @@ impl<'p> Studio<'p> {
         let (w, h, s) = (canvas.w(), canvas.h(), canvas.short());
         let right = own.chance(0.5);
         let horizon = h * (own.range(0.56, 0.62) + 0.06 * ((h / w - 1.0).clamp(0.0, 1.0)));
-        // On a tall scroll the ground keeps to the foot of the picture: what rises above it fills the rest.
+        // On a tall scroll the ground stays at the bottom, and the scenery above it fills the rest.
         let horizon = horizon.max(h - 1.25 * s);
         let low = matches!(plan.time, Time::Sunset | Time::Dawn);
         let third = if right {
@@ -78,27 +74,23 @@ impl<'p> Studio<'p> {
         }
     }
 
-    /// Width, height and short side of the picture.
     pub fn size(&self) -> (f32, f32, f32) {
         (self.w(), self.h(), self.short())
     }
 
-    /// Width of the picture.
     pub fn w(&self) -> f32 {
         self.canvas.width as f32
     }
 
-    /// Height of the picture.
     pub fn h(&self) -> f32 {
         self.canvas.height as f32
     }
 
-    /// The short side of the picture: the unit in which subjects are measured.
+    /// The short side, which is the unit for the sizes of subjects.
     pub fn short(&self) -> f32 {
         self.canvas.short()
     }
 
-    /// Fills a shape.
     pub fn fill(&mut self, shape: &Shape, fill: &Fill) {
         self.canvas.fill(shape, fill);
     }
@@ -108,13 +100,12 @@ impl<'p> Studio<'p> {
         self.canvas.fill(&shape, &Fill::flat(colour).faint(opacity));
     }
 
-    /// Fills the whole picture.
+    /// Fills the whole image.
     pub fn cover(&mut self, fill: &Fill) {
         self.canvas
             .fill(&Shape::rect(0.0, 0.0, self.w(), self.h()), fill);
     }
 
-    /// A small round dot with a soft edge.
     pub fn dot(&mut self, centre: Point, radius: f32, colour: Rgb, opacity: f32) {
         self.canvas.dot(centre, radius, colour, opacity);
     }
@@ -124,28 +115,28 @@ impl<'p> Studio<'p> {
         self.canvas.glow(centre, radius, colour, strength);
     }
 
-    /// 1 when the subject stands right of the middle, -1 when left.
+    /// 1 if the subject is right of the middle, -1 if left.
     pub fn side(&self) -> f32 {
         if self.right { 1.0 } else { -1.0 }
     }
 
-    /// A band of the picture's light along one side of a shape.
+    /// A band of the image's light along one side of a shape.
     pub fn rim(&self, toward: Point, reach: f32, strength: f32) -> Edge {
         Edge::new(toward, reach, self.palette.light, strength)
     }
 
-    /// The horizontal place of the subject: on the third opposite to the sun.
+    /// The horizontal position of the subject: on the third opposite the sun.
     pub fn stage_x(&self) -> f32 {
         self.canvas.w() * if self.right { 0.62 } else { 0.38 }
     }
 
-    /// Where near things stand: a little above the lower edge, more so on tall pictures.
+    /// The vertical position of near things: slightly above the lower edge, more so on tall images.
     pub fn front_y(&self) -> f32 {
         let (w, h, s) = (self.canvas.w(), self.canvas.h(), self.canvas.short());
         h - s * (0.115 + 0.07 * (h / w - 1.0).clamp(0.0, 3.0))
     }
 
-    /// Unit vector from a point to the light, never from quite below.
+    /// Unit vector from a point to the light, which is never directly below.
     pub fn toward_light(&self, from: Point) -> Point {
         let dx = self.sun.0 - from.0;
         let dy = (self.sun.1 - from.1).min(-self.canvas.short() * 0.12);
@@ -153,7 +144,7 @@ impl<'p> Studio<'p> {
         (dx / length, dy / length)
     }
 
-    /// Fill with light on the sunny side and shade on the other, `reach` pixels wide.
+    /// A fill with light on the sunny side and shade on the other, `reach` pixels wide.
     pub fn modelled(&self, fill: Fill, at: Point, reach: f32, strength: f32) -> Fill {
         let toward = self.toward_light(at);
         let away = (-toward.0, -toward.1);
@@ -172,7 +163,7 @@ impl<'p> Studio<'p> {
             strength,
         );
         if let Some(shade) = &mut fill.edges[1] {
-            // A thing's own shade is its own colour, deeper and toward the dark of the scene: black looks like soot.
+            // Shade is the thing's own colour, deeper and toward the dark of the scene. Black would look like soot.
             shade.colour = colour.lift(-0.16).to(self.palette.dark, 0.28);
             shade.strength = 0.72 * strength;
         }

@@ -4,7 +4,7 @@ use super::colour::{Rgb, hex};
 use super::lexicon::Time;
 use super::studio::Studio;
 
-/// Named colours, and the conditions that hold for the picture.
+/// Named colours, and the conditions that hold for the image.
 #[derive(Debug, Clone)]
 pub struct Swatches<'a> {
     colours: Vec<(&'a str, Rgb)>,
@@ -12,7 +12,7 @@ pub struct Swatches<'a> {
 }
 
 impl<'a> Swatches<'a> {
-    /// What every drawing can name: its `own` colour, and the picture's colours and light.
+    /// The names for every drawing: its `own` colour, and the image's colours and light.
     pub fn of(studio: &Studio<'_>, own: Rgb) -> Self {
         let palette = &studio.palette;
         let (time, snow) = (studio.plan.time, studio.plan.is_snowy());
@@ -36,24 +36,23 @@ impl<'a> Swatches<'a> {
         }
     }
 
-    /// The same with one more colour; a later one hides an earlier one of the same name.
+    /// Adds a colour. A later one hides an earlier one of the same name.
     pub fn with(mut self, name: &'a str, colour: Rgb) -> Self {
         self.colours.push((name, colour));
         self
     }
 
-    /// The same with one more condition that holds.
+    /// Adds a condition that holds.
     pub fn when(mut self, condition: &'a str) -> Self {
         self.conditions.push(condition);
         self
     }
 
-    /// Whether a condition holds.
     pub fn holds(&self, condition: &str) -> bool {
         self.conditions.contains(&condition)
     }
 
-    /// The colour of an expression: a name or `#RRGGBB`, and changes to it, as in `own.to(#F6E8CE,0.7).lift(-0.1)`.
+    /// Evaluates a colour expression: a name or `#RRGGBB`, with changes, as in `own.to(#F6E8CE,0.7).lift(-0.1)`.
     pub fn colour(&self, expression: &str) -> Option<Rgb> {
         let (name, mut changes) =
             expression.split_at(expression.find('.').unwrap_or(expression.len()));

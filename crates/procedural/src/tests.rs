@@ -1,4 +1,4 @@
-//! The generator as its callers see it.
+//! Tests of the public API.
 
 use std::io::Cursor;
 
@@ -8,7 +8,7 @@ use image::{ImageFormat, RgbImage};
 use super::*;
 
 fn picture(prompt: &str, width: u32, height: u32, inputs: &[Bytes]) -> RgbImage {
-    let picture = draw(&Brief {
+    let picture = draw(&DrawRequest {
         prompt,
         width,
         height,
@@ -24,7 +24,7 @@ fn picture(prompt: &str, width: u32, height: u32, inputs: &[Bytes]) -> RgbImage 
 }
 
 fn error(inputs: &[Bytes]) -> String {
-    draw(&Brief {
+    draw(&DrawRequest {
         prompt: "p",
         width: 64,
         height: 64,
@@ -34,7 +34,7 @@ fn error(inputs: &[Bytes]) -> String {
     .to_string()
 }
 
-/// A made-up photograph: a bright disc over a dark ground.
+/// A synthetic photograph: a bright disc over dark ground.
 fn photo(width: u32, height: u32, format: ImageFormat) -> Bytes {
     let image = RgbImage::from_fn(width, height, |x, y| {
         let (dx, dy) = (x as i32 - width as i32 / 3, y as i32 - height as i32 / 3);
@@ -63,21 +63,21 @@ fn difference(a: &RgbImage, b: &RgbImage) -> f32 {
 fn the_same_request_gives_the_same_bytes() {
     let inputs = [photo(90, 60, ImageFormat::Png)];
     for inputs in [&inputs[..], &[]] {
-        let brief = Brief {
+        let request = DrawRequest {
             prompt: "a red fox in the snow",
             width: 160,
             height: 120,
             inputs,
         };
         assert_eq!(
-            draw(&brief).expect("drawn").png,
-            draw(&brief).expect("drawn").png
+            draw(&request).expect("drawn").png,
+            draw(&request).expect("drawn").png
         );
     }
 }
 
-/// The drawing uses only arithmetic that is rounded alike everywhere. If this fails on one machine and not on another,
-/// a function of the platform has slipped in; if it fails everywhere, the pictures were changed on purpose.
+/// Drawing uses only arithmetic that all machines round alike. If this fails on one machine only, the code calls a platform function.
+/// If it fails everywhere, the images were changed on purpose.
 #[test]
 fn the_pixels_are_the_same_on_every_machine() {
     use sha2::{Digest, Sha256};
@@ -195,7 +195,7 @@ fn sizes_without_pixels_or_beyond_the_limits_are_refused() {
         (16_000, 16_000),
         (u32::MAX, u32::MAX),
     ] {
-        let error = draw(&Brief {
+        let error = draw(&DrawRequest {
             prompt: "x",
             width,
             height,
@@ -367,7 +367,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 #[test]
 fn pictures_say_what_made_them() {
-    let picture = draw(&Brief {
+    let picture = draw(&DrawRequest {
         prompt: "a red fox",
         width: 32,
         height: 32,

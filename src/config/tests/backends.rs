@@ -1,4 +1,4 @@
-//! `[backends.*]`: every kind takes its own keys, over all layers.
+//! Tests of `[backends.*]`: each kind has its own keys, in all layers.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn a_back_end_has_the_defaults_of_its_kind() {
 }
 
 #[test]
-fn nodes_share_the_places_of_what_drives_one_machine() {
+fn nodes_share_the_slots_of_a_backend_on_one_machine() {
     let shared = |kind: &str, line: &str| {
         let url = if kind == "procedural" {
             ""
@@ -119,12 +119,12 @@ fn the_dialect_of_an_openai_server_is_read_and_no_other_kind_has_one() {
         (ResponseFormat::Auto, ImageField::Auto, None)
     );
     let set = "response_format = 'none'\nimage_field = 'image[]'\nquality = 'high'";
-    let told = dialect(format!("{file}{set}\n"));
+    let configured = dialect(format!("{file}{set}\n"));
     assert_eq!(
-        (told.response_format, told.image_field),
+        (configured.response_format, configured.image_field),
         (ResponseFormat::None, ImageField::ImageList)
     );
-    assert_eq!(told.quality.as_deref(), Some("high"));
+    assert_eq!(configured.quality.as_deref(), Some("high"));
     assert!(
         with("openai", &format!("{base}\nresponse_format = 'url'"))[0]
             .contains("one of: auto, b64_json, none")
@@ -164,7 +164,7 @@ fn kind_and_base_url_are_needed_and_checked() {
 }
 
 #[test]
-fn the_built_in_one_stays_what_it_is() {
+fn the_builtin_backend_is_always_procedural() {
     let faults =
         Given::file("[backends.builtin]\nkind = 'gemini'\nbase_url = 'https://a'").faults();
     assert_eq!(faults.len(), 1);
@@ -180,7 +180,7 @@ fn a_faulty_back_end_is_reported_once_and_not_as_missing() {
 }
 
 #[test]
-fn names_and_headers_have_a_shape() {
+fn names_and_headers_are_validated() {
     assert!(
         Given::file("[backends.\"a b\"]\nkind = 'procedural'").faults()[0]
             .contains("expected a name of")
@@ -196,7 +196,7 @@ fn names_and_headers_have_a_shape() {
     );
     assert!(
         with("openai", &format!("{base}\nheaders = {{ Host = 'x' }}"))[0]
-            .contains("HTTP client itself")
+            .contains("HTTP client sets")
     );
     assert!(
         with(
@@ -232,12 +232,12 @@ fn a_key_from_the_environment_is_needed_once_a_tier_uses_the_back_end() {
         faults[0].contains("environment variable G_KEY, which is not set"),
         "{faults:?}"
     );
-    // Beside the service, whose variable it may be, it is none of anybody's business.
-    let beside = Given::file(&used);
-    assert!(Config::load_beside(&beside.sources).is_ok());
+    // The variable may be set only for the service, so other processes do not require it.
+    let command = Given::file(&used);
+    assert!(Config::load_for_command(&command.sources).is_ok());
     assert!(
         !Given::file(&used).env("G_KEY", "").faults().is_empty(),
-        "an empty one is none"
+        "an empty variable counts as unset"
     );
     assert_eq!(
         key(Given::file(&used).env("G_KEY", "k")).unwrap().expose(),
@@ -249,12 +249,12 @@ fn a_key_from_the_environment_is_needed_once_a_tier_uses_the_back_end() {
     assert_eq!(
         key(written).unwrap().expose(),
         "w",
-        "a written key goes before"
+        "the configured key wins"
     );
 }
 
 #[test]
-fn a_listener_that_others_reach_without_https_is_warned_of() {
+fn a_listener_that_other_machines_reach_without_https_is_warned_about() {
     let listening = |listen: &str, public_url: &str| {
         let file = format!("[server]\nlisten = '{listen}'\npublic_url = '{public_url}'\n");
         Given::file(&file).config().warnings().join(" ")
@@ -275,7 +275,7 @@ fn a_listener_that_others_reach_without_https_is_warned_of() {
 }
 
 #[test]
-fn a_tier_that_may_try_for_longer_than_a_run_lasts_is_warned_of() {
+fn a_tier_whose_attempts_may_outlast_a_run_is_warned_about() {
     assert_eq!(Given::file("").config().warnings(), [""; 0]);
     let two = "[backends.a]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n[backends.b]\nkind = 'sdapi'\n\
                base_url = 'http://127.0.0.1:2'\n[tiers.pro]\nbackends = [{ name = 'a' }, { name = 'b' }]\n";

@@ -1,4 +1,4 @@
-//! The defaults are the documented ones, and the file at the root of the repository says so.
+//! The defaults are the documented ones, and equal the `config.toml` of the repository.
 
 use std::path::Path;
 use std::time::Duration;
@@ -178,7 +178,7 @@ fn with_examples() -> String {
 }
 
 #[test]
-fn the_examples_load_and_spell_out_the_defaults_of_their_kind() {
+fn the_examples_load_and_state_the_defaults_of_their_kind() {
     let key = "the-key-in-the-environment";
     let spelled_out = Given::file(with_examples())
         .env("GEMINI_API_KEY", key)

@@ -1,4 +1,4 @@
-//! What is wrong is said with place, key and expectation, all of it at once.
+//! All faults are reported at once, each with location, key and expectation.
 
 use super::Given;
 
@@ -164,7 +164,7 @@ backends = [{ name = 'gp' }]
 ";
     let given = Given::file(content).env("TINTYPE__JOBS__MAX_LIVE", "no");
     let faults = given.faults();
-    let places: Vec<&str> = faults
+    let locations: Vec<&str> = faults
         .iter()
         .map(|f| f.split(": ").next().unwrap())
         .collect();
@@ -174,9 +174,9 @@ backends = [{ name = 'gp' }]
         .collect();
     let mut expected: Vec<&str> = file.iter().map(String::as_str).collect();
     expected.push("environment variable TINTYPE__JOBS__MAX_LIVE");
-    assert_eq!(places, expected, "{faults:#?}");
+    assert_eq!(locations, expected, "{faults:#?}");
     assert!(faults[6].ends_with("backends.gpu.base_url: missing, but required"));
-    assert!(faults[7].ends_with("the back end `gp` is not defined; did you mean `gpu`?"));
+    assert!(faults[7].ends_with("the backend `gp` is not defined; did you mean `gpu`?"));
     let text = given.load().unwrap_err().to_string();
     assert!(
         faults
@@ -191,12 +191,12 @@ fn broken_toml_is_reported_line_by_line_beside_the_other_faults() {
         "[server]\nlisten = 127.0.0.1:80\nworkers = x\n[jobs]\nmax_runs = 0\nmax_runs = 1\n",
     )
     .faults();
-    let places: Vec<&str> = faults
+    let locations: Vec<&str> = faults
         .iter()
         .map(|f| f.split(": ").next().unwrap())
         .collect();
     assert_eq!(
-        places,
+        locations,
         [
             "config.toml:2",
             "config.toml:3",
@@ -209,7 +209,7 @@ fn broken_toml_is_reported_line_by_line_beside_the_other_faults() {
 }
 
 #[test]
-fn what_broken_toml_swallowed_is_not_called_missing() {
+fn a_backend_in_broken_toml_is_not_reported_as_missing() {
     let faults = Given::file(
         "[tiers.fast]\nbackends = [{ name = 'mine' }]\n[backends.mine\nkind = 'procedural'\n",
     )
@@ -254,7 +254,7 @@ fn decisions_14_the_operators_webhook_needs_its_url_and_a_secret_of_the_usual_fo
             "{wrong}"
         );
     }
-    // A private address is the operator's own affair.
+    // The operator may use a private address.
     let both = Given::file(format!(
         "operator.webhook_url = 'http://10.0.0.7:9/hook'\n{secret}"
     ));

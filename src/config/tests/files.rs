@@ -1,4 +1,4 @@
-//! What can lie where the file should be.
+//! Valid and invalid configuration files.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ fn a_long_file_is_read_and_an_endless_one_is_not() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused_with_their_line() {
+fn bytes_that_are_not_utf8_are_refused_with_their_line() {
     let faults = Given::file(b"[jobs]\nmax_runs = 1\n# \xff\n").faults();
     assert_eq!(
         faults,
@@ -58,7 +58,7 @@ fn bytes_that_are_no_text_are_refused_with_their_line() {
 }
 
 #[test]
-fn a_named_file_must_be_there_and_the_default_one_need_not() {
+fn a_named_file_must_exist_and_the_default_one_need_not() {
     let mut given = Given::nothing();
     given.sources.default_file = Some(given.path());
     assert_eq!(given.config(), defaults());
@@ -81,7 +81,7 @@ fn the_named_file_replaces_the_default_one() {
 }
 
 #[test]
-fn a_directory_in_its_place_is_named_as_such() {
+fn a_directory_instead_of_the_file_is_reported() {
     for named in [true, false] {
         let mut given = Given::nothing();
         fs::create_dir(given.path()).unwrap();
@@ -97,10 +97,10 @@ fn a_directory_in_its_place_is_named_as_such() {
     }
 }
 
-/// Root reads everything, so the file is made unreadable in a way that holds for root too: a link to itself.
+/// Root can read every file, so this one is a symbolic link to itself.
 #[cfg(unix)]
 #[test]
-fn a_file_that_cannot_be_read_is_an_error_even_as_the_default_one() {
+fn a_default_file_that_cannot_be_read_is_an_error() {
     let mut given = Given::nothing();
     std::os::unix::fs::symlink(given.path(), given.path()).unwrap();
     given.sources.default_file = Some(given.path());
@@ -119,17 +119,13 @@ fn a_file_without_permission_says_so() {
     let given = Given::file("jobs.max_runs = 5");
     fs::set_permissions(given.path(), fs::Permissions::from_mode(0o000)).unwrap();
     match fs::read(given.path()) {
-        Ok(_) => assert_eq!(
-            given.config().jobs.max_runs,
-            5,
-            "root reads it all the same"
-        ),
+        Ok(_) => assert_eq!(given.config().jobs.max_runs, 5, "root can read it"),
         Err(_) => assert_eq!(given.faults(), ["config.toml: no permission to read it"]),
     }
 }
 
 #[test]
-fn other_layers_are_checked_even_where_the_file_is_missing() {
+fn other_layers_are_checked_even_if_the_file_is_missing() {
     let mut given = Given::nothing().env("TINTYPE__JOBS__MAX_RUNS", "0");
     given.sources.file = Some(given.path());
     assert_eq!(given.faults().len(), 2);

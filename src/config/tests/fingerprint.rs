@@ -7,7 +7,7 @@ fn of(file: &str) -> String {
 }
 
 #[test]
-fn what_may_differ_from_node_to_node_leaves_the_fingerprint_as_it_is() {
+fn keys_that_may_differ_between_nodes_do_not_change_the_fingerprint() {
     let own = "[server]\nlisten = '127.0.0.1:1'\nmetrics_listen = '127.0.0.1:2'\nworkers = 3\n\
         [storage]\ndata_dir = '/elsewhere'\nconnections = 9\ncache_bytes = 2000000\n\
         [log]\nfilter = 'debug'\nformat = 'json'\n";
@@ -15,7 +15,7 @@ fn what_may_differ_from_node_to_node_leaves_the_fingerprint_as_it_is() {
 }
 
 #[test]
-fn what_nodes_must_have_in_common_changes_it() {
+fn keys_that_nodes_must_share_change_the_fingerprint() {
     let all = [
         "",
         "[jobs]\nmax_runs = 4\n",
@@ -29,7 +29,7 @@ fn what_nodes_must_have_in_common_changes_it() {
 }
 
 #[test]
-fn the_text_of_a_secret_does_not_change_it() {
+fn the_text_of_a_secret_does_not_change_the_fingerprint() {
     let token = |letter: &str| of(&format!("[admin]\ntoken = '{}'\n", letter.repeat(32)));
     assert_eq!(token("a"), token("b"));
     assert_ne!(token("a"), of(""));

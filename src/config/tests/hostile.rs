@@ -1,4 +1,4 @@
-//! No input ends in a panic, a stack overflow or an endless list.
+//! No input causes a panic, a stack overflow or an endless list of faults.
 
 use super::super::DEFAULT_TOML;
 use super::Given;
@@ -63,8 +63,8 @@ fn control_characters_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn any_prefix_of_the_file_and_any_single_flipped_byte_is_answered() {
-    // Every outcome is right as long as it is one: prefixes are mostly valid, flipped bytes mostly not.
+fn any_prefix_of_the_file_and_any_single_flipped_byte_loads_or_fails() {
+    // Either result is right: prefixes are mostly valid, flipped bytes mostly not.
     let bytes = DEFAULT_TOML.as_bytes();
     for cut in (0..bytes.len()).step_by(331) {
         let _ = Given::file(&bytes[..cut]).load();
@@ -75,7 +75,7 @@ fn any_prefix_of_the_file_and_any_single_flipped_byte_is_answered() {
 }
 
 #[test]
-fn strange_variables_are_answered() {
+fn malformed_variables_are_faults() {
     for value in [
         "",
         " ",

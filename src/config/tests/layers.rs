@@ -1,4 +1,4 @@
-//! Which layer wins: defaults, file, environment, command line.
+//! The precedence of the layers: defaults, file, environment, command line.
 
 use super::super::DEFAULT_TOML;
 use super::super::{Config, LogFormat};
@@ -6,7 +6,7 @@ use super::{Given, defaults};
 
 type Read = fn(&Config) -> String;
 
-/// Per section a key with a value for each layer, and how the outcome is read.
+/// For each section, a key with a value per layer, and how to read the effective value.
 const KEYS: [(&str, [&str; 3], Read); 20] = [
     ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
         format!("'{}'", c.server.listen)
@@ -85,7 +85,7 @@ fn variable(key: &str) -> String {
 }
 
 #[test]
-fn each_layer_stands_above_the_one_before() {
+fn each_layer_overrides_the_one_before() {
     for (key, [file, env, flag], read) in KEYS {
         let value: toml::Value =
             toml::from_str::<toml::Table>(&format!("v = {flag}")).unwrap()["v"].clone();
@@ -105,11 +105,15 @@ fn each_layer_stands_above_the_one_before() {
 }
 
 #[test]
-fn the_usual_variable_for_logs_goes_above_the_file_and_below_the_own_one() {
+fn rust_log_overrides_the_file_but_not_the_specific_variable() {
     let given = Given::file("[log]\nfilter = 'error'\n");
     assert_eq!(given.config().log.filter, "error");
     let given = given.env("RUST_LOG", "");
-    assert_eq!(given.config().log.filter, "error", "an empty one is none");
+    assert_eq!(
+        given.config().log.filter,
+        "error",
+        "an empty variable counts as unset"
+    );
     let given = given.env("RUST_LOG", "warn,tintype=debug");
     assert_eq!(given.config().log.filter, "warn,tintype=debug");
     let given = given.env("TINTYPE__LOG__FILTER", "off");
@@ -168,13 +172,13 @@ fn a_whole_section_can_come_from_one_variable() {
     assert_eq!(
         (c.jobs.max_runs, c.jobs.max_live),
         (7, 9),
-        "the nearer name goes last"
+        "the more specific name wins"
     );
     assert_eq!(c.jobs.max_prompt_chars, 32_768);
 }
 
 #[test]
-fn the_short_name_of_the_token_yields_to_the_long_one() {
+fn the_long_name_of_the_token_overrides_the_short_one() {
     let short = Given::nothing().env("TINTYPE_ADMIN_TOKEN", "token-of-the-short-name-0123456789");
     assert_eq!(
         short.config().admin.token.unwrap().expose(),
@@ -188,7 +192,7 @@ fn the_short_name_of_the_token_yields_to_the_long_one() {
 }
 
 #[test]
-fn an_empty_short_name_leaves_the_token_of_the_file_alone() {
+fn an_empty_short_name_keeps_the_token_of_the_file() {
     let given = Given::file("[admin]\ntoken = \"token-of-the-file-0123456789-0123\"\n")
         .env("TINTYPE_ADMIN_TOKEN", "");
     assert_eq!(
@@ -209,7 +213,7 @@ fn a_short_admin_token_is_refused_with_what_is_expected_and_not_repeated() {
 }
 
 #[test]
-fn other_variables_are_none_of_ours() {
+fn other_variables_are_ignored() {
     let c = Given::nothing()
         .env("TINTYPE_KEY", "tt_x")
         .env("PATH", "/bin")
@@ -219,7 +223,7 @@ fn other_variables_are_none_of_ours() {
 }
 
 #[test]
-fn a_wrong_value_that_is_replaced_counts_for_nothing() {
+fn an_invalid_value_that_is_overridden_is_not_a_fault() {
     let given = Given::file("[jobs]\nmax_runs = 0\n");
     assert_eq!(given.faults().len(), 1);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `[backends.*]` of the kinds `sdapi` and `comfyui`: how pictures are made on people's own graphics cards.
+//! Tests of the backends on local GPUs: kinds `sdapi` and `comfyui`.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn comfyui(given: &Given) -> ComfyUiSettings {
 }
 
 #[test]
-fn what_is_left_out_has_the_documented_default() {
+fn absent_keys_have_the_documented_defaults() {
     assert_eq!(sdapi(&file("sdapi", "")), SdApiSettings::default());
     let blank =
         "checkpoint = ''\nsampler = ''\nscheduler = ''\nupscaler = ''\noverride_settings = {}";
@@ -98,7 +98,7 @@ fn the_environment_sets_numbers_switches_and_tables() {
 }
 
 #[test]
-fn a_wrong_value_is_named_with_what_was_expected() {
+fn an_invalid_value_is_reported_with_the_expectation() {
     for (line, said) in [
         (
             "steps = 0",
@@ -181,7 +181,7 @@ fn a_wrong_value_is_named_with_what_was_expected() {
     }
 }
 
-/// The lines of the manual that are to be used by taking the # away.
+/// The examples are commented-out lines that users uncomment.
 #[test]
 fn the_examples_of_the_manual_hold_the_defaults() {
     let manual = super::super::DEFAULT_TOML;

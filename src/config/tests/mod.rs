@@ -65,7 +65,7 @@ impl Given {
         }
     }
 
-    /// The faults as text, with the directory taken out of the path of the file.
+    /// The faults as text, with paths relative to the directory.
     fn faults(&self) -> Vec<String> {
         let directory = format!("{}/", self.directory.path().display());
         let errors = self.load().expect_err("faults");

@@ -1,4 +1,4 @@
-//! Secrets are shown nowhere: not rendered, not in `Debug`, not in an error.
+//! No output shows a secret: neither `render`, nor `Debug`, nor an error.
 
 use super::super::MASK;
 use super::{Given, defaults};
@@ -72,7 +72,7 @@ fn render_and_debug_mask_them() {
 }
 
 #[test]
-fn what_is_rendered_loads_again_as_the_same() {
+fn a_rendered_configuration_loads_to_the_same_values() {
     assert_eq!(Given::file(defaults().render()).config(), defaults());
     let content = "
 storage.objects = 's3://bucket/prefix'
@@ -97,7 +97,7 @@ override_settings = { list = ['a', 2, 1.5, true], deep = { x = 'y' } }
 }
 
 #[test]
-fn no_error_repeats_one() {
+fn no_error_quotes_a_secret() {
     let wrong = [
         "admin.token = ['s3cret']",
         "admin.token = { x = 's3cret' }",

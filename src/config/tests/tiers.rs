@@ -1,4 +1,4 @@
-//! `[tiers.*]`: merged key by key, and refused where they contradict themselves or the interface.
+//! Tests of `[tiers.*]`.
 
 use super::{Given, defaults};
 
@@ -7,7 +7,7 @@ fn tier(name: &str, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_tier_keeps_what_the_file_leaves_out() {
+fn a_tier_keeps_the_defaults_of_absent_keys() {
     let c = Given::file("[tiers.quality]\nprices = { \"2K\" = \"0.5\" }\n").config();
     let mut expected = defaults();
     expected
@@ -123,7 +123,7 @@ fn a_tier_names_back_ends_that_exist() {
     assert!(tier("pro", "backends = [{ name = 'bultin' }]")[0].contains("did you mean `builtin`?"));
     assert!(
         tier("pro", "backends = [{ name = 'gpu' }]")[0]
-            .ends_with("the back end `gpu` is not defined; defined: builtin")
+            .ends_with("the backend `gpu` is not defined; defined: builtin")
     );
     assert!(
         tier("pro", "backends = [{ name = 'builtin', model = 'x' }]")[0].contains("has no models")
@@ -141,13 +141,13 @@ fn a_tier_names_back_ends_that_exist() {
 
 #[test]
 fn a_model_id_belongs_to_one_tier() {
-    assert!(tier("fast", "compat_models = ['a', 'a']")[0].contains("`a` is there twice"));
+    assert!(tier("fast", "compat_models = ['a', 'a']")[0].contains("`a` is given twice"));
     assert!(tier("fast", "compat_models = ['pro']")[0].contains("is the name of the tier pro"));
     let faults = tier("pro", "compat_models = ['gemini-3.1-flash-image']");
     assert_eq!(
         faults,
         [
-            "config.toml:2: tiers.pro.compat_models: `gemini-3.1-flash-image` belongs to the tier quality already"
+            "config.toml:2: tiers.pro.compat_models: `gemini-3.1-flash-image` already belongs to the tier quality"
         ]
     );
     let faults = tier("fast", "compat_models = ['gemini-3-pro-image']");

@@ -1,4 +1,4 @@
-//! A server whose certificate is from an authority of the test.
+//! A TLS server with a certificate from a test authority.
 
 use std::{io::Write, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -17,22 +17,20 @@ use tokio_rustls::TlsAcceptor;
 use super::{ScriptedResolver, loopback};
 use crate::{Client, ClientOptions, SetupError};
 
-/// A certificate authority.
 pub type Authority = CertifiedIssuer<'static, KeyPair>;
 
-/// A new authority.
 pub fn authority() -> Authority {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// What a server's certificate for this name says.
+/// The parameters of a server certificate for a name.
 pub fn leaf(name: &str) -> CertificateParams {
     CertificateParams::new(vec![name.to_owned()]).unwrap()
 }
 
-/// Serves one answer over TLS to all connections, under a certificate that `authority` has signed.
+/// Sends the same response over TLS to every connection, with a certificate that `authority` has signed.
 pub async fn serve(authority: &Authority, params: CertificateParams, answer: String) -> SocketAddr {
     let key = KeyPair::generate().unwrap();
     let certificate = params.signed_by(&key, authority).unwrap();
@@ -48,7 +46,7 @@ pub async fn serve(authority: &Authority, params: CertificateParams, answer: Str
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // A client that turns the certificate down ends the handshake.
+            // A client that rejects the certificate ends the handshake.
             let Ok(mut stream) = acceptor.accept(stream).await else {
                 continue;
             };
@@ -60,7 +58,7 @@ pub async fn serve(authority: &Authority, params: CertificateParams, answer: Str
     address
 }
 
-/// A client that takes every name for 127.0.0.1, and trusts the authorities of this file.
+/// A client that resolves every name to 127.0.0.1 and trusts the authorities in a file.
 pub fn client(extra_ca_file: Option<&Path>) -> Result<Client, SetupError> {
     let options = ClientOptions {
         extra_ca_file: extra_ca_file.map(Path::to_owned),
@@ -70,7 +68,7 @@ pub fn client(extra_ca_file: Option<&Path>) -> Result<Client, SetupError> {
     Client::with_resolver(options, ScriptedResolver::always("127.0.0.1"))
 }
 
-/// A file of this content.
+/// Creates a temporary file with this content.
 pub fn file(content: &str) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(content.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The gate against a table of addresses.
+//! Tests of the gate with a table of addresses.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ fn nets(texts: &[&str]) -> Vec<IpNet> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// The lines of a table: a verdict and what it is about.
+/// The lines of a table: a verdict and its subject.
 pub(super) fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
     table
         .lines()
@@ -48,7 +48,7 @@ fn opens_what_the_operator_allows_and_nothing_else() {
         "10.1.255.255",
         "fd00:1::1",
         "100::5",
-        // Carried forms are compared by the address that they carry.
+        // An embedded IPv4 address counts.
         "::ffff:127.0.0.1",
         "64:ff9b::10.1.2.3",
         "2002:7f00:1::",
@@ -92,7 +92,7 @@ fn refuses_what_the_operator_denies_though_it_is_public_or_allowed() {
         for address in [
             "127.0.0.2",
             "8.8.8.8",
-            // In carried forms too.
+            // Embedded addresses too.
             "::ffff:8.8.8.8",
             "64:ff9b::8.8.8.8",
             "2002:808:808::1",

@@ -1,4 +1,4 @@
-//! The way out against resolvers that lie, and listeners that count who comes.
+//! Tests of the client with resolvers that lie and listeners that count connections.
 
 use std::{
     net::SocketAddr,
@@ -21,7 +21,7 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers every request with 200 and the request's own head; counts connections.
+/// Echoes the head of every request with status 200, and counts connections.
 async fn echo(address: &str) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(address).await.unwrap();
     let bound = listener.local_addr().unwrap();
@@ -122,10 +122,10 @@ async fn a_name_that_moves_inside_after_the_check_is_refused() {
     let answers = [LookUp::of(&["127.0.0.1"]), LookUp::of(&["127.0.0.2"])];
     let resolver = ScriptedResolver::new(answers);
     let client = client_for(resolver.clone(), PATIENCE);
-    // One look-up for one connection: there is no second one between check and use.
+    // One lookup per connection: there is no second one between check and use.
     assert!(get(&client, &url).await.is_ok());
     assert_eq!(resolver.lookups.load(Ordering::SeqCst), 1);
-    // The next connection is judged anew.
+    // The gate checks the next connection again.
     assert_eq!(get(&client, &url).await, Err(Error::NotPublic));
     assert_eq!(count.load(Ordering::SeqCst), 0);
 }
@@ -160,7 +160,7 @@ async fn a_permitted_address_that_fails_does_not_lead_to_a_refused_one() {
     assert_eq!(count.load(Ordering::SeqCst), 0);
 }
 
-/// A listener that takes no connection, with as many waiting as its queue holds: connecting to it hangs.
+/// A listener that accepts no connection and whose backlog is full, so that connecting hangs.
 async fn deaf(address: &str) -> (TcpListener, Vec<TcpStream>) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(address.parse().unwrap()).unwrap();
@@ -177,7 +177,7 @@ async fn deaf(address: &str) -> (TcpListener, Vec<TcpStream>) {
 }
 
 #[tokio::test]
-async fn an_address_that_hangs_does_not_hold_up_the_next() {
+async fn an_address_that_hangs_does_not_delay_the_next() {
     let (good, count) = echo("127.0.0.1:0").await;
     let (deaf, _waiting) = deaf(&format!("127.0.0.3:{}", good.port())).await;
     let options = ClientOptions {
@@ -193,7 +193,7 @@ async fn an_address_that_hangs_does_not_hold_up_the_next() {
 }
 
 #[tokio::test]
-async fn an_address_that_hangs_alone_runs_into_the_time_out() {
+async fn an_address_that_hangs_alone_times_out() {
     let (deaf, _waiting) = deaf("127.0.0.1:0").await;
     let url = format!("http://deaf.example:{}/", deaf.local_addr().unwrap().port());
     let client = client_for(
@@ -204,7 +204,7 @@ async fn an_address_that_hangs_alone_runs_into_the_time_out() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_hangs_runs_into_the_time_out() {
+async fn a_handshake_that_hangs_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(
         "https://deaf.example:{}/",
@@ -232,7 +232,7 @@ async fn an_answer_of_ten_thousand_records_is_looked_at_in_part() {
 }
 
 #[tokio::test]
-async fn names_that_do_not_resolve_are_not_told_apart_from_refused_ones() {
+async fn names_that_do_not_resolve_cause_the_same_error_as_refused_ones() {
     let ask = async |answer: LookUp| {
         let fault = get(&one(&answer), "http://gone.example/")
             .await
@@ -257,7 +257,7 @@ async fn a_resolver_that_hangs_runs_into_the_time_out() {
     }
 }
 
-/// Serves every connection the same bytes after the beginning of a request.
+/// Sends the same bytes to every connection, after the start of a request.
 async fn canned(answer: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -271,7 +271,7 @@ async fn canned(answer: &'static str) -> u16 {
 }
 
 #[tokio::test]
-async fn redirects_are_handed_to_the_caller() {
+async fn redirects_are_returned_to_the_caller() {
     let answer = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2/\r\nContent-Length: 2\r\n\r\nno";
     let port = canned(answer).await;
     let client = client_for(ScriptedResolver::always("127.0.0.1"), PATIENCE);
@@ -297,7 +297,7 @@ async fn a_host_is_refused_beforehand_unless_an_address_of_it_may_be_reached() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_called_broken() {
+async fn an_invalid_response_is_broken() {
     for answer in [
         "",
         "SSH-2.0-OpenSSH_9.9\r\n",
@@ -310,7 +310,7 @@ async fn what_is_no_http_is_called_broken() {
     }
 }
 
-/// What awc gets wrong.
+/// awc gets these wrong.
 #[tokio::test]
 async fn bodies_end_where_their_servers_meant_them_to() {
     let client = client_for(ScriptedResolver::always("127.0.0.1"), PATIENCE);

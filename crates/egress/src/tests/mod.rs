@@ -1,4 +1,4 @@
-//! What leaves the machine, and what never does.
+//! Tests of the address gate and the client.
 
 mod addresses;
 mod connecting;

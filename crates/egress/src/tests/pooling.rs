@@ -1,4 +1,4 @@
-//! Connections that are used again, against servers that keep them, close them, and say things unasked.
+//! Tests of pooled connections, with servers that keep them, close them, or send unrequested data.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,30 +18,29 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a server does with a request.
+/// The reaction of a server to a request.
 #[derive(Clone, Copy)]
 enum Deed {
     Answer,
-    /// And closes without having said that it would.
+    /// Closes without `Connection: close`.
     AnswerAndClose,
-    /// Without a word.
     Close,
-    /// Without a word, and without reading the body.
+    /// Closes without reading the body.
     CloseUnread,
-    /// With two answers, the second of which nobody has asked for.
+    /// Sends a second, unrequested response.
     AnswerTwice,
-    /// With less than it says that there is.
+    /// Sends less than the content length.
     AnswerInPart,
-    /// With something that is not HTTP.
+    /// Sends something that is not HTTP.
     Babble,
 }
 
-/// What has happened at a server.
+/// The events at a server.
 #[derive(Default)]
 struct Seen {
-    /// The number of the connection, and the path.
+    /// The index of the connection, and the path.
     requests: Mutex<Vec<(usize, String)>>,
-    /// Connections that the client has closed, or the server.
+    /// The number of connections that the client or the server has closed.
     ended: watch::Sender<usize>,
 }
 
@@ -58,7 +57,7 @@ impl Seen {
     }
 }
 
-/// A server whose deeds are the same on each connection, the last one again and again.
+/// A server that reacts the same way on each connection, and repeats its last reaction.
 async fn server(deeds: &'static [Deed]) -> (u16, Arc<Seen>) {
     server_at("127.0.0.1:0", deeds).await
 }
@@ -119,7 +118,7 @@ async fn serve(mut stream: TcpStream, connection: usize, deeds: &[Deed], seen: &
     }
 }
 
-/// The path of the next request and the length of its body; `None` when the client has gone.
+/// The path of the next request and the length of its body. `None` if the client has gone.
 async fn next_head(stream: &mut TcpStream) -> Option<(String, u64)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -132,7 +131,7 @@ async fn next_head(stream: &mut TcpStream) -> Option<(String, u64)> {
     Some((head.split(' ').nth(1)?.to_owned(), length.unwrap_or(0)))
 }
 
-/// One that keeps its connections for longer than any stall of the machine takes.
+/// A client that keeps idle connections longer than any stall of the machine.
 fn client() -> Client {
     egress_with(ScriptedResolver::always("127.0.0.1"))
 }
@@ -144,7 +143,7 @@ fn egress_with(resolver: Arc<ScriptedResolver>) -> Client {
     Client::with_resolver(options, resolver).unwrap()
 }
 
-/// The body of an answer.
+/// Sends a `GET` and returns the body.
 async fn ask(client: &Client, host: &str, port: u16, path: &str) -> Result<String, Error> {
     let url = format!("http://{host}:{port}{path}").parse().unwrap();
     let asked = client.send_pooled(Method::GET, &url, HeaderMap::new(), Bytes::new());
@@ -187,7 +186,7 @@ async fn the_next_request_goes_over_the_same_connection() {
 }
 
 #[tokio::test]
-async fn requests_at_the_same_time_have_connections_of_their_own() {
+async fn concurrent_requests_use_separate_connections() {
     let (port, seen) = server(&[Deed::Answer]).await;
     let client = client();
     tokio::join!(asked(&client, port, "/1"), asked(&client, port, "/2"));
@@ -197,7 +196,7 @@ async fn requests_at_the_same_time_have_connections_of_their_own() {
 }
 
 #[tokio::test]
-async fn one_that_the_server_has_closed_is_replaced() {
+async fn a_connection_that_the_server_has_closed_is_replaced() {
     let (port, seen) = server(&[Deed::AnswerAndClose]).await;
     let client = client();
     asked(&client, port, "/1").await;
@@ -248,7 +247,7 @@ async fn a_server_that_answers_nothing_gets_each_request_once() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_not_asked_again() {
+async fn a_request_with_an_invalid_response_is_not_repeated() {
     let (port, seen) = server(&[Deed::Answer, Deed::Babble]).await;
     let client = client();
     asked(&client, port, "/1").await;
@@ -258,7 +257,7 @@ async fn what_is_no_http_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_unasked_answers_nothing() {
+async fn an_unrequested_response_answers_no_request() {
     let (port, _) = server(&[Deed::AnswerTwice]).await;
     let client = client();
     for path in ["/1", "/2", "/3"] {
@@ -314,7 +313,7 @@ async fn a_name_that_moves_is_followed_though_a_connection_is_pooled() {
 }
 
 #[tokio::test]
-async fn one_that_is_not_used_again_is_closed() {
+async fn an_idle_connection_is_closed() {
     let (port, seen) = server(&[Deed::Answer]).await;
     let client = client_for(ScriptedResolver::always("127.0.0.1"), PATIENCE);
     for number in 1..=2 {

@@ -1,4 +1,4 @@
-//! The system's resolver with a way of asking that hangs as long as the test wishes.
+//! Tests of the system resolver with a lookup that hangs for as long as the test needs.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use crate::{Resolve, SystemResolver};
 const SOON: Duration = Duration::from_millis(20);
 const NEVER: Duration = Duration::from_secs(600);
 
-/// Name servers that answer for every name but those that begin with `dead`, which wait for the end of the test.
+/// Name servers that answer for every name, except that names with the prefix `dead` wait for the end of the test.
 #[derive(Default)]
 struct NameServers {
     over: Mutex<bool>,
@@ -41,7 +41,7 @@ impl NameServers {
         Ok(vec![IpAddr::from([192, 0, 2, 1])])
     }
 
-    /// Lets all that wait have their answers, or has those that come wait again.
+    /// Answers all waiting lookups, or lets new ones wait again.
     fn set_over(&self, over: bool) {
         *self.over.lock() = over;
         self.ended.notify_all();
@@ -54,7 +54,7 @@ impl NameServers {
     }
 }
 
-/// Whatever comes of a test, no thread is left waiting.
+/// Leaves no thread waiting, even if a test fails.
 struct World {
     servers: Arc<NameServers>,
     resolver: SystemResolver,
@@ -64,7 +64,7 @@ impl World {
     fn new(patience: Duration) -> Self {
         let servers = Arc::new(NameServers::default());
         let asked = Arc::clone(&servers);
-        let resolver = SystemResolver::asking(move |host| asked.answer(host), patience);
+        let resolver = SystemResolver::with_lookup(move |host| asked.answer(host), patience);
         Self { servers, resolver }
     }
 
@@ -93,19 +93,19 @@ async fn names_that_hang_hold_up_no_other() {
 }
 
 #[tokio::test]
-async fn a_name_that_hangs_is_not_asked_for_twice() {
+async fn a_name_that_hangs_is_not_looked_up_twice() {
     let world = World::new(SOON);
     assert!(world.all(1).await.iter().all(timed_out));
     assert!(world.all(1).await.iter().all(timed_out), "at once");
     assert_eq!(world.servers.asked.load(Ordering::SeqCst), 1);
     world.servers.set_over(true);
     world.servers.until_waiting(0).await;
-    // Its answer came too late for anyone, and it is asked for anew.
+    // The answer came too late for all requests, so the next request starts a new lookup.
     while world.all(1).await.iter().any(Result::is_err) {}
 }
 
 #[tokio::test]
-async fn those_who_ask_for_one_name_at_a_time_share_its_answer() {
+async fn concurrent_requests_for_one_name_share_a_lookup() {
     let world = World::new(NEVER);
     let asked = (0..50).map(|_| world.resolver.resolve("dead.example"));
     let release = async {
@@ -137,7 +137,7 @@ async fn names_known_as_slow_have_a_quarter_of_the_slots() {
 }
 
 #[tokio::test]
-async fn a_name_that_no_request_waits_for_leaves_nothing_behind_but_its_thread() {
+async fn an_abandoned_lookup_leaves_only_its_thread() {
     let world = World::new(NEVER);
     for _ in 0..3 {
         let asked = world.resolver.resolve("dead.example");

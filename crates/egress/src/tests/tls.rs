@@ -1,4 +1,4 @@
-//! TLS faults, told apart: unknown authority, wrong name, expired, no TLS at all.
+//! Tests of TLS errors: unknown authority, wrong name, expired certificate, no TLS at all.
 
 use std::path::Path;
 

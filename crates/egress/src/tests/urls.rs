@@ -1,4 +1,4 @@
-//! URLs as callers write them, and as redirects do.
+//! Tests of URLs from callers and from redirects.
 
 use url::Url;
 
@@ -64,7 +64,7 @@ fn every_fault_reads_as_a_sentence_about_a_field() {
     input_images_urls[0] must not contain spaces, control characters or backslashes (percent-encode them)
     input_images_urls[0] must not contain a user name or password
     input_images_urls[0] has no valid host: it is empty
-    input_images_urls[0] has no valid host: zone identifiers mean something on one machine only
+    input_images_urls[0] has no valid host: zone identifiers are valid on one machine only
     input_images_urls[0] must not name port 0
     input_images_urls[0] is not a valid URL: invalid port number
     "

@@ -1,15 +1,15 @@
-//! GIF: the size of the logical screen stands at a fixed place, blocks follow (GIF89a sections 12 to 22). The first image is all that
-//! is decoded, so no further one and no trailer is asked for.
+//! GIF: the size of the logical screen at a fixed offset, and blocks (GIF89a sections 12 to 22). Only the first image is decoded, so
+//! further images and the trailer are not required.
 
 use super::{HeaderFault, Parts, Walk, Want};
 
 /// Signature, version, width, height, flags, background and aspect of the pixels.
 const HEADER: usize = 13;
-/// Where the flags stand in it.
+/// The offset of the flags in the header.
 const FLAGS: usize = 10;
-/// Place, size and flags of an image, behind its introducer.
+/// Position, size and flags of an image, after its introducer.
 const DESCRIPTOR: usize = 9;
-/// The least size of a code, before the pixels.
+/// The minimum code size, before the pixels.
 const CODE_SIZE: u64 = 1;
 
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) enum Walker {
     /// The byte that introduces a block.
     Block,
     Descriptor,
-    /// The length of a part of a block; 0 ends the block.
+    /// The length of a sub-block. 0 ends the block.
     Part {
         is_image: bool,
     },
@@ -34,16 +34,16 @@ impl Walk for Walker {
         match *self {
             Self::Header => {
                 parts.skeleton.extend_from_slice(taken);
-                parts.sized = true;
-                parts.is_open = true;
+                parts.has_size = true;
+                parts.is_incomplete = true;
                 *self = Self::Block;
-                Ok(behind(colours(taken[FLAGS])))
+                Ok(after(colours(taken[FLAGS])))
             }
             Self::Block => match taken[0] {
-                // An extension: its label, then its parts.
+                // An extension: its label, then its sub-blocks.
                 0x21 => {
                     *self = Self::Part { is_image: false };
-                    Ok(behind(1))
+                    Ok(after(1))
                 }
                 0x2c => {
                     *self = Self::Descriptor;
@@ -55,29 +55,29 @@ impl Walk for Walker {
             },
             Self::Descriptor => {
                 *self = Self::Part { is_image: true };
-                Ok(behind(colours(taken[DESCRIPTOR - 1]) + CODE_SIZE))
+                Ok(after(colours(taken[DESCRIPTOR - 1]) + CODE_SIZE))
             }
             Self::Part { is_image } => match (taken[0], is_image) {
                 (0, true) => {
-                    parts.is_open = false;
+                    parts.is_incomplete = false;
                     Ok(Want::Nothing)
                 }
                 (0, false) => {
                     *self = Self::Block;
                     Ok(Want::next(1))
                 }
-                (length, _) => Ok(behind(u64::from(length))),
+                (length, _) => Ok(after(u64::from(length))),
             },
         }
     }
 }
 
-/// One byte behind so many others.
-fn behind(skip: u64) -> Want {
+/// One byte after `skip` others.
+fn after(skip: u64) -> Want {
     Want::Bytes { skip, take: 1 }
 }
 
-/// Bytes of a table of colours, as the flags before it say.
+/// The length of a colour table, from the flags.
 fn colours(flags: u8) -> u64 {
     match flags & 0x80 {
         0 => 0,

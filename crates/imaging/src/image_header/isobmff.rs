@@ -1,11 +1,11 @@
-//! HEIC and AVIF: boxes of an ISO base media file (ISO/IEC 14496-12 section 4.2). The `meta` box describes the pictures,
-//! and may come before or after them.
+//! HEIC and AVIF: boxes of an ISO base media file (ISO/IEC 14496-12 section 4.2). The `meta` box describes the images, and may
+//! precede or follow them.
 
 use super::{HeaderFault, Parts, Walk, Want, be32};
 
 /// Size and type.
 const BOX_HEAD: usize = 8;
-/// A size of 1 says that the real one follows in 64 bits.
+/// A size of 1 means that the real size follows in 64 bits.
 const LARGE: u32 = 1;
 
 #[derive(Default)]
@@ -34,8 +34,7 @@ impl Walk for Walker {
                     *self = Self::LargeSize { kind };
                     return Ok(Want::next(8));
                 }
-                // A size of 0 means up to the end, where no description can follow any more; for the description itself
-                // nobody writes it.
+                // A size of 0 means up to the end of the file, so that no `meta` box can follow. Encoders do not use it for `meta`.
                 self.body(kind, u64::from(size).checked_sub(8))
             }
             Self::LargeSize { kind } => {
@@ -49,7 +48,7 @@ impl Walk for Walker {
                 parts.skeleton.extend_from_slice(&kind);
                 parts.skeleton.extend_from_slice(taken);
                 if kind == *b"meta" {
-                    parts.sized = true;
+                    parts.has_size = true;
                     return Ok(Want::Nothing);
                 }
                 *self = Self::Head;

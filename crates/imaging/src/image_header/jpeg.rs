@@ -1,12 +1,12 @@
-//! JPEG: marker segments and, behind the first scan header, coded pixels up to the end of the image (ITU-T T.81, annex B). Exif
-//! (CIPA DC-008) comes before the frame header. Decoders paint grey what a file lacks that was cut off, and say nothing.
+//! JPEG: marker segments and, after the first scan header, coded pixels up to the end of the image (ITU-T T.81, annex B). Exif
+//! (CIPA DC-008) precedes the frame header. Decoders silently fill the missing part of a truncated file with grey.
 
 use super::{HeaderFault, Parts, Walk, Want};
 
-/// Sample precision, height and width, behind the length of a frame header.
+/// The length of a frame header, sample precision, height and width.
 const FRAME: usize = 7;
 const EXIF: &[u8] = b"Exif\0\0";
-/// Coded pixels, up to an 0xFF with what follows it.
+/// Coded pixels, up to 0xFF and the byte after it.
 const PIXELS: Want = Want::After {
     byte: 0xff,
     take: 1,
@@ -26,7 +26,7 @@ pub(super) enum Walker {
     AppLength,
     App,
     ScanLength,
-    /// What follows an 0xFF within coded pixels.
+    /// The byte after 0xFF in coded pixels.
     Scan,
 }
 
@@ -49,12 +49,12 @@ impl Walk for Walker {
                     .skeleton
                     .extend_from_slice(&[0xff, 0xd8, 0xff, marker]);
                 parts.skeleton.extend_from_slice(taken);
-                // `imagesize` wants at least 12 bytes of any file.
+                // `imagesize` requires at least 12 bytes.
                 parts.skeleton.extend_from_slice(&[0xff, 0xd9]);
-                parts.sized = true;
-                parts.is_open = true;
+                parts.has_size = true;
+                parts.is_incomplete = true;
                 *self = Self::Marker;
-                // The rest of the segment, but for the length and what was taken.
+                // The rest of the segment, after the bytes already read.
                 let skip = u64::from(body(taken)?).checked_sub((FRAME - 2) as u64);
                 let skip = skip.ok_or(HeaderFault::Damaged)?;
                 Ok(Want::Bytes { skip, take: 2 })
@@ -85,10 +85,10 @@ impl Walk for Walker {
                 *self = Self::Scan;
                 Ok(PIXELS)
             }
-            // Escaped bytes, restarts and the headers of further scans: their bytes are passed over like pixels.
+            // Skips escaped bytes, restarts and the headers of further scans like pixels.
             Self::Scan => match taken[0] {
                 0xd9 => {
-                    parts.is_open = false;
+                    parts.is_incomplete = false;
                     Ok(Want::Nothing)
                 }
                 0xff => Ok(Want::next(1)),
@@ -103,14 +103,14 @@ impl Walker {
         let take;
         (*self, take) = match marker {
             0xff => (Self::Fill, 1),
-            0xda if parts.sized => (Self::ScanLength, 2),
-            // Start of frame, without the tables and extensions that share its numbers.
-            0xc0..=0xcf if !parts.sized && !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
+            0xda if parts.has_size => (Self::ScanLength, 2),
+            // Start of frame, without the tables and extensions in the same range.
+            0xc0..=0xcf if !parts.has_size && !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
                 (Self::Frame { marker }, FRAME)
             }
-            // Alone, without a segment.
+            // Markers without a segment.
             0x01 | 0xd0..=0xd8 => (Self::Marker, 2),
-            // The end, the picture itself before its frame header, or an escaped byte.
+            // The end, a scan before the frame header, or an escaped byte.
             0x00 | 0xd9 | 0xda => return Err(HeaderFault::Damaged),
             0xe1 if parts.exif.is_none() => (Self::AppLength, 2),
             _ => (Self::Length, 2),
@@ -119,7 +119,7 @@ impl Walker {
     }
 }
 
-/// The length of a segment without the two bytes that say it.
+/// The length of a segment without its two length bytes.
 fn body(taken: &[u8]) -> Result<u16, HeaderFault> {
     u16::from_be_bytes([taken[0], taken[1]])
         .checked_sub(2)

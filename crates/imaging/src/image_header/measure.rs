@@ -1,19 +1,19 @@
-//! How large an image is when it is shown: its stored size, turned as its Exif orientation says.
+//! The displayed size of an image: its stored size, with the Exif orientation applied.
 
 use super::HeaderFault;
 use crate::size::Size;
 use exif::{In, Tag};
 
-/// Measures a skeleton that an outline has kept.
+/// Measures the skeleton that a walker has kept.
 ///
 /// # Errors
-/// The skeleton does not hold what its format demands.
+/// The skeleton is not valid in its format.
 pub(super) fn measure(skeleton: &[u8], exif: Option<Vec<u8>>) -> Result<Size, HeaderFault> {
     let stored = imagesize::blob_size(skeleton).map_err(|_| HeaderFault::Damaged)?;
-    // Sides past 32 bits do not exist in any of the formats; saturated, they are refused as too large.
+    // No format has sides above 32 bits. A saturated side is refused as too large.
     let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX);
     let (width, height) = (side(stored.width), side(stored.height));
-    Ok(if exif.is_some_and(lies_on_its_side) {
+    Ok(if exif.is_some_and(swaps_sides) {
         Size {
             width: height,
             height: width,
@@ -23,9 +23,9 @@ pub(super) fn measure(skeleton: &[u8], exif: Option<Vec<u8>>) -> Result<Size, He
     })
 }
 
-/// Orientations 5 to 8 show rows as columns (TIFF 6.0, Exif 3.0 section 4.6.5). A block that cannot be read turns nothing:
-/// that is how every viewer treats it.
-fn lies_on_its_side(exif: Vec<u8>) -> bool {
+/// Orientations 5 to 8 display rows as columns (TIFF 6.0, Exif 3.0 section 4.6.5). Like every viewer, ignores a block that cannot be
+/// read.
+fn swaps_sides(exif: Vec<u8>) -> bool {
     let mut reader = exif::Reader::new();
     reader.continue_on_error(true);
     let read = reader

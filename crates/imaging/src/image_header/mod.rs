@@ -1,12 +1,11 @@
-//! Reads the header of an image while its bytes stream by: how large it is and how it lies, without decoding a pixel.
+//! Reads size and orientation from a streamed image file, without decoding a pixel.
 //!
-//! Where that stands differs: behind megabytes of depth maps in a phone's JPEG, after the picture in WebP, after the media
-//! data in some HEIC. So nothing is read back and no prefix is guessed at: a walker per format follows the container's
-//! framing, keeps the few parts that matter, bounded in size, and skips the rest. What the parts say is left to
-//! `imagesize` and `kamadak-exif`, which get a file of those parts only. No pixel is decoded here.
+//! The position of both differs: after megabytes of depth maps in a phone's JPEG, after the image in WebP, after the media data in some
+//! HEIC. So no fixed prefix suffices. A walker per format follows the container's framing, keeps the few relevant parts, limited in
+//! size, and skips the rest. `imagesize` and `kamadak-exif` interpret the parts: they get a file of those parts only.
 //!
-//! The walkers of the formats that are decoded here go on to the end of the first picture: a file that is cut off is refused when it
-//! arrives, and not by a decoder once its job has been accepted.
+//! For formats that this crate decodes, the walkers go on to the end of the first image: a truncated file is refused on arrival,
+//! instead of failing in a decoder after its job was accepted.
 
 mod gif;
 mod isobmff;
@@ -20,34 +19,35 @@ use std::mem;
 use super::{kind::ImageKind, size::Size};
 use measure::measure;
 
-/// The most that is kept of one part: an Exif block is at most 64 KiB, the item tables of HEIC a few.
+/// The limit for one kept part. An Exif block has at most 64 KiB, the item tables of HEIC have a few.
 const MAX_PART: usize = 1 << 20;
 
 /// Why an image cannot be measured. The texts complete a sentence that begins with the name of its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderFault {
-    /// The container's framing is broken.
+    /// The container's framing is invalid.
     #[error("with a damaged header")]
     Damaged,
-    /// It ended before it had said how large it is.
+    /// The file ended before its dimensions.
     #[error("that ends before its dimensions")]
     Truncated,
-    /// Its first picture has no end.
+    /// The file ended before the end of its first image.
     #[error("that is cut off before its end")]
     CutOff,
-    /// A part that has to be kept is over 1 MiB.
+    /// A relevant part has more than 1 MiB.
     #[error("whose header is over 1 MiB")]
     HeaderTooLarge,
 }
 
-/// What a walker wants next: so many bytes passed over, then so many, at least one, handed to it.
+/// The next bytes that a walker needs. `take` is at least 1.
 #[derive(Clone, Copy, Debug)]
 enum Want {
+    /// `take` bytes, after `skip` bytes.
     Bytes {
         skip: u64,
         take: usize,
     },
-    /// Everything up to and including the next such byte passed over, then so many, at least one, handed to it.
+    /// `take` bytes, after the next occurrence of `byte`.
     After {
         byte: u8,
         take: usize,
@@ -61,28 +61,27 @@ impl Want {
     }
 }
 
-/// The parts that were kept.
+/// The parts that a walker keeps.
 #[derive(Debug, Default)]
 struct Parts {
     /// A small file of the same format, for `imagesize`.
     skeleton: Vec<u8>,
-    /// The Exif block, from its TIFF header on.
+    /// The Exif block, from its TIFF header.
     exif: Option<Vec<u8>>,
-    /// Whether the skeleton says how large the image is.
-    sized: bool,
-    /// Whether the end of the first picture has not been seen yet.
-    is_open: bool,
+    /// Does the skeleton contain the size?
+    has_size: bool,
+    /// Is the end of the first image still missing?
+    is_incomplete: bool,
 }
 
-/// The framing of one format.
+/// Follows the framing of one format.
 trait Walk {
-    /// What to begin with.
     fn first(&self) -> Want;
-    /// Gets the bytes that were asked for.
+    /// Processes the requested bytes and returns the next request.
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault>;
 }
 
-/// Reads the header of one image.
+/// Reads size and orientation of one image.
 pub struct HeaderReader {
     walker: Box<dyn Walk>,
     want: Want,
@@ -91,7 +90,6 @@ pub struct HeaderReader {
 }
 
 impl HeaderReader {
-    /// Begins with an image whose format has been recognised.
     pub fn new(kind: ImageKind) -> Self {
         let walker: Box<dyn Walk> = match kind {
             ImageKind::Png => Box::<png::Walker>::default(),
@@ -108,12 +106,12 @@ impl HeaderReader {
         }
     }
 
-    /// Takes the next bytes of the file, in pieces of any size.
+    /// Processes the next bytes of the file, in chunks of any size.
     ///
     /// # Errors
-    /// The framing is broken or a part too large; nothing that follows can make it good.
+    /// The framing is invalid or a part is too large. Further bytes cannot repair this.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), HeaderFault> {
-        // Bounded by the bytes: every round but the last uses up at least one, as no walker asks for none.
+        // Terminates: every round but the last consumes a byte, because `take` is at least 1.
         loop {
             let (skip, take) = match self.want {
                 Want::Bytes { skip, take } => (skip, take),
@@ -129,9 +127,9 @@ impl HeaderReader {
             if take > MAX_PART {
                 return Err(HeaderFault::HeaderTooLarge);
             }
-            let passed = usize::try_from(skip).unwrap_or(usize::MAX).min(bytes.len());
-            bytes = &bytes[passed..];
-            let skip = skip - passed as u64;
+            let skipped = usize::try_from(skip).unwrap_or(usize::MAX).min(bytes.len());
+            bytes = &bytes[skipped..];
+            let skip = skip - skipped as u64;
             self.want = Want::Bytes { skip, take };
             if skip > 0 {
                 return Ok(());
@@ -143,7 +141,7 @@ impl HeaderReader {
             if self.taken.len() < take {
                 return Ok(());
             }
-            // A walker may take few bytes many times: the allocation is used again.
+            // Reuses the allocation, because a walker may read few bytes many times.
             let mut taken = mem::take(&mut self.taken);
             self.want = self.walker.step(&taken, &mut self.parts)?;
             taken.clear();
@@ -151,15 +149,15 @@ impl HeaderReader {
         }
     }
 
-    /// The size of the image as it is meant to be seen, when all bytes have been pushed.
+    /// Returns the displayed size of the image, after all bytes have been pushed.
     ///
     /// # Errors
-    /// The file ended early, or its parts contradict its framing.
+    /// The file ended early, or its parts are invalid.
     pub fn finish(self) -> Result<Size, HeaderFault> {
-        if !self.parts.sized {
+        if !self.parts.has_size {
             return Err(HeaderFault::Truncated);
         }
-        if self.parts.is_open {
+        if self.parts.is_incomplete {
             return Err(HeaderFault::CutOff);
         }
         measure(&self.parts.skeleton, self.parts.exif)

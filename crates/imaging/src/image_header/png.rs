@@ -36,8 +36,8 @@ impl Walk for Walker {
                     return Err(HeaderFault::Damaged);
                 }
                 parts.skeleton.extend_from_slice(taken);
-                parts.sized = true;
-                parts.is_open = true;
+                parts.has_size = true;
+                parts.is_incomplete = true;
                 *self = Self::ChunkHead;
                 Ok(Want::next(CHUNK_HEAD))
             }
@@ -45,7 +45,7 @@ impl Walk for Walker {
                 let length = be32(taken).ok_or(HeaderFault::Damaged)?;
                 match &taken[4..] {
                     b"IEND" => {
-                        parts.is_open = false;
+                        parts.is_incomplete = false;
                         Ok(Want::Nothing)
                     }
                     b"eXIf" if parts.exif.is_none() => {

@@ -1,10 +1,10 @@
-//! WebP: RIFF chunks, the first of which says the size (RFC 9649 section 2). The Exif block, if any, follows the picture.
+//! WebP: RIFF chunks, the first of which contains the size (RFC 9649 section 2). The Exif block, if any, follows the image.
 
 use super::{HeaderFault, Parts, Walk, Want};
 
 const RIFF_HEADER: usize = 12;
 const CHUNK_HEAD: usize = 8;
-/// The first bytes of the first chunk's data, which hold its dimensions.
+/// The first bytes of the first chunk's data, with the dimensions.
 const DIMENSIONS: usize = 10;
 const EXIF: &[u8] = b"Exif\0\0";
 
@@ -13,10 +13,10 @@ pub(super) enum Walker {
     #[default]
     Riff,
     FirstChunk,
-    /// The last byte of the chunk that is the whole picture.
+    /// The last byte of the chunk that is the whole image.
     Picture,
     ChunkHead,
-    /// The last byte of a chunk with a picture, with the length of the chunk.
+    /// The last byte of an image chunk. `length` is the length of the chunk.
     Frame {
         length: u64,
     },
@@ -39,12 +39,12 @@ impl Walk for Walker {
             }
             Self::FirstChunk => self.first_chunk(taken, parts),
             Self::Picture => {
-                parts.is_open = false;
+                parts.is_incomplete = false;
                 Ok(Want::Nothing)
             }
             Self::ChunkHead => self.chunk(taken, parts),
             Self::Frame { length } => {
-                parts.is_open = false;
+                parts.is_incomplete = false;
                 *self = Self::ChunkHead;
                 Ok(Want::Bytes {
                     skip: length % 2,
@@ -52,7 +52,7 @@ impl Walk for Walker {
                 })
             }
             Self::Exif { length } => {
-                // Some programs put JPEG's prefix before the block although the format has none.
+                // Some programs prefix the block as in JPEG, although the format has no prefix.
                 let block = &taken[..length];
                 let block = block.strip_prefix(EXIF).unwrap_or(block).to_vec();
                 parts.exif.get_or_insert(block);
@@ -72,8 +72,8 @@ impl Walker {
         let length = length(taken);
         let data = &mut chunk[CHUNK_HEAD..];
         match &taken[..4] {
-            // A key frame, with its start code (RFC 6386 section 9.1); the upper two bits of each side ask for scaling,
-            // which nobody does.
+            // A key frame, with its start code (RFC 6386 section 9.1). The upper two bits of each side request scaling, which no
+            // decoder does.
             b"VP8 " if data[0] & 1 == 0 && data[3..6] == [0x9d, 0x01, 0x2a] => {
                 data[7] &= 0x3f;
                 data[9] &= 0x3f;
@@ -84,21 +84,21 @@ impl Walker {
             _ => return Err(HeaderFault::Damaged),
         }
         parts.skeleton.append(&mut chunk);
-        parts.sized = true;
+        parts.has_size = true;
         let rest = length.checked_sub(DIMENSIONS as u64);
         match (&*self, rest) {
             (Self::ChunkHead, Some(rest)) => {
-                parts.is_open = true;
+                parts.is_incomplete = true;
                 Ok(Want::Bytes {
                     skip: rest + length % 2,
                     take: CHUNK_HEAD,
                 })
             }
             (Self::ChunkHead, None) => Err(HeaderFault::Damaged),
-            // All of it has been taken.
+            // The walker has read the whole chunk.
             (_, None | Some(0)) => Ok(Want::Nothing),
             (_, Some(rest)) => {
-                parts.is_open = true;
+                parts.is_incomplete = true;
                 Ok(last_of(rest))
             }
         }
@@ -112,7 +112,7 @@ impl Walker {
                 *self = Self::Exif { length };
                 Ok(Want::next(length))
             }
-            b"VP8 " | b"VP8L" | b"ANMF" if parts.is_open && length > 0 => {
+            b"VP8 " | b"VP8L" | b"ANMF" if parts.is_incomplete && length > 0 => {
                 *self = Self::Frame { length };
                 Ok(last_of(length))
             }
@@ -124,7 +124,7 @@ impl Walker {
     }
 }
 
-/// The last of so many bytes, at least one.
+/// The last byte of a chunk, whose length must be at least 1.
 fn last_of(length: u64) -> Want {
     Want::Bytes {
         skip: length - 1,

@@ -1,23 +1,21 @@
-//! Takes the texts out of a JPEG: servers write the prompt into its Exif block, its XMP or its comment.
+//! Strips texts from a JPEG.
 
-use super::xmp::is_mark_of_origin;
+use super::xmp::is_provenance;
 
 /// Start of scan: coded pixels follow.
 const SCAN: u8 = 0xda;
-/// Exif and XMP, told apart by how they begin.
+/// Exif or XMP, depending on the first bytes.
 const APP1: u8 = 0xe1;
 const COMMENT: u8 = 0xfe;
 const XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
 
-/// The same picture without Exif, comments and XMP but a mark of origin, its pixels untouched. Colour profiles and what C2PA
-/// signs stay. Whoever is turned by the Exif block must be turned before. What is no segment ends the walk and is kept as it
-/// is, for a decoder has found the picture sound.
-pub fn without(jpeg: Vec<u8>) -> Vec<u8> {
+/// Removes Exif, comments, and XMP without a provenance mark. Colour profiles and C2PA stay.
+pub fn strip(jpeg: Vec<u8>) -> Vec<u8> {
     let mut kept = Vec::with_capacity(jpeg.len());
     let (start, mut rest) = jpeg.split_at(jpeg.len().min(2));
     kept.extend_from_slice(start);
     while let [0xff, marker, high, low, ..] = rest {
-        // Any number of 0xff may stand before a marker.
+        // Any number of 0xff may precede a marker.
         let length = match *marker {
             SCAN => break,
             0xff => 1,
@@ -26,7 +24,7 @@ pub fn without(jpeg: Vec<u8>) -> Vec<u8> {
         let Some((segment, after)) = rest.split_at_checked(length) else {
             break;
         };
-        if !tells(*marker, segment.get(4..).unwrap_or_default()) {
+        if !is_stripped(*marker, segment.get(4..).unwrap_or_default()) {
             kept.extend_from_slice(segment);
         }
         rest = after;
@@ -35,10 +33,10 @@ pub fn without(jpeg: Vec<u8>) -> Vec<u8> {
     kept
 }
 
-fn tells(marker: u8, content: &[u8]) -> bool {
+fn is_stripped(marker: u8, content: &[u8]) -> bool {
     match marker {
         COMMENT => true,
-        APP1 => !content.starts_with(XMP) || !is_mark_of_origin(content),
+        APP1 => !content.starts_with(XMP) || !is_provenance(content),
         _ => false,
     }
 }
@@ -69,30 +67,30 @@ mod tests {
     }
 
     #[test]
-    fn texts_go_and_everything_else_stays() {
+    fn only_texts_are_stripped() {
         let xmp = |packet: &[u8]| segment(APP1, &[XMP, packet].concat());
-        let told = [
+        let texts = [
             segment(APP1, b"Exif\0\0a prompt"),
             segment(COMMENT, b"parameters: a prompt"),
             xmp(b"<x>a prompt</x>"),
             segment(APP1, b"http://ns.adobe.com/xmp/extension/\0a prompt"),
         ];
-        assert_eq!(without(with(&told)), jpeg());
-        let filled = with(&[vec![0xff, 0xff], told[0].clone()]);
-        assert!(!without(filled).windows(8).any(|it| it == b"a prompt"));
+        assert_eq!(strip(with(&texts)), jpeg());
+        let filled = with(&[vec![0xff, 0xff], texts[0].clone()]);
+        assert!(!strip(filled).windows(8).any(|it| it == b"a prompt"));
         let kept = [
             segment(0xe2, b"ICC_PROFILE\0\x01\x01"),
             segment(0xeb, b"JP C2PA"),
             xmp(b"<x Iptc4xmpExt:DigitalSourceType='y'/>"),
         ];
-        assert_eq!(without(with(&kept)), with(&kept));
+        assert_eq!(strip(with(&kept)), with(&kept));
     }
 
     #[test]
-    fn what_is_not_made_of_segments_is_left_alone() {
+    fn a_file_without_segments_does_not_change() {
         let cut = [&[0xff, 0xd8, 0xff, APP1, 0xff, 0xff][..], b"Exif"].concat();
         for other in [&b""[..], b"\xff", b"GIF89a", &cut, &[0xff, 0xd8, 0xff]] {
-            assert_eq!(without(other.to_vec()), other);
+            assert_eq!(strip(other.to_vec()), other);
         }
     }
 }

@@ -1,15 +1,13 @@
-//! Takes the texts out of a PNG: servers write the prompt, the whole graph and paths of their models into them.
+//! Strips texts from a PNG.
 
-use super::xmp::is_mark_of_origin;
+use super::xmp::is_provenance;
 
 const SIGNATURE: [u8; 8] = [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a];
 /// Length, name and checksum of a chunk.
-const FRAME: usize = 12;
+const CHUNK_OVERHEAD: usize = 12;
 
-/// The same picture without text chunks and Exif, its pixels untouched, and without what follows its end. A mark of origin
-/// (in XMP, or the signed one of C2PA) stays: it tells what made the picture and not how. What is no chunk ends the walk and
-/// is kept as it is, for a decoder has found the picture sound.
-pub fn without(png: Vec<u8>) -> Vec<u8> {
+/// Removes text chunks, Exif, and all bytes after the end of the image.
+pub fn strip(png: Vec<u8>) -> Vec<u8> {
     let Some(body) = png.strip_prefix(&SIGNATURE) else {
         return png;
     };
@@ -18,7 +16,7 @@ pub fn without(png: Vec<u8>) -> Vec<u8> {
     let mut rest = body;
     while let Some(chunk) = first_chunk(rest) {
         rest = &rest[chunk.len()..];
-        if !tells(chunk) {
+        if !is_stripped(chunk) {
             kept.extend_from_slice(chunk);
         }
         if &chunk[4..8] == b"IEND" {
@@ -31,15 +29,15 @@ pub fn without(png: Vec<u8>) -> Vec<u8> {
 
 fn first_chunk(rest: &[u8]) -> Option<&[u8]> {
     let length = u32::from_be_bytes(*rest.first_chunk::<4>()?);
-    rest.get(..usize::try_from(length).ok()?.checked_add(FRAME)?)
+    rest.get(..usize::try_from(length).ok()?.checked_add(CHUNK_OVERHEAD)?)
 }
 
-fn tells(chunk: &[u8]) -> bool {
+fn is_stripped(chunk: &[u8]) -> bool {
     match &chunk[4..8] {
         b"tEXt" | b"zTXt" | b"eXIf" => true,
-        // One that is packed is not read, and so not known for a mark.
+        // A compressed packet is not searched for a provenance mark, and so is stripped.
         b"iTXt" => match chunk[8..].strip_prefix(b"XML:com.adobe.xmp\0\0") {
-            Some(packet) => !is_mark_of_origin(packet),
+            Some(packet) => !is_provenance(packet),
             None => true,
         },
         _ => false,
@@ -73,34 +71,34 @@ mod tests {
     }
 
     #[test]
-    fn texts_go_and_everything_else_stays() {
-        let told = png(&[("parameters", "Steps: 20"), ("prompt", "{\"\u{fc}\": 1}")]);
-        assert!(told.windows(5).any(|it| it == b"Steps"));
-        assert_eq!(without(told.clone()), png(&[]));
-        let mut followed = told;
+    fn only_texts_are_stripped() {
+        let texts = png(&[("parameters", "Steps: 20"), ("prompt", "{\"\u{fc}\": 1}")]);
+        assert!(texts.windows(5).any(|it| it == b"Steps"));
+        assert_eq!(strip(texts.clone()), png(&[]));
+        let mut followed = texts;
         followed.extend_from_slice(b"and a zip file");
-        assert_eq!(without(followed), png(&[]));
+        assert_eq!(strip(followed), png(&[]));
     }
 
     #[test]
-    fn a_mark_of_origin_stays() {
+    fn a_provenance_mark_stays() {
         let mark = "<x Iptc4xmpExt:DigitalSourceType='trainedAlgorithmicMedia'>\u{fc}</x>";
         let marked = png(&[("XML:com.adobe.xmp", mark)]);
-        assert_eq!(without(marked.clone()), marked);
-        let told = png(&[("XML:com.adobe.xmp", "<x>a prompt \u{fc}</x>")]);
-        assert_eq!(without(told), png(&[]));
+        assert_eq!(strip(marked.clone()), marked);
+        let texts = png(&[("XML:com.adobe.xmp", "<x>a prompt \u{fc}</x>")]);
+        assert_eq!(strip(texts), png(&[]));
     }
 
     #[test]
-    fn what_is_not_made_of_chunks_is_left_alone() {
+    fn a_file_without_chunks_does_not_change() {
         for other in [&b"GIF89a"[..], b"", &SIGNATURE] {
-            assert_eq!(without(other.to_vec()), other);
+            assert_eq!(strip(other.to_vec()), other);
         }
         let mut cut = png(&[("a", "b")]);
         cut.truncate(cut.len() - 3);
-        let kept = without(cut.clone());
+        let kept = strip(cut.clone());
         assert!(cut.ends_with(&kept[kept.len() - 9..]) && kept.len() < cut.len());
         let absurd = [&SIGNATURE[..], &[0xff; 16]].concat();
-        assert_eq!(without(absurd.clone()), absurd);
+        assert_eq!(strip(absurd.clone()), absurd);
     }
 }

@@ -1,9 +1,8 @@
-//! Recognising formats and measuring images, in pieces of every size, whole and broken.
+//! Tests of recognising formats and measuring images, in chunks of every size, valid and damaged.
 
 use crate::sample_files::*;
 use tintype_imaging::{HeaderFault, HeaderReader, ImageKind, MAX_SIDE, Size, SizeFault};
 
-/// More than the most that a decoder is asked for.
 const MAX_PIXELS: u64 = 64_000_000;
 
 fn measure_in(pieces: usize, image: &[u8]) -> Result<(u32, u32), HeaderFault> {
@@ -16,7 +15,7 @@ fn measure_in(pieces: usize, image: &[u8]) -> Result<(u32, u32), HeaderFault> {
         .map(|Size { width, height }| (width, height))
 }
 
-/// The size, the same whatever the pieces.
+/// Measures an image, and checks that the result does not depend on the chunk size.
 fn measure(image: &[u8]) -> Result<(u32, u32), HeaderFault> {
     let whole = measure_in(image.len(), image);
     for pieces in [1, 2, 3, 7, 64, 1_000] {
@@ -63,7 +62,7 @@ fn recognises_files_that_encoders_wrote() {
 }
 
 #[test]
-fn tells_the_codings_of_the_common_container_apart() {
+fn distinguishes_the_codings_of_the_common_container() {
     let of = |major: &[u8; 4], compatible: &[u8]| {
         ImageKind::from_bytes(&[ftyp(major, compatible), vec![0; 64]].concat())
     };
@@ -89,7 +88,7 @@ fn tells_the_codings_of_the_common_container_apart() {
 }
 
 #[test]
-fn refuses_to_recognise_anything_else() {
+fn recognises_nothing_else() {
     let others: [&[u8]; 20] = [
         b"",
         b"x",
@@ -126,7 +125,7 @@ fn refuses_to_recognise_anything_else() {
 }
 
 #[test]
-fn orientation_turns_what_lies_on_its_side() {
+fn orientation_swaps_the_sides() {
     for orientation in 0..=9 {
         let expected = if (5..=8).contains(&orientation) {
             (200, 300)
@@ -178,7 +177,7 @@ fn rotation_of_a_container_counts() {
 }
 
 #[test]
-fn an_unreadable_exif_block_turns_nothing() {
+fn an_unreadable_exif_block_is_ignored() {
     let blocks = [
         vec![],
         vec![0xff; 40],
@@ -202,7 +201,7 @@ fn an_unreadable_exif_block_turns_nothing() {
 }
 
 #[test]
-fn what_matters_is_found_wherever_it_stands() {
+fn size_and_orientation_are_found_at_any_position() {
     // A phone's depth map: megabytes of application segments before the frame header.
     let mut before = vec![app1(&exif(6))];
     before.extend((0..60).map(|_| (0xe1, vec![7; 65_000])));
@@ -300,7 +299,7 @@ fn parts_that_would_fill_memory_are_refused_before_they_are_read() {
     }
 }
 
-/// Every beginning of every image is measured right, or is said to be cut off, and never anything else.
+/// Every prefix of every image is measured correctly or reported as truncated.
 #[test]
 fn truncation_anywhere_is_noticed_or_harmless() {
     let turned = jpeg_with(300, 200, &[app1(&exif(6))]);
@@ -318,7 +317,7 @@ fn truncation_anywhere_is_noticed_or_harmless() {
     }
 }
 
-/// A decoder would find it only once its job has been accepted, or paint grey what is missing.
+/// A decoder would fail only after the job was accepted, or fill the missing part with grey.
 #[test]
 fn a_file_whose_first_picture_has_no_end_is_cut_off() {
     let extended = [
@@ -335,7 +334,7 @@ fn a_file_whose_first_picture_has_no_end_is_cut_off() {
         file.splice(end..end, restart);
         file
     };
-    // With the bytes behind the first picture, which may be missing.
+    // With the number of bytes after the first image, which may be missing.
     for (name, whole, behind) in [
         ("PNG", png(300, 200), 4),
         ("JPEG", jpeg(300, 200), 0),
@@ -384,7 +383,7 @@ fn files_that_encoders_wrote_are_cut_off_anywhere_but_behind_their_picture() {
     }
 }
 
-/// Every byte of every image replaced by a few values: any outcome will do, but a panic or an endless walk.
+/// Replaces every byte of every image by a few values: any result is right, but no panic and no endless loop.
 #[test]
 fn no_single_byte_brings_it_down() {
     let turned = png_with(300, 200, &[(b"eXIf", exif(6))], &[]);

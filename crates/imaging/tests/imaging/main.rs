@@ -1,4 +1,4 @@
-//! The library as its callers see it.
+//! Tests of the public API.
 
 mod headers;
 mod sample_files;

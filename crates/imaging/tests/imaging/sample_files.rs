@@ -1,5 +1,5 @@
-//! Small files of every format, written byte by byte, so that each can be broken at will.
-#![allow(dead_code, reason = "each program of tests uses a part")]
+//! Small files of every format, built byte by byte, so that tests can damage them.
+#![allow(dead_code, reason = "each test program uses a part")]
 
 use tintype_imaging::ImageKind;
 
@@ -7,7 +7,7 @@ fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
     let mut all = (data.len() as u32).to_be_bytes().to_vec();
     all.extend_from_slice(kind);
     all.extend_from_slice(data);
-    // Nobody here looks at checksums.
+    // No test checks checksums.
     all.extend_from_slice(&[0; 4]);
     all
 }
@@ -38,13 +38,13 @@ pub fn png(width: u32, height: u32) -> Vec<u8> {
     png_with(width, height, &[], &[])
 }
 
-/// A PNG of so many bytes in all.
+/// A PNG with this length in bytes.
 pub fn png_of(bytes: usize) -> Vec<u8> {
     let bare = png(3, 2).len() + 12;
     png_with(3, 2, &[(b"tEXt", vec![b'x'; bytes - bare])], &[])
 }
 
-/// An Exif block that says nothing but the orientation.
+/// An Exif block that contains only the orientation.
 pub fn exif(orientation: u16) -> Vec<u8> {
     let mut all = b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01".to_vec();
     all.extend_from_slice(&orientation.to_be_bytes());
@@ -90,7 +90,7 @@ pub fn gif(width: u16, height: u16) -> Vec<u8> {
     all.extend_from_slice(&width.to_le_bytes());
     all.extend_from_slice(&height.to_le_bytes());
     all.extend_from_slice(&[0, 0, 0]);
-    // An extension, one image of a pixel, and the trailer; all of it is ASCII.
+    // An extension, an image of one pixel, and the trailer, all in ASCII.
     all.extend_from_slice(&[0x21, 0x01, 4, 0, 0, 0, 0, 0]);
     all.extend_from_slice(&[0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0]);
     all.push(0x3b);

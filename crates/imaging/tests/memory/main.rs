@@ -1,4 +1,4 @@
-//! The memory that a hostile picture takes, measured in a process of its own.
+//! Measures the memory for a hostile image in a separate process.
 
 use bytes::Bytes;
 use std::process::Command;
@@ -6,11 +6,11 @@ use tintype_imaging::decoding::open_any;
 use tintype_imaging::fit::{Accepts, fit};
 use tintype_imaging::{DecodePermits, ImageKind};
 
-/// Names what the child process is to do.
+/// The task of the child process.
 const TASK: &str = "TINTYPE_IMAGING_TASK";
 const SIDE: u32 = 8_000;
 
-/// A small file with 64 million pixels of 8 bytes, on its side.
+/// A small file with 64 million pixels of 8 bytes and a rotated orientation.
 fn hostile() -> Bytes {
     let mut info = png::Info::with_size(SIDE, SIDE);
     info.color_type = png::ColorType::Rgba;
@@ -34,7 +34,7 @@ fn hostile() -> Bytes {
     file.into()
 }
 
-/// The most memory that this process has had, in MiB.
+/// The peak memory of this process, in MiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|it| it.starts_with("VmHWM:"));
@@ -42,7 +42,7 @@ fn peak() -> u64 {
     kibibytes.expect("the peak") / 1_024
 }
 
-/// Does nothing by itself: the other tests run it in a process that has done nothing else.
+/// Does nothing without a task: the other tests run it in a fresh process.
 #[test]
 fn child() {
     let Ok(task) = std::env::var(TASK) else {
@@ -77,22 +77,22 @@ fn peak_of(task: &str) -> u64 {
         .expect("it runs");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
-    let told = text.lines().find_map(|it| it.split_once("peak "));
-    let peak = told.and_then(|(_, it)| it.split(' ').next()?.parse().ok());
+    let line = text.lines().find_map(|it| it.split_once("peak "));
+    let peak = line.and_then(|(_, it)| it.split(' ').next()?.parse().ok());
     let peak = peak.unwrap_or_else(|| panic!("no peak in: {text}"));
     println!("{task}: {peak} MiB");
     peak
 }
 
-/// Decoded whole it has 512 MB of pixels, and as many again once it is turned.
+/// Decoded at once it has 512 MB of pixels, and as many again when it is rotated.
 #[test]
-fn a_hostile_picture_is_made_to_fit_in_little_memory() {
+fn a_hostile_image_is_converted_in_little_memory() {
     let peak = peak_of("fit");
     assert!(peak < 160, "{peak} MiB");
 }
 
 #[test]
-fn a_hostile_picture_is_checked_row_by_row() {
+fn a_hostile_image_is_checked_row_by_row() {
     let peak = peak_of("inspect");
     assert!(peak < 40, "{peak} MiB");
 }

@@ -1,4 +1,4 @@
-//! Which subject is drawn how: its place, its height, its colour when the prompt names none, and its drawing.
+//! The table of subjects: position, height, default colours and drawing of each.
 
 use crate::colour::{Rgb, hex};
 use crate::figure::{Figure, Stand, drawing};
@@ -10,7 +10,7 @@ use crate::swatches::Swatches;
 
 use super::{flora, objects, planet, plants};
 
-/// Where in a landscape a subject belongs.
+/// The part of a landscape for a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
     /// Near the viewer.
@@ -23,11 +23,11 @@ pub enum Spot {
     Carpet,
 }
 
-/// A subject, where it belongs, its height as a part of the picture's short side when it is the only one, its natural
-/// colours, and its drawing; what another painter draws has none.
+/// A subject, its spot, its height relative to the image's short side if it is the only one, its natural colours, and its drawing.
+/// Subjects of other painters have no drawing.
 ///
-/// Only a choice between colours takes a number from the seed, which is why two lists say the same colour twice:
-/// without it, every picture of a fox or a penguin would change.
+/// Only a choice between colours consumes a number of the seed. Two lists contain the same colour twice to consume one: otherwise
+/// every image of a fox or a penguin would change.
 type Kind = (Subject, Spot, f32, &'static [u32], &'static str);
 
 #[rustfmt::skip]
@@ -84,22 +84,21 @@ fn kind(subject: Subject) -> &'static Kind {
     &kinds::ALL[subject as usize]
 }
 
-/// The spot of a subject.
 pub fn spot(subject: Subject) -> Spot {
     kind(subject).1
 }
 
-/// Whether a plan has something for a spot.
+/// Does the plan have a subject for a spot?
 pub fn fills(plan: &Plan, spot: Spot) -> bool {
     plan.actors.iter().any(|a| kind(a.subject).1 == spot)
 }
 
-/// Height of a subject as a part of the picture's short side, when it is the only one.
+/// The height of a subject relative to the image's short side, if it is the only one.
 pub fn height(subject: Subject) -> f32 {
     kind(subject).2
 }
 
-/// The colour of a subject: what the prompt says, made natural for animals, or one that suits it.
+/// The colour of a subject: the prompt's, made natural for animals, or a natural one.
 pub fn colour(actor: &Actor, seed: &mut Seed) -> Rgb {
     use Subject as S;
     let own = hex(match kind(actor.subject).3 {
@@ -149,7 +148,7 @@ pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, colour: Rgb
     }
 }
 
-/// The colour that goes with a subject's own and depends on how light that is, or on the distance.
+/// A second colour that depends on the lightness of the subject's own colour, or on the distance.
 fn second_colour(
     studio: &Studio<'_>,
     subject: Subject,

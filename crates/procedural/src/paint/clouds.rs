@@ -5,7 +5,6 @@ use crate::lexicon::{Light, Style, Time, Weather};
 use crate::shape::{Point, Shape, trace};
 use crate::studio::{Studio, noise, rough};
 
-/// Paints the clouds of the sky.
 pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(22);
     let (plan, (w, _, s)) = (studio.plan, studio.size());

@@ -1,4 +1,4 @@
-//! Under water: light from above, a reef below, and what swims between.
+//! Underwater scenes: light from above, a reef below, and swimming animals between them.
 
 use crate::colour::hex;
 use crate::figure::Stand;

@@ -10,14 +10,14 @@ use crate::studio::Studio;
 
 use super::pine::pine;
 
-/// Whether the trees of this picture are conifers.
+/// Are the trees of this image conifers?
 pub fn wants_pines(studio: &Studio<'_>) -> bool {
     let plan = studio.plan;
     let wild = plan.at(Place::Mountain) || plan.at(Place::Forest);
     plan.is_snowy() || (wild && matches!(plan.season, Season::Any | Season::Winter))
 }
 
-/// The tree that grows here, at a distance.
+/// Draws a tree of the image's kind, at a distance.
 pub fn of_place(studio: &mut Studio<'_>, foot: Point, height: f32, distance: f32, seed: &mut Seed) {
     let colour = studio.palette.at_distance(distance);
     let [ground, shade] = studio.palette.ground;

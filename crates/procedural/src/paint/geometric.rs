@@ -19,7 +19,6 @@ const SETS: [[u32; 6]; 6] = [
     [0xECEDE6, 0x14466B, 0x3E8FB0, 0xF2B441, 0xE4572E, 0xB9D3D0],
 ];
 
-/// Paints an abstract picture.
 pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(48);
     let bend = |c: u32| {
@@ -27,7 +26,7 @@ pub fn paint(studio: &mut Studio<'_>) {
         studio.plan.tint.map_or(c, |t| c.tint(t, 0.5))
     };
     let colours = SETS[seed.below(SETS.len())].map(bend);
-    // Waves under a disc could be taken for dunes under a sun, which a prompt for something else did not ask for.
+    // Waves under a disc look like dunes under a sun, which the prompt did not request.
     let kinds = if studio.plan.is_stand_in { 2 } else { 3 };
     match seed.below(kinds) {
         0 => tiles::paint(studio, &colours, &mut seed),

@@ -10,7 +10,7 @@ use crate::studio::{Studio, rough};
 use super::cast::{self, Spot};
 use super::{bank, flora, places, plants, relief};
 
-/// The ground, as three banks, each with a lit brow and trees on the outer ones.
+/// Paints three banks, each with a lit brow, and trees on the outer ones.
 pub fn paint(studio: &mut Studio<'_>, seed: &mut Seed) {
     let (w, h, s) = studio.size();
     let ([bright, shade], haze) = (studio.palette.ground, studio.palette.sky[2]);
@@ -43,7 +43,7 @@ pub fn paint(studio: &mut Studio<'_>, seed: &mut Seed) {
     growth(studio, top, deep, seed);
 }
 
-/// What grows on the ground or lies on it: corn, grass, snow, flowers.
+/// Paints the cover of the ground: corn, grass, snow, flowers.
 fn growth(studio: &mut Studio<'_>, top: f32, deep: f32, seed: &mut Seed) {
     let h = studio.h();
     let plan = studio.plan;
@@ -72,7 +72,7 @@ fn growth(studio: &mut Studio<'_>, top: f32, deep: f32, seed: &mut Seed) {
     }
 }
 
-/// What makes snow look deep: a trail of prints that comes from between the trees, dry stalks, glints.
+/// Paints details that make snow look deep: footprints from between the trees, dry stalks, glints.
 fn snowfield(studio: &mut Studio<'_>, top: f32, seed: &mut Seed) {
     let (w, h, s) = studio.size();
     let shade = studio.palette.ground[1];
@@ -115,7 +115,7 @@ fn prints(studio: &mut Studio<'_>, top: f32) {
     }
 }
 
-/// Trees on a bank; the nearer the bank, the more they keep to the sides.
+/// Trees on a bank. On nearer banks they stay closer to the sides.
 fn trees(studio: &mut Studio<'_>, line: &dyn Fn(f32) -> f32, bank: usize, seed: &mut Seed) {
     let (w, h, s) = studio.size();
     let plan = studio.plan;

@@ -1,4 +1,4 @@
-//! Landscapes: what lies behind the first bank, and how the whole is put together.
+//! Landscapes: their composition, and the scenery behind the first bank.
 
 use crate::fill::Fill;
 use crate::lexicon::{Place, Style, Subject, Weather};
@@ -26,7 +26,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     }
 }
 
-/// What lies beyond the first bank: mountains or hills, then woods.
+/// Paints the scenery behind the first bank: mountains or hills, then woods.
 pub fn backdrop(studio: &mut Studio<'_>, seed: &mut Seed) {
     let s = studio.short();
     let horizon = studio.horizon;
@@ -60,7 +60,7 @@ pub fn backdrop(studio: &mut Studio<'_>, seed: &mut Seed) {
     }
 }
 
-/// On a tall picture, ranges with woods and mist rise one behind the other, as on a hanging scroll.
+/// On a tall image, ranges with woods and mist rise one behind the other, as on a hanging scroll.
 fn scroll(studio: &mut Studio<'_>, seed: &mut Seed) {
     let (w, h, s) = studio.size();
     if h < 1.9 * w {

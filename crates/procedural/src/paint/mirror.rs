@@ -1,4 +1,4 @@
-//! What water does to light: reflections, and the path under sun or moon.
+//! Light on water: reflections, and the glitter path under sun or moon.
 
 use crate::exact::mix;
 use crate::fill::Fill;
@@ -8,7 +8,7 @@ use crate::studio::{Studio, noise};
 
 use super::waves::lens;
 
-/// Fills the strip from `line` down to `bottom` with what is above `line`, upside down, rippled and tinted.
+/// Fills the strip from `line` down to `bottom` with the image above `line`, upside down, rippled and tinted.
 pub fn flip(
     studio: &mut Studio<'_>,
     (left, right): (f32, f32),
@@ -66,7 +66,7 @@ pub fn flip(
     }
 }
 
-/// Mirrors at its water line what has been drawn since the rows were copied, and nothing else.
+/// Mirrors at the water line only what was drawn after the rows were copied.
 pub fn reflect(studio: &mut Studio<'_>, before: &(usize, Vec<u8>), (x, line): Point, tall: f32) {
     let key = studio.seed.branch(38).bits() as u32;
     let canvas = &mut studio.canvas;

@@ -39,7 +39,7 @@ use image::RgbImage;
 use super::scene::Stage;
 use super::studio::Studio;
 
-/// Paints the plan onto the studio's canvas; with photographs, they are the ground that it is painted on.
+/// Paints the plan onto the studio's canvas, over the photographs if there are any.
 pub fn paint(studio: &mut Studio<'_>, photos: &[RgbImage]) {
     if !photos.is_empty() {
         photo::paint(studio, photos);

@@ -9,7 +9,7 @@ use crate::swatches::Swatches;
 
 use super::plants;
 
-/// Draws one thing; 100 units are about half the short side of a still life.
+/// Draws one thing. 100 units are about half the short side of a still life.
 pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, tone: Rgb, seed: &mut Seed) {
     if subject == Subject::Flower {
         return bouquet(studio, stand, tone, seed);

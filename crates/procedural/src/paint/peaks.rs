@@ -6,7 +6,7 @@ use crate::seed::Seed;
 use crate::shape::{Point, Shape, stroke};
 use crate::studio::{Studio, rough};
 
-/// A chain of peaks, higher on tall pictures.
+/// A chain of peaks, higher on tall images.
 pub fn range(studio: &mut Studio<'_>, distance: f32, base: f32, height: f32, seed: &mut Seed) {
     let stretch = 0.55 + 0.45 * (studio.h() / studio.w()).clamp(1.0, 2.2);
     paint(studio, distance, base, height * stretch, 1.0, seed);

@@ -1,4 +1,4 @@
-//! Image-to-image: the inputs, laid out and printed anew in the colours of the prompt.
+//! Image-to-image: lays out the inputs and prints them in the colours of the prompt.
 
 use image::RgbImage;
 
@@ -12,7 +12,7 @@ use super::{bank, cast, places, plate, print, sky, weather};
 /// Long side of the plate in pixels: the strokes are a few of these pixels wide.
 const WORKING: f32 = 900.0;
 
-/// Prints the photographs over the whole canvas and adds what the prompt names.
+/// Prints the photographs over the whole canvas and adds the things that the prompt names.
 pub fn paint(studio: &mut Studio<'_>, photos: &[RgbImage]) {
     let scale = (WORKING / studio.w().max(studio.h())).min(1.0);
     let [w, h] = [studio.w(), studio.h()].map(|side| (side * scale).max(1.0) as usize);
@@ -24,7 +24,7 @@ pub fn paint(studio: &mut Studio<'_>, photos: &[RgbImage]) {
     add(studio);
 }
 
-/// What the prompt names, over the print.
+/// Draws the things that the prompt names over the print.
 fn add(studio: &mut Studio<'_>) {
     let (_, h, s) = studio.size();
     let plan = studio.plan;
@@ -48,7 +48,7 @@ fn add(studio: &mut Studio<'_>) {
     places::front(studio, h * 0.955, &mut seed);
 }
 
-/// A strip of ground at the lower edge, so that what stands before the photograph stands on something.
+/// A strip of ground at the lower edge for things in front of the photograph.
 fn drift(studio: &mut Studio<'_>, seed: &mut Seed) {
     let (_, h, s) = studio.size();
     let key = seed.bits() as u32;

@@ -134,7 +134,7 @@ impl Skirt {
         pads
     }
 
-    /// The skirt's own slope at a part of its reach; its upper end is hidden by the skirt above.
+    /// The skirt's slope at a fraction of its reach. The skirt above hides its upper end.
     fn surface(&self, f: f32) -> f32 {
         let f = f.abs();
         let up = if f < 0.52 {

@@ -1,4 +1,4 @@
-//! Who stands where: creatures near the viewer, buildings behind them, balloons in the sky.
+//! Positions of subjects: creatures near the viewer, buildings behind them, balloons in the sky.
 
 use crate::figure::Stand;
 use crate::lexicon::Subject;
@@ -71,7 +71,7 @@ pub fn front(studio: &mut Studio<'_>, y: f32, seed: &mut Seed) {
     }
 }
 
-/// The horizontal place at a distance from the stage, away from the sun, within the picture.
+/// The horizontal position at a distance from the stage, away from the sun, within the image.
 fn beside_stage(studio: &Studio<'_>, dx: f32) -> f32 {
     let (w, _, s) = studio.size();
     let x = studio.stage_x() - studio.side() * dx * s;
@@ -94,7 +94,7 @@ fn in_sky(studio: &Studio<'_>, actor: &Actor, place: (f32, f32, f32), busy: bool
         .far(haze * (1.0 - size))
 }
 
-/// Buildings at `back_y` and creatures at `front_y`, for places without banks of their own.
+/// Buildings at `back_y` and creatures at `front_y`, for places without banks.
 pub fn cast_all(studio: &mut Studio<'_>, front_y: f32, back_y: f32, seed: &mut Seed) {
     let s = studio.short();
     let plan = studio.plan;
@@ -136,7 +136,7 @@ pub fn back(studio: &mut Studio<'_>, line: &dyn Fn(f32) -> f32, seed: &mut Seed)
     }
 }
 
-/// Where the n-th building stands and how large it is.
+/// The position and the size of the n-th building.
 fn back_place(studio: &Studio<'_>, slot: usize, busy: bool) -> (f32, f32) {
     let (w, _, s) = studio.size();
     let (dx, size) = FAR[slot % FAR.len()];
@@ -150,7 +150,7 @@ fn back_place(studio: &Studio<'_>, slot: usize, busy: bool) -> (f32, f32) {
     (x.clamp(s * 0.08, w - s * 0.08), size)
 }
 
-/// Whether something stands at `x`, so that no tree may hide it.
+/// Is there a subject at `x`, which no tree may hide?
 pub fn taken(studio: &Studio<'_>, x: f32, bank: usize) -> bool {
     let s = studio.short();
     let busy = cast::fills(studio.plan, Spot::Front);

@@ -1,4 +1,4 @@
-//! Flowers, near enough to be looked at.
+//! Flowers near the viewer.
 
 use crate::colour::{Rgb, hex};
 use crate::figure::{Figure, Stand, drawing};
@@ -6,7 +6,7 @@ use crate::seed::Seed;
 use crate::studio::Studio;
 use crate::swatches::Swatches;
 
-/// A single flower on its stalk; `kind` 0 is a tulip, 1 a daisy, 2 a poppy.
+/// A single flower on its stalk. `kind` is 0 for a tulip, 1 for a daisy, 2 for a poppy.
 pub fn flower(studio: &mut Studio<'_>, stand: Stand, petal: Rgb, kind: usize) {
     let drawing = match kind {
         0 => drawing!("tulip"),

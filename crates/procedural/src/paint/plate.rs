@@ -1,4 +1,4 @@
-//! The plate of a print: the input images, laid out side by side at working size.
+//! The plate of a print: the input images side by side, at working size.
 
 use image::RgbImage;
 
@@ -7,9 +7,7 @@ use crate::exact::mix;
 
 /// Rows of pixels with three values each.
 pub struct Plate {
-    /// Width in pixels.
     pub w: usize,
-    /// Height in pixels.
     pub h: usize,
     /// Red, green and blue, row by row.
     pub px: Vec<[f32; 3]>,
@@ -20,7 +18,7 @@ pub fn lightness(p: &[f32; 3]) -> f32 {
     0.3 * p[0] + 0.6 * p[1] + 0.1 * p[2]
 }
 
-/// One picture fills the plate; two share its long side; more make a grid. Between them is a strip of paper.
+/// One image fills the plate. Two share its long side. More form a grid. Strips of paper separate them.
 pub fn lay_out(photos: &[RgbImage], w: usize, h: usize) -> Plate {
     let px = vec![hex(0xF4EEE0).array(); w * h];
     let mut plate = Plate { w, h, px };
@@ -38,7 +36,7 @@ pub fn lay_out(photos: &[RgbImage], w: usize, h: usize) -> Plate {
     let tall = (h as f32 - gap * (rows as f32 + 1.0)) / rows as f32;
     for (i, photo) in photos.iter().enumerate() {
         let (row, column) = (i / columns, i % columns);
-        // The last row shares its width among what is left.
+        // The remaining images share the width of the last row.
         let in_row = columns.min(n - row * columns);
         let cell = (w as f32 - gap * (in_row as f32 + 1.0)) / in_row as f32;
         let x = gap + column as f32 * (cell + gap);
@@ -48,7 +46,7 @@ pub fn lay_out(photos: &[RgbImage], w: usize, h: usize) -> Plate {
     plate
 }
 
-/// Spreads the lightness over the whole range, without the darkest and brightest fiftieth: prints need contrast.
+/// Stretches the lightness to the whole range, except the darkest and brightest fiftieth, because prints need contrast.
 pub fn stretch(plate: &mut Plate) {
     let mut counts = [0usize; 256];
     for p in &plate.px {
@@ -70,7 +68,7 @@ pub fn stretch(plate: &mut Plate) {
     }
 }
 
-/// Covers a cell with a photograph, cropped more below than above: faces are seldom in the lower third.
+/// Covers a cell with a photograph, cropped more below than above, because faces are seldom in the lower third.
 fn place(plate: &mut Plate, photo: &RgbImage, (x, y, w, h): (f32, f32, f32, f32)) {
     let (pw, ph) = (photo.width() as f32, photo.height() as f32);
     let scale = (pw / w).min(ph / h);

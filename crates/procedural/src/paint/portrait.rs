@@ -12,7 +12,6 @@ use super::{cast, foliage, sky};
 const SKINS: [u32; 5] = [0xF3D2B4, 0xE2B088, 0xC68A5E, 0x9A6440, 0x6E452E];
 const HAIRS: [u32; 6] = [0x2A1E20, 0x5A3424, 0x8A4A26, 0xC98A44, 0xA83A22, 0x3A3440];
 
-/// Paints a portrait.
 pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(58);
     let (w, h, s) = studio.size();

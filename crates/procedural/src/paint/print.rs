@@ -1,4 +1,4 @@
-//! The print of a plate: flat strokes, few levels of lightness, outlines, and half the colours of the prompt.
+//! Prints a plate: flat strokes, few levels of lightness, outlines, and colours half from the palette.
 
 use crate::colour::Rgb;
 use crate::exact::mix;
@@ -9,15 +9,14 @@ use super::plate::{Plate, lightness};
 
 /// Radius of the brush on the plate.
 const BRUSH: usize = 4;
-/// Steps of lightness that are printed.
+/// Levels of lightness in the print.
 const LEVELS: f32 = 9.0;
 
-/// Kuwahara's filter: each pixel takes the mean of the calmest of four squares around it, which paints flat strokes
-/// and keeps edges.
+/// Kuwahara filter: each pixel gets the mean of the most uniform of four squares around it, which gives flat strokes and keeps edges.
 pub fn brush(plate: &Plate) -> Plate {
     let (w, h) = (plate.w, plate.h);
     let stride = w + 1;
-    // Sums over all pixels above and to the left: red, green, blue, lightness, its square. Whole numbers, so exact.
+    // Sums over all pixels above and to the left: red, green, blue, lightness, its square. Integers, so exact.
     let mut sums = vec![[0u64; 5]; stride * (h + 1)];
     for y in 0..h {
         let mut row = [0u64; 5];
@@ -63,7 +62,7 @@ pub fn brush(plate: &Plate) -> Plate {
     Plate { w, h, px }
 }
 
-/// How much ink the outlines take at each pixel, 0 to 1.
+/// The ink of the outlines at each pixel, 0 to 1.
 pub fn outline(plate: &Plate) -> Vec<f32> {
     let light: Vec<f32> = plate.px.iter().map(lightness).collect();
     let at = |x: usize, y: usize| light[y.min(plate.h - 1) * plate.w + x.min(plate.w - 1)];
@@ -106,7 +105,7 @@ fn ramp(studio: &Studio<'_>, poster: bool) -> Vec<[f32; 3]> {
     (0..256).map(tone).collect()
 }
 
-/// The colour of the plate and the ink of its outlines at a place between its pixels.
+/// Interpolates the colour of the plate and the ink of its outlines between pixels.
 fn sample(plate: &Plate, ink: &[f32], u: f32, v: f32) -> ([f32; 3], f32) {
     let u = (u - 0.5).clamp(0.0, (plate.w - 1) as f32);
     let v = (v - 0.5).clamp(0.0, (plate.h - 1) as f32);
@@ -128,7 +127,7 @@ fn sample(plate: &Plate, ink: &[f32], u: f32, v: f32) -> ([f32; 3], f32) {
     (own, line)
 }
 
-/// Lightness of a pixel in steps, stippled between them, in colours half its own and half the palette's.
+/// Prints each pixel with stepped lightness, stippled between the steps, in colours half its own and half the palette's.
 pub fn print(studio: &mut Studio<'_>, plate: &Plate, ink: &[f32]) {
     let plan = studio.plan;
     let lit = plan.time != Time::Any || plan.weather != Weather::Clear;

@@ -1,4 +1,4 @@
-//! The shape of the land: hills, mesas and dunes with their cacti, fields of corn.
+//! Terrain: hills, mesas, dunes with cacti, and fields of corn.
 
 use crate::colour::{Rgb, hex};
 use crate::fill::Fill;

@@ -49,7 +49,7 @@ pub fn headland(studio: &mut Studio<'_>, seed: &mut Seed) {
     cast::draw(studio, actor.subject, stand, tone, seed);
 }
 
-/// The near shore: sand at the sea, grass and reeds inland.
+/// The near shore: sand by the sea, grass and reeds inland.
 pub fn bank(studio: &mut Studio<'_>, inland: bool, seed: &mut Seed) {
     let (_, h, s) = studio.size();
     let key = seed.bits() as u32;

@@ -82,7 +82,7 @@ fn poster_sun(studio: &mut Studio<'_>) {
         return studio.fill(&Shape::circle((x, y), r), &fill);
     }
     studio.glow((x, y), r * 2.4, hex(0xFF5FB0), 0.7);
-    // The sun is a stack of bands: the polygon is cut by leaving gaps between slices of the circle.
+    // The sun is a stack of bands: slices of the circle with gaps between them.
     let mut shape = Shape::default();
     for i in 0..9 {
         let top = -1.0 + 2.0 * i as f32 / 9.0;
@@ -162,7 +162,7 @@ fn rainbow(studio: &mut Studio<'_>) {
     }
 }
 
-/// A few birds far away.
+/// A few distant birds.
 pub fn birds(studio: &mut Studio<'_>, count: usize) {
     let mut seed = studio.seed.branch(23);
     let (w, _, s) = studio.size();

@@ -1,4 +1,4 @@
-//! Space: nebulae, stars, planets, and a strange ground for those who need one.
+//! Space: nebulae, stars, planets, and an alien ground for subjects that need one.
 
 use crate::colour::Rgb;
 use crate::figure::Stand;
@@ -59,7 +59,7 @@ fn nebula(studio: &mut Studio<'_>, seed: &mut Seed) {
     }
 }
 
-/// A planet, its moon, and on a long picture more worlds.
+/// A planet, its moon, and more worlds on a long image.
 fn worlds(studio: &mut Studio<'_>, seed: &mut Seed) {
     let (w, h, s) = studio.size();
     let actors = &studio.plan.actors;
@@ -102,7 +102,7 @@ fn world(studio: &mut Studio<'_>, at: Point, tone: Rgb, seed: &mut Seed) {
     planet::draw(studio, at, r, tone, seed.chance(0.4));
 }
 
-/// What floats: astronauts, rockets, balloons.
+/// Floating subjects: astronauts, rockets, balloons.
 fn travellers(studio: &mut Studio<'_>, seed: &mut Seed) {
     let (_, h, s) = studio.size();
     let actors = studio.plan.actors.iter();

@@ -15,7 +15,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     arrange(studio, edge, &mut seed);
 }
 
-/// What joins the things that the prompt names, until there are six.
+/// Things added to those that the prompt names, until there are six.
 const COMPANY: [Subject; 7] = [
     Subject::Vase,
     Subject::Apple,
@@ -25,7 +25,7 @@ const COMPANY: [Subject; 7] = [
     Subject::Book,
     Subject::Orange,
 ];
-/// Places on the table, from the edge: across, down, size.
+/// Positions on the table, from the edge: across, down, size.
 const PLACES: [(f32, f32, f32); 9] = [
     (-0.15, 0.07, 1.0),
     (0.14, 0.095, 1.0),
@@ -38,7 +38,7 @@ const PLACES: [(f32, f32, f32); 9] = [
     (-0.43, 0.09, 0.9),
 ];
 
-/// Tall things behind, low things before them.
+/// Places tall things behind low ones.
 fn arrange(studio: &mut Studio<'_>, edge: f32, seed: &mut Seed) {
     let (w, _, s) = studio.size();
     let things = things(studio, seed);
@@ -53,10 +53,10 @@ fn arrange(studio: &mut Studio<'_>, edge: f32, seed: &mut Seed) {
     }
 }
 
-/// What is on the table: what the prompt names, and company for it; the tall first.
+/// The things on the table: those that the prompt names and added ones, the tallest first.
 fn things(studio: &Studio<'_>, seed: &mut Seed) -> Vec<Actor> {
     let plan = studio.plan;
-    // Flowers stand in a vase: one bunch, and no vase beside it.
+    // Flowers stand in one vase, so there is no second, empty vase.
     let flowers = plan.shows(Subject::Flower);
     let fits = |subject: Subject| subject != Subject::Vase || !flowers;
     let mut things: Vec<(bool, Actor)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The table of a still life: a wall in window light, wood, linen, and a lamp on tall pictures.
+//! The table of a still life: a wall in window light, wood, linen, and a lamp on tall images.
 
 use crate::colour::{Rgb, hex};
 use crate::fill::{Along, Fill, Gradient};
@@ -9,7 +9,7 @@ use crate::studio::Studio;
 
 const WALLS: [u32; 5] = [0x3E6A70, 0xC98A5E, 0x6E7A5A, 0x8A4A44, 0x3A4A6E];
 
-/// Paints wall and table; the height of the table's far edge.
+/// Paints wall and table. Returns the height of the table's far edge.
 pub fn paint(studio: &mut Studio<'_>, seed: &mut Seed) -> f32 {
     let (w, h, s) = studio.size();
     let night = studio.plan.time == Time::Night;
@@ -62,7 +62,7 @@ fn window_light(studio: &mut Studio<'_>, wall: Rgb, edge: f32) {
     studio.glow(middle, s * 0.6, hex(0xFFE2A8), 0.16);
 }
 
-/// A lamp on a long cord, for tall pictures.
+/// A lamp on a long cord, for tall images.
 fn lamp(studio: &mut Studio<'_>, y: f32) {
     let (s, x) = (studio.short(), studio.w() / 2.0);
     let (metal, warm) = (hex(0x2C3034), hex(0xFFD993));

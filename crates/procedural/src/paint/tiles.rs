@@ -1,4 +1,4 @@
-//! Abstract pictures of tiles: squares with quarter circles, rings, leaves and dots.
+//! Abstract images of tiles: squares with quarter circles, rings, leaves and dots.
 
 use crate::colour::Rgb;
 use crate::exact::TURN;
@@ -7,7 +7,7 @@ use crate::seed::Seed;
 use crate::shape::{Point, Shape, arc, stroke, trace};
 use crate::studio::Studio;
 
-/// Paints the whole picture with tiles.
+/// Fills the whole image with tiles.
 pub fn paint(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
     let (w, h, s) = studio.size();
     let across = [4.0, 5.0, 6.0][seed.below(3)];

@@ -6,7 +6,7 @@ use crate::seed::Seed;
 use crate::shape::{Point, Shape};
 use crate::studio::Studio;
 
-/// Past this distance towers carry no signs.
+/// Towers farther away have no signs.
 const SIGNS_WITHIN: f32 = 0.3;
 
 /// One layer of towers; `lit` is the share of lit windows.

@@ -9,7 +9,7 @@ use crate::studio::{Studio, rough};
 
 use super::{cast, land, mirror, places, shore, sky, waves, weather};
 
-/// Paints a scene at the water.
+/// Paints a scene by the water.
 pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(35);
     let (w, h, s) = studio.size();
@@ -70,7 +70,7 @@ fn islands(studio: &mut Studio<'_>, seed: &mut Seed) {
     weather::mist(studio, line, s * 0.035, 0.6);
 }
 
-/// Places of boats: across, down, size.
+/// Positions of boats: across, down, size.
 const BERTHS: [(f32, f32, f32); 5] = [
     (0.0, 0.36, 1.0),
     (0.36, 0.14, 0.45),

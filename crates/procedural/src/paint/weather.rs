@@ -1,4 +1,4 @@
-//! What falls or drifts in front of everything: snow, rain, fog, lightning.
+//! Weather in front of everything: snow, rain, fog, lightning.
 
 use crate::colour::hex;
 use crate::fill::{Along, Fill, Gradient};
@@ -6,7 +6,6 @@ use crate::lexicon::{Season, Weather};
 use crate::shape::{Shape, stroke};
 use crate::studio::Studio;
 
-/// Paints the weather.
 pub fn paint(studio: &mut Studio<'_>) {
     match studio.plan.weather {
         Weather::Snow => snowfall(studio),

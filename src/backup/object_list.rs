@@ -1,4 +1,4 @@
-//! Which objects a record names, and the list of them that a backup keeps, in the order of the records.
+//! The objects that a record references, and the list of them in a backup, in the order of the records.
 
 use crate::images::{Written, upload_key};
 use anyhow::{Context as _, bail};
@@ -16,36 +16,35 @@ use tintype_storage::store::tables::{BATCHES, ENDED_JOBS, FAVOURITES, LIVE_JOBS,
 
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
-/// A line of the list.
+/// An entry of the list: one JSON line.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Listed {
-    /// The key of the record that names it, in hexadecimal.
+pub struct ListEntry {
+    /// The key of the record that references the object, in hexadecimal.
     pub record: String,
-    /// Its key in the object store.
+    /// The key of the object in the object store.
     pub key: String,
-    /// Its length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Its SHA-256, in hexadecimal.
+    /// In hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Why it is not part of the backup.
+    /// Why the object is not in the backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<LeftOut>,
+    pub left_out: Option<OmitReason>,
 }
 
-/// Why an object is not part of a backup.
+/// Why an object is not in a backup.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LeftOut {
-    /// Its time was over, and retention has removed it.
+pub enum OmitReason {
+    /// Retention has removed it.
     Expired,
-    /// It was not there, though it should have been.
+    /// It should exist and does not.
     Missing,
 }
 
-impl Listed {
-    /// What is to be found, where it is part of the backup.
+impl ListEntry {
+    /// The length and checksum of the object, if it is in the backup.
     pub fn written(&self) -> Option<Written> {
         Some(Written {
             bytes: self.bytes?,
@@ -54,23 +53,23 @@ impl Listed {
     }
 }
 
-/// An object that a record names.
+/// A reference of a record to an object.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct ObjectRef {
     /// The key of the record, in hexadecimal.
     pub record: String,
-    /// Its key in the object store.
+    /// The key of the object in the object store.
     pub key: String,
-    /// When the job ended, if it has and is no favourite: what ended long ago may have been removed.
+    /// When the job ended. `None` if it is live or a favourite, so that retention cannot have removed the object.
     pub ended: Option<Timestamp>,
 }
 
-/// The objects that a record names. Inputs are needed by live jobs only: they are removed when a job ends.
+/// Returns the objects that a record references. Only live jobs reference their inputs, which are removed when a job ends.
 ///
 /// # Errors
 /// The record is damaged.
-pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
-    let named = |key, ended| Named {
+pub fn referenced_objects(entry: &Entry) -> Result<Vec<ObjectRef>, StoreError> {
+    let reference = |key, ended| ObjectRef {
         record: hex::encode(&entry.key),
         key,
         ended,
@@ -79,12 +78,12 @@ pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
         let batch = BATCHES.decode(&entry.value)?;
         return Ok(match batch.text {
             PromptRef::Inline(_) => Vec::new(),
-            PromptRef::Stored(key) => vec![named(key, None)],
+            PromptRef::Stored(key) => vec![reference(key, None)],
         });
     }
     if entry.kind == "uploaded_file" {
         let file = UPLOADED_FILES.decode(&entry.value)?;
-        return Ok(vec![named(upload_key(&file), None)]);
+        return Ok(vec![reference(upload_key(&file), None)]);
     }
     if !matches!(entry.kind, "live_job" | "ended_job") {
         return Ok(Vec::new());
@@ -105,40 +104,39 @@ pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
         JobState::Failed { .. } => {}
     }
     let ended = job.state.finished_at();
-    Ok(keys.into_iter().map(|key| named(key, ended)).collect())
+    Ok(keys.into_iter().map(|key| reference(key, ended)).collect())
 }
 
-/// The favourites among the records that have been read: retention does not remove their pictures.
+/// The favourites among the records read so far. Retention does not remove their images.
 #[derive(Debug, Default)]
 pub struct Favourites(HashSet<JobId>);
 
 impl Favourites {
-    /// The objects that the next record names. Records come in their order, favourites before the jobs.
+    /// Returns the objects that the next record references. Call it in the order of the records: favourites precede jobs.
     ///
     /// # Errors
     /// The record is damaged.
-    pub fn named(&mut self, entry: &Entry) -> Result<Vec<Named>, StoreError> {
+    pub fn referenced_objects(&mut self, entry: &Entry) -> Result<Vec<ObjectRef>, StoreError> {
         self.0
             .extend(FAVOURITES.read_key(&entry.key).map(|(_, job)| job));
-        let mut named = named(entry)?;
+        let mut objects = referenced_objects(entry)?;
         let job = ENDED_JOBS.read_key(&entry.key).map(|(_, job)| job);
         if job.is_some_and(|job| self.0.contains(&job)) {
-            named.iter_mut().for_each(|object| object.ended = None);
+            objects.iter_mut().for_each(|object| object.ended = None);
         }
-        Ok(named)
+        Ok(objects)
     }
 }
 
-/// Reads a list, asked for in the order of the records.
-pub struct List {
+/// A reader of the list.
+pub struct ObjectList {
     lines: BufReader<File>,
     number: u64,
-    /// Lines of the record that was asked for last, and the one behind them.
-    ahead: VecDeque<Listed>,
+    /// Entries that [`ObjectList::find`] has read ahead.
+    ahead: VecDeque<ListEntry>,
 }
 
-impl List {
-    /// A list from its beginning.
+impl ObjectList {
     pub fn new(lines: BufReader<File>) -> Self {
         Self {
             lines,
@@ -147,11 +145,11 @@ impl List {
         }
     }
 
-    /// The next line.
+    /// Reads the next entry.
     ///
     /// # Errors
-    /// It cannot be read.
-    pub fn read(&mut self) -> anyhow::Result<Option<Listed>> {
+    /// The file cannot be read, or the line is damaged.
+    pub fn read(&mut self) -> anyhow::Result<Option<ListEntry>> {
         if let Some(listed) = self.ahead.pop_front() {
             return Ok(Some(listed));
         }
@@ -165,15 +163,15 @@ impl List {
         self.number += 1;
         let listed = serde_json::from_slice(&line);
         Ok(Some(listed.with_context(|| {
-            format!("line {} of the list of pictures", self.number)
+            format!("line {} of the list of images", self.number)
         })?))
     }
 
-    /// The line of an object, if there is one. Records are asked for in their order; those before are passed over.
+    /// Finds the entry of an object, and skips earlier entries. Call it in the order of the records.
     ///
     /// # Errors
-    /// It cannot be read.
-    pub fn find(&mut self, object: &Named) -> anyhow::Result<Option<Listed>> {
+    /// As [`ObjectList::read`].
+    pub fn find(&mut self, object: &ObjectRef) -> anyhow::Result<Option<ListEntry>> {
         loop {
             let Some(listed) = self.read()? else {
                 return Ok(None);
@@ -188,15 +186,15 @@ impl List {
         }
     }
 
-    /// The next line, which is to be that of this object.
+    /// Reads the next entry and checks that it is the one of this object.
     ///
     /// # Errors
-    /// It is that of another one: the list does not belong to these records.
-    pub fn expect(&mut self, object: &Named) -> anyhow::Result<()> {
+    /// It is another one, so the list does not belong to these records.
+    pub fn expect(&mut self, object: &ObjectRef) -> anyhow::Result<()> {
         match self.read()? {
             Some(listed) if listed.record == object.record && listed.key == object.key => Ok(()),
             _ => bail!(
-                "{} is named by a record, but not in the list of pictures",
+                "a record references {}, which is not in the list of images",
                 object.key
             ),
         }
@@ -226,7 +224,7 @@ mod tests {
             key: UPLOADED_FILES.key(&(file.account, file.id)),
             value: UPLOADED_FILES.encode(&file),
         };
-        let keys: Vec<String> = named(&entry)
+        let keys: Vec<String> = referenced_objects(&entry)
             .unwrap()
             .into_iter()
             .map(|it| it.key)
@@ -236,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_of_an_old_favourite_has_not_expired() {
+    fn the_image_of_an_old_favourite_has_not_expired() {
         let key = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
         let done = r#"{"id":"00000000-0000-0000-0000-000000000002","account":"00000000-0000-0000-0000-000000000001","key":"00000000-0000-0000-0000-000000000003","tier":"Fast","mode":"TextToImage","aspect":{"Fixed":[1,1]},"ratio":[1,1],"resolution":"K1","brief":{"Inline":{"prompt":"a fox","metadata":null}},"callback":null,"origin":"Native","inputs":[],"price":"0.039","created_at":1,"state":{"Done":{"started_at":2,"finished_at":3,"image":{"key":"results/2.png","bytes":1,"width":1,"height":1,"backend":null}}}}"#;
         let job = Entry {
@@ -250,10 +248,10 @@ mod tests {
             value: FAVOURITES.encode(&Timestamp::from_millis(4)),
         };
         let mut favourites = Favourites::default();
-        let mut ended = || favourites.named(&job).unwrap()[0].ended;
+        let mut ended = || favourites.referenced_objects(&job).unwrap()[0].ended;
         assert_eq!(ended(), Some(Timestamp::from_millis(3)));
-        assert_eq!(favourites.named(&favourite).unwrap().len(), 0);
-        let ended = favourites.named(&job).unwrap()[0].ended;
+        assert_eq!(favourites.referenced_objects(&favourite).unwrap().len(), 0);
+        let ended = favourites.referenced_objects(&job).unwrap()[0].ended;
         assert_eq!(ended, None);
         assert!(favourite.key < job.key, "favourites come before the jobs");
     }
