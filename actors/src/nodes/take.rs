@@ -105,7 +105,7 @@ impl Taker {
                 queues.wake();
             }
             if let Some(queue) = &self.dispatch.accounts.context().shared_queue {
-                queue.follow(changes, queues.turns());
+                queue.apply(changes, queues.turns());
             }
             for (at, looked) in looked.0.iter_mut().enumerate() {
                 if from_first[at] && found_all[at] {
