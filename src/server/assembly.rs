@@ -231,7 +231,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         threads: Threads::Own,
         node: node.map(|id| {
             let node = NodeContext::new(id, config.cluster.dead_after());
-            Arc::new(node.of_process(process.clone()))
+            Arc::new(node.with_process(process.clone()))
         }),
     })?;
     system.joined().await.map_err(StartError::Join)?;
