@@ -21,6 +21,7 @@ pub mod round;
 mod shutdown;
 pub mod stats;
 pub mod system;
+mod system_options;
 
 // The supervision tests of the job actor access its internals, and share their set-up with the integration tests.
 #[cfg(test)]

@@ -1,23 +1,24 @@
 //! Assembly: starts the actors in order, and represents them to the rest of the process.
 
 use crate::account::{AccountContext, AccountRegistry};
-use crate::backends::{Backend, BackendError, BackendHealth, BackendPool, Routes};
-use crate::clock::{Clock, Jitter};
-use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths, DeliveryLimits};
+use crate::backends::{BackendError, BackendHealth, BackendPool};
+use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
     CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
 };
 use crate::dispatch::{detached_jobs, expiry};
-use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
 use crate::node::{NodeContext, Taking};
 use crate::nodes;
-use crate::ports::{ImageStore, InputFetcher, Observer, Preview, Transport};
+use crate::ports::Preview;
 pub use crate::queue::{Backlog, Depths, NextJob};
 use crate::queue::{Expiries, JobQueues, SharedQueue, WaitingJobs};
 use crate::recovery::{self, Recovered};
 use crate::shutdown::{Drain, delivery_depths};
 use crate::stats::Stats;
+pub use crate::system_options::{
+    DeliveryOptions, JobOptions, ProcessOptions, SystemOptions, Threads,
+};
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext as _, Recipient};
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -27,9 +28,8 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{Limits, Store, StoreError};
+use tintype_storage::store::{Store, StoreError};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -41,43 +41,6 @@ const DELIVERIES: usize = 2;
 const POLL: Duration = Duration::from_secs(10);
 /// The same for several nodes: another node that changes the job sends no hint.
 const MULTI_NODE_POLL: Duration = Duration::from_millis(250);
-
-/// The threads on which the actors run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Threads {
-    /// Three new threads: one for decisions, one for jobs, one for deliveries.
-    #[default]
-    Own,
-    /// The caller's thread, so that tests can pause one clock for all actors.
-    Callers,
-}
-
-/// What the actors are started with.
-pub struct SystemOptions {
-    pub store: Store,
-    pub clock: Clock,
-    pub jitter: Jitter,
-    pub limits: Limits,
-    /// Runs that a job may have.
-    pub max_runs: u32,
-    /// The longest time of one run, over all tries and backends.
-    pub run_timeout: Duration,
-    pub backends: Vec<Backend>,
-    pub routes: Routes,
-    pub image_store: Arc<dyn ImageStore>,
-    pub input_fetcher: Arc<dyn InputFetcher>,
-    pub transport: Arc<dyn Transport>,
-    /// Receives the events for the operator; `None` where none are made.
-    pub operator: Option<Arc<Webhook>>,
-    /// The delay before each retry of a delivery.
-    pub retry_delays: Vec<Duration>,
-    pub delivery_limits: DeliveryLimits,
-    pub observer: Option<Arc<dyn Observer>>,
-    pub fail_stop: FailStop,
-    pub threads: Threads,
-    /// `None` where this process is the only one on the store.
-    pub node: Option<Arc<NodeContext>>,
-}
 
 pub struct System {
     accounts: Arc<AccountRegistry>,
@@ -98,24 +61,20 @@ impl System {
     pub fn start(options: SystemOptions) -> Result<Self, StoreError> {
         let SystemOptions {
             store,
+            jobs,
+            deliveries,
+            process,
+        } = options;
+        let ProcessOptions {
             clock,
             jitter,
-            limits,
-            max_runs,
-            run_timeout,
-            backends,
-            routes,
-            image_store,
-            input_fetcher,
-            transport,
-            operator,
-            retry_delays,
-            delivery_limits,
             observer,
             fail_stop,
             threads,
             node,
-        } = options;
+        } = process;
+        let operator = deliveries.operator_webhook;
+        let image_store = jobs.image_store;
         let store = fail_stop.watch(store);
         let store = match &node {
             None => store,
@@ -132,7 +91,7 @@ impl System {
                 .get(at)
                 .map_or_else(Arbiter::current, Arbiter::handle)
         };
-        let stats = Arc::new(Stats::new(backends.len(), clock()));
+        let stats = Arc::new(Stats::new(jobs.backends.len(), clock()));
         let queues = Arc::new(JobQueues::default());
         let ids = Arc::new(IdSource::new(clock()));
         let delivery_context = Arc::new(DeliveryContext {
@@ -140,9 +99,9 @@ impl System {
             operator: operator.clone(),
             store: store.clone(),
             clock: Arc::clone(&clock),
-            retry_delays,
-            limits: delivery_limits,
-            transport,
+            retry_delays: deliveries.retry_delays,
+            limits: deliveries.limits,
+            transport: deliveries.transport,
             stats: Arc::clone(&stats),
             observer: observer.clone(),
             fail_stop: fail_stop.clone(),
@@ -161,9 +120,9 @@ impl System {
             operator,
             store: store.clone(),
             clock,
-            limits,
+            limits: jobs.limits,
             pause: RwLock::new(pause),
-            max_runs,
+            max_runs: jobs.max_runs,
             live_jobs: AtomicUsize::new(0),
             queues: Arc::clone(&queues),
             shared_queue,
@@ -192,12 +151,12 @@ impl System {
         queues.push_all(waiting);
         queues.wake();
         let dispatch = Arc::new(DispatchContext {
-            run_timeout,
-            pool: BackendPool::new(backends, routes, queues.waker(), node.is_some()),
+            run_timeout: jobs.run_timeout,
+            pool: BackendPool::new(jobs.backends, jobs.routes, queues.waker(), node.is_some()),
             queues,
             accounts: Arc::clone(&accounts),
             image_store: Arc::clone(&image_store),
-            input_fetcher,
+            input_fetcher: jobs.input_fetcher,
             progress: ProgressBoard::default(),
             failures: FailureBoard::default(),
             stats,
@@ -218,8 +177,8 @@ impl System {
         }
         let context = Arc::clone(&accounts);
         actix::spawn(async move {
-            let jobs = detached.iter().map(|job| (job.account, job.id));
-            detached_jobs::cancel(jobs, &context, &image_store).await;
+            let detached = detached.iter().map(|job| (job.account, job.id));
+            detached_jobs::cancel(detached, &context, &image_store).await;
         });
         Ok(Self {
             accounts,

@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_actors::backends::{Backend, Route, Routes};
-use tintype_actors::clock::random_jitter;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::dispatch::DispatcherCommand;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{
     AttemptOutcome, FetchedInputs, GenerateError, InputFetcher, Observer, Transport,
 };
-use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_actors::system::{
+    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
@@ -183,38 +184,43 @@ impl Plan {
         let backends = self.backends.into_iter().enumerate();
         let system = System::start(SystemOptions {
             store: store.clone(),
-            clock: Arc::new(move || Timestamp::from_millis(now.fetch_add(1, Ordering::SeqCst))),
-            jitter: random_jitter(),
-            limits: Limits {
-                max_live_per_account: 100_000,
-                idempotency_retention: Duration::from_secs(86_400),
+            jobs: JobOptions {
+                limits: Limits {
+                    max_live_per_account: 100_000,
+                    idempotency_retention: Duration::from_secs(86_400),
+                },
+                max_runs: self.max_runs,
+                run_timeout: self.run_timeout,
+                backends: backends
+                    .map(|(at, (generator, slots))| Backend {
+                        name: format!("backend-{at}"),
+                        generator: Arc::new(generator),
+                        slots,
+                        is_shared: false,
+                        timeout: self.try_timeout,
+                        retries: self.retries,
+                    })
+                    .collect(),
+                routes,
+                image_store: Arc::new(shelf.clone()),
+                input_fetcher: Arc::new(ScriptedFetcher),
             },
-            max_runs: self.max_runs,
-            run_timeout: self.run_timeout,
-            backends: backends
-                .map(|(at, (generator, slots))| Backend {
-                    name: format!("backend-{at}"),
-                    generator: Arc::new(generator),
-                    slots,
-                    is_shared: false,
-                    timeout: self.try_timeout,
-                    retries: self.retries,
-                })
-                .collect(),
-            routes,
-            image_store: Arc::new(shelf.clone()),
-            input_fetcher: Arc::new(ScriptedFetcher),
-            transport: Arc::new(NoTransport),
-            operator: None,
-            retry_delays: Vec::new(),
-            delivery_limits: DeliveryLimits {
-                total: 1,
-                per_receiver: 1,
+            deliveries: DeliveryOptions {
+                transport: Arc::new(NoTransport),
+                operator_webhook: None,
+                retry_delays: Vec::new(),
+                limits: DeliveryLimits {
+                    total: 1,
+                    per_receiver: 1,
+                },
             },
-            observer: self.observer,
-            fail_stop: fail_stop.clone(),
-            threads: self.threads,
-            node: None,
+            process: ProcessOptions {
+                clock: Arc::new(move || Timestamp::from_millis(now.fetch_add(1, Ordering::SeqCst))),
+                observer: self.observer,
+                fail_stop: fail_stop.clone(),
+                threads: self.threads,
+                ..ProcessOptions::default()
+            },
         })
         .expect("a system");
         World {

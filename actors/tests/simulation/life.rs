@@ -11,7 +11,9 @@ use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::clock::{Clock, Jitter};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
-use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_actors::system::{
+    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, OnFailure};
@@ -169,38 +171,43 @@ fn start(
     let weights = plan.weights;
     let system = System::start(SystemOptions {
         store: store.clone(),
-        clock,
-        jitter,
-        limits: Limits {
-            max_live_per_account: rules.max_live,
-            idempotency_retention: Duration::from_millis(rules.retention.unsigned_abs()),
+        jobs: JobOptions {
+            limits: Limits {
+                max_live_per_account: rules.max_live,
+                idempotency_retention: Duration::from_millis(rules.retention.unsigned_abs()),
+            },
+            max_runs: rules.max_runs,
+            run_timeout: Duration::from_secs(150),
+            backends: backends.collect(),
+            routes: Routes([
+                vec![route(0, None)],
+                vec![route(1, None), route(0, None)],
+                (0..3).map(|at| route(at, weights[at])).collect(),
+            ]),
+            image_store: Arc::new(Shelf {
+                world: world.clone(),
+            }),
+            input_fetcher: Arc::new(Shelf {
+                world: world.clone(),
+            }),
         },
-        max_runs: rules.max_runs,
-        run_timeout: Duration::from_secs(150),
-        backends: backends.collect(),
-        routes: Routes([
-            vec![route(0, None)],
-            vec![route(1, None), route(0, None)],
-            (0..3).map(|at| route(at, weights[at])).collect(),
-        ]),
-        image_store: Arc::new(Shelf {
-            world: world.clone(),
-        }),
-        input_fetcher: Arc::new(Shelf {
-            world: world.clone(),
-        }),
-        transport: Arc::new(Post::new(world)),
-        operator: None,
-        retry_delays: rules
-            .delays
-            .iter()
-            .map(|it| Duration::from_millis(it.unsigned_abs()))
-            .collect(),
-        delivery_limits: plan.delivery_limits,
-        fail_stop: fail_stop.clone(),
-        observer: None,
-        threads: Threads::Callers,
-        node: None,
+        deliveries: DeliveryOptions {
+            transport: Arc::new(Post::new(world)),
+            operator_webhook: None,
+            retry_delays: rules
+                .delays
+                .iter()
+                .map(|it| Duration::from_millis(it.unsigned_abs()))
+                .collect(),
+            limits: plan.delivery_limits,
+        },
+        process: ProcessOptions {
+            clock,
+            jitter,
+            fail_stop: fail_stop.clone(),
+            threads: Threads::Callers,
+            ..ProcessOptions::default()
+        },
     })?;
     Ok(Process {
         world: world.clone(),

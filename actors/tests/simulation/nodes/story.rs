@@ -17,7 +17,9 @@ use tintype_actors::clock::Clock;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
-use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_actors::system::{
+    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+};
 use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::request::Fingerprint;
@@ -158,36 +160,42 @@ impl World {
         let operator = Webhook::of_operator("https://it/".into(), SealedSecret(Vec::new()));
         let system = System::start(SystemOptions {
             store: Store::new(Arc::clone(&engine) as Arc<dyn Engine>),
-            clock,
-            jitter: Arc::new(|| 0.5),
-            limits: Limits {
-                max_live_per_account: 1_000,
-                idempotency_retention: Duration::from_secs(86_400),
+            jobs: JobOptions {
+                limits: Limits {
+                    max_live_per_account: 1_000,
+                    idempotency_retention: Duration::from_secs(86_400),
+                },
+                max_runs: 50,
+                run_timeout: Duration::from_secs(60),
+                backends: vec![Backend {
+                    name: "it".into(),
+                    generator: Arc::new(generator),
+                    slots: PLACES,
+                    is_shared: self.shared.has_shared_places,
+                    timeout: Duration::from_secs(30),
+                    retries: 0,
+                }],
+                routes: only_backend(),
+                image_store: Arc::new(Rest),
+                input_fetcher: Arc::new(Rest),
             },
-            max_runs: 50,
-            run_timeout: Duration::from_secs(60),
-            backends: vec![Backend {
-                name: "it".into(),
-                generator: Arc::new(generator),
-                slots: PLACES,
-                is_shared: self.shared.has_shared_places,
-                timeout: Duration::from_secs(30),
-                retries: 0,
-            }],
-            routes: only_backend(),
-            image_store: Arc::new(Rest),
-            input_fetcher: Arc::new(Rest),
-            transport: Arc::new(post),
-            operator: Some(Arc::new(operator)),
-            retry_delays: retry_delays(),
-            delivery_limits: DeliveryLimits {
-                total: 8,
-                per_receiver: 2,
+            deliveries: DeliveryOptions {
+                transport: Arc::new(post),
+                operator_webhook: Some(Arc::new(operator)),
+                retry_delays: retry_delays(),
+                limits: DeliveryLimits {
+                    total: 8,
+                    per_receiver: 2,
+                },
             },
-            observer: None,
-            fail_stop: fail_stop.clone(),
-            threads: Threads::Callers,
-            node,
+            process: ProcessOptions {
+                clock,
+                jitter: Arc::new(|| 0.5),
+                observer: None,
+                fail_stop: fail_stop.clone(),
+                threads: Threads::Callers,
+                node,
+            },
         })
         .expect("a node");
         self.nodes.push(Node {
