@@ -9,7 +9,7 @@ use account::{fox, only_backend, opened};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
-use ports::Rest;
+use ports::NoopPorts;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,11 +108,11 @@ impl Node {
                     retries: 0,
                 }],
                 routes: only_backend(),
-                image_store: Arc::new(Rest),
-                input_fetcher: Arc::new(Rest),
+                image_store: Arc::new(NoopPorts),
+                input_fetcher: Arc::new(NoopPorts),
             },
             deliveries: DeliveryOptions {
-                transport: Arc::new(Rest),
+                transport: Arc::new(NoopPorts),
                 operator_webhook: None,
                 retry_delays: Vec::new(),
                 limits: DeliveryLimits {

@@ -1,7 +1,7 @@
 //! Batches: their records, their counts, and what their ends owe.
 
 use super::records::{Used, millionths};
-use super::{Changed, Model, Stands};
+use super::{Changed, JobStatus, Model};
 use std::collections::{BTreeMap, BTreeSet};
 use tintype_storage::domain::batch::{Batch, BatchProgress};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
@@ -71,7 +71,7 @@ impl Model {
     pub(super) fn batches_step(
         &mut self,
         changed: &mut Changed,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) -> Vec<BatchEnd> {
         let mut joined: BTreeMap<BatchId, Vec<Joined>> = BTreeMap::new();
         for it in std::mem::take(&mut self.joined) {
@@ -81,7 +81,7 @@ impl Model {
             let jobs = joined.remove(&id).unwrap_or_default();
             match record {
                 Some(batch) if !self.batches.contains_key(&id) && batch.account == account => {
-                    self.batch_accepted(&batch, &jobs, changed, told);
+                    self.batch_accepted(&batch, &jobs, changed, trace);
                 }
                 record => self.fault(format!("batch {id} was changed to {record:?}")),
             }
@@ -116,11 +116,11 @@ impl Model {
     fn counts_of(&self, id: BatchId) -> [u32; 4] {
         let mut counts = [0; 4];
         for job in &self.batches[&id].jobs {
-            counts[match self.jobs[job].stands {
-                Stands::Queued => 0,
-                Stands::Processing { .. } => 1,
-                Stands::Done => 2,
-                Stands::Failed => 3,
+            counts[match self.jobs[job].status {
+                JobStatus::Queued => 0,
+                JobStatus::Processing { .. } => 1,
+                JobStatus::Done => 2,
+                JobStatus::Failed => 3,
             }] += 1;
         }
         counts
@@ -160,7 +160,7 @@ impl Model {
         batch: &Batch,
         joined: &[Joined],
         changed: &mut Changed,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) {
         let number = match &batch.text {
             PromptRef::Inline(words) => words.metadata.as_deref(),
@@ -206,7 +206,7 @@ impl Model {
             ));
         }
         let number = self.batches.len();
-        told.push(format!("batch {number} accepted for request {request}"));
+        trace.push(format!("batch {number} accepted for request {request}"));
         self.count("batches accepted");
         self.requests[request].made.push(batch.id.0);
         let known = KnownBatch {

@@ -91,7 +91,7 @@ impl Model {
         let today = at.div_euclid(DAY);
         let spent = |counts: &dyn Fn(i64) -> bool| -> i64 {
             let of_account = self
-                .tallies
+                .daily_usage
                 .iter()
                 .filter(|((id, day, _), _)| *id == account && counts(*day));
             of_account.map(|(_, (_, _, spent))| spent).sum()
@@ -125,7 +125,7 @@ impl Model {
         if limits != before {
             let asked = ceiling.asked.take();
             ceiling.limits = limits;
-            self.happened
+            self.audited_changes
                 .insert((Action::AccountChange.word(), account.0));
             self.count("accounts given limits");
             self.ceiling_changed(account, limits);

@@ -28,7 +28,7 @@ pub(super) enum State {
 
 /// A delivery that is on record.
 #[derive(Clone, Debug)]
-pub struct Owed {
+pub struct KnownDelivery {
     pub account: AccountId,
     pub webhook: WebhookId,
     subject: Uuid,
@@ -46,7 +46,7 @@ pub struct Owed {
 
 /// All deliveries, and what happens to them in this life of the process.
 pub struct Deliveries {
-    pub(super) owed: BTreeMap<DeliveryId, Owed>,
+    pub(super) owed: BTreeMap<DeliveryId, KnownDelivery>,
     under_way: BTreeSet<DeliveryId>,
     /// By how much the clock had been set back when the last attempt began.
     began: BTreeMap<DeliveryId, i64>,
@@ -115,7 +115,7 @@ impl Deliveries {
         self.owed.keys().filter(pending).copied().collect()
     }
 
-    pub fn get(&self, id: DeliveryId) -> Option<&Owed> {
+    pub fn get(&self, id: DeliveryId) -> Option<&KnownDelivery> {
         self.owed.get(&id)
     }
 
@@ -204,7 +204,7 @@ impl Model {
         })
     }
 
-    pub(super) fn deliveries_step(&mut self, mut step: Step<'_>, told: &mut Vec<String>) {
+    pub(super) fn deliveries_step(&mut self, mut step: Step<'_>, trace: &mut Vec<String>) {
         let ended = std::mem::take(&mut step.ended);
         for job in &ended {
             let end = End {
@@ -215,7 +215,7 @@ impl Model {
                 is_reported: !job.synchronous && !job.in_batch,
                 named: job.callback.as_ref(),
             };
-            self.owes(&end, &mut step, told);
+            self.owes(&end, &mut step, trace);
         }
         for batch in &std::mem::take(&mut step.batches) {
             let end = End {
@@ -226,12 +226,12 @@ impl Model {
                 is_reported: true,
                 named: batch.callback.as_ref(),
             };
-            self.owes(&end, &mut step, told);
+            self.owes(&end, &mut step, trace);
         }
         for (id, delivery) in std::mem::take(&mut step.written) {
             match (delivery, self.deliveries.owed.get(&id).cloned()) {
-                (Some(delivery), Some(before)) => self.moves(&delivery, &before, &mut step, told),
-                (Some(delivery), None) => self.test_begins(&delivery, &mut step, told),
+                (Some(delivery), Some(before)) => self.moves(&delivery, &before, &mut step, trace),
+                (Some(delivery), None) => self.test_begins(&delivery, &mut step, trace),
                 (None, Some(before)) => self.forgotten(id, &before, &mut step),
                 (None, None) => self.fault(format!("delivery {id} is removed, which never was")),
             }
@@ -253,7 +253,7 @@ impl Model {
     }
 
     /// The end of a job or a batch owes a delivery to the webhook that was there when it was decided, in the same commit.
-    fn owes(&mut self, end: &End<'_>, step: &mut Step<'_>, told: &mut Vec<String>) {
+    fn owes(&mut self, end: &End<'_>, step: &mut Step<'_>, trace: &mut Vec<String>) {
         let id = end.id;
         let written = step.written.remove(&id).flatten();
         let hooks = step.hooks.get(&end.account).map_or(&[][..], Vec::as_slice);
@@ -298,20 +298,20 @@ impl Model {
                 DeliveryKind::Batch => "deliveries of batches",
                 DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Operator => "deliveries",
             });
-            self.add(&delivery, named.map(|(_, url)| url.clone()), step, told);
+            self.add(&delivery, named.map(|(_, url)| url.clone()), step, trace);
         }
     }
 
-    fn test_begins(&mut self, delivery: &Delivery, step: &mut Step<'_>, told: &mut Vec<String>) {
+    fn test_begins(&mut self, delivery: &Delivery, step: &mut Step<'_>, trace: &mut Vec<String>) {
         let asked =
             delivery.kind == DeliveryKind::Test && self.deliveries.tests_asked.remove(&delivery.id);
         if !asked {
             self.fault(format!("nobody owes the delivery {delivery:?}"));
         }
         self.count("tests of webhooks");
-        self.happened
+        self.audited_changes
             .insert((Action::WebhookTest.word(), delivery.id.0));
-        self.add(delivery, None, step, told);
+        self.add(delivery, None, step, trace);
     }
 
     fn add(
@@ -319,9 +319,9 @@ impl Model {
         delivery: &Delivery,
         named: Option<String>,
         step: &mut Step<'_>,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) {
-        told.push(format!(
+        trace.push(format!(
             "delivery {} is {:?}",
             self.name_of(delivery.subject),
             delivery.state
@@ -332,7 +332,7 @@ impl Model {
                 delivery.id
             ));
         }
-        let owed = Owed {
+        let owed = KnownDelivery {
             account: delivery.account,
             webhook: delivery.webhook,
             subject: delivery.subject,
@@ -383,14 +383,14 @@ impl Model {
     fn moves(
         &mut self,
         delivery: &Delivery,
-        before: &Owed,
+        before: &KnownDelivery,
         step: &mut Step<'_>,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) {
         let id = delivery.id;
         let attempt = step.attempts.remove(&(id, before.attempts)).flatten();
         let now = read(delivery.state);
-        told.push(format!(
+        trace.push(format!(
             "delivery {} {:?} -> {now:?}",
             self.name_of(before.subject),
             before.state
@@ -418,7 +418,7 @@ impl Model {
                     *it != u32::MAX
                 });
                 self.count("redeliveries");
-                self.happened
+                self.audited_changes
                     .insert((Action::DeliveryRedeliver.word(), id.0));
                 asked
                     && delivery.attempts == before.attempts

@@ -1,7 +1,7 @@
 //! Deliveries that are over and forgotten, and the mark that tells them from lost ones.
 
 use super::Model;
-use super::deliveries::{Owed, State, Step};
+use super::deliveries::{KnownDelivery, State, Step};
 use tintype_storage::domain::delivery::DeliveryId;
 
 impl Model {
@@ -18,7 +18,12 @@ impl Model {
         }
     }
 
-    pub(super) fn forgotten(&mut self, id: DeliveryId, before: &Owed, step: &mut Step<'_>) {
+    pub(super) fn forgotten(
+        &mut self,
+        id: DeliveryId,
+        before: &KnownDelivery,
+        step: &mut Step<'_>,
+    ) {
         let ended = match before.state {
             State::Pending { .. } => i64::MAX,
             // Of the moment of its job's end, should that be the later one.

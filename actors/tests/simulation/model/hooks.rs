@@ -131,7 +131,7 @@ impl Model {
         if action == Action::WebhookRotateSecret {
             self.count("secrets rotated");
         }
-        self.happened.insert((action.word(), id.0));
+        self.audited_changes.insert((action.word(), id.0));
     }
 
     /// An attempt is signed with these secrets.

@@ -14,14 +14,14 @@ const UNDER_WAY: i64 = 10_000;
 
 /// Where a job stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub enum JobStatus {
     Queued,
     Processing { started_at: i64, runs: u32 },
     Done,
     Failed,
 }
 
-impl Stands {
+impl JobStatus {
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
@@ -29,7 +29,7 @@ impl Stands {
 
 /// A job that was accepted.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct KnownJob {
     /// In the order of acceptance over the whole story.
     pub number: usize,
     pub request: usize,
@@ -40,22 +40,22 @@ pub struct Known {
     pub synchronous: bool,
     pub charges: u32,
     created_at: i64,
-    pub stands: Stands,
+    pub status: JobStatus,
     /// The batch that it is of.
     pub batch: Option<BatchId>,
     /// Its input images were fetched.
     fetched: bool,
 }
 
-impl Known {
+impl KnownJob {
     pub fn is_done(&self) -> bool {
-        self.stands == Stands::Done
+        self.status == JobStatus::Done
     }
 }
 
 /// What happened to a job in this life of the process.
 #[derive(Default)]
-pub struct OfLife {
+pub struct LifeEvents {
     begun: bool,
     pub cancel_asked: bool,
     /// The pictures that were kept for it, by their size, which no two share.
@@ -63,7 +63,7 @@ pub struct OfLife {
     /// The input images that were fetched for it, by their size, which no two share.
     fetched: Vec<u64>,
     /// The kinds of failure that a back end, the gallery or the time have given cause for.
-    causes: Vec<FailureKind>,
+    allowed_failures: Vec<FailureKind>,
 }
 
 /// A job that has ended in a commit.
@@ -84,7 +84,7 @@ impl Model {
     pub(super) fn jobs_step(
         &mut self,
         changed: &mut Changed,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) -> (BTreeMap<AccountId, Moved>, Vec<Ended>) {
         let (live, ended) = (
             std::mem::take(&mut changed.live),
@@ -109,10 +109,10 @@ impl Model {
         }
         for (id, job) in &live {
             match job {
-                Some(job) if self.jobs.contains_key(id) => self.goes_on(job, &begun, told),
+                Some(job) if self.jobs.contains_key(id) => self.goes_on(job, &begun, trace),
                 Some(job) => {
                     moved.entry(job.account).or_default();
-                    self.accepted(job, changed, told);
+                    self.accepted(job, changed, trace);
                 }
                 None if ended.contains_key(id) => {}
                 None => self.fault(format!("job {id} has vanished")),
@@ -121,7 +121,7 @@ impl Model {
         for (id, job) in ended {
             match job {
                 Some(job) if matches!(live.get(&id), Some(None)) => {
-                    if let Some(it) = self.ended(&job, told) {
+                    if let Some(it) = self.ended(&job, trace) {
                         self.let_go(&it, moved.entry(it.account).or_default());
                         over.push(it);
                     }
@@ -137,12 +137,12 @@ impl Model {
         let begins = |id: &JobId| {
             self.jobs
                 .get(id)
-                .is_some_and(|it| it.stands == Stands::Queued)
+                .is_some_and(|it| it.status == JobStatus::Queued)
         };
         live.keys().filter(|id| begins(id)).copied().collect()
     }
 
-    fn accepted(&mut self, job: &Job, changed: &mut Changed, told: &mut Vec<String>) {
+    fn accepted(&mut self, job: &Job, changed: &mut Changed, trace: &mut Vec<String>) {
         let number = match &job.prompt {
             PromptRef::Inline(words) => words.prompt.strip_prefix("request "),
             PromptRef::Stored(key) => key.strip_prefix("words/"),
@@ -200,7 +200,7 @@ impl Model {
                 asked.issues
             ));
         }
-        let known = Known {
+        let known = KnownJob {
             number: self.jobs.len(),
             request,
             account: job.account,
@@ -210,11 +210,11 @@ impl Model {
             synchronous: asked.synchronous,
             charges: 0,
             created_at: at,
-            stands: Stands::Queued,
+            status: JobStatus::Queued,
             batch: job.member().map(|it| it.batch),
             fetched: false,
         };
-        told.push(format!(
+        trace.push(format!(
             "job {} accepted for request {request}",
             known.number
         ));
@@ -230,7 +230,7 @@ impl Model {
         if self.paused[job.tier.index()] {
             self.fault(format!("request {request} was accepted while paused"));
         }
-        match self.doors.terms_in(job.key, &changed.keys) {
+        match self.key_states.terms_in(job.key, &changed.keys) {
             Some(limits) => self.hold(job.account, job.key, price, at, limits),
             None => self.fault(format!(
                 "request {request} was accepted under a key that was not open"
@@ -238,7 +238,7 @@ impl Model {
         }
     }
 
-    fn goes_on(&mut self, job: &Job, begun: &[JobId], told: &mut Vec<String>) {
+    fn goes_on(&mut self, job: &Job, begun: &[JobId], trace: &mut Vec<String>) {
         let Some(known) = self.jobs.get(&job.id).cloned() else {
             return;
         };
@@ -246,30 +246,32 @@ impl Model {
             self.fault(format!(
                 "job {} went from {:?} to {}",
                 known.number,
-                known.stands,
+                known.status,
                 job.state.word()
             ));
             return;
         };
-        let now = Stands::Processing {
+        let now = JobStatus::Processing {
             started_at: started_at.millis(),
             runs,
         };
-        told.push(format!(
+        trace.push(format!(
             "job {} {:?} -> {now:?}",
-            known.number, known.stands
+            known.number, known.status
         ));
         if self.inputs_fetched(job, &known, now) {
             return;
         }
-        if known.stands == Stands::Queued && self.of_batch(job.id, |it| it.was_canceled) {
+        if known.status == JobStatus::Queued && self.of_batch(job.id, |it| it.was_canceled) {
             self.fault(format!("job {} of a canceled batch began", known.number));
         }
-        let life = self.of_life.entry(job.id).or_default();
+        let life = self.life_events.entry(job.id).or_default();
         let first_of_life = !std::mem::replace(&mut life.begun, true);
-        let fits = match known.stands {
-            Stands::Queued => runs == 1 && started_at.millis() >= known.created_at && first_of_life,
-            Stands::Processing {
+        let fits = match known.status {
+            JobStatus::Queued => {
+                runs == 1 && started_at.millis() >= known.created_at && first_of_life
+            }
+            JobStatus::Processing {
                 started_at: at,
                 runs: before,
             } => {
@@ -278,30 +280,30 @@ impl Model {
                 let cut_off = runs + 1 == before && self.stopping;
                 (again || cut_off) && at == started_at.millis()
             }
-            Stands::Done | Stands::Failed => false,
+            JobStatus::Done | JobStatus::Failed => false,
         };
         if !fits {
             self.fault(format!(
                 "job {} went from {:?} to {now:?}",
-                known.number, known.stands
+                known.number, known.status
             ));
         }
-        if known.stands == Stands::Queued {
+        if known.status == JobStatus::Queued {
             self.in_turn(&known, begun);
         }
         if let Some(known) = self.jobs.get_mut(&job.id) {
-            known.stands = now;
+            known.status = now;
         }
     }
 
     /// Were the input images of the job recorded, and nothing else?
-    fn inputs_fetched(&mut self, job: &Job, known: &Known, now: Stands) -> bool {
+    fn inputs_fetched(&mut self, job: &Job, known: &KnownJob, now: JobStatus) -> bool {
         if job.inputs.is_empty() || known.fetched {
             return false;
         }
-        let life = self.of_life.entry(job.id).or_default();
+        let life = self.life_events.entry(job.id).or_default();
         let were_fetched = job.inputs.iter().all(|it| life.fetched.contains(&it.bytes));
-        if !were_fetched || now != known.stands {
+        if !were_fetched || now != known.status {
             self.fault(format!(
                 "job {} has input images that were not fetched, or more has changed: {job:?}",
                 known.number
@@ -315,16 +317,16 @@ impl Model {
     }
 
     /// First in, first out within an account and tier, single jobs before those of batches; and nothing begins that is paused.
-    fn in_turn(&mut self, known: &Known, begun: &[JobId]) {
+    fn in_turn(&mut self, known: &KnownJob, begun: &[JobId]) {
         let before = self.jobs.iter().find(|(id, it)| {
-            let waits = it.stands == Stands::Queued && !begun.contains(id);
+            let waits = it.status == JobStatus::Queued && !begun.contains(id);
             let line = it.account == known.account && it.tier == known.tier;
             // Callers that wait for a picture may have gone away, and their jobs are then about to be canceled.
             let goes_first = it.batch.is_none() || known.batch.is_some();
             waits && line && goes_first && it.number < known.number && !it.synchronous
         });
         if let Some((_, before)) = before.filter(|(id, _)| {
-            let is_alone = self.of_life.get(id).is_some_and(|it| it.cancel_asked);
+            let is_alone = self.life_events.get(id).is_some_and(|it| it.cancel_asked);
             !is_alone && !self.of_batch(**id, |it| it.cancel_asked)
         }) {
             let text = format!("job {} began before job {}", known.number, before.number);
@@ -335,25 +337,25 @@ impl Model {
         }
     }
 
-    fn ended(&mut self, job: &Job, told: &mut Vec<String>) -> Option<Ended> {
+    fn ended(&mut self, job: &Job, trace: &mut Vec<String>) -> Option<Ended> {
         let Some(known) = self.jobs.get(&job.id).cloned() else {
             self.fault(format!("job {} ended without having begun", job.id));
             return None;
         };
         let batch_is_canceled = self.of_batch(job.id, |it| it.canceled);
-        let life = self.of_life.entry(job.id).or_default();
-        let started = match known.stands {
-            Stands::Processing { started_at, .. } => Some(started_at),
+        let life = self.life_events.entry(job.id).or_default();
+        let started = match known.status {
+            JobStatus::Processing { started_at, .. } => Some(started_at),
             _ => None,
         };
-        let (done, at, fits) = match (&job.state, known.stands) {
+        let (done, at, fits) = match (&job.state, known.status) {
             (
                 JobState::Done {
                     started_at,
                     finished_at,
                     image,
                 },
-                Stands::Processing { .. },
+                JobStatus::Processing { .. },
             ) => {
                 let kept = life.kept.contains(&image.bytes);
                 let in_order = Some(started_at.millis()) == started && finished_at >= started_at;
@@ -369,13 +371,13 @@ impl Model {
                 before,
             ) => {
                 let cause = match (kind, before) {
-                    (FailureKind::Canceled, Stands::Queued) => {
+                    (FailureKind::Canceled, JobStatus::Queued) => {
                         life.cancel_asked || known.synchronous || batch_is_canceled
                     }
-                    (FailureKind::Interrupted, Stands::Processing { runs, .. }) => {
+                    (FailureKind::Interrupted, JobStatus::Processing { runs, .. }) => {
                         runs >= self.rules.max_runs && !life.begun
                     }
-                    (kind, Stands::Processing { .. }) => life.causes.contains(kind),
+                    (kind, JobStatus::Processing { .. }) => life.allowed_failures.contains(kind),
                     _ => false,
                 };
                 let in_order = started_at.map(|it| it.millis()) == started
@@ -384,16 +386,16 @@ impl Model {
             }
             _ => (false, 0, false),
         };
-        told.push(format!(
+        trace.push(format!(
             "job {} {:?} -> {}",
             known.number,
-            known.stands,
+            known.status,
             job.state.word()
         ));
         if !fits {
             self.fault(format!(
                 "job {} went from {:?} to {:?} without cause",
-                known.number, known.stands, job.state
+                known.number, known.status, job.state
             ));
         }
         self.count(match &job.state {
@@ -415,10 +417,15 @@ impl Model {
                 ..
             }
         ) {
-            self.happened.insert((Action::JobCancel.word(), job.id.0));
+            self.audited_changes
+                .insert((Action::JobCancel.word(), job.id.0));
         }
         if let Some(known) = self.jobs.get_mut(&job.id) {
-            known.stands = if done { Stands::Done } else { Stands::Failed };
+            known.status = if done {
+                JobStatus::Done
+            } else {
+                JobStatus::Failed
+            };
         }
         Some(Ended {
             job: job.id,
@@ -442,11 +449,11 @@ impl Model {
             ));
             return;
         };
-        let begun = self.of_life.get(&job).is_some_and(|it| it.begun);
-        if !begun || !matches!(known.stands, Stands::Processing { .. }) {
+        let begun = self.life_events.get(&job).is_some_and(|it| it.begun);
+        if !begun || !matches!(known.status, JobStatus::Processing { .. }) {
             self.fault(format!(
                 "a backend is asked for job {}, which is {:?} and has no durable run in this life",
-                known.number, known.stands
+                known.number, known.status
             ));
         }
         if prompt != format!("request {}", known.request) {
@@ -456,21 +463,25 @@ impl Model {
 
     /// An input image of this size was fetched for a job.
     pub fn fetched(&mut self, job: JobId, bytes: u64) {
-        self.of_life.entry(job).or_default().fetched.push(bytes);
+        self.life_events.entry(job).or_default().fetched.push(bytes);
     }
 
     /// A picture of this size was kept for a job.
     pub fn kept(&mut self, job: JobId, bytes: u64) {
-        self.of_life.entry(job).or_default().kept.push(bytes);
+        self.life_events.entry(job).or_default().kept.push(bytes);
     }
 
     /// A try, the gallery or the time gave cause for the job to fail in this way.
-    pub fn gave_cause(&mut self, job: JobId, kind: FailureKind) {
-        self.of_life.entry(job).or_default().causes.push(kind);
+    pub fn allow_failure(&mut self, job: JobId, kind: FailureKind) {
+        self.life_events
+            .entry(job)
+            .or_default()
+            .allowed_failures
+            .push(kind);
     }
 
     /// The words of a request could not be read: that gives cause to its jobs.
-    pub fn words_failed(&mut self, key: &str) {
+    pub fn prompt_failed(&mut self, key: &str) {
         let number = key
             .strip_prefix("words/")
             .and_then(|it| it.parse::<usize>().ok());
@@ -480,7 +491,7 @@ impl Model {
             .filter(|(_, it)| Some(it.request) == number);
         let jobs: Vec<JobId> = jobs.map(|(id, _)| *id).collect();
         for job in jobs {
-            self.gave_cause(job, FailureKind::Broken);
+            self.allow_failure(job, FailureKind::Broken);
         }
     }
 }

@@ -50,7 +50,7 @@ impl Limits {
 
 /// A key as its records say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Door {
+pub struct KeyState {
     pub account: AccountId,
     pub text: Text,
     pub active: bool,
@@ -74,8 +74,8 @@ pub enum KeyChange {
 
 /// All keys, and what is being done to them.
 #[derive(Default)]
-pub struct Doors {
-    doors: BTreeMap<KeyId, Door>,
+pub struct KeyStates {
+    key_states: BTreeMap<KeyId, KeyState>,
     /// All texts that a key ever had, oldest first.
     texts: BTreeMap<KeyId, Vec<Text>>,
     /// Where earlier texts are found by.
@@ -92,11 +92,11 @@ pub struct Step {
     pub earlier: BTreeMap<Text, Option<KeyId>>,
 }
 
-impl Doors {
+impl KeyStates {
     /// A key is there from the beginning.
-    pub fn add(&mut self, key: KeyId, door: Door) {
-        self.texts.insert(key, vec![door.text]);
-        self.doors.insert(key, door);
+    pub fn add(&mut self, key: KeyId, key_state: KeyState) {
+        self.texts.insert(key, vec![key_state.text]);
+        self.key_states.insert(key, key_state);
     }
 
     pub fn texts(&self, key: KeyId) -> &[Text] {
@@ -105,30 +105,39 @@ impl Doors {
 
     /// What a text opens at a moment.
     pub fn opened_by(&self, text: &Text, now: i64) -> Option<(KeyId, Limits)> {
-        let opens = |door: &&Door| {
-            let earlier = door
+        let opens = |key_state: &&KeyState| {
+            let earlier = key_state
                 .earlier
                 .iter()
                 .any(|(it, until)| it == text && now < *until);
-            door.active && (door.text == *text || earlier)
+            key_state.active && (key_state.text == *text || earlier)
         };
-        let found = self.doors.iter().find(|(_, door)| opens(door));
-        found.map(|(key, door)| (*key, door.limits))
+        let found = self
+            .key_states
+            .iter()
+            .find(|(_, key_state)| opens(key_state));
+        found.map(|(key, key_state)| (*key, key_state.limits))
     }
 
     /// Is this the text that the key has now?
     pub fn is_current(&self, key: KeyId, text: &Text) -> bool {
-        self.doors.get(&key).is_some_and(|door| door.text == *text)
+        self.key_states
+            .get(&key)
+            .is_some_and(|key_state| key_state.text == *text)
     }
 
     /// The loosest limits under which a job may be accepted in a commit that changes keys so; `None` where the key is not
     /// active before it nor after.
     pub fn terms_in(&self, key: KeyId, step: &Step) -> Option<Limits> {
         let changed = step.by_text.values().flatten().find(|it| it.id == key);
-        let after = changed.map(|it| Door::read(it, [0; 32]));
-        let doors = [self.doors.get(&key).cloned(), after];
-        let open = doors.into_iter().flatten().filter(|door| door.active);
-        open.map(|door| door.limits).reduce(Limits::or_looser)
+        let after = changed.map(|it| KeyState::read(it, [0; 32]));
+        let key_states = [self.key_states.get(&key).cloned(), after];
+        let open = key_states
+            .into_iter()
+            .flatten()
+            .filter(|key_state| key_state.active);
+        open.map(|key_state| key_state.limits)
+            .reduce(Limits::or_looser)
     }
 
     /// The operator asks for a change. One at a time: they take turns.
@@ -141,21 +150,23 @@ impl Doors {
     }
 }
 
-impl Door {
+impl KeyState {
     fn after(&self, change: KeyChange) -> Self {
-        let mut door = self.clone();
+        let mut key_state = self.clone();
         match change {
-            KeyChange::Limits(limits) => door.limits = limits,
-            KeyChange::Active(active) => door.active = active,
+            KeyChange::Limits(limits) => key_state.limits = limits,
+            KeyChange::Active(active) => key_state.active = active,
             KeyChange::Rotates { text, overlap, at } => {
-                door.earlier
+                key_state
+                    .earlier
                     .retain(|(_, until)| overlap.is_some() && at < *until);
-                door.earlier
+                key_state
+                    .earlier
                     .extend(overlap.map(|overlap| (self.text, at + overlap)));
-                door.text = text;
+                key_state.text = text;
             }
         }
-        door
+        key_state
     }
 
     fn read(key: &ApiKey, text: Text) -> Self {
@@ -188,15 +199,15 @@ impl Model {
             .filter_map(|(text, key)| Some((*text, key.clone()?)))
             .collect();
         for (text, key) in written {
-            let (id, doors) = (key.id, &mut self.doors);
-            let before = doors.doors.get(&id).cloned();
-            let Some((before, change)) = before.zip(doors.asked.remove(&id)) else {
+            let (id, key_states) = (key.id, &mut self.key_states);
+            let before = key_states.key_states.get(&id).cloned();
+            let Some((before, change)) = before.zip(key_states.asked.remove(&id)) else {
                 self.fault(format!("nobody asked for key {id} to become {key:?}"));
                 continue;
             };
             let expected = before.after(change);
             step.by_text.remove(&text);
-            let mut whole = Door::read(&key, text) == expected;
+            let mut whole = KeyState::read(&key, text) == expected;
             if before.text != expected.text {
                 whole &= step.by_text.remove(&before.text) == Some(None);
             }
@@ -205,19 +216,19 @@ impl Model {
             whole &= step.of_account.remove(&(expected.account, id)) == leads;
             for (text, of) in std::mem::take(&mut step.earlier) {
                 match of {
-                    Some(of) => drop(doors.earlier.insert(text, of)),
-                    None => drop(doors.earlier.remove(&text)),
+                    Some(of) => drop(key_states.earlier.insert(text, of)),
+                    None => drop(key_states.earlier.remove(&text)),
                 }
             }
             let mut found: Vec<Text> = expected.earlier.iter().map(|(text, _)| *text).collect();
             found.sort_unstable();
-            let of_this = doors.earlier.iter().filter(|(_, of)| **of == id);
+            let of_this = key_states.earlier.iter().filter(|(_, of)| **of == id);
             whole &= of_this.map(|(text, _)| *text).eq(found);
             if before.text != expected.text {
-                doors.texts.entry(id).or_default().push(expected.text);
+                key_states.texts.entry(id).or_default().push(expected.text);
             }
             let limits = expected.limits;
-            doors.doors.insert(id, expected);
+            key_states.key_states.insert(id, expected);
             if !whole {
                 self.fault(format!(
                     "key {id} was {before:?}, then came {change:?}: {key:?}"
@@ -235,7 +246,7 @@ impl Model {
                 KeyChange::Active(true) => "keys switched on",
                 KeyChange::Active(false) => "keys switched off",
             });
-            self.happened.insert((action.word(), id.0));
+            self.audited_changes.insert((action.word(), id.0));
         }
         let Step {
             by_text,

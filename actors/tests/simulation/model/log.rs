@@ -7,18 +7,18 @@ use tintype_storage::domain::ids::AuditId;
 use uuid::Uuid;
 
 /// Changes, by their words and what they were done to.
-pub type Happened = BTreeSet<(&'static str, Uuid)>;
+pub type AuditedChanges = BTreeSet<(&'static str, Uuid)>;
 
 impl Model {
     pub(super) fn log_step(&mut self, lines: BTreeMap<AuditId, Option<AuditEntry>>) {
-        let mut happened = std::mem::take(&mut self.happened);
+        let mut audited_changes = std::mem::take(&mut self.audited_changes);
         for (id, line) in lines {
             let Some(line) = line else {
                 self.fault(format!("line {id} of the log was removed"));
                 continue;
             };
-            let told = line.subject.map(|subject| (line.action.word(), subject));
-            if !told.is_some_and(|told| happened.remove(&told)) || line.id != id {
+            let entry = line.subject.map(|subject| (line.action.word(), subject));
+            if !entry.is_some_and(|entry| audited_changes.remove(&entry)) || line.id != id {
                 self.fault(format!("the log tells of what did not happen: {line:?}"));
             }
             if !self.log.insert(id) {
@@ -27,9 +27,9 @@ impl Model {
             self.count("lines of the log");
         }
         // A job that nobody waits for any more is canceled by the service itself, without a line.
-        happened.retain(|(action, _)| *action != Action::JobCancel.word());
-        if !happened.is_empty() {
-            self.fault(format!("the log does not tell of {happened:?}"));
+        audited_changes.retain(|(action, _)| *action != Action::JobCancel.word());
+        if !audited_changes.is_empty() {
+            self.fault(format!("the log does not trace of {audited_changes:?}"));
         }
     }
 }

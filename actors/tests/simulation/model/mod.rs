@@ -19,8 +19,8 @@ mod requests;
 mod spending;
 
 pub use hooks::HookChange;
-pub use jobs::Stands;
-pub use keys::{Door, KeyChange, Limits};
+pub use jobs::JobStatus;
+pub use keys::{KeyChange, KeyState, Limits};
 pub use records::amount;
 pub use requests::{DepositRequest, Made, Request};
 
@@ -28,10 +28,10 @@ use batches::{Joined, KnownBatch};
 use ceilings::Ceiling;
 use deliveries::Deliveries;
 use hooks::Hooks;
-use jobs::{Known, OfLife};
-use keys::Doors;
-use log::Happened;
-use money::Purse;
+use jobs::{KnownJob, LifeEvents};
+use keys::KeyStates;
+use log::AuditedChanges;
+use money::AccountMoney;
 use names::Names;
 use records::{Change, Used};
 use requests::Window;
@@ -80,16 +80,16 @@ pub struct Model {
     pub deposits: Vec<DepositRequest>,
     windows: BTreeMap<u64, Window>,
     next_window: u64,
-    purses: BTreeMap<AccountId, Purse>,
+    account_money: BTreeMap<AccountId, AccountMoney>,
     keys: BTreeMap<KeyId, KeyMoney>,
     ceilings: BTreeMap<AccountId, Ceiling>,
-    pub doors: Doors,
+    pub key_states: KeyStates,
     /// Prices that were held in the commit at hand.
     granted: Vec<Granted>,
     /// Pictures, failures and charges of an account's key on a day.
-    tallies: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
-    pub jobs: BTreeMap<JobId, Known>,
-    of_life: BTreeMap<JobId, OfLife>,
+    daily_usage: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
+    pub jobs: BTreeMap<JobId, KnownJob>,
+    life_events: BTreeMap<JobId, LifeEvents>,
     batches: BTreeMap<BatchId, KnownBatch>,
     /// Jobs of batches that the commit at hand has accepted.
     joined: Vec<Joined>,
@@ -101,7 +101,7 @@ pub struct Model {
     /// Lines of the log of changes.
     log: BTreeSet<AuditId>,
     /// What the commit at hand has changed that the log tells of.
-    happened: Happened,
+    audited_changes: AuditedChanges,
     paused: [bool; 3],
     /// Switches that were asked for in this life.
     pauses_asked: Vec<[bool; 3]>,
@@ -128,7 +128,7 @@ struct Changed {
     progress: BTreeMap<(AccountId, BatchId), Option<BatchProgress>>,
     lines: BTreeMap<(AccountId, TransactionId), Option<LedgerEntry>>,
     spent: BTreeMap<KeyId, Option<Spending>>,
-    tallies: BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
+    daily_usage: BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
     names: BTreeMap<Used, Option<IdempotencyRecord>>,
     deliveries: BTreeMap<DeliveryId, Option<Delivery>>,
     delivery_accounts: BTreeMap<DeliveryId, Option<AccountId>>,
@@ -159,14 +159,14 @@ impl Model {
             deposits: Vec::new(),
             windows: BTreeMap::new(),
             next_window: 0,
-            purses: BTreeMap::new(),
+            account_money: BTreeMap::new(),
             keys: BTreeMap::new(),
             ceilings: BTreeMap::new(),
-            doors: Doors::default(),
+            key_states: KeyStates::default(),
             granted: Vec::new(),
-            tallies: BTreeMap::new(),
+            daily_usage: BTreeMap::new(),
             jobs: BTreeMap::new(),
-            of_life: BTreeMap::new(),
+            life_events: BTreeMap::new(),
             batches: BTreeMap::new(),
             joined: Vec::new(),
             names: Names::default(),
@@ -175,7 +175,7 @@ impl Model {
             hook_accounts: BTreeMap::new(),
             hooks_asked: BTreeMap::new(),
             log: BTreeSet::new(),
-            happened: Happened::new(),
+            audited_changes: AuditedChanges::new(),
             paused: [false; 3],
             pauses_asked: Vec::new(),
             paused_since: 0,
@@ -210,9 +210,9 @@ impl Model {
             *self.counts.entry("calls without an answer").or_default() += open;
         }
         self.windows.clear();
-        self.of_life.clear();
+        self.life_events.clear();
         self.deliveries.life_begins();
-        self.doors.life_begins();
+        self.key_states.life_begins();
         self.ceilings_life_begins();
         self.hooks_asked.clear();
         self.requests.iter_mut().for_each(|it| it.sent = false);
@@ -239,16 +239,16 @@ impl Model {
         self.saw_clock(now);
         self.uptime = uptime;
         self.count("commits");
-        let (faults, mut told) = (self.faults.len(), Vec::new());
+        let (faults, mut trace) = (self.faults.len(), Vec::new());
         let mut changed = self.sort(writes);
         self.cancellations(&changed);
-        let (mut moved, ended) = self.jobs_step(&mut changed, &mut told);
-        let batches = self.batches_step(&mut changed, &mut told);
-        self.lines_step(&mut changed, &mut moved);
+        let (mut moved, ended) = self.jobs_step(&mut changed, &mut trace);
+        let batches = self.batches_step(&mut changed, &mut trace);
+        self.ledger_step(&mut changed, &mut moved);
         self.spending_step(&changed, &ended);
         self.limits_step();
         self.keys_step(std::mem::take(&mut changed.keys));
-        self.tallies_step(&changed.tallies, &ended);
+        self.daily_usage_step(&changed.daily_usage, &ended);
         self.names_step(changed.names);
         self.ceilings_step(&changed.accounts, &ended);
         self.accounts_step(&changed.accounts, &moved);
@@ -263,11 +263,11 @@ impl Model {
             hooks: &before.hooks,
             set_back: before.set_back,
         };
-        self.deliveries_step(deliveries, &mut told);
+        self.deliveries_step(deliveries, &mut trace);
         self.log_step(changed.log);
         let new = self.faults[faults..].iter();
-        told.extend(new.map(|fault| format!("FAULT {fault}")));
-        told
+        trace.extend(new.map(|fault| format!("FAULT {fault}")));
+        trace
     }
 
     fn sort(&mut self, writes: &[(Key, Option<Value>)]) -> Changed {
@@ -295,7 +295,7 @@ impl Model {
                 Change::Line(account, id, it) => drop(changed.lines.insert((account, id), it)),
                 Change::Spent(id, it) => drop(changed.spent.insert(id, it)),
                 Change::DailyUsage(account, day, key, it) => {
-                    changed.tallies.insert((account, day, key), it);
+                    changed.daily_usage.insert((account, day, key), it);
                 }
                 Change::Name(used, it) => drop(changed.names.insert(used, it)),
                 Change::Delivery(id, it) => drop(changed.deliveries.insert(id, it)),
@@ -344,10 +344,13 @@ impl Model {
         let unfinished: Vec<String> = self
             .jobs
             .values()
-            .filter(|job| !job.stands.is_terminal())
-            .map(|job| format!("job {} never ended: {:?}", job.number, job.stands))
+            .filter(|job| !job.status.is_terminal())
+            .map(|job| format!("job {} never ended: {:?}", job.number, job.status))
             .collect();
-        let held = self.purses.values().filter(|purse| purse.reserved != 0);
+        let held = self
+            .account_money
+            .values()
+            .filter(|money| money.reserved != 0);
         let held: Vec<String> = held
             .map(|it| format!("{} is still reserved", it.reserved))
             .collect();

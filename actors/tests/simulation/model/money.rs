@@ -15,7 +15,7 @@ pub(super) const DAY: i64 = 86_400_000;
 
 /// What an account has.
 #[derive(Default)]
-pub struct Purse {
+pub struct AccountMoney {
     pub balance: i64,
     pub reserved: i64,
     deposited: i64,
@@ -27,31 +27,31 @@ pub struct Purse {
 impl Model {
     /// An account was opened with so much, before the story began.
     pub fn opened(&mut self, account: AccountId, balance: i64, line: TransactionId) {
-        let purse = Purse {
+        let of_account = AccountMoney {
             balance,
             deposited: balance,
             last_line: Some(line),
-            ..Purse::default()
+            ..AccountMoney::default()
         };
-        self.purses.insert(account, purse);
+        self.account_money.insert(account, of_account);
     }
 
     pub fn available(&self, account: AccountId) -> i64 {
-        self.purses
+        self.account_money
             .get(&account)
             .map_or(0, |it| it.balance - it.reserved)
     }
 
     pub fn reserved(&self, account: AccountId) -> i64 {
-        self.purses.get(&account).map_or(0, |it| it.reserved)
+        self.account_money.get(&account).map_or(0, |it| it.reserved)
     }
 
     pub fn live(&self, account: AccountId) -> usize {
-        self.purses.get(&account).map_or(0, |it| it.live)
+        self.account_money.get(&account).map_or(0, |it| it.live)
     }
 
     pub fn all_live(&self) -> usize {
-        self.purses.values().map(|it| it.live).sum()
+        self.account_money.values().map(|it| it.live).sum()
     }
 
     /// A price is held, for a job that was asked for within these limits at the loosest.
@@ -65,9 +65,9 @@ impl Model {
     ) {
         self.granted.push(Granted { key, at, limits });
         self.grant_of_account(account, at);
-        let purse = self.purses.entry(account).or_default();
-        purse.reserved += price;
-        purse.live += 1;
+        let of_account = self.account_money.entry(account).or_default();
+        of_account.reserved += price;
+        of_account.live += 1;
         let money = self.keys.entry(key).or_default();
         money.held += price;
         money.live += 1;
@@ -75,9 +75,9 @@ impl Model {
 
     /// A job has ended: what was held for it is charged, or given back.
     pub(super) fn let_go(&mut self, ended: &Ended, moved: &mut Moved) {
-        let purse = self.purses.entry(ended.account).or_default();
-        purse.reserved -= ended.price;
-        purse.live -= 1;
+        let of_account = self.account_money.entry(ended.account).or_default();
+        of_account.reserved -= ended.price;
+        of_account.live -= 1;
         moved.ended += 1;
         let key = self.keys.entry(ended.key).or_default();
         key.held -= ended.price;
@@ -91,7 +91,7 @@ impl Model {
     }
 
     /// New lines of ledgers: a charge for each job that was done in this commit, and deposits that were asked for.
-    pub(super) fn lines_step(
+    pub(super) fn ledger_step(
         &mut self,
         changed: &mut Changed,
         moved: &mut BTreeMap<AccountId, Moved>,
@@ -124,16 +124,16 @@ impl Model {
     }
 
     fn line(&mut self, account: AccountId, id: TransactionId, line: &LedgerEntry) {
-        let purse = self.purses.entry(account).or_default();
+        let of_account = self.account_money.entry(account).or_default();
         let amount = millionths(line.amount);
-        purse.balance += amount;
+        of_account.balance += amount;
         match line.kind {
-            EntryKind::Charge => purse.charged -= amount,
-            EntryKind::Deposit | EntryKind::Adjustment => purse.deposited += amount,
+            EntryKind::Charge => of_account.charged -= amount,
+            EntryKind::Deposit | EntryKind::Adjustment => of_account.deposited += amount,
         }
-        let rises = purse.last_line.is_none_or(|last| last.0 < id.0);
-        purse.last_line = Some(id);
-        let balance = purse.balance;
+        let rises = of_account.last_line.is_none_or(|last| last.0 < id.0);
+        of_account.last_line = Some(id);
+        let balance = of_account.balance;
         if !rises {
             self.fault(format!("line {id} sorts before one that was there"));
         }
@@ -168,7 +168,7 @@ impl Model {
             return;
         };
         known.lines += 1;
-        self.happened
+        self.audited_changes
             .insert((Action::DepositCreate.word(), line.id.0));
         let known = known.clone();
         let at = line.created_at.millis();
@@ -202,14 +202,14 @@ impl Model {
     }
 
     /// Each job is counted on the day of its end, in the commit that ends it.
-    pub(super) fn tallies_step(
+    pub(super) fn daily_usage_step(
         &mut self,
         written: &BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
         ended: &[Ended],
     ) {
         for job in ended {
             let place = (job.account, job.at.div_euclid(DAY), job.key);
-            let (done, failed, spent) = self.tallies.entry(place).or_default();
+            let (done, failed, spent) = self.daily_usage.entry(place).or_default();
             *done += u64::from(job.done);
             *failed += u64::from(!job.done);
             *spent += if job.done { job.price } else { 0 };
@@ -218,7 +218,7 @@ impl Model {
             }
         }
         for (place, tally) in written {
-            let known = self.tallies.get(place).copied();
+            let known = self.daily_usage.get(place).copied();
             let found = tally
                 .as_ref()
                 .map(|it| (it.done, it.failed, millionths(it.spent)));
@@ -235,15 +235,15 @@ impl Model {
         moved: &BTreeMap<AccountId, Moved>,
     ) {
         for (account, record) in accounts {
-            let Some(purse) = self.purses.get(account) else {
+            let Some(of_account) = self.account_money.get(account) else {
                 self.fault(format!("account {account} came from nowhere"));
                 continue;
             };
             let expected = [
-                purse.balance,
-                purse.reserved,
-                purse.deposited,
-                purse.charged,
+                of_account.balance,
+                of_account.reserved,
+                of_account.deposited,
+                of_account.charged,
             ];
             let books = record.as_ref().map(|it| it.balances);
             let found =

@@ -59,9 +59,9 @@ impl Names {
         let key = (used.account, used.call, used.name.clone());
         let uses = self.uses.entry(key).or_default();
         let nothing = &self.nothing;
-        let stands = |it: &Use| !it.forgotten && it.expires_at > at && !nothing.contains(&it.made);
+        let status = |it: &Use| !it.forgotten && it.expires_at > at && !nothing.contains(&it.made);
         // Only the last use counts: it was made because those before it were over, whatever the clock says by now.
-        let doubled = uses.last().is_some_and(stands);
+        let doubled = uses.last().is_some_and(status);
         uses.push(Use {
             made,
             expires_at: used.expires_at,

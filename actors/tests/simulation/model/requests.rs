@@ -1,7 +1,7 @@
 //! What callers ask, and whether the answers that they get may be given.
 
 use super::keys::Text;
-use super::{Limits, Model, Stands};
+use super::{JobStatus, Limits, Model};
 use std::collections::BTreeMap;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::ledger::LedgerError;
@@ -129,7 +129,7 @@ impl Model {
             account,
             key,
             limits,
-            may_be_refused: !self.doors.is_current(key, text),
+            may_be_refused: !self.key_states.is_current(key, text),
             paused: self.may_be_paused(),
             least_available: self.available(account),
             most_live: self.live(account),
@@ -360,15 +360,15 @@ impl Model {
 
     /// A caller asks for a job to be canceled.
     pub fn cancel_asked(&mut self, job: JobId) {
-        self.of_life.entry(job).or_default().cancel_asked = true;
+        self.life_events.entry(job).or_default().cancel_asked = true;
     }
 
     /// And hears that it is.
     pub fn cancel_answered(&mut self, job: JobId, canceled: bool) {
-        let stands = self.jobs.get(&job).map(|it| it.stands);
-        if canceled && stands != Some(Stands::Failed) {
+        let status = self.jobs.get(&job).map(|it| it.status);
+        if canceled && status != Some(JobStatus::Failed) {
             self.fault(format!(
-                "a cancellation was answered while the job is {stands:?}"
+                "a cancellation was answered while the job is {status:?}"
             ));
         }
     }

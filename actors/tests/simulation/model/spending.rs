@@ -3,7 +3,7 @@
 use super::jobs::Ended;
 use super::money::DAY;
 use super::records::millionths;
-use super::{Changed, Door, Limits, Model};
+use super::{Changed, KeyState, Limits, Model};
 use std::collections::BTreeMap;
 use tintype_storage::domain::ids::KeyId;
 
@@ -68,13 +68,13 @@ fn charged(known: &mut i64, spent: &mut i64, number: i64, price: i64) {
 
 impl Model {
     /// A key is there from the beginning, and may spend so much.
-    pub fn key(&mut self, key: KeyId, door: Door) {
+    pub fn key(&mut self, key: KeyId, key_state: KeyState) {
         let money = KeyMoney {
-            loosest: door.limits,
+            loosest: key_state.limits,
             ..KeyMoney::default()
         };
         self.keys.insert(key, money);
-        self.doors.add(key, door);
+        self.key_states.add(key, key_state);
     }
 
     /// From now on it may spend so much.

@@ -1,7 +1,7 @@
 //! Attempts: which may begin, and what they make of a delivery.
 
 use super::super::Model;
-use super::{Owed, SLACK, State, fits};
+use super::{KnownDelivery, SLACK, State, fits};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
 use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::webhook::WebhookId;
@@ -27,7 +27,7 @@ impl Model {
         }
     }
 
-    pub(super) fn after(&self, before: &Owed, attempt: &Attempt) -> State {
+    pub(super) fn after(&self, before: &KnownDelivery, attempt: &Attempt) -> State {
         let at = attempt.at.millis() + i64::try_from(attempt.duration_ms).unwrap_or(i64::MAX);
         match before.state {
             State::Delivered { .. } => before.state,
@@ -70,13 +70,13 @@ impl Model {
                         .any(|it| it.id == webhook && fits(owed.named.as_ref(), it));
                     let of_job = self.jobs.get(&JobId(owed.subject));
                     let of_batch = self.batches.get(&BatchId(owed.subject));
-                    let told = owed.is_test
-                        || of_job.is_some_and(|it| it.stands.is_terminal())
+                    let is_known = owed.is_test
+                        || of_job.is_some_and(|it| it.status.is_terminal())
                         || of_batch.is_some_and(|it| it.ended);
                     let as_recorded =
                         delivery.round == owed.round && delivery.attempts == owed.attempts;
                     let ours = webhook == owed.webhook && registered;
-                    (!told || !as_recorded || !ours)
+                    (!is_known || !as_recorded || !ours)
                         .then(|| format!("is not as recorded: {owed:?}"))
                 }
                 state => Some(format!("is {state:?}")),
