@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_timed_and_failures_counted() {
+    fn images_are_timed_and_failures_counted() {
         let tries = RecentTries::default();
         assert_eq!(tries.figures(at(0)), RecentFigures::default());
         (1..=20).for_each(|it| tries.add(at(100), seconds(it), TryOutcome::Picture));

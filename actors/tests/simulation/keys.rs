@@ -155,7 +155,7 @@ pub async fn change(process: Process) {
                 .store
                 .rotate_key(&hash, &KeyHash(text), &key, &ended);
             (
-                KeyChange::Rotates { text, overlap, at },
+                KeyChange::Rotate { text, overlap, at },
                 Action::KeyRotate,
                 (KeyHash(text), key),
                 writes,

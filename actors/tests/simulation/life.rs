@@ -350,7 +350,7 @@ async fn calm(process: &Process, disk: &Disk) {
             break;
         }
     }
-    world.model.lock().check_nothing_is_owed();
+    world.model.lock().check_all_finished();
     for id in pending {
         let model = world.model.lock();
         let has_receiver = model.has_receiver(id);

@@ -150,16 +150,16 @@ pub async fn webhook(process: Process) {
     let now = Timestamp::from_millis(world.now());
     let many = hooks.len() >= WEBHOOKS;
     let (change, action, webhook) = match known {
-        Some(known) if many || rng.one_in(4) => (HookChange::Removes, Action::WebhookDelete, known),
+        Some(known) if many || rng.one_in(4) => (HookChange::Delete, Action::WebhookDelete, known),
         Some(known) if rng.one_in(4) => {
             let moved = Webhook {
                 url: url.clone(),
                 ..known
             };
-            (HookChange::Moves { url }, Action::WebhookChange, moved)
+            (HookChange::Move { url }, Action::WebhookChange, moved)
         }
         Some(known) if rng.one_in(2) => {
-            let change = HookChange::Rotates {
+            let change = HookChange::Rotate {
                 secret: secret.0.clone(),
                 at: now.millis(),
             };
@@ -177,7 +177,7 @@ pub async fn webhook(process: Process) {
                 secret.clone(),
                 now,
             );
-            let change = HookChange::Registers {
+            let change = HookChange::Register {
                 url,
                 secret: secret.0,
             };
@@ -185,7 +185,7 @@ pub async fn webhook(process: Process) {
         }
     };
     let mut writes = match change {
-        HookChange::Removes => process.store.remove_webhook(&webhook),
+        HookChange::Delete => process.store.remove_webhook(&webhook),
         _ => process.store.put_webhook(&webhook),
     };
     writes.push(

@@ -1,4 +1,4 @@
-//! The lives of jobs.
+//! The states of jobs.
 
 use super::batches::Joined;
 use super::records::{Used, millionths};
@@ -9,10 +9,9 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptRef};
 use tintype_storage::domain::tier::Tier;
 
-/// How long after a pause a run may still begin: it was on its way.
-const UNDER_WAY: i64 = 10_000;
+/// The time after a pause in which a run may still begin, because its commit was in flight.
+const BEGIN_GRACE: i64 = 10_000;
 
-/// Where a job stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobStatus {
     Queued,
@@ -30,7 +29,7 @@ impl JobStatus {
 /// A job that was accepted.
 #[derive(Clone, Debug)]
 pub struct KnownJob {
-    /// In the order of acceptance over the whole story.
+    /// In the order of acceptance over the whole scenario.
     pub number: usize,
     pub request: usize,
     pub account: AccountId,
@@ -41,9 +40,8 @@ pub struct KnownJob {
     pub charges: u32,
     created_at: i64,
     pub status: JobStatus,
-    /// The batch that it is of.
     pub batch: Option<BatchId>,
-    /// Its input images were fetched.
+    /// Are its input images recorded?
     fetched: bool,
 }
 
@@ -53,16 +51,16 @@ impl KnownJob {
     }
 }
 
-/// What happened to a job in this life of the process.
+/// The events of a job in this life of the process.
 #[derive(Default)]
 pub struct LifeEvents {
     begun: bool,
     pub cancel_asked: bool,
-    /// The pictures that were kept for it, by their size, which no two share.
+    /// The stored images, identified by their unique sizes.
     kept: Vec<u64>,
-    /// The input images that were fetched for it, by their size, which no two share.
+    /// The fetched input images, identified by their unique sizes.
     fetched: Vec<u64>,
-    /// The kinds of failure that a back end, the gallery or the time have given cause for.
+    /// The failures that a backend, the image store or a timeout has caused.
     allowed_failures: Vec<FailureKind>,
 }
 
@@ -80,7 +78,7 @@ pub struct Ended {
 }
 
 impl Model {
-    /// Accepts, begins and ends jobs as the commit says, and complains of what nobody asked for.
+    /// Applies the job changes of a commit, and reports those that no request explains.
     pub(super) fn jobs_step(
         &mut self,
         changed: &mut Changed,
@@ -104,15 +102,15 @@ impl Model {
                 }
             );
             if no_answer && job.origin == Origin::Synchronous {
-                self.names.came_to_nothing(job.id.0);
+                self.names.release(job.id.0);
             }
         }
         for (id, job) in &live {
             match job {
-                Some(job) if self.jobs.contains_key(id) => self.goes_on(job, &begun, trace),
+                Some(job) if self.jobs.contains_key(id) => self.job_progressed(job, &begun, trace),
                 Some(job) => {
                     moved.entry(job.account).or_default();
-                    self.accepted(job, changed, trace);
+                    self.job_accepted(job, changed, trace);
                 }
                 None if ended.contains_key(id) => {}
                 None => self.fault(format!("job {id} has vanished")),
@@ -121,8 +119,8 @@ impl Model {
         for (id, job) in ended {
             match job {
                 Some(job) if matches!(live.get(&id), Some(None)) => {
-                    if let Some(it) = self.ended(&job, trace) {
-                        self.let_go(&it, moved.entry(it.account).or_default());
+                    if let Some(it) = self.job_ended(&job, trace) {
+                        self.settle(&it, moved.entry(it.account).or_default());
                         over.push(it);
                     }
                 }
@@ -142,7 +140,7 @@ impl Model {
         live.keys().filter(|id| begins(id)).copied().collect()
     }
 
-    fn accepted(&mut self, job: &Job, changed: &mut Changed, trace: &mut Vec<String>) {
+    fn job_accepted(&mut self, job: &Job, changed: &mut Changed, trace: &mut Vec<String>) {
         let number = match &job.prompt {
             PromptRef::Inline(words) => words.prompt.strip_prefix("request "),
             PromptRef::Stored(key) => key.strip_prefix("words/"),
@@ -151,7 +149,7 @@ impl Model {
         let Some((request, asked)) =
             request.and_then(|it| Some((it, self.requests.get(it)?.clone())))
         else {
-            self.fault(format!("nobody asked for job {}", job.id));
+            self.fault(format!("no request explains job {}", job.id));
             return;
         };
         let (price, at) = (millionths(job.price), job.created_at.millis());
@@ -166,7 +164,7 @@ impl Model {
             && job.state == JobState::Queued;
         if !as_asked {
             self.fault(format!(
-                "request {request} was accepted as another: {job:?}"
+                "request {request} was accepted with other fields: {job:?}"
             ));
         }
         let newest = self
@@ -223,7 +221,7 @@ impl Model {
             self.requests[request].made.push(job.id.0);
         }
         self.jobs.insert(job.id, known);
-        // Sent in this life: of no other is a commit on its way.
+        // No commit of an earlier life is in flight.
         if !asked.sent {
             self.fault(format!("request {request} was not sent in this life"));
         }
@@ -233,12 +231,12 @@ impl Model {
         match self.key_states.terms_in(job.key, &changed.keys) {
             Some(limits) => self.hold(job.account, job.key, price, at, limits),
             None => self.fault(format!(
-                "request {request} was accepted under a key that was not open"
+                "request {request} was accepted under an inactive key"
             )),
         }
     }
 
-    fn goes_on(&mut self, job: &Job, begun: &[JobId], trace: &mut Vec<String>) {
+    fn job_progressed(&mut self, job: &Job, begun: &[JobId], trace: &mut Vec<String>) {
         let Some(known) = self.jobs.get(&job.id).cloned() else {
             return;
         };
@@ -275,7 +273,7 @@ impl Model {
                 started_at: at,
                 runs: before,
             } => {
-                // Once in a life it begins again; an orderly stop takes the run back.
+                // A job begins again once per life; an orderly stop subtracts its run.
                 let again = runs == before + 1 && runs <= self.rules.max_runs && first_of_life;
                 let cut_off = runs + 1 == before && self.stopping;
                 (again || cut_off) && at == started_at.millis()
@@ -289,14 +287,14 @@ impl Model {
             ));
         }
         if known.status == JobStatus::Queued {
-            self.in_turn(&known, begun);
+            self.check_turn(&known, begun);
         }
         if let Some(known) = self.jobs.get_mut(&job.id) {
             known.status = now;
         }
     }
 
-    /// Were the input images of the job recorded, and nothing else?
+    /// Does the change record the input images of the job, and nothing else?
     fn inputs_fetched(&mut self, job: &Job, known: &KnownJob, now: JobStatus) -> bool {
         if job.inputs.is_empty() || known.fetched {
             return false;
@@ -316,12 +314,12 @@ impl Model {
         true
     }
 
-    /// First in, first out within an account and tier, single jobs before those of batches; and nothing begins that is paused.
-    fn in_turn(&mut self, known: &KnownJob, begun: &[JobId]) {
+    /// Checks the order of jobs: first in, first out within an account and tier, single jobs before batch jobs, and no paused tier.
+    fn check_turn(&mut self, known: &KnownJob, begun: &[JobId]) {
         let before = self.jobs.iter().find(|(id, it)| {
             let waits = it.status == JobStatus::Queued && !begun.contains(id);
             let line = it.account == known.account && it.tier == known.tier;
-            // Callers that wait for a picture may have gone away, and their jobs are then about to be canceled.
+            // Jobs of waiting callers are ignored: the caller may be gone, and its job about to be canceled.
             let goes_first = it.batch.is_none() || known.batch.is_some();
             waits && line && goes_first && it.number < known.number && !it.synchronous
         });
@@ -332,12 +330,12 @@ impl Model {
             let text = format!("job {} began before job {}", known.number, before.number);
             self.fault(text);
         }
-        if self.paused[known.tier.index()] && self.uptime > self.paused_since + UNDER_WAY {
+        if self.paused[known.tier.index()] && self.uptime > self.paused_since + BEGIN_GRACE {
             self.fault(format!("job {} of a paused tier began", known.number));
         }
     }
 
-    fn ended(&mut self, job: &Job, trace: &mut Vec<String>) -> Option<Ended> {
+    fn job_ended(&mut self, job: &Job, trace: &mut Vec<String>) -> Option<Ended> {
         let Some(known) = self.jobs.get(&job.id).cloned() else {
             self.fault(format!("job {} ended without having begun", job.id));
             return None;
@@ -440,12 +438,12 @@ impl Model {
         })
     }
 
-    /// A back end is asked for a picture of this job.
+    /// A backend receives a task for this job.
     pub fn generating(&mut self, job: JobId, prompt: &str) {
         self.count("tries");
         let Some(known) = self.jobs.get(&job).cloned() else {
             self.fault(format!(
-                "a back end is asked for job {job}, which is not durable"
+                "a backend is asked for job {job}, which is not durable"
             ));
             return;
         };
@@ -461,17 +459,15 @@ impl Model {
         }
     }
 
-    /// An input image of this size was fetched for a job.
     pub fn fetched(&mut self, job: JobId, bytes: u64) {
         self.life_events.entry(job).or_default().fetched.push(bytes);
     }
 
-    /// A picture of this size was kept for a job.
     pub fn kept(&mut self, job: JobId, bytes: u64) {
         self.life_events.entry(job).or_default().kept.push(bytes);
     }
 
-    /// A try, the gallery or the time gave cause for the job to fail in this way.
+    /// The job may fail in this way from now on.
     pub fn allow_failure(&mut self, job: JobId, kind: FailureKind) {
         self.life_events
             .entry(job)
@@ -480,7 +476,7 @@ impl Model {
             .push(kind);
     }
 
-    /// The words of a request could not be read: that gives cause to its jobs.
+    /// The prompt of a request could not be read, so its jobs may fail.
     pub fn prompt_failed(&mut self, key: &str) {
         let number = key
             .strip_prefix("words/")

@@ -127,7 +127,7 @@ impl Shared {
         if self.has_shared_slots && !Self::is_gone(&state, node) {
             *state.counts.entry("runs in shared places").or_default() += 1;
             if working > SLOTS {
-                let text = format!("{working} runs at a back end with {SLOTS} places");
+                let text = format!("{working} runs on a backend with {SLOTS} slots");
                 state.faults.push(text);
             }
         }

@@ -1,4 +1,4 @@
-//! Attempts: which may begin, and what they make of a delivery.
+//! Attempts: which ones may begin, and how they change a delivery.
 
 use super::super::Model;
 use super::{KnownDelivery, SLACK, State, fits};
@@ -48,15 +48,15 @@ impl Model {
         }
     }
 
-    /// A receiver is sent a delivery.
+    /// An attempt begins.
     pub fn attempt_begins(&mut self, delivery: &Delivery, webhook: WebhookId, now: i64) {
         self.count("attempts");
         let id = delivery.id;
         let longest = self.rules.delays.iter().max().copied().unwrap_or(0);
-        let complaint = match self.deliveries.owed.get(&id) {
+        let fault = match self.deliveries.owed.get(&id) {
             None => Some("is not durable".to_owned()),
             Some(owed) => match owed.state {
-                // What was scheduled before the clock was set back has moved along with it.
+                // Deliveries that were scheduled before the clock was set back have moved with it.
                 State::Pending { due, .. }
                     if now + self.set_back - owed.set_back < due
                         && due <= now + longest + SLACK =>
@@ -82,11 +82,11 @@ impl Model {
                 state => Some(format!("is {state:?}")),
             },
         };
-        if let Some(complaint) = complaint {
-            self.fault(format!("delivery {id} is sent, which {complaint}"));
+        if let Some(fault) = fault {
+            self.fault(format!("delivery {id} is sent, which {fault}"));
         }
         self.deliveries.began.insert(id, self.set_back);
-        if !self.deliveries.under_way.insert(id) {
+        if !self.deliveries.in_flight.insert(id) {
             self.fault(format!("delivery {id} is sent twice at a time"));
         }
     }
