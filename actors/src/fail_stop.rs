@@ -1,7 +1,6 @@
-//! Stops the process after a failure that it must not go on from.
+//! Stops the process after an unrecoverable failure.
 //!
-//! A storage error is never retried: from then on every call is refused, and the process ends, so that the restart recovers from
-//! what is durable.
+//! A storage error is never retried: the process refuses every further call and ends, and the restart recovers from the durable state.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tintype_storage::store::Store;
 use tokio::sync::Notify;
 
-/// Remembers the first failure and wakes those who wait for one. Clones share it.
+/// Remembers the first failure, and wakes the tasks that wait for one. Clones share it.
 #[derive(Clone, Default)]
 pub struct FailStop {
     inner: Arc<Inner>,
@@ -40,13 +39,12 @@ impl FailStop {
         self.inner.notify.notify_waiters();
     }
 
-    /// The same store, which reports here each commit that fails.
+    /// Returns the same store, which reports failed commits here.
     pub fn watch(&self, store: Store) -> Store {
         let stop = self.clone();
         store.failing_to(Arc::new(move |error| stop.trip(error.to_string())))
     }
 
-    /// Has a failure been reported?
     pub fn has_tripped(&self) -> bool {
         self.inner.tripped.load(Ordering::Relaxed)
     }

@@ -1,8 +1,7 @@
-//! Wakes the callers that wait for a job to change, once the commit that changed it is durable.
+//! Wakes the callers that wait for a job to change, once the change is durable.
 //!
-//! A wake-up is a hint to read the store. It comes from the thread that has just heard of the commit, and costs one table look-up when
-//! no caller waits; ten thousand waiting callers cost memory alone. A caller also reads the store on a coarse timer, so a lost
-//! hint costs only delay.
+//! A wake-up is a hint to read the store. It runs on the engine's thread and costs one lookup in a hash table if no caller waits; ten
+//! thousand waiting callers cost only memory. A caller also reads the store on a coarse timer, so a lost hint costs only delay.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 use tintype_storage::domain::ids::JobId;
 use tokio::sync::Notify;
 
-/// Several tables, so that commits of many accounts and arriving callers seldom wait for one lock.
+/// Several tables, so that commits and arriving callers rarely wait for the same lock.
 const SHARDS: usize = 16;
 
 type Table = HashMap<JobId, Vec<Arc<Notify>>>;
@@ -29,7 +28,7 @@ impl Default for JobChanges {
 }
 
 impl JobChanges {
-    /// Begins to watch a job. [`JobWatch::changed`] reports every change from now on, also one that comes before it is called.
+    /// Begins to watch a job. [`JobWatch::changed`] reports every change from now on, including one that happens before its call.
     pub fn watch(self: &Arc<Self>, job: JobId) -> JobWatch {
         let hint = Arc::new(Notify::new());
         let mut table = self.shard(job).lock();
@@ -41,20 +40,19 @@ impl JobChanges {
         }
     }
 
-    /// Wakes the watchers of a job. Called once the change is durable.
+    /// Wakes the watchers of a job, whose change is durable.
     pub fn notify(&self, job: JobId) {
         if let Some(hints) = self.shard(job).lock().get(&job) {
-            // `notify_one` stores the wake-up for a watcher that does not wait at this moment.
+            // `notify_one` stores the wake-up for a watcher that does not wait right now.
             hints.iter().for_each(|hint| hint.notify_one());
         }
     }
 
-    /// How many callers watch a job.
     pub fn watchers(&self, job: JobId) -> usize {
         self.shard(job).lock().get(&job).map_or(0, Vec::len)
     }
 
-    /// How many callers watch any job.
+    /// The number of watchers of all jobs.
     pub fn count(&self) -> usize {
         let of = |shard: &Mutex<Table>| shard.lock().values().map(Vec::len).sum::<usize>();
         self.shards.iter().map(of).sum()
@@ -74,7 +72,7 @@ pub struct JobWatch {
 }
 
 impl JobWatch {
-    /// Waits until the job has changed since the watch began, or since the last time.
+    /// Waits until the job has changed since the watch began, or since the last call.
     pub async fn changed(&self) {
         self.hint.notified().await;
     }

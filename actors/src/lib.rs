@@ -1,7 +1,7 @@
-//! Order, time and supervision: who decides for an account, which job runs next, and what a run is.
+//! Order, time and supervision: the actors that decide for accounts, dispatch jobs to backends, and deliver webhooks.
 //!
 //! Messages between actors are hints to read the store, or commands that are answered once their commit is durable. A lost hint costs
-//! delay, never work or money. No engine, URL path or wire field is named here.
+//! delay, never work or money. This crate names no engine, URL path or wire field.
 //!
 //! Modules import in this order: `ports`, `stats`, `queue`, `delivery`, `account`, `backends`, `dispatch`, `nodes`, `system`.
 
@@ -21,8 +21,9 @@ pub mod round;
 mod shutdown;
 pub mod stats;
 pub mod system;
+mod system_options;
 
-// The supervision tests of the job actor run in the world of the integration tests, and reach into the actor.
+// The supervision tests of the job actor access its internals, and share their set-up with the integration tests.
 #[cfg(test)]
 extern crate self as tintype_actors;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the actors of a process know of their node, where several processes share one store.
+//! The state of this process as a node, if several processes share one store.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,29 +8,28 @@ use tintype_storage::domain::node::{Node, NodeProcess};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How often a node shows that it lives.
-pub const BEAT: Duration = Duration::from_millis(500);
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Does a node take jobs?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Taking {
     #[default]
     Yes,
-    /// It leaves.
+    /// The node leaves.
     NoMore,
 }
 
 /// May a node begin runs and attempts?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeState {
-    /// Its first beat is not confirmed yet.
+    /// Its first heartbeat is not confirmed yet.
     Joining,
     Trusted,
-    /// Its last beat was confirmed so long ago that another node may take it for dead.
+    /// Its last heartbeat was confirmed so long ago that another node may declare it dead.
     Doubtful {
         since: Duration,
     },
-    /// It takes no more jobs, and ends.
+    /// It takes no more jobs and is about to end.
     Leaving,
 }
 
@@ -39,28 +38,28 @@ pub enum NodeState {
 pub struct SeenNode {
     pub id: NodeId,
     pub node: Node,
-    /// Since when its beat stands there, by this node's clock.
+    /// When its heartbeat counter last changed, by this node's clock. For this node, and for ended ones, the time of the last
+    /// confirmed heartbeat of this node.
     pub since: Instant,
 }
 
-/// This process among the nodes.
+/// This process as a node.
 pub struct NodeContext {
     pub id: NodeId,
     pub process: NodeProcess,
-    /// A node whose beat stands still for so long is taken for dead.
+    /// A node without a heartbeat for this time is declared dead.
     pub dead_after: Duration,
-    /// There may be a free slot, or a job in the shared queue.
+    /// A slot may be free, or the shared queue may have a job.
     pub take: Notify,
     /// Held during each take.
     pub taking: tokio::sync::Mutex<Taking>,
-    /// When this node's last confirmed beat was sent.
+    /// When the last confirmed heartbeat of this node was sent.
     confirmed: Mutex<Option<Instant>>,
     is_leaving: AtomicBool,
     has_adopted: AtomicBool,
-    /// All nodes, as the last confirmed beat found them.
+    /// All nodes, as of the last confirmed heartbeat.
     seen: Mutex<Vec<SeenNode>>,
-    /// The first beat has been confirmed.
-    has_joined: Notify,
+    joined: Notify,
 }
 
 impl NodeContext {
@@ -75,46 +74,46 @@ impl NodeContext {
             is_leaving: AtomicBool::new(false),
             has_adopted: AtomicBool::new(false),
             seen: Mutex::default(),
-            has_joined: Notify::new(),
+            joined: Notify::new(),
         }
     }
 
-    /// Describes the process for the operator.
-    pub fn of_process(self, process: NodeProcess) -> Self {
+    /// Adds the description of the process for the operator.
+    pub fn with_process(self, process: NodeProcess) -> Self {
         Self { process, ..self }
     }
 
-    /// The store is one that nodes share.
-    pub fn note_adoption(&self) {
+    pub fn mark_adopted(&self) {
         self.has_adopted.store(true, Ordering::Relaxed);
     }
 
-    /// Is the store known to be one that nodes share? No decision is made about an account before.
+    /// Is the store converted to a shared one? Before that, no account decides.
     pub fn has_adopted(&self) -> bool {
         self.has_adopted.load(Ordering::Relaxed)
     }
 
-    /// A beat that was sent at this moment has been confirmed.
+    /// Confirms the heartbeat that was sent at this time.
     pub fn confirm(&self, sent: Instant) {
         *self.confirmed.lock() = Some(sent);
-        self.has_joined.notify_waiters();
+        self.joined.notify_waiters();
     }
 
-    /// Waits for the first beat to be confirmed.
+    /// Waits for the first confirmed heartbeat.
     pub async fn joined(&self) {
-        let has_joined = self.has_joined.notified();
+        let joined = self.joined.notified();
         if self.confirmed.lock().is_none() {
-            has_joined.await;
+            joined.await;
         }
     }
 
-    /// Has the node been seen to live so recently that no other can have taken it for dead? Otherwise it must begin nothing.
+    /// Is the last confirmed heartbeat so recent that no other node can have declared this one dead? If not, this node must not begin
+    /// anything.
     pub fn is_trusted(&self) -> bool {
-        let span = self.dead_after.saturating_sub(BEAT);
+        let span = self.dead_after.saturating_sub(HEARTBEAT_INTERVAL);
         self.confirmed.lock().is_some_and(|it| it.elapsed() < span)
     }
 
-    /// From the next beat on the others see that the node leaves.
+    /// The next heartbeat reports to the others that the node leaves.
     pub fn begin_to_leave(&self) {
         self.is_leaving.store(true, Ordering::Relaxed);
     }
@@ -135,17 +134,16 @@ impl NodeContext {
         }
     }
 
-    /// Notes what a confirmed beat has found.
-    pub fn note(&self, nodes: Vec<SeenNode>) {
+    pub fn set_nodes(&self, nodes: Vec<SeenNode>) {
         *self.seen.lock() = nodes;
     }
 
-    /// All nodes, this one included, as the last confirmed beat found them.
+    /// All nodes, including this one, as of the last confirmed heartbeat.
     pub fn nodes(&self) -> Vec<SeenNode> {
         self.seen.lock().clone()
     }
 
-    /// How many nodes take jobs; this one counts always.
+    /// The number of nodes that take jobs, always including this one.
     pub fn count(&self) -> usize {
         let seen = self.seen.lock();
         let take = seen.iter().map(|it| &it.node);

@@ -1,4 +1,4 @@
-//! Recovery: a start counts every live job into its account's book and puts it back into its queue.
+//! Recovery at the start: counts every live job in the state of its account, and queues it again.
 
 use crate::account::AccountRegistry;
 use crate::queue::{Expiry, QueuedJob};
@@ -12,15 +12,15 @@ use uuid::Uuid;
 /// The live jobs of the store.
 #[derive(Default)]
 pub struct Recovered {
-    /// Jobs that had begun before the restart. They go before the others.
+    /// Jobs that had begun a run before the restart. They go first.
     pub begun: Vec<QueuedJob>,
-    /// Queued jobs, each account's in the order of acceptance.
+    /// Queued jobs, per account in the order of acceptance.
     pub waiting: Vec<QueuedJob>,
-    /// Queued jobs to be canceled: their callers waited on a connection, which is gone.
+    /// Queued jobs to cancel: their callers waited on connections that are lost.
     pub detached: Vec<Job>,
 }
 
-/// Starts the actors of all accounts that have live jobs and returns those jobs.
+/// Starts the actors of all accounts with live jobs, and returns these jobs.
 pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, StoreError> {
     let (mut begun, mut waiting, mut detached) = (Vec::new(), Vec::new(), Vec::new());
     let mut current: Option<(AccountId, AccountState)> = None;
@@ -31,10 +31,10 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
                 .is_none_or(|(account, _)| *account != job.account)
             {
                 finish(current.take(), accounts)?;
-                current = Some((job.account, book_of(store, &job)?));
+                current = Some((job.account, state_of(store, &job)?));
             }
-            if let Some((_, book)) = &mut current {
-                book.count_live(&job);
+            if let Some((_, state)) = &mut current {
+                state.count_live(&job);
             }
             accounts
                 .context()
@@ -70,8 +70,8 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
     })
 }
 
-/// New ids must sort after all earlier ones, even if the clock was set back while the process was down: ledgers, jobs and
-/// deliveries are listed in the order of their ids, and the webhook with the lowest id is the oldest.
+/// New ids must sort after all earlier ones, even if the clock was set back while the process was down: lists of ledger entries, jobs
+/// and deliveries are in the order of ids, and the webhook with the lowest id is the oldest.
 fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
     let raise = |id: &Uuid, made_at| ids.raise(ids::moment_of(id).unwrap_or(made_at));
     store
@@ -95,14 +95,14 @@ fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
     if let Some(delivery) = store.deliveries(1, None).wait()?.items.first() {
         raise(&delivery.id.0, delivery.created_at);
     }
-    // The audit log has everything else that the operator has made, such as a key.
+    // The audit log covers every other record that the operator has created, such as a key.
     if let Some(line) = store.audit_log(1, None).wait()?.items.first() {
         raise(&line.id.0, line.at);
     }
     Ok(())
 }
 
-fn book_of(store: &Store, job: &Job) -> Result<AccountState, StoreError> {
+fn state_of(store: &Store, job: &Job) -> Result<AccountState, StoreError> {
     let account = store
         .account(job.account)
         .wait()?
@@ -114,8 +114,8 @@ fn book_of(store: &Store, job: &Job) -> Result<AccountState, StoreError> {
 }
 
 fn finish(
-    book: Option<(AccountId, AccountState)>,
+    state: Option<(AccountId, AccountState)>,
     accounts: &AccountRegistry,
 ) -> Result<(), StoreError> {
-    book.map_or(Ok(()), |(_, book)| accounts.start_with(book))
+    state.map_or(Ok(()), |(_, state)| accounts.start_with(state))
 }

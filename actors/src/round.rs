@@ -1,4 +1,4 @@
-//! Rounds whose outcome one task waits for.
+//! Rounds with an outcome for which one task waits.
 
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
@@ -21,19 +21,18 @@ pub trait Decision: Send + 'static {
     /// A record is damaged.
     fn decide(&self, seen: &Seen) -> Result<Decided<Self::Outcome>, StoreError>;
 
-    /// See [`Round::fences`]. Asked for once the decision is made.
+    /// See [`Round::fences`]. Called after the decision.
     fn fences(&self, _outcome: &Self::Outcome) -> Option<NodeId> {
         None
     }
 }
 
-/// What a decision comes to.
 pub enum Decided<T> {
     Write(Writes, T),
     Ask(Vec<Ask>),
 }
 
-/// Makes a decision, and returns what it came to once that is durable.
+/// Makes a decision, and returns its outcome once it is durable.
 ///
 /// # Errors
 /// The engine fails, or a record is damaged.
@@ -92,15 +91,15 @@ impl<D: Decision> Round for Running<D> {
                 .unwrap_or(Err(StoreError::Engine(EngineError::Stopped))),
             Err(error) => Err(error.into()),
         };
-        // The task that waits may have ended with the process.
+        // The waiting task may have ended with the process.
         drop(self.reply.send(outcome));
     }
 }
 
-/// The record of a read key.
+/// The record of a key that was read; `None` if there is none.
 ///
 /// # Errors
-/// It was not read, or is damaged.
+/// The key was not read, or the record is damaged.
 pub fn value_of<T>(
     seen: &Seen,
     key: &[u8],

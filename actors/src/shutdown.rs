@@ -1,4 +1,4 @@
-//! The orderly stop: no new work, a grace period for what runs, then the cut-off.
+//! The orderly stop: no new work, a grace period for runs and attempts in flight, then the cut-off.
 
 use crate::delivery::{DeliveryActor, DeliveryCommand, DeliveryDepths};
 use crate::dispatch::{CutOff, Dispatcher, DispatcherCommand};
@@ -8,11 +8,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-/// How long runs that are cut off may take to write that down.
+/// The time in which interrupted runs must record their end.
 const CUT_OFF_GRACE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
-/// What an orderly stop drains.
 pub struct Drain<'a> {
     pub dispatcher: &'a Addr<Dispatcher>,
     pub deliveries: &'a Addr<DeliveryActor>,
@@ -21,19 +20,19 @@ pub struct Drain<'a> {
 }
 
 impl Drain<'_> {
-    /// Starts no more jobs and attempts, lets those that run finish within `grace`, and cuts the rest off.
+    /// Starts no more jobs and attempts, lets running ones finish within `grace`, and cuts off the rest.
     pub async fn run(self, grace: Duration) {
-        // Awaited, so that the dispatcher starts no job after the first look at what runs.
+        // Awaited, so that the dispatcher starts no job after the first check.
         let _ = self.dispatcher.send(DispatcherCommand::Stop).await;
         self.deliveries.do_send(DeliveryCommand::Stop);
         if !self.is_idle_within(grace, true).await {
-            self.cut_off.give();
-            // Attempts that are left have nothing to write: they are made again after the restart.
+            self.cut_off.trigger();
+            // Interrupted attempts have nothing to record: they are made again after the restart.
             self.is_idle_within(CUT_OFF_GRACE, false).await;
         }
     }
 
-    /// Waits until no run, and with `attempts` no attempt either, is in flight.
+    /// Waits until no run, and with `attempts` no attempt, is in flight.
     async fn is_idle_within(&self, limit: Duration, attempts: bool) -> bool {
         let deadline = Instant::now() + limit;
         loop {
@@ -49,7 +48,7 @@ impl Drain<'_> {
     }
 }
 
-/// How many deliveries wait, and how many attempts are in flight; zero once the actor has stopped.
+/// Zero once the actor has stopped.
 pub async fn delivery_depths(deliveries: &Addr<DeliveryActor>) -> DeliveryDepths {
     let (reply, depths) = oneshot::channel();
     deliveries.do_send(DeliveryCommand::Depths(reply));

@@ -1,23 +1,24 @@
-//! Assembly: starts the actors in order, and is their face to the rest of the process.
+//! Assembly: starts the actors in order, and represents them to the rest of the process.
 
 use crate::account::{AccountContext, AccountRegistry};
-use crate::backends::{Backend, BackendError, BackendHealth, BackendPool, Routes};
-use crate::clock::{Clock, Jitter};
-use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths, DeliveryLimits};
+use crate::backends::{BackendError, BackendHealth, BackendPool};
+use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
     CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
 };
 use crate::dispatch::{detached_jobs, expiry};
-use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
 use crate::node::{NodeContext, Taking};
 use crate::nodes;
-use crate::ports::{ImageStore, InputFetcher, Observer, Preview, Transport};
+use crate::ports::Preview;
 pub use crate::queue::{Backlog, Depths, NextJob};
 use crate::queue::{Expiries, JobQueues, SharedQueue, WaitingJobs};
 use crate::recovery::{self, Recovered};
 use crate::shutdown::{Drain, delivery_depths};
 use crate::stats::Stats;
+pub use crate::system_options::{
+    DeliveryOptions, JobOptions, ProcessOptions, SystemOptions, Threads,
+};
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext as _, Recipient};
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -27,9 +28,8 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{Limits, Store, StoreError};
+use tintype_storage::store::{Store, StoreError};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -37,47 +37,10 @@ use tokio::time::{Instant, timeout};
 const DECISIONS: usize = 0;
 const JOBS: usize = 1;
 const DELIVERIES: usize = 2;
-/// A caller who waits for the end of a job reads the store again after this time, should a hint have been lost.
+/// A caller that waits for the end of a job reads the store this often, in case a hint is lost.
 const POLL: Duration = Duration::from_secs(10);
-/// The same where another node may change the job.
-const POLL_OF_NODES: Duration = Duration::from_millis(250);
-
-/// Where the actors run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Threads {
-    /// On three threads of their own: one for decisions, one for jobs, one for deliveries.
-    #[default]
-    Own,
-    /// On the caller's thread, where one paused clock holds for all of them.
-    Callers,
-}
-
-/// What the actors are started with.
-pub struct SystemOptions {
-    pub store: Store,
-    pub clock: Clock,
-    pub jitter: Jitter,
-    pub limits: Limits,
-    /// Runs that a job may have.
-    pub max_runs: u32,
-    /// The longest time of one run, over all tries and backends.
-    pub run_timeout: Duration,
-    pub backends: Vec<Backend>,
-    pub routes: Routes,
-    pub image_store: Arc<dyn ImageStore>,
-    pub input_fetcher: Arc<dyn InputFetcher>,
-    pub transport: Arc<dyn Transport>,
-    /// Receives the events for the operator; `None` where none are made.
-    pub operator: Option<Arc<Webhook>>,
-    /// The delay before each retry of a delivery.
-    pub retry_delays: Vec<Duration>,
-    pub delivery_limits: DeliveryLimits,
-    pub observer: Option<Arc<dyn Observer>>,
-    pub fail_stop: FailStop,
-    pub threads: Threads,
-    /// `None` where this process is the only one on the store.
-    pub node: Option<Arc<NodeContext>>,
-}
+/// The same for several nodes: another node that changes the job sends no hint.
+const MULTI_NODE_POLL: Duration = Duration::from_millis(250);
 
 pub struct System {
     accounts: Arc<AccountRegistry>,
@@ -86,36 +49,32 @@ pub struct System {
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
     arbiters: Vec<Arbiter>,
-    /// What runs beside the actors until the end.
+    /// Background tasks, aborted by [`stop`](Self::stop).
     tasks: Vec<JoinHandle<()>>,
     stopped: AtomicBool,
 }
 
 impl System {
-    /// Starts the actors and puts every live job back into its queue. Blocks while it reads the live jobs.
+    /// Starts the actors, and queues every live job again. Blocks while it reads the live jobs.
     ///
     /// Must be called within an actix system.
     pub fn start(options: SystemOptions) -> Result<Self, StoreError> {
         let SystemOptions {
             store,
+            jobs,
+            deliveries,
+            process,
+        } = options;
+        let ProcessOptions {
             clock,
             jitter,
-            limits,
-            max_runs,
-            run_timeout,
-            backends,
-            routes,
-            image_store,
-            input_fetcher,
-            transport,
-            operator,
-            retry_delays,
-            delivery_limits,
             observer,
             fail_stop,
             threads,
             node,
-        } = options;
+        } = process;
+        let operator = deliveries.operator_webhook;
+        let image_store = jobs.image_store;
         let store = fail_stop.watch(store);
         let store = match &node {
             None => store,
@@ -132,7 +91,7 @@ impl System {
                 .get(at)
                 .map_or_else(Arbiter::current, Arbiter::handle)
         };
-        let stats = Arc::new(Stats::new(backends.len(), clock()));
+        let stats = Arc::new(Stats::new(jobs.backends.len(), clock()));
         let queues = Arc::new(JobQueues::default());
         let ids = Arc::new(IdSource::new(clock()));
         let delivery_context = Arc::new(DeliveryContext {
@@ -140,9 +99,9 @@ impl System {
             operator: operator.clone(),
             store: store.clone(),
             clock: Arc::clone(&clock),
-            retry_delays,
-            limits: delivery_limits,
-            transport,
+            retry_delays: deliveries.retry_delays,
+            limits: deliveries.limits,
+            transport: deliveries.transport,
             stats: Arc::clone(&stats),
             observer: observer.clone(),
             fail_stop: fail_stop.clone(),
@@ -161,9 +120,9 @@ impl System {
             operator,
             store: store.clone(),
             clock,
-            limits,
+            limits: jobs.limits,
             pause: RwLock::new(pause),
-            max_runs,
+            max_runs: jobs.max_runs,
             live_jobs: AtomicUsize::new(0),
             queues: Arc::clone(&queues),
             shared_queue,
@@ -182,7 +141,7 @@ impl System {
             detached,
         } = match &node {
             None => recovery::recover(&store, &accounts)?,
-            // Its jobs are in the queue that the nodes share, or at other nodes.
+            // All jobs are in the shared queue, or at other nodes.
             Some(_) => Recovered::default(),
         };
         let live = begun.len() + waiting.len() + detached.len();
@@ -192,12 +151,12 @@ impl System {
         queues.push_all(waiting);
         queues.wake();
         let dispatch = Arc::new(DispatchContext {
-            run_timeout,
-            pool: BackendPool::new(backends, routes, queues.waker(), node.is_some()),
+            run_timeout: jobs.run_timeout,
+            pool: BackendPool::new(jobs.backends, jobs.routes, queues.waker(), node.is_some()),
             queues,
             accounts: Arc::clone(&accounts),
             image_store: Arc::clone(&image_store),
-            input_fetcher,
+            input_fetcher: jobs.input_fetcher,
             progress: ProgressBoard::default(),
             failures: FailureBoard::default(),
             stats,
@@ -218,8 +177,8 @@ impl System {
         }
         let context = Arc::clone(&accounts);
         actix::spawn(async move {
-            let jobs = detached.iter().map(|job| (job.account, job.id));
-            detached_jobs::cancel(jobs, &context, &image_store).await;
+            let detached = detached.iter().map(|job| (job.account, job.id));
+            detached_jobs::cancel(detached, &context, &image_store).await;
         });
         Ok(Self {
             accounts,
@@ -233,7 +192,7 @@ impl System {
         })
     }
 
-    /// The store, whose failed commits stop the service.
+    /// The store. Its failed commits trip the fail-stop.
     pub fn store(&self) -> &Store {
         &self.accounts.context().store
     }
@@ -242,15 +201,15 @@ impl System {
         &self.accounts
     }
 
-    /// This process among the nodes; `None` where it is the only one on the store.
+    /// `None` on a single node.
     pub fn node(&self) -> Option<&NodeContext> {
         self.accounts.context().node.as_deref()
     }
 
-    /// Waits until a node is on record among the others. A process that is the only one on its store is ready at once.
+    /// Waits until one of several nodes has joined. A single node is ready at once.
     ///
     /// # Errors
-    /// The failure of the storage, which ends the process.
+    /// The reason of the fail-stop.
     pub async fn joined(&self) -> Result<(), String> {
         let Some(node) = self.node() else {
             return Ok(());
@@ -261,7 +220,7 @@ impl System {
         }
     }
 
-    /// Jobs that are not terminal.
+    /// The number of jobs that are not terminal.
     pub fn live_jobs(&self) -> usize {
         match &self.waiting_jobs.shared {
             None => self.accounts.context().live_jobs.load(Ordering::Relaxed),
@@ -269,37 +228,35 @@ impl System {
         }
     }
 
-    /// Takes [`DispatcherCommand::Pause`] once new switches are durable.
+    /// Send it [`DispatcherCommand::Pause`] once a change of the paused models is durable.
     pub fn dispatcher(&self) -> Recipient<DispatcherCommand> {
         self.dispatcher.clone().recipient()
     }
 
-    /// Has the accounts decide under new switches from the commit on that `submit` submits.
+    /// Changes the paused models for the decisions of all accounts, from the commit on that `submit` submits.
     pub fn change_pause(&self, pause: Pause, submit: impl FnOnce()) {
-        let mut decided_under = self.accounts.context().pause.write();
+        let mut current = self.accounts.context().pause.write();
         submit();
-        *decided_under = pause;
+        *current = pause;
     }
 
-    /// Removes a queued job from its queue, once its cancellation is durable.
+    /// Removes a job from its queue. Call it once the cancellation of the job is durable.
     pub fn job_canceled(&self, job: &Job) {
         self.dispatch.queues.remove(job.into());
     }
 
-    /// Begins to watch a job: a hint comes after each commit that changes it.
     pub fn watch(&self, job: JobId) -> JobWatch {
         self.accounts.context().job_changes.watch(job)
     }
 
-    /// How many callers watch this job.
     pub fn watchers(&self, job: JobId) -> usize {
         self.accounts.context().job_changes.watchers(job)
     }
 
-    /// Waits until a job of an account is terminal; `None` when there is no such job. Once storage has failed this never returns,
-    /// so callers race it against the fail-stop and a deadline.
+    /// Waits until a job of an account is terminal; `None` if the job does not exist. Never returns after a storage failure, so callers
+    /// must race it against the fail-stop and a deadline.
     pub async fn ended(&self, account: AccountId, job: JobId) -> Result<Option<Job>, StoreError> {
-        // Before the first read, so that a change in between is not missed.
+        // Watched before the first read, so that a change in between is not missed.
         let watch = self.watch(job);
         loop {
             match self.accounts.context().store.job(account, job).await? {
@@ -308,14 +265,13 @@ impl System {
             }
             let poll = match self.accounts.context().node {
                 None => POLL,
-                // No hint comes for what another node has changed.
-                Some(_) => POLL_OF_NODES,
+                Some(_) => MULTI_NODE_POLL,
             };
             let _ = timeout(poll, watch.changed()).await;
         }
     }
 
-    /// Do the dispatcher and the delivery actor run? After [`stop`](Self::stop) they need not.
+    /// Do the dispatcher and the delivery actor run, or has [`stop`](Self::stop) been called?
     pub fn is_alive(&self) -> bool {
         let alive = self.dispatcher.connected() && self.deliveries.connected();
         alive || self.stopped.load(Ordering::Relaxed)
@@ -325,35 +281,33 @@ impl System {
         &self.deliveries
     }
 
-    /// How far a running job's picture is, 0 to 1, where its backend reports it.
+    /// The finished fraction of a running job's image, 0 to 1, if its backend reports it.
     pub fn progress(&self, job: JobId) -> Option<f32> {
         self.dispatch.progress.of(job)
     }
 
-    /// How a running job's picture looks by now, where its backend shows that. The backend is asked for previews only while this
+    /// The newest preview of a running job's image, if its backend supports previews. The backend is asked for previews only while this
     /// is called.
     pub fn preview(&self, job: JobId) -> Option<Preview> {
         self.dispatch.progress.preview(job)
     }
 
-    /// The failed tries of a job that failed, as far back as they are remembered.
+    /// The failed tries of a failed job, if they are still remembered.
     pub fn failed_tries(&self, job: JobId) -> Vec<FailedTry> {
         self.dispatch.failures.of(job)
     }
 
-    /// What has happened since the start.
     pub fn stats(&self) -> &Stats {
         &self.dispatch.stats
     }
 
-    /// How many deliveries wait, and how many attempts are in flight. One of several nodes counts those to the receivers that it sends to, so
-    /// that the sum over the nodes is that of the service.
+    /// One of several nodes counts the deliveries to the receivers of its shards, so that the sum over the nodes is that of the service.
     pub async fn delivery_depths(&self) -> DeliveryDepths {
         let depths = delivery_depths(&self.deliveries).await;
         let Some(node) = self.node() else {
             return depths;
         };
-        // The actor of a node knows only what is due soon.
+        // The actor of one of several nodes schedules only the deliveries that are due soon.
         let pending = nodes::pending_deliveries(self.store(), node.id).await;
         let waiting = pending.map(|it| it.saturating_sub(depths.in_flight));
         DeliveryDepths {
@@ -362,30 +316,30 @@ impl System {
         }
     }
 
-    /// How many callers wait for a job to change.
+    /// The number of callers that wait for any job to change.
     pub fn waiting_callers(&self) -> usize {
         self.accounts.context().job_changes.count()
     }
 
-    /// What is known of waiting and running jobs, those of other nodes included.
+    /// The waiting and running jobs, including those of other nodes.
     pub fn waiting_jobs(&self) -> &WaitingJobs {
         &self.waiting_jobs
     }
 
-    /// The state of each backend, in the order of the configuration.
+    /// In configuration order.
     pub fn backends(&self) -> Vec<BackendHealth> {
         self.dispatch.pool.health(Instant::now())
     }
 
-    /// Learns what a test of a backend found that makes no picture: when it answered, or what went wrong. `backend` is its
-    /// place in the configuration.
+    /// Records a test of a backend that generates no image: when the backend answered, or its error. `backend` is its index in the
+    /// configuration.
     pub fn backend_tested(&self, backend: usize, outcome: Result<Timestamp, BackendError>) {
         let pool = &self.dispatch.pool;
         pool.tested(backend, outcome, Instant::now());
     }
 
-    /// Starts no more jobs and attempts, lets those that run finish within `grace`, and cuts the rest off; they go on after a
-    /// restart. New jobs are still accepted, and wait for the restart.
+    /// Starts no more jobs and attempts, lets running ones finish within `grace`, and cuts off the rest, which go on after a restart.
+    /// New jobs are still accepted, and wait for the restart.
     pub async fn drain(&self, grace: Duration) {
         let drain = Drain {
             dispatcher: &self.dispatcher,
@@ -395,24 +349,25 @@ impl System {
         };
         if let Some(node) = self.node() {
             node.begin_to_leave();
-            // Waits for a take that is under way. Jobs that are taken from here on would only wait for the end of this node.
+            // Waits for a take in flight. Jobs that are taken later would only wait for the end of this node.
             *node.taking.lock().await = Taking::NoMore;
         }
         drain.run(grace).await;
     }
 
-    /// Leaves the nodes, after [`drain`](Self::drain) and the last change of a record: the jobs that the node still has go on at others.
+    /// Leaves the other nodes. Call it after [`drain`](Self::drain) and the last change of a record. The remaining jobs of this node go on
+    /// at the others.
     pub async fn leave(&self) {
         if let Some(node) = self.node() {
             self.tasks.iter().for_each(JoinHandle::abort);
-            // A node that cannot leave is taken for dead soon.
+            // The others declare a node dead that cannot leave.
             if let Err(error) = nodes::leave(self.store(), node.id).await {
-                tracing::warn!(%error, "this node could not leave; others take its jobs over");
+                tracing::warn!(%error, "this node could not leave the others; they take over its jobs");
             }
         }
     }
 
-    /// Ends the actors. Commands that they have not decided are refused.
+    /// Stops the actors. Undecided commands are refused.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.tasks.iter().for_each(JoinHandle::abort);

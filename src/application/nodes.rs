@@ -3,12 +3,12 @@
 use super::state::AppState;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tintype_actors::node::{BEAT, NodeState, SeenNode};
+use tintype_actors::node::{HEARTBEAT_INTERVAL, NodeState, SeenNode};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 
 /// A node whose beat stands still for so long is worth a warning.
-const LATE: Duration = BEAT.saturating_mul(3);
+const LATE: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
 
 /// A process that serves the records.
 pub struct NodeView {
@@ -112,7 +112,10 @@ mod tests {
 
     #[test]
     fn nodes_that_are_alike_and_heard_of_are_worth_no_warning() {
-        let views = [view("1", "x", Duration::ZERO), view("1", "x", BEAT)];
+        let views = [
+            view("1", "x", Duration::ZERO),
+            view("1", "x", HEARTBEAT_INTERVAL),
+        ];
         assert!(warnings(&views).is_empty());
         assert!(warnings(&[]).is_empty());
     }

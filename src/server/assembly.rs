@@ -43,7 +43,9 @@ use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
 use tintype_actors::ports::Generator;
 use tintype_actors::ports::Observer;
-use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_actors::system::{
+    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+};
 use tintype_egress::header::HeaderValue;
 use tintype_egress::{Client, ClientOptions, Resolve};
 use tintype_storage::domain::ids::NodeId;
@@ -188,11 +190,25 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let memory = MemoryBudget::new(config.limits.ingest_bytes);
     let system = System::start(SystemOptions {
         store: store.clone(),
-        clock: Arc::clone(&clock),
-        jitter: random_jitter(),
-        limits: Limits {
-            max_live_per_account: config.jobs.max_live_per_account as usize,
-            idempotency_retention: Duration::from_secs(config.idempotency.retention_hours * 3_600),
+        jobs: JobOptions {
+            limits: Limits {
+                max_live_per_account: config.jobs.max_live_per_account as usize,
+                idempotency_retention: Duration::from_secs(
+                    config.idempotency.retention_hours * 3_600,
+                ),
+            },
+            max_runs: config.jobs.max_runs,
+            run_timeout: Duration::from_secs(config.jobs.timeout_seconds),
+            backends,
+            routes,
+            image_store: Arc::new(result_store.clone()),
+            input_fetcher: Arc::new(BatchInputs {
+                egress: egress.clone(),
+                images: images.clone(),
+                catalog: catalog(&config.tiers),
+                limits: config.inputs.clone(),
+                memory: memory.clone(),
+            }),
         },
         max_runs: config.jobs.max_runs,
         run_timeout: Duration::from_secs(config.jobs.timeout_seconds),
@@ -222,13 +238,6 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
             total: fd_limits::max_delivery_attempts(),
             per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
         },
-        observer,
-        fail_stop: fail_stop.clone(),
-        threads: Threads::Own,
-        node: node.map(|id| {
-            let node = NodeContext::new(id, config.cluster.dead_after());
-            Arc::new(node.of_process(process.clone()))
-        }),
     })?;
     system.joined().await.map_err(StartError::Join)?;
     let metrics = Metrics::new(started, store_dir(&config), traces.clone());

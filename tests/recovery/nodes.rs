@@ -9,17 +9,18 @@ use account::{fox, only_backend, opened};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
-use ports::Rest;
+use ports::NoopPorts;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::backends::Backend;
-use tintype_actors::clock::{random_jitter, system_clock};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
-use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_actors::system::{
+    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+};
 use tintype_postgres::testing::{Database, server};
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
@@ -88,39 +89,43 @@ impl Node {
         let store = Store::new(Arc::new(engine.expect("a node")) as Arc<dyn Engine>);
         let system = System::start(SystemOptions {
             store: store.clone(),
-            clock: system_clock(),
-            jitter: random_jitter(),
-            limits: Limits {
-                max_live_per_account: 1_000,
-                idempotency_retention: Duration::from_secs(86_400),
+            jobs: JobOptions {
+                limits: Limits {
+                    max_live_per_account: 1_000,
+                    idempotency_retention: Duration::from_secs(86_400),
+                },
+                max_runs: 9,
+                run_timeout: PATIENCE,
+                backends: vec![Backend {
+                    name: "slow".into(),
+                    generator: Arc::new(Slow {
+                        node: id,
+                        made: Arc::clone(made),
+                    }),
+                    slots: 2,
+                    is_shared: false,
+                    timeout: PATIENCE,
+                    retries: 0,
+                }],
+                routes: only_backend(),
+                image_store: Arc::new(NoopPorts),
+                input_fetcher: Arc::new(NoopPorts),
             },
-            max_runs: 9,
-            run_timeout: PATIENCE,
-            backends: vec![Backend {
-                name: "slow".into(),
-                generator: Arc::new(Slow {
-                    node: id,
-                    made: Arc::clone(made),
-                }),
-                slots: 2,
-                is_shared: false,
-                timeout: PATIENCE,
-                retries: 0,
-            }],
-            routes: only_backend(),
-            image_store: Arc::new(Rest),
-            input_fetcher: Arc::new(Rest),
-            transport: Arc::new(Rest),
-            operator: None,
-            retry_delays: Vec::new(),
-            delivery_limits: DeliveryLimits {
-                total: 1,
-                per_receiver: 1,
+            deliveries: DeliveryOptions {
+                transport: Arc::new(NoopPorts),
+                operator_webhook: None,
+                retry_delays: Vec::new(),
+                limits: DeliveryLimits {
+                    total: 1,
+                    per_receiver: 1,
+                },
             },
-            observer: None,
-            fail_stop: fail_stop.clone(),
-            threads: Threads::Callers,
-            node: Some(Arc::new(NodeContext::new(id, Duration::from_secs(1)))),
+            process: ProcessOptions {
+                fail_stop: fail_stop.clone(),
+                threads: Threads::Callers,
+                node: Some(Arc::new(NodeContext::new(id, Duration::from_secs(1)))),
+                ..ProcessOptions::default()
+            },
         });
         Self {
             id,

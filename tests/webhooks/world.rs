@@ -11,14 +11,16 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tintype_actors::account::AccountCommand;
 use tintype_actors::backends::{Backend, Route, Routes};
-use tintype_actors::clock::{Clock, random_jitter};
+use tintype_actors::clock::Clock;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{
     AttemptOutcome, FetchedInputs, GenerateError, ImageStore, InputFetcher, Picture, Transport,
 };
-use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_actors::system::{
+    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
@@ -268,33 +270,37 @@ impl World {
         let fail_stop = FailStop::new();
         let system = System::start(SystemOptions {
             store: store.clone(),
-            clock: Arc::clone(&clock),
-            jitter: random_jitter(),
-            limits: Limits {
-                max_live_per_account: 1_000,
-                idempotency_retention: Duration::from_secs(86_400),
+            jobs: JobOptions {
+                limits: Limits {
+                    max_live_per_account: 1_000,
+                    idempotency_retention: Duration::from_secs(86_400),
+                },
+                max_runs: 3,
+                run_timeout: Duration::from_secs(60),
+                backends: vec![Backend {
+                    name: "builtin".into(),
+                    generator: Arc::new(generator.clone()),
+                    slots: 4,
+                    is_shared: false,
+                    timeout: Duration::from_secs(30),
+                    retries: 0,
+                }],
+                routes: Routes([route.clone(), route.clone(), route]),
+                image_store: Arc::new(BlankWall),
+                input_fetcher: Arc::new(BlankWall),
             },
-            max_runs: 3,
-            run_timeout: Duration::from_secs(60),
-            backends: vec![Backend {
-                name: "builtin".into(),
-                generator: Arc::new(generator.clone()),
-                slots: 4,
-                is_shared: false,
-                timeout: Duration::from_secs(30),
-                retries: 0,
-            }],
-            routes: Routes([route.clone(), route.clone(), route]),
-            image_store: Arc::new(BlankWall),
-            input_fetcher: Arc::new(BlankWall),
-            transport: Arc::new(post.clone()),
-            operator: None,
-            retry_delays: TABLE.map(Duration::from_secs).to_vec(),
-            delivery_limits: beginning.limits,
-            observer: None,
-            fail_stop: fail_stop.clone(),
-            threads: Threads::Callers,
-            node: None,
+            deliveries: DeliveryOptions {
+                transport: Arc::new(post.clone()),
+                operator_webhook: None,
+                retry_delays: TABLE.map(Duration::from_secs).to_vec(),
+                limits: beginning.limits,
+            },
+            process: ProcessOptions {
+                clock: Arc::clone(&clock),
+                fail_stop: fail_stop.clone(),
+                threads: Threads::Callers,
+                ..ProcessOptions::default()
+            },
         })
         .unwrap();
         Self {

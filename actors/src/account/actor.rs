@@ -1,4 +1,4 @@
-//! The account actor: takes what waits in its inbox and begins a round about it. What arrives during the round is the next round.
+//! The account actor: takes the commands in its inbox and starts a round for them. Commands that arrive meanwhile form the next round.
 
 use super::context::AccountContext;
 use super::round::{AccountRound, Decision, Wake};
@@ -7,10 +7,10 @@ use actix::{Actor, Addr, AsyncContext, Context, Handler};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Commands that are decided as one commit.
+/// Commands per commit.
 const MAX_COMMANDS: usize = 256;
-/// How often a node that joins looks whether it may decide.
-const LOOK: Duration = Duration::from_millis(20);
+/// A joining node checks this often whether it may decide.
+const JOIN_POLL: Duration = Duration::from_millis(20);
 
 pub struct AccountActor {
     shared: Arc<AccountShared>,
@@ -21,8 +21,8 @@ impl AccountActor {
         Self { shared }
     }
 
-    /// Decides what waits, unless a round is in flight: the next decision builds on its outcome.
-    fn work(&self, address: &Addr<Self>) {
+    /// Starts a round for the waiting commands, unless one is in flight: the next decision builds on its outcome.
+    fn start_round(&self, address: &Addr<Self>) {
         let AccountShared { context, inbox, .. } = &*self.shared;
         while !context.fail_stop.has_tripped() {
             let commands = inbox.take(MAX_COMMANDS);
@@ -41,7 +41,7 @@ impl AccountActor {
             };
             context.store.decide(Box::new(round));
         }
-        // Dropped commands tell their callers. The next caller wakes the actor again, and is refused too.
+        // Dropping a command fails its caller. The next caller wakes the actor again, and is refused too.
         while !inbox.take(usize::MAX).is_empty() {
             inbox.commit_ended(Vec::new());
         }
@@ -66,11 +66,11 @@ impl Handler<Wake> for AccountActor {
         let AccountContext {
             node, fail_stop, ..
         } = &*self.shared.context;
-        let is_early = node.as_ref().is_some_and(|it| !it.has_adopted());
-        if is_early && !fail_stop.has_tripped() {
-            ctx.notify_later(Wake, LOOK);
+        let is_joining = node.as_ref().is_some_and(|it| !it.has_adopted());
+        if is_joining && !fail_stop.has_tripped() {
+            ctx.notify_later(Wake, JOIN_POLL);
             return;
         }
-        self.work(&ctx.address());
+        self.start_round(&ctx.address());
     }
 }

@@ -1,4 +1,4 @@
-//! What an account actor is asked for.
+//! The commands of an account actor.
 
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
@@ -14,10 +14,10 @@ use tintype_storage::store::{
 };
 use tokio::sync::oneshot;
 
-/// Where the outcome of a command goes. It is dropped without an outcome when the account is overloaded or the process stops.
+/// Sends the outcome of a command to its caller. It is dropped without an outcome when the account is overloaded or the process stops.
 pub struct Reply<T, E> {
     sender: oneshot::Sender<Result<T, E>>,
-    /// The outcome, which is sent once it is durable.
+    /// Sent once it is durable.
     pub(super) outcome: Option<Result<T, E>>,
 }
 
@@ -31,7 +31,7 @@ impl<T, E> From<oneshot::Sender<Result<T, E>>> for Reply<T, E> {
 }
 
 impl<T, E: CommandError> Reply<T, E> {
-    /// Keeps an outcome until it is durable. An error of the store is none of the command.
+    /// Keeps an outcome until it is durable. A store error is returned instead: it fails the round, not the command.
     pub(super) fn decide(&mut self, outcome: Result<T, E>) -> Result<&Result<T, E>, StoreError> {
         match outcome.as_ref().err().and_then(E::store_error) {
             Some(error) => Err(error.clone()),
@@ -39,7 +39,7 @@ impl<T, E: CommandError> Reply<T, E> {
         }
     }
 
-    // Sending fails only when the caller has gone away.
+    // Sending fails only when the caller is gone.
     fn answer(self) {
         if let Some(outcome) = self.outcome {
             drop(self.sender.send(outcome));
@@ -51,8 +51,8 @@ impl<T, E: CommandError> Reply<T, E> {
     }
 }
 
-/// A command to an account actor. Each is answered once its outcome is durable. `note` writes the line of the audit log, and
-/// is not called where the command changed nothing.
+/// A command to an account actor. The actor replies once the outcome is durable. `note` builds the audit log entry; the actor calls
+/// it only if the command changed something.
 pub enum AccountCommand {
     /// Accepts a job: hold, record and idempotency key in one commit.
     Accept {
@@ -60,19 +60,19 @@ pub enum AccountCommand {
         note: Option<Note<JobId>>,
         reply: Reply<Accepted, AcceptError>,
     },
-    /// Accepts a batch, whole or not at all, in one commit.
+    /// Accepts all jobs of a batch or none, in one commit.
     AcceptBatch {
         batch: Box<NewBatch>,
         note: Option<Note<BatchId>>,
         reply: Reply<AcceptedBatch, AcceptError>,
     },
-    /// Cancels what is still queued of a batch: no queued job of it begins once this is durable.
+    /// Cancels the queued jobs of a batch: none of them begins once this is durable.
     CancelBatch {
         batch: BatchId,
         note: Option<Note<BatchId>>,
         reply: Reply<BatchProgress, BatchError>,
     },
-    /// Begins a run of a job, or fails the job where it has had all its runs. The run counts before it begins.
+    /// Begins a run of a job, or fails a job that has used all its runs. The run is counted before it begins.
     Begin {
         job: JobId,
         reply: Reply<Job, EventError>,
@@ -84,13 +84,13 @@ pub enum AccountCommand {
         note: Option<Note<Job>>,
         reply: Reply<Job, EventError>,
     },
-    /// Fails a job that is still queued though its time is up. Takes the expiry off the record in any case.
+    /// Fails a job that is still queued when it expires. Deletes the expiry record in any case.
     Expire {
         job: JobId,
         due: Timestamp,
         reply: Reply<Job, EventError>,
     },
-    /// Adds money. A deposit that was made before has its audit line already.
+    /// Adds money. A replayed deposit gets no second audit entry.
     Deposit {
         deposit: Deposit,
         note: Option<Note<LedgerEntry>>,
@@ -108,21 +108,20 @@ pub enum AccountCommand {
 /// Runs on the engine's thread once a change is durable, before its reply.
 pub type OnCommit = Box<dyn FnOnce() + Send>;
 
-/// Changes or removes an API key, in the order of the account's decisions: a job that was not accepted before is judged by the
-/// changed key.
+/// Changes or deletes an API key, in the order of the account's decisions: the account judges every later job by the changed key.
 pub struct KeyChange {
     pub key: KeyId,
-    /// The key as it will be, with the hash of its text; `None` for a key that is removed.
+    /// The new key, with the hash of its text; `None` deletes the key.
     pub after: Option<(KeyHash, ApiKey)>,
-    /// The writes of the change, with the line of the audit log.
+    /// The writes of the change, including the audit log entry.
     pub writes: Writes,
     pub then: OnCommit,
     pub reply: Reply<(), StoreError>,
 }
 
 impl AccountCommand {
-    /// May an overloaded account refuse it? It always takes the ends of runs, and the changes of the account and its keys, which must not
-    /// wait for the calls that they are to stop.
+    /// May an overloaded account refuse it? The account always takes the ends of runs, and changes of itself and its keys, which must
+    /// not wait behind the calls that they restrict.
     pub(super) fn is_refusable(&self) -> bool {
         !matches!(
             self,
@@ -130,7 +129,6 @@ impl AccountCommand {
         )
     }
 
-    /// Sends the outcome to the caller.
     pub(super) fn answer(self) {
         match self {
             Self::Accept { reply, .. } => reply.answer(),
@@ -148,7 +146,7 @@ impl AccountCommand {
         }
     }
 
-    /// Tells the caller that the commit has failed.
+    /// Reports a failed commit to the caller.
     pub(super) fn fail(self, error: &StoreError) {
         match self {
             Self::Accept { reply, .. } => reply.fail(error),

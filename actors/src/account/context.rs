@@ -1,4 +1,4 @@
-//! What all account actors share.
+//! The dependencies that all account actors share.
 
 use crate::clock::Clock;
 use crate::delivery::DeliveryCommand;
@@ -25,21 +25,21 @@ pub struct AccountContext {
     /// The paused models, in the order of commits. A change is submitted under the lock that a decision holds until its own commit
     /// is submitted, so no job is accepted after a pause that its decision did not see.
     pub pause: RwLock<Pause>,
-    /// Runs that a job may have.
+    /// Most runs of a job.
     pub max_runs: u32,
     /// Jobs of all accounts that are not terminal.
     pub live_jobs: AtomicUsize,
     pub queues: Arc<JobQueues>,
-    /// `None` where this process is the only one on the store.
+    /// `None` on a single node.
     pub shared_queue: Option<Arc<SharedQueue>>,
     pub expiries: Expiries,
     pub deliveries: Recipient<DeliveryCommand>,
-    /// Receives the events for the operator.
+    /// Receives operator events.
     pub operator: Option<Arc<Webhook>>,
     pub job_changes: Arc<JobChanges>,
     pub stats: Arc<Stats>,
     pub observer: Option<Arc<dyn Observer>>,
     pub fail_stop: FailStop,
-    /// `None` where this process is the only one on the store.
+    /// `None` on a single node: no other process uses the store.
     pub node: Option<Arc<NodeContext>>,
 }

@@ -1,8 +1,8 @@
-//! Counts the creations in flight, of all accounts and of each: from the moment when a creation goes to its account's actor to the
-//! moment when its caller has the answer.
+//! Counts the creations in flight, in total and per account: from the moment when a creation is sent to its account's actor until its
+//! caller has the answer.
 //!
-//! Calls that arrive faster than they can be decided and written would wait, each longer than the one before, until every caller
-//! has timed out. Load shedding reads these counts, and refuses a call before it costs anything.
+//! Calls that arrive faster than the actor can decide and write them would wait ever longer, until every caller times out. Load
+//! shedding reads these counts and refuses a call before it costs anything.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,16 +14,15 @@ pub struct InFlight(Arc<Counter>);
 #[derive(Default)]
 struct Counter {
     now: AtomicUsize,
-    /// The counter of all accounts, on the counter of one.
+    /// On the counter of one account: the counter of all accounts.
     all: Option<InFlight>,
 }
 
-/// One creation in flight, until this is dropped.
 #[must_use = "the creation is in flight until this is dropped"]
 pub struct InFlightGuard(InFlight);
 
 impl InFlight {
-    /// A counter of one account, whose creations count in `all` too.
+    /// A counter of one account that counts in `all` too.
     pub fn within(all: &Self) -> Self {
         Self(Arc::new(Counter {
             now: AtomicUsize::new(0),

@@ -1,13 +1,12 @@
-//! The inbox of an account actor, in which commands wait without a message each.
+//! The inbox of an account actor: commands wait here, without an actor message each.
 //!
-//! A message to a sleeping actor costs a system call and a switch of threads. An actor whose round is in flight has nothing to
-//! decide, so the commands that arrive meanwhile wait here, and the actor takes them when the round has ended. When none has
-//! arrived by then, the actor stays asleep.
+//! A message to a sleeping actor costs a system call and a thread switch. An actor whose round is in flight cannot decide anything, so
+//! commands that arrive meanwhile wait here, and the end of the round wakes the actor only if there are any.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-/// Any thread puts items in; one actor takes them.
+/// Any thread adds items; one actor takes them.
 pub struct Inbox<T> {
     state: Mutex<State<T>>,
     capacity: usize,
@@ -19,24 +18,23 @@ struct State<T> {
     closed: bool,
 }
 
-/// What the actor is doing.
 #[derive(PartialEq)]
 enum Stage {
-    /// A sender must wake it.
+    /// A sender must wake the actor.
     Asleep,
-    /// It has been woken, or is about to look.
+    /// The actor will call [`Inbox::take`].
     Awake,
-    /// What it has taken is being decided and committed.
+    /// The taken items are being decided and committed.
     Committing,
 }
 
-/// What a sender has to do after a put.
+/// What a sender must do after a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// Nothing: the actor will look.
+    /// Nothing: the actor will take the item.
     Noticed,
     Wake,
-    /// Refuse the caller: the inbox is full or closed, and dropped the item.
+    /// Refuse the caller: the inbox is full or closed and has dropped the item.
     Full,
 }
 
@@ -50,7 +48,7 @@ impl<T> Inbox<T> {
         Self { state, capacity }
     }
 
-    /// Puts an item behind the others. A full inbox drops one that is refusable.
+    /// Appends an item. A full inbox drops a refusable item.
     pub fn put(&self, item: T, is_refusable: bool) -> Put {
         let mut state = self.state.lock();
         if state.closed || is_refusable && state.queue.len() >= self.capacity {
@@ -66,15 +64,15 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Drops all items and refuses every further one.
+    /// Drops all items and refuses all further ones.
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
         state.queue.clear();
     }
 
-    /// Takes up to `limit` items, which are in flight until [`Inbox::commit_ended`]; none while others are. When there is none,
-    /// the next sender has to wake the actor.
+    /// Takes up to `limit` items, which are in flight until [`Inbox::commit_ended`]. Returns none while others are in flight. If the
+    /// inbox is empty, the next sender must wake the actor.
     pub fn take(&self, limit: usize) -> Vec<T> {
         let mut state = self.state.lock();
         if state.stage == Stage::Committing {
@@ -88,11 +86,10 @@ impl<T> Inbox<T> {
         state.queue.drain(..count).collect()
     }
 
-    /// The items that were taken are in flight no more. Those that are given back are the next ones to be taken. True when the
-    /// actor must be woken.
-    pub fn commit_ended(&self, given_back: Vec<T>) -> bool {
+    /// Ends the flight of the taken items. Puts `undecided` back in front of the others. Returns true if the caller must wake the actor.
+    pub fn commit_ended(&self, undecided: Vec<T>) -> bool {
         let mut state = self.state.lock();
-        for item in given_back.into_iter().rev() {
+        for item in undecided.into_iter().rev() {
             state.queue.push_front(item);
         }
         let wake = !state.queue.is_empty();
@@ -119,7 +116,7 @@ mod tests {
         assert!(inbox.commit_ended(Vec::new()));
         assert_eq!(inbox.take(9), [3]);
         assert!(!inbox.commit_ended(Vec::new()));
-        assert_eq!(put(4), Put::Wake, "it was left asleep");
+        assert_eq!(put(4), Put::Wake, "the actor is asleep");
     }
 
     #[test]
@@ -128,17 +125,17 @@ mod tests {
         (1..=4).for_each(|item| assert_ne!(inbox.put(item, true), Put::Full));
         assert_eq!(inbox.take(3), [1, 2, 3]);
         assert!(inbox.take(3).is_empty());
-        assert!(inbox.commit_ended(vec![2, 3]), "what is given back waits");
+        assert!(inbox.commit_ended(vec![2, 3]), "undecided items wait");
         assert_eq!(
             inbox.put(5, true),
             Put::Noticed,
-            "it has been woken already"
+            "the actor is awake already"
         );
         assert_eq!(inbox.take(9), [2, 3, 4, 5], "in the order of arrival");
     }
 
     #[test]
-    fn a_full_one_takes_only_what_cannot_be_refused() {
+    fn a_full_inbox_takes_only_items_that_cannot_be_refused() {
         let inbox = Inbox::new(1);
         let puts = [(1, true), (2, true), (3, false)].map(|(item, is)| inbox.put(item, is));
         assert_eq!(puts, [Put::Wake, Put::Full, Put::Noticed]);
@@ -146,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_one_forgets_what_it_has_and_takes_no_more() {
+    fn a_closed_inbox_drops_its_items_and_refuses_further_ones() {
         let inbox = Inbox::new(9);
         let item = std::sync::Arc::new(());
         inbox.put(std::sync::Arc::clone(&item), true);
@@ -156,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_forgotten_between_many_senders_a_sleeping_taker_and_its_commits() {
+    fn no_item_is_lost_between_many_senders_a_sleeping_actor_and_its_commits() {
         let (inbox, (wake, woken)) = (Inbox::new(usize::MAX), std::sync::mpsc::channel());
         let (commit, commits) = std::sync::mpsc::channel();
         let total = 4 * 5_000;

@@ -1,4 +1,4 @@
-//! The account actors: one for each account in use. It alone decides about the account's jobs and money.
+//! The account actors, one per account in use. An account's actor alone decides about the account's jobs and money.
 
 mod actor;
 mod command;

@@ -1,4 +1,4 @@
-//! Finds the actor of an account, and starts one that does not run.
+//! Finds the actor of an account, and starts it if it does not run.
 
 use super::actor::AccountActor;
 use super::command::AccountCommand;
@@ -22,7 +22,7 @@ use tintype_storage::store::{
 };
 use tokio::sync::oneshot;
 
-/// Commands that wait for a round to end; further calls are refused as overload.
+/// Most commands that wait for a round to end; further calls are refused as overload.
 const MAX_WAITING: usize = 4_096;
 
 /// The actor of an account.
@@ -33,13 +33,13 @@ pub struct AccountHandle {
     in_flight: InFlight,
 }
 
-/// The account has more to do than it can, or the process stops.
+/// The account's inbox is full, or the process stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the account has too many calls in flight")]
 pub struct Overloaded;
 
 impl AccountHandle {
-    /// Has the account accept a job. The caller keeps the guard until it has the reply.
+    /// Sends a job to be accepted. The caller keeps the guard until it has the reply.
     pub fn accept(
         &self,
         job: NewJob,
@@ -55,7 +55,7 @@ impl AccountHandle {
         Ok(guard)
     }
 
-    /// Has the account accept a batch. The caller keeps the guard until it has the reply.
+    /// Sends a batch to be accepted. The caller keeps the guard until it has the reply.
     pub fn accept_batch(
         &self,
         batch: NewBatch,
@@ -71,7 +71,7 @@ impl AccountHandle {
         Ok(guard)
     }
 
-    /// Cancels a job where it is queued. The answer does not come where the command is refused, or the process stops.
+    /// Cancels a queued job. The receiver is closed without a value if the command is refused or the process stops.
     pub fn cancel(&self, job: JobId) -> oneshot::Receiver<Result<Job, EventError>> {
         let (reply, canceled) = oneshot::channel();
         let command = AccountCommand::Apply {
@@ -80,12 +80,11 @@ impl AccountHandle {
             note: None,
             reply: reply.into(),
         };
-        // A refusal drops the reply.
         let _ = self.send(command);
         canceled
     }
 
-    /// Sends a command. It is dropped where it is refused, and its reply when the process stops.
+    /// Sends a command. A refused command is dropped, and so is every reply when the process stops.
     pub fn send(&self, command: AccountCommand) -> Result<(), Overloaded> {
         let is_refusable = command.is_refusable();
         match self.shared.inbox.put(command, is_refusable) {
@@ -98,7 +97,7 @@ impl AccountHandle {
         }
     }
 
-    /// Jobs of the account that are not terminal. A hint: the actor decides.
+    /// The account's live jobs. A hint: the actor decides.
     pub fn live_jobs(&self) -> usize {
         match &self.shared.context.shared_queue {
             None => self.shared.live_jobs(),
@@ -109,11 +108,11 @@ impl AccountHandle {
         }
     }
 
-    /// Refuses so many jobs where the account or the key would have more live ones than it may have. A hint: the actor decides. `read` is
-    /// what the call has read before.
+    /// Refuses `jobs` more jobs that would exceed the live jobs of the account or the key. A hint: the actor decides. `read` contains
+    /// the records that the call has read already.
     ///
     /// # Errors
-    /// [`AcceptError::TooManyLive`], [`AcceptError::TooManyLiveOfKey`]; the store cannot be read
+    /// [`AcceptError::TooManyLive`], [`AcceptError::TooManyLiveOfKey`]; the store cannot be read.
     pub async fn check_live_jobs(
         &self,
         key: &ApiKey,
@@ -128,7 +127,7 @@ impl AccountHandle {
                 let (live, most) = (self.shared.live_jobs(), self.shared.max_live_jobs());
                 (live, most, of_key.unwrap_or_default())
             }
-            // What one of several nodes remembers is too old to refuse anything by.
+            // The memory of one of several nodes is too old to refuse anything.
             Some(_) => {
                 let now = match read {
                     Some(_) => None,
@@ -155,7 +154,7 @@ impl AccountHandle {
     }
 }
 
-/// The account actors of the process. All threads share it.
+/// The account actors of the process, shared by all threads.
 pub struct AccountRegistry {
     arbiter: ArbiterHandle,
     context: Arc<AccountContext>,
@@ -165,7 +164,6 @@ pub struct AccountRegistry {
 }
 
 impl AccountRegistry {
-    /// Starts actors on `arbiter`.
     pub fn new(arbiter: ArbiterHandle, context: Arc<AccountContext>) -> Self {
         Self {
             arbiter,
@@ -189,12 +187,12 @@ impl AccountRegistry {
         &self.context
     }
 
-    /// The actor of an account; `None` when there is no such account. Reads the store when the actor does not run.
+    /// The actor of an account; `None` if the account does not exist. Reads the store if the actor does not run.
     pub fn get(&self, id: AccountId) -> Result<Option<AccountHandle>, StoreError> {
         if let Some(handle) = self.running.read().get(&id) {
             return Ok(Some(handle.clone()));
         }
-        // The account is loaded under the lock, so that it never gets two actors.
+        // Loading under the lock keeps an account from getting two actors.
         let mut running = self.running.write();
         if let Some(handle) = running.get(&id) {
             return Ok(Some(handle.clone()));
@@ -204,7 +202,7 @@ impl AccountRegistry {
         };
         let state = match self.context.node {
             None => AccountState::load(&self.context.store, account).wait()?,
-            // Each round reads the account. Here other nodes may change it between two reads.
+            // Each round reads the account, because other nodes may change it.
             Some(_) => AccountState::without_jobs(account),
         };
         let handle = self.start(state)?;
@@ -212,7 +210,7 @@ impl AccountRegistry {
         Ok(Some(handle))
     }
 
-    /// Starts the actor of an account whose live jobs have been counted.
+    /// Starts the actor of an account whose live jobs are counted already.
     pub fn start_with(&self, state: AccountState) -> Result<(), StoreError> {
         let id = state.account().id;
         let handle = self.start(state)?;

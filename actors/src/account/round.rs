@@ -1,10 +1,10 @@
-//! One round of an account: decides a round of commands, and announces the decisions once they are durable.
+//! One round of an account: decides a batch of commands, and announces the decisions once they are durable.
 
 use super::command::{AccountCommand, KeyChange, Reply};
 use super::context::AccountContext;
 use super::shared::AccountShared;
 use crate::delivery::DeliveryCommand;
-use crate::queue::{Expiry, Lane, Leaving, QueueChange, QueuedJob};
+use crate::queue::{Expiry, Lane, QueueChange, QueuedJob, Removal};
 use crate::stats::DecidedCounts;
 use actix::{Message, Recipient};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tintype_storage::store::{
     StoreError, Writes,
 };
 
-/// There may be something to decide: in the inbox, or because the round has ended, well or not.
+/// The inbox may have commands, or a round has ended or failed.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Wake;
@@ -27,32 +27,30 @@ pub struct Wake;
 /// A round of commands of one account.
 pub struct AccountRound {
     pub shared: Arc<AccountShared>,
-    /// The actor.
     pub wake: Recipient<Wake>,
-    /// The paused models, as they were when the round began.
+    /// The paused models at the start of the round.
     pub pause: Pause,
     pub commands: Vec<AccountCommand>,
-    /// What the last call of `decide` came to.
+    /// The result of the last call of `decide`.
     pub decision: Decision,
-    /// The account as that call found it, where several nodes decide about it.
+    /// The account as that call read it, if several nodes share the store.
     pub read: Option<AccountState>,
 }
 
-/// What the commands have come to, beside their writes and replies.
+/// The effects of the decided commands, beside their writes and replies.
 #[derive(Default)]
 pub struct Decision {
-    /// Commands that were decided, from the first one on. The others go to the next round.
+    /// The number of decided commands, from the first one on. The others go to the next round.
     decided: usize,
     change: Option<StateChange>,
-    /// The store cannot be decided on.
     error: Option<StoreError>,
     queued: Vec<QueuedJob>,
     expiring: Vec<Expiry>,
     changed: Vec<JobId>,
-    /// For the observer; empty where there is none.
+    /// Ended jobs, if there is an observer.
     ended: Vec<Job>,
     deliveries: Vec<Delivery>,
-    /// In the queue that nodes share.
+    /// Changes of the shared queue.
     queue_changes: Vec<QueueChange>,
     counts: DecidedCounts,
 }
@@ -73,8 +71,8 @@ impl Round for AccountRound {
     fn decide(&mut self, seen: &Seen) -> Verdict {
         self.decision = Decision::default();
         let verdict = match self.shared.context.node.clone() {
-            None => self.decide_on_own(seen),
-            Some(node) => self.decide_on_read(node.id, seen),
+            None => self.decide_on_memory(seen),
+            Some(node) => self.decide_on_store(node.id, seen),
         };
         verdict.unwrap_or_else(|error| {
             self.decision.error = Some(error);
@@ -101,7 +99,7 @@ impl Round for AccountRound {
                 self.commands.into_iter().for_each(|it| it.fail(&error));
             }
         }
-        // After a failure too: the commands that have arrived meanwhile are then refused at once.
+        // Also after a failure, so that commands that arrived meanwhile are refused at once.
         if self.shared.inbox.commit_ended(undecided) {
             self.wake.do_send(Wake);
         }
@@ -109,8 +107,8 @@ impl Round for AccountRound {
 }
 
 impl AccountRound {
-    /// Decides on the state in memory: this process alone changes the account.
-    fn decide_on_own(&mut self, seen: &Seen) -> Result<Verdict, StoreError> {
+    /// Decides on the state in memory: only this process changes the account.
+    fn decide_on_memory(&mut self, seen: &Seen) -> Result<Verdict, StoreError> {
         let context = &self.shared.context;
         let state = self.shared.state.lock();
         let decisions = state.decisions(seen, context.limits).under(&self.pause);
@@ -119,7 +117,7 @@ impl AccountRound {
     }
 
     /// Decides on the state in the store, which other nodes change too.
-    fn decide_on_read(&mut self, node: NodeId, seen: &Seen) -> Result<Verdict, StoreError> {
+    fn decide_on_store(&mut self, node: NodeId, seen: &Seen) -> Result<Verdict, StoreError> {
         let context = &self.shared.context;
         let read = match AccountState::of_shared(node, self.shared.id, seen)? {
             Ok(read) => read,
@@ -138,7 +136,7 @@ impl AccountRound {
     }
 }
 
-/// What the decisions about these commands surely build on.
+/// The records that every decision about these commands reads.
 fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<Ask> {
     let mut needs = Vec::new();
     for command in commands {
@@ -168,7 +166,7 @@ fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<Ask> {
 }
 
 impl Decision {
-    /// Decides commands until the round is full. An error is one of the store, and ends the process.
+    /// Decides commands until the round is full. An error is a store error and ends the process.
     fn decide(
         &mut self,
         commands: &mut [AccountCommand],
@@ -183,7 +181,7 @@ impl Decision {
                 break;
             }
             let outcome = self.command(command, &mut decisions, context, now);
-            // The other commands are looked at nevertheless, so that all that is unread is asked for at once.
+            // The loop goes on with the other commands, so that one read gets all unread records.
             unread.extend(decisions.unread());
             if unread.is_empty() {
                 outcome?;
@@ -203,9 +201,9 @@ impl Decision {
             change,
         } = decisions.finish()?;
         if let Some(queue) = &context.shared_queue {
-            match queue.leave_and_note(&left_queue, seen, &mut writes)? {
-                Leaving::Changes(changes) => self.queue_changes = changes,
-                Leaving::Unread(asks) => return Ok(Verdict::Ask(asks)),
+            match queue.remove_ended(&left_queue, seen, &mut writes)? {
+                Removal::Changes(changes) => self.queue_changes = changes,
+                Removal::Unread(asks) => return Ok(Verdict::Ask(asks)),
             }
         }
         self.deliveries = deliveries;
@@ -281,7 +279,7 @@ impl Decision {
                     context,
                     now,
                 )?;
-                // The job has ended before its turn came, perhaps by another node.
+                // The job ended before its turn came, perhaps on another node.
                 if let Some(Err(_)) = &reply.outcome {
                     decisions.release_taken(*job);
                 }
@@ -368,7 +366,7 @@ impl Decision {
         Ok(())
     }
 
-    /// Takes note of an event that has changed a job.
+    /// Collects the effects of an event that changed a job.
     fn applied(
         &mut self,
         id: JobId,
@@ -386,11 +384,11 @@ impl Decision {
         self.ended.extend(is_observed.then(|| job.clone()));
     }
 
-    /// Says what is durable now.
+    /// Announces the round, which is durable now.
     fn announce(self, commands: Vec<AccountCommand>, context: &AccountContext) {
-        // Queues and counts first: a caller who looks as soon as it has its answer finds its job there.
+        // Queues and counts first: a caller that reads them as soon as it has its answer finds its job there.
         if let Some(queue) = &context.shared_queue {
-            queue.follow(self.queue_changes, context.queues.turns());
+            queue.apply(self.queue_changes, context.queues.turns());
         }
         let was_empty = match &context.node {
             None => {

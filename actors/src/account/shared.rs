@@ -1,4 +1,4 @@
-//! What the actor of an account, its rounds and its callers share.
+//! The state that an account's actor, rounds and callers share.
 
 use super::command::AccountCommand;
 use super::context::AccountContext;
@@ -13,11 +13,10 @@ pub struct AccountShared {
     pub id: AccountId,
     pub context: Arc<AccountContext>,
     pub inbox: Inbox<AccountCommand>,
-    /// As it is durable. Rounds read and change it; they run one at a time.
+    /// The durable state. Rounds read and change it, one round at a time.
     pub state: Mutex<AccountState>,
-    /// This account's jobs that are not terminal, readable without the lock of the state.
+    /// Live jobs, readable without the lock of the state.
     live: AtomicUsize,
-    /// The most of them that there may be.
     max_live: AtomicUsize,
 }
 
@@ -37,25 +36,23 @@ impl AccountShared {
         }
     }
 
-    /// Jobs of the account that are not terminal.
     pub fn live_jobs(&self) -> usize {
         self.live.load(Ordering::Relaxed)
     }
 
-    /// The most jobs that may not be terminal.
     pub fn max_live_jobs(&self) -> usize {
         self.max_live.load(Ordering::Relaxed)
     }
 
-    /// Applies what a round of a node has decided, once it is durable, to the state that it read. Other nodes decide too, so what
-    /// is kept here is no more than a hint.
+    /// Applies a durable round of one of several nodes to the state that the round read. Other nodes decide too, so the result is only
+    /// a hint.
     pub fn apply_to(&self, read: AccountState, change: StateChange) {
         let mut state = self.state.lock();
         *state = read;
         state.apply(change);
     }
 
-    /// Applies what a round has decided, once it is durable.
+    /// Applies a durable round.
     pub fn apply(&self, change: StateChange) {
         let mut state = self.state.lock();
         let before = state.live_jobs();

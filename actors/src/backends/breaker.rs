@@ -1,6 +1,6 @@
-//! A circuit breaker for each backend: it opens after repeated failures, and after a cool-down one probe decides.
+//! The circuit breaker of a backend: it opens after repeated failures, and after a cool-down one probe decides.
 //!
-//! Only the backend's health counts. A refusal, a block and an answer without a picture are successes: the backend answered.
+//! Only the backend's health counts. A refusal, a block and an answer without an image are successes: the backend answered.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -8,34 +8,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Failures in a row, over all jobs, after which the breaker opens.
+/// Consecutive failures, over all jobs, that open the breaker.
 pub const THRESHOLD: u32 = 5;
-/// How long it is open at first; each failed probe doubles the time.
+/// Each failed probe doubles the cool-down.
 pub const FIRST_COOL_DOWN: Duration = Duration::from_secs(10);
-/// How long it is open at most, whatever the backend asks for.
+/// The limit of the cool-down, even if the backend asks for more.
 pub const LONGEST_COOL_DOWN: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
-    /// Runs are let through.
+    /// Admits runs.
     Closed {
-        /// Failures in a row.
+        /// Consecutive failures.
         faults: u32,
     },
-    /// No run is let through.
+    /// Admits no run.
     Open {
-        /// When a probe is let through.
+        /// When a probe is admitted.
         until: Instant,
-        /// How often it has opened since the last success.
+        /// How often the breaker has opened since the last success.
         times: u32,
-        /// Failures in a row.
+        /// Consecutive failures.
         faults: u32,
     },
-    /// One run probes the backend; no other run is let through.
+    /// One run probes the backend; no other run is admitted.
     HalfOpen {
-        /// How often it has opened since the last success.
+        /// How often the breaker has opened since the last success.
         times: u32,
-        /// Failures in a row.
+        /// Consecutive failures.
         faults: u32,
     },
 }
@@ -46,11 +46,11 @@ pub enum BreakerEvent {
     Requested,
     /// The backend answered, if only with a refusal.
     Succeeded,
-    /// The backend did not answer, or could not help at the moment. It may ask to be left alone for a time.
+    /// The backend did not answer, or is temporarily unavailable. It may ask callers to wait before they retry.
     Failed(Option<Duration>),
-    /// The run that was to probe the backend ended without a try.
+    /// The probing run ended without a try.
     Abandoned,
-    /// A test that makes no picture found that the backend works.
+    /// A test that generates no image found that the backend works.
     Tested,
 }
 
@@ -84,7 +84,7 @@ impl BreakerState {
                 let (times, faults) = (times.saturating_add(1), faults.saturating_add(1));
                 (opened(times, faults, asked), false)
             }
-            // Tries that were in flight when it opened do not move it, but count as failures.
+            // Failures of tries that were in flight when the breaker opened count, but do not change `until`.
             (
                 Self::Open {
                     until,
@@ -141,7 +141,7 @@ impl Breaker {
         }
     }
 
-    /// How often it has opened since the start, after failed probes too.
+    /// How often the breaker has opened since the start, including after failed probes.
     pub fn opened(&self) -> u64 {
         self.opened.load(Ordering::Relaxed)
     }
@@ -150,12 +150,12 @@ impl Breaker {
         *self.state.lock()
     }
 
-    /// Would a run be let through now? Asking changes nothing.
+    /// Would a run be admitted now? Does not change the state.
     pub fn admits(&self, at: Instant) -> bool {
         self.state().after(BreakerEvent::Requested, at).1
     }
 
-    /// When a probe is let through, while it is open.
+    /// When an open breaker admits a probe.
     pub fn until(&self) -> Option<Instant> {
         match self.state() {
             BreakerState::Open { until, .. } => Some(until),
@@ -163,7 +163,7 @@ impl Breaker {
         }
     }
 
-    /// Lets a run through. After the cool-down the first run is the probe.
+    /// Admits a run. After the cool-down the first run is the probe.
     pub fn admit(&self, at: Instant) -> Option<BreakerPass> {
         let (after, admitted) = self.step(BreakerEvent::Requested, at);
         admitted.then(|| BreakerPass {
@@ -172,7 +172,6 @@ impl Breaker {
         })
     }
 
-    /// Records the result of a try.
     pub fn record(&self, event: BreakerEvent, at: Instant) {
         self.step(event, at);
     }
@@ -210,16 +209,14 @@ impl Breaker {
     }
 }
 
-/// The leave of a breaker to use its backend. Dropping a probe's pass without a try lets another run be the probe.
+/// A breaker's permission to use its backend. If a probe drops its pass without a try, the next run is the probe.
 #[derive(Debug)]
 pub struct BreakerPass {
     breaker: Breaker,
-    /// Is every other run refused until this one has tried?
     is_probe: bool,
 }
 
 impl BreakerPass {
-    /// Records the result of a try.
     pub fn record(&mut self, event: BreakerEvent, at: Instant) {
         self.is_probe = false;
         self.breaker.record(event, at);
@@ -298,7 +295,7 @@ mod tests {
         }
         assert!(breaker.admit(Instant::now()).is_none());
         tokio::time::advance(FIRST_COOL_DOWN).await;
-        assert!(breaker.admits(Instant::now()), "looking is not asking");
+        assert!(breaker.admits(Instant::now()), "the check changes nothing");
         let probe = breaker.admit(Instant::now()).expect("the probe");
         assert!(breaker.admit(Instant::now()).is_none(), "one at a time");
         drop(probe);

@@ -1,50 +1,49 @@
-//! What was last seen of a backend: an answer, or a failure with its cause.
+//! The last answer and the last failure of a backend.
 
 use parking_lot::Mutex;
 use tintype_storage::domain::time::Timestamp;
 
-/// A failure of a backend, in the operator's words.
+/// A failure of a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendError {
     pub at: Timestamp,
+    /// For the operator.
     pub cause: String,
 }
 
-/// What was seen since the start.
+/// The contact with a backend since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct LastContact {
     /// The last answer, if only a refusal.
     pub last_answer_at: Option<Timestamp>,
     pub last_error: Option<BackendError>,
-    /// Was the error later than the answer?
+    /// Is the error later than the answer?
     pub is_failing: bool,
 }
 
-impl Seen {
-    /// Has the backend been asked at all?
-    pub fn is_anything(&self) -> bool {
+impl LastContact {
+    pub fn has_any(&self) -> bool {
         self.last_answer_at.is_some() || self.last_error.is_some()
     }
 }
 
-/// The contact with one backend.
 #[derive(Debug, Default)]
-pub struct Contact(Mutex<Seen>);
+pub struct Contact(Mutex<LastContact>);
 
 impl Contact {
     pub fn answered(&self, at: Timestamp) {
-        let mut seen = self.0.lock();
-        seen.last_answer_at = Some(at);
-        seen.is_failing = false;
+        let mut last = self.0.lock();
+        last.last_answer_at = Some(at);
+        last.is_failing = false;
     }
 
     pub fn failed(&self, error: BackendError) {
-        let mut seen = self.0.lock();
-        seen.last_error = Some(error);
-        seen.is_failing = true;
+        let mut last = self.0.lock();
+        last.last_error = Some(error);
+        last.is_failing = true;
     }
 
-    pub fn seen(&self) -> Seen {
+    pub fn last(&self) -> LastContact {
         self.0.lock().clone()
     }
 }

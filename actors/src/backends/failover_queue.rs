@@ -1,21 +1,21 @@
 //! Runs that wait for a lease on another backend.
 //!
-//! They wait here and not at the backend: the dispatcher alone then decides whose turn it is, tiers keep their turns, and the
-//! dispatcher sees how many wait.
+//! They wait here and not at the backend, so that the dispatcher alone decides which run is next, keeps the turns of the tiers, and
+//! knows how many runs wait.
 
 use super::lease::BackendLease;
 use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
-/// A run's request for a lease on the first of these routes whose breaker admits it.
+/// A run's request for a lease on the first of its routes whose breaker admits runs.
 pub struct LeaseRequest {
     /// Indices into the tier's routes, in order of preference.
     pub routes: Vec<usize>,
-    /// A run that has ended meanwhile has closed it.
+    /// Closed if the run has ended meanwhile.
     pub reply: oneshot::Sender<BackendLease>,
 }
 
-/// The waiting runs of one tier, first come, first served.
+/// The waiting runs of one tier, first in, first out.
 #[derive(Default)]
 pub struct FailoverQueue(VecDeque<LeaseRequest>);
 
@@ -32,13 +32,13 @@ impl FailoverQueue {
         self.0.is_empty()
     }
 
-    /// How many runs wait for a lease on routes such as these.
-    pub fn waiting(&self, is_such: impl Fn(&[usize]) -> bool) -> usize {
+    /// The number of waiting runs whose routes match.
+    pub fn waiting(&self, matches: impl Fn(&[usize]) -> bool) -> usize {
         let waiting = self.0.iter().filter(|it| !it.reply.is_closed());
-        waiting.filter(|it| is_such(&it.routes)).count()
+        waiting.filter(|it| matches(&it.routes)).count()
     }
 
-    /// Takes the first request for which `lease` finds a lease. Requests of runs that have ended are dropped.
+    /// Takes the first request for which `lease` returns a lease. Drops the requests of ended runs.
     pub fn next<L>(
         &mut self,
         mut lease: impl FnMut(&[usize]) -> Option<L>,

@@ -1,15 +1,15 @@
-//! A run's hold on a backend.
+//! A run's lease on a backend.
 
 use super::breaker::BreakerPass;
 use std::sync::Arc;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-/// What a run needs to ask a backend for a picture. Dropping it gives the slot back and wakes the dispatcher.
+/// A slot of a backend and the pass of its breaker. Dropping the lease releases the slot and wakes the dispatcher.
 pub struct BackendLease {
     /// The index into the tier's routes.
     pub route: usize,
     pub pass: BreakerPass,
-    /// Dropped after the pass, so that the dispatcher finds the breaker as the run has left it.
+    /// Dropped after the pass, so that the dispatcher sees the breaker's new state.
     _slot: Slot,
 }
 

@@ -1,4 +1,4 @@
-//! The backends: their slots, their circuit breakers, and which of them a run gets.
+//! The backends: their slots, their circuit breakers, and the selection of one for a run.
 
 mod breaker;
 mod contact;
@@ -15,5 +15,5 @@ pub(crate) use failover_queue::LeaseRequest;
 pub use health::{BackendHealth, Health};
 pub(crate) use lease::BackendLease;
 pub use pool::{Backend, Route, Routes};
-pub(crate) use pool::{BackendPool, PlaceNeeds};
+pub(crate) use pool::{BackendPool, SlotDemand};
 pub(crate) use selection::BackendSelection;

@@ -16,44 +16,44 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::Instant;
 
 pub struct Backend {
-    /// The operator's name for it.
+    /// The configured name.
     pub name: String,
     pub generator: Arc<dyn Generator>,
-    /// How many runs it takes at a time.
+    /// Concurrent runs.
     pub slots: usize,
-    /// Several nodes have so many runs at it together, and not each of them.
+    /// Do all nodes share the slots? Otherwise each node has as many.
     pub is_shared: bool,
     /// The longest time of one try.
     pub timeout: Duration,
-    /// Further tries after a failure that may pass.
+    /// Further tries after a transient failure.
     pub retries: u32,
 }
 
-/// What a node has of the places of a shared backend, and needs.
-pub struct PlaceNeeds {
+/// A node's demand for slots of a shared backend.
+pub struct SlotDemand {
     /// The index of the backend.
     pub backend: usize,
     pub name: String,
+    /// Slots of the backend, for all nodes.
     pub slots: usize,
-    /// Places that it has.
+    /// Slots that this node keeps.
     pub keeps: usize,
-    /// Further places, for runs that wait at this node.
+    /// Further slots, for runs that wait at this node.
     pub needs: usize,
-    /// It has just given places up.
-    pub gave_back: bool,
-    /// Runs of the tier could begin here.
+    /// Has the node just released slots?
+    pub has_released: bool,
+    /// Can runs of the tier begin on the backend?
     pub may_begin: bool,
 }
 
-/// One step of a tier's list of backends.
+/// One entry of a tier's list of backends.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The index of the backend.
     pub backend: usize,
-    /// The backend's own name of the model.
+    /// The backend's name for the model.
     pub model: Option<String>,
-    /// The backend's share of the runs, where the tier spreads them. A backend without a weight beside others with one is in
-    /// reserve.
+    /// The backend's share of the runs of a weighted tier. There, a backend without a weight is in reserve.
     pub weight: Option<u32>,
 }
 
@@ -72,20 +72,20 @@ struct Pooled {
     breaker: Breaker,
     contact: Contact,
     free: Arc<Semaphore>,
-    /// How many of its places this node has, where nodes share them.
+    /// The slots that this node holds of a shared backend.
     held: Option<Mutex<usize>>,
 }
 
 impl Pooled {
-    /// Places that this process may use.
-    fn places(&self) -> usize {
+    /// Slots that this process may use.
+    fn usable_slots(&self) -> usize {
         self.held
             .as_ref()
             .map_or(self.backend.slots, |it| *it.lock())
     }
 }
 
-/// All backends. Leases come from here.
+/// All backends. Issues the leases.
 pub struct BackendPool {
     backends: Vec<Pooled>,
     routes: Routes,
@@ -95,7 +95,7 @@ pub struct BackendPool {
 }
 
 impl BackendPool {
-    /// A process that is the only one on its store has all places of its backends for itself.
+    /// A single node owns all slots of its backends, also of shared ones.
     pub fn new(
         backends: Vec<Backend>,
         routes: Routes,
@@ -124,27 +124,24 @@ impl BackendPool {
         self.routes.of(tier)
     }
 
-    /// The backend that a route leads to.
     pub fn backend(&self, route: &Route) -> &Backend {
         &self.backends[route.backend].backend
     }
 
-    /// What was last seen of the backend that a route leads to.
     pub fn contact(&self, route: &Route) -> &Contact {
         &self.backends[route.backend].contact
     }
 
-    /// Does the breaker of this route's backend let runs through?
+    /// Does the breaker of the route's backend admit runs?
     pub fn admits(&self, route: &Route, at: Instant) -> bool {
         self.backends[route.backend].breaker.admits(at)
     }
 
-    /// Has this route's backend a free slot?
     pub fn has_free_slot(&self, route: &Route) -> bool {
         self.backends[route.backend].free.available_permits() > 0
     }
 
-    /// The backends on which a run of a tier could begin now if they had a free slot; see
+    /// The backends on which a run of a tier can begin once they have a free slot; see
     /// [`BackendSelection::for_start`](super::BackendSelection::for_start).
     fn starting(&self, tier: Tier, at: Instant) -> BTreeSet<usize> {
         let routes = || self.routes(tier).iter().filter(|it| self.admits(it, at));
@@ -156,7 +153,7 @@ impl BackendPool {
         backends
     }
 
-    /// How many runs of a tier could begin now on backends that are not shared.
+    /// The number of runs of a tier that can begin now on backends that are not shared.
     pub fn own_slots(&self, tier: Tier, at: Instant) -> usize {
         let starting = self.starting(tier, at).into_iter();
         let own = starting.map(|it| &self.backends[it]);
@@ -164,9 +161,14 @@ impl BackendPool {
         own.map(|it| it.free.available_permits()).sum()
     }
 
-    /// Gives up the places of the shared backends of a tier that none of this node's runs uses or waits for, and tells what it has and
-    /// needs. `queued` are the jobs that wait at this node, by tier.
-    pub fn spare_places(&self, tier: Tier, queued: [usize; 3], at: Instant) -> Vec<PlaceNeeds> {
+    /// Releases the slots of a tier's shared backends that no run of this node uses or waits for, and returns the demand for slots.
+    /// `queued` are the jobs that wait at this node, by tier.
+    pub fn release_spare_slots(
+        &self,
+        tier: Tier,
+        queued: [usize; 3],
+        at: Instant,
+    ) -> Vec<SlotDemand> {
         let shared = self.routes(tier).iter().map(|it| it.backend);
         let shared: BTreeSet<usize> = shared
             .filter(|it| self.backends[*it].held.is_some())
@@ -178,7 +180,7 @@ impl BackendPool {
             .iter()
             .map(|it| (*it, self.starting(*it, at)))
             .collect();
-        let needs = |backend: usize| {
+        let demand = |backend: usize| {
             let pooled = &self.backends[backend];
             let mut held = pooled.held.as_ref()?.lock();
             let begin = starting.iter().filter(|(_, it)| it.contains(&backend));
@@ -188,29 +190,29 @@ impl BackendPool {
             let spare = pooled.free.forget_permits(free.saturating_sub(wanted));
             *held = held.saturating_sub(spare);
             let begins = |(of, it): &(Tier, BTreeSet<usize>)| *of == tier && it.contains(&backend);
-            Some(PlaceNeeds {
+            Some(SlotDemand {
                 backend,
                 name: pooled.backend.name.clone(),
                 slots: pooled.backend.slots,
                 keeps: *held,
                 needs: wanted.saturating_sub(free),
-                gave_back: spare > 0,
+                has_released: spare > 0,
                 may_begin: starting.iter().any(begins),
             })
         };
-        shared.into_iter().filter_map(needs).collect()
+        shared.into_iter().filter_map(demand).collect()
     }
 
-    /// Takes places of a shared backend over that are this node's on record.
-    pub fn add_places(&self, backend: usize, places: usize) {
+    /// Adds slots of a shared backend that the store has granted to this node.
+    pub fn add_slots(&self, backend: usize, slots: usize) {
         let pooled = &self.backends[backend];
         if let Some(held) = &pooled.held {
-            *held.lock() += places;
-            pooled.free.add_permits(places);
+            *held.lock() += slots;
+            pooled.free.add_permits(slots);
         }
     }
 
-    /// How many runs wait to fail over to a backend.
+    /// The number of runs that wait to fail over to a backend.
     fn failing_over_to(&self, backend: usize, at: Instant) -> usize {
         let waiting = |tier: &Tier| {
             let routes = self.routes(*tier);
@@ -224,7 +226,7 @@ impl BackendPool {
         Tier::ALL.iter().map(waiting).sum()
     }
 
-    /// A lease on the backend of one of the tier's routes; `None` while it is full or its breaker is open.
+    /// A lease on the backend of a route of the tier; `None` while it is full or its breaker is open.
     pub fn lease(&self, tier: Tier, route: usize, at: Instant) -> Option<BackendLease> {
         let pooled = &self.backends[self.routes(tier).get(route)?.backend];
         let permit = Arc::clone(&pooled.free).try_acquire_owned().ok()?;
@@ -237,7 +239,7 @@ impl BackendPool {
         ))
     }
 
-    /// Has a run wait for a lease on one of these routes.
+    /// Queues a run for a lease on one of these routes.
     pub fn request_lease(&self, tier: Tier, routes: Vec<usize>) -> oneshot::Receiver<BackendLease> {
         let (reply, lease) = oneshot::channel();
         let request = LeaseRequest { routes, reply };
@@ -251,14 +253,14 @@ impl BackendPool {
         &self.failover[tier.index()]
     }
 
-    /// When the next breaker that is open lets a probe through.
+    /// When the next open breaker admits a probe.
     pub fn next_probe(&self, now: Instant) -> Option<Instant> {
         let all = self.backends.iter().filter_map(|it| it.breaker.until());
         all.filter(|until| *until > now).min()
     }
 
-    /// Learns what a test found that makes no picture: a backend that works gets the next run at once, whatever its breaker
-    /// waited for. Only a backend that nothing was seen of is up by it: that a picture can be made, no test shows.
+    /// Records a test that generates no image. A passed test ends the breaker's cool-down, so the backend gets the next run at once.
+    /// It marks only an untried backend as up, because no test shows that a backend can generate images.
     pub fn tested(&self, backend: usize, outcome: Result<Timestamp, BackendError>, now: Instant) {
         let Some(tested) = self.backends.get(backend) else {
             return;
@@ -266,7 +268,7 @@ impl BackendPool {
         match outcome {
             Err(error) => tested.contact.failed(error),
             Ok(at) => {
-                if !tested.contact.seen().is_anything() {
+                if !tested.contact.last().has_any() {
                     tested.contact.answered(at);
                 }
                 tested.breaker.record(BreakerEvent::Tested, now);
@@ -278,12 +280,13 @@ impl BackendPool {
     /// The state of each backend, in the order of the configuration.
     pub fn health(&self, now: Instant) -> Vec<BackendHealth> {
         let health = |it: &Pooled| {
-            let running = it.places().saturating_sub(it.free.available_permits());
-            let seen = it.contact.seen();
+            let running = it
+                .usable_slots()
+                .saturating_sub(it.free.available_permits());
             BackendHealth::new(
                 &it.backend.name,
                 &it.breaker,
-                seen,
+                it.contact.last(),
                 now,
                 it.backend.slots,
                 it.held.is_some(),

@@ -1,4 +1,4 @@
-//! Which backend a run of a tier begins on, and which it fails over to.
+//! Selects the backend on which a run begins, and the one to which it fails over.
 
 use super::lease::BackendLease;
 use super::pool::{BackendPool, Route};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
-/// Selects backends for the runs of one tier.
+/// The selection for one tier.
 pub struct BackendSelection {
     tier: Tier,
     weights: Vec<u32>,
@@ -32,18 +32,17 @@ impl BackendSelection {
         }
     }
 
-    /// May another job begin while so many runs of the tier wait to fail over?
+    /// May another job begin while `waiting` runs of the tier wait to fail over?
     ///
-    /// Without this bound a backend that fails every job at once would turn the whole queue into waiting runs. A backend that
-    /// fails a job now and then goes on with the others meanwhile.
+    /// Without this bound, a backend that fails every job at once would turn the whole queue into waiting runs.
     pub fn accepts_more(&self, waiting: usize) -> bool {
         waiting < self.slots
     }
 
     /// A lease for a run that begins; `None` while the selected backend is full.
     ///
-    /// Among backends with weights the round robin selects one that has a free slot. Otherwise the first of the list whose
-    /// breaker admits it is selected. While all breakers are open, jobs wait until a probe is due.
+    /// Among weighted backends the round robin selects one with a free slot. Otherwise the first of the list whose breaker admits runs is
+    /// selected. While all breakers are open, jobs wait until a probe is due.
     pub fn for_start(&mut self, pool: &BackendPool, at: Instant) -> Option<BackendLease> {
         let routes = pool.routes(self.tier);
         let admits = |route: &Route| pool.admits(route, at);
@@ -57,7 +56,7 @@ impl BackendSelection {
         pool.lease(self.tier, selected, at)
     }
 
-    /// A lease for a run that fails over to the first of these routes whose breaker admits it; `None` while that one is full.
+    /// A lease for a run that fails over to the first of these routes whose breaker admits runs; `None` while that backend is full.
     pub fn for_failover(
         &self,
         pool: &BackendPool,

@@ -1,15 +1,15 @@
-//! Smooth weighted round robin, as in nginx: spreads the runs of a tier over its backends by weight.
+//! Smooth weighted round robin, as in nginx: distributes the runs of a tier over its backends by weight.
 
 #[derive(Clone, Debug, Default)]
 pub struct WeightedRoundRobin {
-    /// The credit of each backend.
+    /// By backend.
     credit: Vec<i64>,
 }
 
 impl WeightedRoundRobin {
-    /// The next backend that is `ready` and has a weight, in proportion to the weights. `None` when there is no such backend.
+    /// The next `ready` backend, in proportion to the weights; `None` if no backend with a weight is ready.
     ///
-    /// `weights` holds one weight for each backend, and is the same at each call.
+    /// `weights` has one weight per backend and must be the same at each call.
     pub fn pick(&mut self, weights: &[u32], ready: impl Fn(usize) -> bool) -> Option<usize> {
         self.credit.resize(weights.len(), 0);
         let mut total = 0;
@@ -41,13 +41,13 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_spread_evenly_by_weight() {
+    fn runs_are_distributed_evenly_by_weight() {
         assert_eq!(picks(&[3, 1], 8, |_| true), [0, 0, 1, 0, 0, 0, 1, 0]);
         assert_eq!(picks(&[1, 1, 1], 6, |_| true), [0, 1, 2, 0, 1, 2]);
     }
 
     #[test]
-    fn what_is_not_ready_or_has_no_weight_is_left_out() {
+    fn backends_that_are_not_ready_or_have_no_weight_are_skipped() {
         assert_eq!(picks(&[3, 1, 0], 3, |at| at != 0), [1, 1, 1]);
         assert_eq!(picks(&[3, 0], 2, |at| at == 1), [0usize; 0]);
     }

@@ -1,8 +1,8 @@
-//! The delivery actor: begins the attempts that are due, with one timer for the whole schedule.
+//! The delivery actor: begins the due attempts, with one timer for the whole schedule.
 //!
-//! The due index in the store is the truth; the actor holds a copy of it in memory, or of what is due soon where several nodes share the
-//! store. It decides nothing about a delivery whose commit is in flight, so each of its decisions builds on what is durable. Where it is
-//! the only one, no other changes deliveries that exist.
+//! The due index in the store is authoritative. A single node's actor has a full copy of it in memory, and is the only one that changes
+//! existing deliveries; an actor of several nodes has only the entries that are due soon. The actor decides nothing about a delivery
+//! whose commit is in flight, so each decision builds on durable records.
 
 use super::change::{Change, Changes};
 use super::command::{DeliveryCommand, DeliveryDepths};
@@ -25,35 +25,33 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::{Due, StoreError};
 
 const MAILBOX: usize = 4_096;
-/// No delivery is due later than the longest delay plus this. One that is was recorded under a clock that has been set back since,
-/// and does not wait for that time to come again.
+/// A delivery that is due later than the longest delay plus this was recorded before the clock was set back. It is moved forward.
 const SLACK: Duration = Duration::from_secs(60 * 60);
-/// A delivery that could not be sent for a fault of the service is tried again after this time.
+/// The delay before the retry of a delivery that the service itself failed to send.
 const NOT_SENT_DELAY: Duration = Duration::from_secs(30);
-/// A clock that goes back by more milliseconds than this has been set. The schedule moves back with it, because a retry is due a time
-/// after an attempt, whatever the clock says. The retry is late by at most one look at the schedule.
+/// A clock that goes back by more milliseconds than this was set back. The schedule moves back with it, because a retry is due a
+/// fixed time after its attempt. Such a retry is late by at most [`LONGEST_WAIT`].
 const CLOCK_JITTER: i64 = 1_000;
-/// The timer fires after this time at the latest, because the system's clock may be set meanwhile.
+/// The longest timer, because the system's clock may be set meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 pub struct DeliveryActor {
     context: Arc<DeliveryContext>,
     scheduler: DeliveryScheduler,
     changes: Changes,
-    /// Deliveries with an attempt in flight, from the read of its records on.
+    /// Deliveries with an attempt in flight, which begins with the read of its records.
     in_flight: HashSet<DeliveryId>,
-    /// `None` where this process is alone on the store: the schedule then contains all that is pending.
+    /// `None` on a single node: the schedule then contains all pending deliveries.
     shards: Option<HeldShards>,
     timer: Option<(Timestamp, SpawnHandle)>,
-    /// When the actor last looked at the schedule.
-    newest: Timestamp,
+    /// When the actor last read the clock.
+    last_now: Timestamp,
     stopping: bool,
-    /// The actor's own address: what ends elsewhere comes back as an event.
+    /// The actor's own address, to which reads, attempts and commits send their events.
     address: Addr<Self>,
 }
 
 impl DeliveryActor {
-    /// An actor that takes up what the store says is pending.
     pub fn new(context: Arc<DeliveryContext>, address: Addr<Self>) -> Self {
         let committed = address.clone();
         Self {
@@ -65,21 +63,21 @@ impl DeliveryActor {
             context,
             in_flight: HashSet::new(),
             timer: None,
-            newest: Timestamp::from_millis(0),
+            last_now: Timestamp::from_millis(0),
             stopping: false,
             address,
         }
     }
 
-    /// Begins the attempts that are due and have a slot, and sets the timer for the next one.
-    fn pump(&mut self, ctx: &mut Context<Self>) {
+    /// Begins the due attempts that have a slot, and sets the timer for the next one.
+    fn begin_due_attempts(&mut self, ctx: &mut Context<Self>) {
         let now = (self.context.clock)();
-        let set_back = self.newest.millis() - now.millis();
+        let set_back = self.last_now.millis() - now.millis();
         if set_back > CLOCK_JITTER {
             self.scheduler.set_back(set_back);
         }
-        self.newest = now;
-        self.scheduler.pull_in(self.horizon(now));
+        self.last_now = now;
+        self.scheduler.clamp_to(self.horizon(now));
         self.scheduler.advance(now);
         while self.may_begin() {
             let Some((scheduled, health)) = self.scheduler.take() else {
@@ -90,7 +88,6 @@ impl DeliveryActor {
         self.set_timer(now, ctx);
     }
 
-    /// May an attempt begin?
     fn may_begin(&self) -> bool {
         let is_trusted = self.shards.as_ref().is_none_or(HeldShards::is_trusted);
         is_trusted && !self.stopping && !self.context.fail_stop.has_tripped()
@@ -115,39 +112,39 @@ impl DeliveryActor {
         let wait = Duration::from_millis(wait).min(LONGEST_WAIT);
         let handle = ctx.run_later(wait, |actor, ctx| {
             actor.timer = None;
-            actor.pump(ctx);
+            actor.begin_due_attempts(ctx);
         });
         self.timer = Some((due, handle));
     }
 
-    /// Goes on at once with a read that is ready, as those of an engine of this process are. One that takes a round trip comes back as an
-    /// event, and the actor does other things meanwhile.
-    fn after<T: 'static>(
+    /// Handles the result of a read as an event: at once if it is ready, as with an engine in this process. A read that takes a round trip
+    /// sends the event later, and the actor goes on meanwhile.
+    fn read_then<T: 'static>(
         &mut self,
         read: impl Future<Output = T> + 'static,
         event: impl FnOnce(T) -> Event + 'static,
     ) {
         let mut read = Box::pin(read);
-        let mut unheard = task::Context::from_waker(Waker::noop());
-        if let Poll::Ready(found) = read.as_mut().poll(&mut unheard) {
-            return self.hear(event(found));
+        let mut no_waker = task::Context::from_waker(Waker::noop());
+        if let Poll::Ready(found) = read.as_mut().poll(&mut no_waker) {
+            return self.handle_event(event(found));
         }
         let address = self.address.clone();
         tokio::task::spawn_local(async move { address.do_send(event(read.await)) });
     }
 
-    fn hear(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         match event {
             Event::AttemptEnded {
                 scheduled,
                 health,
                 outcome,
             } => self.attempt_ended(scheduled, health, outcome),
-            Event::Found {
+            Event::AttemptRead {
                 scheduled,
                 health,
                 found,
-            } => self.found(scheduled, health, found),
+            } => self.attempt_read(scheduled, health, found),
             Event::RedeliveryRead {
                 id,
                 note,
@@ -158,7 +155,7 @@ impl DeliveryActor {
                 Ok(false) => self.committed(id, None),
                 Err(error) => self.context.fail_stop.trip(error.to_string()),
             },
-            Event::PutOff(found) => self.schedule_later(found),
+            Event::PostponedRead(found) => self.schedule_later(found),
             Event::DueRead(found) => self.due_read(found),
             Event::Committed(id, delivery) => self.committed(id, delivery),
         }
@@ -166,7 +163,7 @@ impl DeliveryActor {
 
     fn begin(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth) {
         let id = scheduled.id;
-        // A delivery whose commit is in flight comes back through the schedule when the commit has ended.
+        // A delivery whose commit is in flight is scheduled again after the commit.
         let is_stale = self.shards.as_mut().is_some_and(|it| !it.take(&scheduled));
         if is_stale || self.changes.is_committing(id) || !self.in_flight.insert(id) {
             let end = AttemptEnd::Unsent;
@@ -176,15 +173,15 @@ impl DeliveryActor {
             shards.attempt_begins(id, scheduled.webhook);
         }
         let read = receiver::find(Arc::clone(&self.context), id);
-        self.after(read, move |found| Event::Found {
+        self.read_then(read, move |found| Event::AttemptRead {
             scheduled,
             health,
             found,
         });
     }
 
-    /// Begins the attempt, or ends it with nothing sent.
-    fn found(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth, found: Found) {
+    /// Begins the attempt, or ends it without sending anything.
+    fn attempt_read(&mut self, scheduled: ScheduledDelivery, health: ReceiverHealth, found: Found) {
         let ScheduledDelivery {
             id, due, webhook, ..
         } = scheduled;
@@ -192,7 +189,7 @@ impl DeliveryActor {
             Ok(found) => found,
             Err(error) => return self.context.fail_stop.trip(error.to_string()),
         };
-        // A redelivery or an earlier attempt has scheduled the delivery anew, or does so as soon as its commit has ended.
+        // Otherwise a redelivery or an earlier attempt has rescheduled the delivery, or does so after its commit.
         let is_held = self.shards.as_ref().is_none_or(|it| it.sends_to(webhook));
         let is_current = is_held && self.may_begin() && !self.changes.is_committing(id);
         let found = found.filter(|(delivery, _)| is_current && delivery.state.due() == Some(due));
@@ -214,7 +211,7 @@ impl DeliveryActor {
         self.scheduler.ended(webhook, health, end);
     }
 
-    /// The shard of a delivery need not be held for its sake, once its attempt is on record.
+    /// Stops holding the shard for this delivery, once its attempt is recorded.
     fn release(&mut self, id: DeliveryId) {
         if let Some(shards) = &mut self.shards
             && !self.in_flight.contains(&id)
@@ -224,7 +221,7 @@ impl DeliveryActor {
         }
     }
 
-    /// Begins an attempt in a separate task: actix polls all futures of an actor whenever one of them wakes.
+    /// Runs an attempt in a separate task, because actix polls all futures of an actor whenever one of them wakes.
     fn attempt(
         &self,
         scheduled: ScheduledDelivery,
@@ -250,18 +247,16 @@ impl DeliveryActor {
         });
     }
 
-    /// Tries a delivery again that could not be sent for a fault of the service. Its record does not change.
-    fn put_off(&mut self, id: DeliveryId, reason: &str) {
+    /// Retries later a delivery that the service itself failed to send. Its record does not change.
+    fn postpone(&mut self, id: DeliveryId, reason: &str) {
         tracing::error!(delivery = %id, reason, "could not send a delivery; retrying later");
-        // A delivery whose commit is in flight comes back through the schedule when the commit has ended.
+        // A delivery whose commit is in flight is scheduled again after the commit.
         if self.changes.is_committing(id) {
             return;
         }
         let context = Arc::clone(&self.context);
-        self.after(
-            async move { context.store.delivery(id).await },
-            Event::PutOff,
-        );
+        let read = async move { context.store.delivery(id).await };
+        self.read_then(read, Event::PostponedRead);
     }
 
     fn schedule_later(&mut self, found: Result<Option<Delivery>, StoreError>) {
@@ -275,7 +270,7 @@ impl DeliveryActor {
         }
     }
 
-    /// Schedules a pending delivery, for `at` or else for the time when it is due.
+    /// Schedules a pending delivery, for `at` or by default for its due time.
     fn schedule(&mut self, delivery: &Delivery, at: Option<Timestamp>) {
         if let Some(due) = delivery.state.due() {
             let scheduled = ScheduledDelivery {
@@ -296,7 +291,7 @@ impl DeliveryActor {
         }
     }
 
-    /// Reads what is due soon, of the shards that this node holds.
+    /// Reads the due indexes of the held shards.
     fn read_due(&mut self) {
         if self.stopping {
             return;
@@ -305,14 +300,14 @@ impl DeliveryActor {
         let reads = self.shards.as_mut().and_then(|it| it.next_reads(now));
         if let Some(reads) = reads {
             let store = self.context.store.clone();
-            self.after(held_shards::read(store, reads, now), Event::DueRead);
+            self.read_then(held_shards::read(store, reads, now), Event::DueRead);
         }
     }
 
     fn due_read(&mut self, found: Result<Vec<(DueRead, Due)>, StoreError>) {
         let found = match found {
             Ok(found) => found,
-            // The store may be closed by now.
+            // The store may be closed already.
             Err(_) if self.stopping => return,
             Err(error) => return self.context.fail_stop.trip(error.to_string()),
         };
@@ -320,7 +315,7 @@ impl DeliveryActor {
             shards.read(&found);
         }
         for (due, id, entry) in found.into_iter().flat_map(|(_, due)| due) {
-            // A delivery whose attempt or commit is in flight is scheduled when that has ended.
+            // A delivery whose attempt or commit is in flight is scheduled after it.
             if self.in_flight.contains(&id) || self.changes.is_committing(id) {
                 continue;
             }
@@ -352,7 +347,7 @@ impl DeliveryActor {
             AttemptOutcome::Made(attempt) => {
                 self.decide(id, Change::Attempt { account, attempt });
             }
-            AttemptOutcome::NotSent(reason) => self.put_off(id, &reason),
+            AttemptOutcome::NotSent(reason) => self.postpone(id, &reason),
         }
         self.release(id);
     }
@@ -360,18 +355,18 @@ impl DeliveryActor {
     fn committed(&mut self, id: DeliveryId, delivery: Option<Delivery>) {
         let deferred = self.changes.committed(id);
         self.release(id);
-        // Scheduled whatever is decided next: a redelivery that is refused leaves the delivery as it is.
+        // Scheduled before the next decision, because a refused redelivery leaves the delivery as it is.
         if let Some(delivery) = &delivery {
             self.context.stats.deliveries.recorded(delivery);
             self.schedule(delivery, None);
         }
-        // The first change begins a commit, which the others wait for.
+        // The first change begins a commit, and the others wait for it.
         for change in deferred {
             self.decide(id, change);
         }
     }
 
-    /// Decides a change now, or once the one under way has ended.
+    /// Decides a change now, or after the change in flight.
     fn decide(&mut self, id: DeliveryId, change: Change) {
         let Some(change) = self.changes.begin(id, change) else {
             return;
@@ -380,7 +375,7 @@ impl DeliveryActor {
             Change::Attempt { account, attempt } => self.changes.record(account, id, attempt),
             Change::Redeliver { note, reply } => {
                 let read = receiver::find(Arc::clone(&self.context), id);
-                self.after(read, move |found| Event::RedeliveryRead {
+                self.read_then(read, move |found| Event::RedeliveryRead {
                     id,
                     note,
                     reply,
@@ -399,7 +394,7 @@ impl Actor for DeliveryActor {
         if self.shards.is_some() {
             ctx.run_interval(POLL, |actor, ctx| {
                 actor.read_due();
-                actor.pump(ctx);
+                actor.begin_due_attempts(ctx);
             });
             return;
         }
@@ -407,7 +402,7 @@ impl Actor for DeliveryActor {
         if let Err(error) = restart::recover(&self.context.store, &mut self.scheduler, now) {
             self.context.fail_stop.trip(error.to_string());
         }
-        self.pump(ctx);
+        self.begin_due_attempts(ctx);
     }
 }
 
@@ -415,8 +410,8 @@ impl Handler<Event> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, event: Event, ctx: &mut Self::Context) {
-        self.hear(event);
-        self.pump(ctx);
+        self.handle_event(event);
+        self.begin_due_attempts(ctx);
     }
 }
 
@@ -430,7 +425,7 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                     self.context.stats.deliveries.recorded(delivery);
                     self.schedule(delivery, None);
                 }
-                self.pump(ctx);
+                self.begin_due_attempts(ctx);
             }
             DeliveryCommand::Add {
                 delivery,
@@ -446,14 +441,14 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 limit,
                 reply,
             } => {
-                let is_busy = |id| self.in_flight.contains(&id);
-                let wanted = retention::Forget {
+                let has_attempt = |id| self.in_flight.contains(&id);
+                let step = retention::Forget {
                     older_than,
                     cursor,
                     limit,
                     reply,
                 };
-                if let Err(error) = retention::forget(wanted, is_busy, &mut self.changes) {
+                if let Err(error) = retention::forget(step, has_attempt, &mut self.changes) {
                     self.context.fail_stop.trip(error.to_string());
                 }
             }
@@ -462,7 +457,7 @@ impl Handler<DeliveryCommand> for DeliveryActor {
                 let busy = held.map(|it| it.hold(&shards)).unwrap_or_default();
                 let _ = reply.send(busy);
                 self.read_due();
-                self.pump(ctx);
+                self.begin_due_attempts(ctx);
             }
             DeliveryCommand::Stop => self.stopping = true,
             DeliveryCommand::Depths(reply) => {

@@ -1,4 +1,4 @@
-//! The changes of deliveries: one commit at a time for each delivery.
+//! Changes of deliveries, one commit at a time per delivery.
 
 use super::command::{DeliveryError, Redelivered, Reply};
 use super::context::DeliveryContext;
@@ -14,7 +14,6 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::store::{StoreError, Writes};
 
-/// What is to be decided about a delivery.
 pub enum Change {
     Attempt {
         account: AccountId,
@@ -31,9 +30,9 @@ type Committed = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
 /// Decides changes and commits them.
 pub struct Changes {
     context: Arc<DeliveryContext>,
-    /// Deliveries whose change is being decided or committed, with the changes that wait for its end.
+    /// Deliveries with a change in flight, each with the changes that wait for its end.
     committing: HashMap<DeliveryId, VecDeque<Change>>,
-    /// Hears of each commit that is durable, on the engine's thread.
+    /// Called for each durable commit, on the engine's thread.
     on_commit: Arc<Committed>,
 }
 
@@ -57,12 +56,12 @@ impl Changes {
         self.committing.contains_key(&id)
     }
 
-    /// The change of a delivery has ended. Returns the changes that waited for it.
+    /// Ends the change in flight of a delivery. Returns the changes that waited for it.
     pub fn committed(&mut self, id: DeliveryId) -> VecDeque<Change> {
         self.committing.remove(&id).unwrap_or_default()
     }
 
-    /// Begins a change, which the caller makes at once. `None`: it waits for the end of the one under way.
+    /// Begins a change, which the caller must decide now. Returns `None` if the change waits for the one in flight.
     pub fn begin(&mut self, id: DeliveryId, change: Change) -> Option<Change> {
         if let Some(deferred) = self.committing.get_mut(&id) {
             deferred.push_back(change);
@@ -72,7 +71,7 @@ impl Changes {
         Some(change)
     }
 
-    /// Records an attempt. Nothing is committed where the delivery is gone.
+    /// Records an attempt. Commits nothing if the delivery has been deleted.
     pub fn record(&mut self, account: AccountId, id: DeliveryId, attempt: Attempt) {
         let context = Arc::clone(&self.context);
         let attempt = Arc::new(attempt);
@@ -106,7 +105,7 @@ impl Changes {
         });
     }
 
-    /// Gives a delivery up that has no receiver, unless it has changed meanwhile.
+    /// Fails a delivery that has no receiver, unless it has changed meanwhile.
     pub fn give_up(&mut self, delivery: Delivery, reason: NoReceiver) {
         let (account, id) = (delivery.account, delivery.id);
         let context = Arc::clone(&self.context);
@@ -125,22 +124,22 @@ impl Changes {
         });
     }
 
-    /// Sends a delivery again, or refuses to. `false`: it is refused.
+    /// Makes a delivery pending again. Returns false if it is refused.
     pub fn redeliver(
         &mut self,
         found: Found,
         note: Option<Note<Redelivered>>,
         reply: Reply<Delivery, DeliveryError>,
     ) -> Result<bool, StoreError> {
-        let refused = match found? {
-            Some((before, Ok(_))) => Ok(before),
+        let delivery = match found? {
+            Some((delivery, Ok(_))) => Ok(delivery),
             Some((_, Err(reason))) => Err(reason.into()),
             None => Err(DeliveryError::NotFound),
         };
-        let Delivery { account, id, .. } = match refused {
-            Ok(before) => before,
+        let Delivery { account, id, .. } = match delivery {
+            Ok(delivery) => delivery,
             Err(error) => {
-                // A caller that has gone needs no answer.
+                // Sending fails only when the caller is gone.
                 drop(reply.send(Err(error)));
                 return Ok(false);
             }
@@ -174,7 +173,7 @@ impl Changes {
         Ok(true)
     }
 
-    /// Commits a delivery that is new, and answers once that is durable.
+    /// Commits a new delivery, and replies once it is durable.
     pub fn add(
         &mut self,
         delivery: Delivery,
@@ -194,7 +193,7 @@ impl Changes {
         });
     }
 
-    /// Removes deliveries. None is removed where one of them has changed since it was found.
+    /// Deletes deliveries, or none of them if one has changed since it was read.
     pub fn remove(
         &mut self,
         found: Vec<Delivery>,
@@ -216,7 +215,6 @@ impl Changes {
         });
     }
 
-    /// Decides about one delivery.
     fn decide<T: Send + 'static>(
         &mut self,
         account: AccountId,
@@ -250,7 +248,7 @@ impl Changes {
     }
 }
 
-/// The event for the operator that a delivery has used all attempts, with the writes that add it.
+/// The operator event for a delivery that has used all attempts, with the writes that add it.
 fn event_of(
     context: &DeliveryContext,
     before: &Delivery,

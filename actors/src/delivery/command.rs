@@ -1,4 +1,4 @@
-//! What the delivery actor is asked for.
+//! The commands of the delivery actor.
 
 use actix::Message;
 use std::collections::HashSet;
@@ -9,31 +9,30 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 
-/// Where the outcome of a command goes.
 pub type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
-/// A command to the delivery actor. Each that changes something is answered once that is durable.
+/// A command to the delivery actor. The actor replies once a change is durable.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum DeliveryCommand {
-    /// Hint: these deliveries are in the store, due at once.
+    /// Hint: these deliveries are in the store and due at once.
     Queued(Vec<Delivery>),
-    /// Adds a delivery that no job owes, such as a test.
+    /// Adds a delivery that does not belong to a job, such as a test.
     Add {
         delivery: Delivery,
-        /// What adds it, and what is to be true with it.
+        /// Add the delivery, and change further records in the same commit.
         writes: Writes,
         reply: Reply<Delivery, DeliveryError>,
     },
-    /// Sends a delivery again, with a fresh set of attempts.
+    /// Makes a delivery pending again, with a fresh set of attempts.
     Redeliver {
         id: DeliveryId,
-        /// Writes the line of the audit log.
+        /// Builds the audit log entry.
         note: Option<Note<Redelivered>>,
         reply: Reply<Delivery, DeliveryError>,
     },
-    /// Removes deliveries that ended before a moment, with their attempts. Looks at the next `limit` deliveries from `cursor` on and
-    /// answers with the next cursor, which is empty at the end.
+    /// Deletes deliveries that ended before `older_than`, with their attempts. Checks the next `limit` deliveries from `cursor` on, and
+    /// replies with the next cursor, which is empty at the end.
     Forget {
         older_than: Timestamp,
         /// Empty at the start.
@@ -41,19 +40,18 @@ pub enum DeliveryCommand {
         limit: usize,
         reply: Reply<Vec<u8>, StoreError>,
     },
-    /// From now on the node sends to the receivers of these shards alone. Answers with the other shards that still have attempts. Only
-    /// where several nodes share the store.
+    /// Sets the shards to whose receivers this node sends, if several nodes share the store. Replies with the other shards that still
+    /// have attempts in flight.
     Hold {
         shards: HashSet<Shard>,
         reply: oneshot::Sender<HashSet<Shard>>,
     },
     /// Begins no more attempts.
     Stop,
-    /// How many deliveries wait, and how many attempts are in flight?
     Depths(oneshot::Sender<DeliveryDepths>),
 }
 
-/// A delivery before and after it was sent again.
+/// A delivery before and after its redelivery.
 #[derive(Clone, Debug)]
 pub struct Redelivered {
     pub before: Delivery,
@@ -62,12 +60,13 @@ pub struct Redelivered {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryDepths {
-    /// Deliveries that wait for their time or their turn.
+    /// Deliveries that wait for their due time or their turn.
     pub waiting: usize,
+    /// Attempts in flight.
     pub in_flight: usize,
 }
 
-/// Why a delivery was not added or sent again.
+/// Why a delivery was not added or redelivered.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DeliveryError {
     #[error("there is no such delivery")]

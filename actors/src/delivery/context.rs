@@ -1,4 +1,4 @@
-//! What the delivery actor works with.
+//! The dependencies of the delivery actor.
 
 use super::scheduler::DeliveryLimits;
 use crate::clock::Clock;
@@ -12,7 +12,6 @@ use tintype_storage::domain::ids::IdSource;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Store;
 
-/// What the delivery actor works with.
 pub struct DeliveryContext {
     pub store: Store,
     pub clock: Clock,
@@ -20,12 +19,12 @@ pub struct DeliveryContext {
     pub retry_delays: Vec<Duration>,
     pub limits: DeliveryLimits,
     pub transport: Arc<dyn Transport>,
-    /// Receives the events for the operator.
+    /// Receives operator events.
     pub operator: Option<Arc<Webhook>>,
     pub ids: Arc<IdSource>,
     pub stats: Arc<Stats>,
     pub observer: Option<Arc<dyn Observer>>,
     pub fail_stop: FailStop,
-    /// `None` where this process is the only one on the store.
+    /// `None` on a single node.
     pub node: Option<Arc<NodeContext>>,
 }

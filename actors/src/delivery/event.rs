@@ -1,4 +1,4 @@
-//! What comes back to the delivery actor from its reads, its attempts and its commits.
+//! The events that reads, attempts and commits send to the delivery actor.
 
 use super::command::{DeliveryError, Redelivered, Reply};
 use super::held_shards::DueRead;
@@ -19,23 +19,23 @@ pub(super) enum Event {
         health: ReceiverHealth,
         outcome: AttemptOutcome,
     },
-    /// What an attempt needs has been read.
-    Found {
+    /// The delivery and receiver of an attempt have been read.
+    AttemptRead {
         scheduled: ScheduledDelivery,
         health: ReceiverHealth,
         found: Found,
     },
-    /// What is to be sent again has been read.
+    /// A delivery to send again has been read, with its receiver.
     RedeliveryRead {
         id: DeliveryId,
         note: Option<Note<Redelivered>>,
         reply: Reply<Delivery, DeliveryError>,
         found: Found,
     },
-    /// A delivery that could not be sent has been read.
-    PutOff(Result<Option<Delivery>, StoreError>),
-    /// What is due soon has been read, where several nodes share the store.
+    /// A delivery that the service failed to send has been read.
+    PostponedRead(Result<Option<Delivery>, StoreError>),
+    /// The due indexes of the held shards have been read.
     DueRead(Result<Vec<(DueRead, Due)>, StoreError>),
-    /// A commit about this delivery is durable. `None`: it has been removed.
+    /// A commit about this delivery is durable. `None` if it was deleted.
     Committed(DeliveryId, Option<Delivery>),
 }

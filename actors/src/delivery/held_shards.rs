@@ -1,7 +1,7 @@
-//! What the actor of a node knows of the shards that the node holds, where several share the store: how far their due indexes have been
-//! read, and what of them is scheduled.
+//! The shards that this node holds, if several nodes share the store: the progress of the reads of their due indexes, and the scheduled
+//! entries.
 //!
-//! Other nodes add to the index too, so it is read again and again. Only what is due within a second is scheduled.
+//! Other nodes add entries too, so the indexes are polled. Only entries that are due within a second are scheduled.
 
 use super::scheduler::ScheduledDelivery;
 use crate::node::NodeContext;
@@ -16,26 +16,25 @@ use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::{Due, Store, StoreError};
 use uuid::Uuid;
 
-/// How often the due indexes are read.
 pub(super) const POLL: Duration = Duration::from_millis(250);
-/// What is due within this time is scheduled.
+/// Entries that are due within this time are scheduled.
 const AHEAD: Duration = Duration::from_secs(1);
-/// Entries of one shard that are read at a time.
+/// Entries of one shard per read.
 const STEP: usize = 500;
-/// While a long index is read step by step, what has become due within this time is read beside it, so that it does not wait for
-/// the rest.
+/// While a long index is read step by step, entries that became due within this time are read concurrently, so that they do not wait
+/// for the rest.
 const RECENT_MILLIS: i64 = 5_000;
 
-/// An entry of a due index.
-type Place = (Timestamp, DeliveryId);
+/// The key of an entry within the due index of a shard.
+type DueKey = (Timestamp, DeliveryId);
 
 pub(super) struct HeldShards {
     node: Arc<NodeContext>,
-    /// The shards that the node holds. Where the reading of a long index goes on; `None` for its first entry.
-    held: HashMap<Shard, Option<Place>>,
-    /// What the schedule contains, and when it is due. An entry that says otherwise is stale.
+    /// The held shards. Each has the entry at which the read of a long index goes on; `None` stands for the first entry.
+    held: HashMap<Shard, Option<DueKey>>,
+    /// The scheduled deliveries with their due times. A schedule entry with another due time is stale.
     scheduled: HashMap<DeliveryId, Timestamp>,
-    /// Deliveries with an attempt that is under way, or that is being recorded.
+    /// Deliveries with an attempt that is in flight or being recorded.
     attempted: HashMap<DeliveryId, Shard>,
     is_reading: bool,
 }
@@ -44,8 +43,8 @@ pub(super) struct HeldShards {
 #[derive(Clone, Copy)]
 pub(super) struct DueRead {
     shard: Shard,
-    from: Place,
-    /// It goes on where the last one ended, or begins anew.
+    from: DueKey,
+    /// True for the read that goes through the whole index, false for the read of recent entries.
     is_next: bool,
 }
 
@@ -60,12 +59,12 @@ impl HeldShards {
         }
     }
 
-    /// May the node begin attempts? Otherwise another node may have taken it for dead, and makes them.
+    /// May the node begin attempts? If not, another node may have declared it dead and may send in its place.
     pub fn is_trusted(&self) -> bool {
         self.node.is_trusted()
     }
 
-    /// From now on the node sends to these shards alone. Returns the others that still have attempts.
+    /// Sets the held shards. Returns the other shards that still have attempts in flight.
     pub fn hold(&mut self, shards: &HashSet<Shard>) -> HashSet<Shard> {
         self.held.retain(|shard, _| shards.contains(shard));
         for shard in shards {
@@ -80,7 +79,8 @@ impl HeldShards {
         self.held.contains_key(&Shard::of(webhook))
     }
 
-    /// Is this delivery to be scheduled now? One that is due later is read again when its time has come.
+    /// Adds a delivery to the schedule. Returns false if it is scheduled already, or belongs to another node, or is due later: then it
+    /// is read again when it is due.
     pub fn add(&mut self, delivery: &ScheduledDelivery, now: Timestamp) -> bool {
         let ScheduledDelivery {
             id, due, webhook, ..
@@ -90,7 +90,7 @@ impl HeldShards {
             && self.scheduled.insert(id, due) != Some(due)
     }
 
-    /// Takes an entry of the schedule. `false` for one that is stale, or not of this node any more.
+    /// Removes an entry of the schedule. Returns false if the entry is stale, or belongs to another node now.
     pub fn take(&mut self, delivery: &ScheduledDelivery) -> bool {
         let is_current = self.scheduled.get(&delivery.id) == Some(&delivery.due);
         if is_current {
@@ -103,12 +103,12 @@ impl HeldShards {
         self.attempted.insert(id, Shard::of(webhook));
     }
 
-    /// An attempt is on record, or there is nothing to record of it.
+    /// The attempt is recorded, or needs no record.
     pub fn attempt_ended(&mut self, id: DeliveryId) {
         self.attempted.remove(&id);
     }
 
-    /// What is to be read now; `None` while the last reads are under way.
+    /// The next reads; `None` while the last ones are in flight.
     pub fn next_reads(&mut self, now: Timestamp) -> Option<Vec<DueRead>> {
         if self.is_reading || self.held.is_empty() || !self.node.is_trusted() {
             return None;
@@ -131,7 +131,7 @@ impl HeldShards {
         Some(reads)
     }
 
-    /// Takes note of what was read.
+    /// Records the progress of finished reads.
     pub fn read(&mut self, found: &[(DueRead, Due)]) {
         self.is_reading = false;
         for (read, due) in found.iter().filter(|(read, _)| read.is_next) {
@@ -143,7 +143,6 @@ impl HeldShards {
     }
 }
 
-/// Reads what is due soon.
 pub(super) async fn read(
     store: Store,
     reads: Vec<DueRead>,

@@ -1,4 +1,4 @@
-//! The delivery actor: owns the schedule of all pending deliveries, and makes their attempts.
+//! The delivery actor: owns the schedule of pending deliveries, and makes their attempts.
 
 mod actor;
 mod change;

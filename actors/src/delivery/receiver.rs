@@ -1,4 +1,4 @@
-//! The webhook that a delivery goes to, judged anew before each attempt.
+//! The receiver of a delivery, determined again before each attempt.
 
 use super::context::DeliveryContext;
 use std::sync::Arc;
@@ -7,10 +7,9 @@ use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::StoreError;
 
-/// What is on record of a delivery, and the webhook that it may go to now.
+/// A delivery, if it exists, and the webhook to which it may be sent now.
 pub(super) type Found = Result<Option<(Delivery, Result<Webhook, NoReceiver>)>, StoreError>;
 
-/// Reads a delivery and its receiver.
 pub(super) async fn find(context: Arc<DeliveryContext>, id: DeliveryId) -> Found {
     let Some(delivery) = context.store.delivery(id).await? else {
         return Ok(None);
@@ -19,7 +18,6 @@ pub(super) async fn find(context: Arc<DeliveryContext>, id: DeliveryId) -> Found
     Ok(Some((delivery, receiver)))
 }
 
-/// The webhook that an attempt of this delivery may go to now, or why there is none.
 async fn of(
     context: &DeliveryContext,
     delivery: &Delivery,
@@ -31,7 +29,7 @@ async fn of(
         return Ok(delivery::receiver(operator.as_deref().cloned(), None));
     }
     let webhook = store.webhook(delivery.account, delivery.webhook).await?;
-    // A delivery has the URL that its job or batch named, so the job or batch is read only where the webhook's URL is another one.
+    // A delivery has the URL that its job or batch named, so the job or batch is read only if the webhook has another URL.
     let same_url = webhook.as_ref().is_none_or(|it| it.url == delivery.url);
     if same_url {
         return Ok(delivery::receiver(webhook, None));

@@ -1,29 +1,28 @@
-//! The health of a webhook receiver, as its last attempt showed it.
+//! The health of a webhook receiver, by its last attempt.
 
 use std::time::Duration;
 
-/// A success that takes longer is slow: it holds its slot for as long as many fast ones do.
+/// A success that takes longer is slow: it holds its slot as long as many fast ones.
 pub const FAST: Duration = Duration::from_secs(1);
 
-/// What the last attempt says of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiverHealth {
-    /// It succeeded within [`FAST`].
+    /// The last attempt succeeded within [`FAST`].
     Fast,
     /// No attempt has ended yet.
     #[default]
     Unknown,
-    /// It succeeded, but not within [`FAST`].
+    /// The last attempt succeeded, but took longer than [`FAST`].
     Slow,
     Failing,
 }
 
-/// Receivers that take turns with each other and share a bound of slots.
+/// Receivers that take turns and share a limit of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Fast,
     Unknown,
-    /// Slow and failing receivers. They hold a slot for seconds, and must not take those of the others.
+    /// Slow and failing receivers. They hold slots for seconds, and must not starve the others.
     Degraded,
 }
 
@@ -50,13 +49,13 @@ impl ReceiverHealth {
     }
 }
 
-/// How an attempt ended, as far as its receiver is concerned.
+/// The end of an attempt, from the receiver's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
-    /// With success after this time.
+    /// After this time.
     Succeeded(Duration),
     Failed,
-    /// Nothing was sent, which says nothing of the receiver.
+    /// Nothing was sent, so the receiver's health stays.
     Unsent,
     /// Nothing was sent, because the webhook has been deleted.
     Gone,

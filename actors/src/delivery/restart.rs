@@ -1,4 +1,4 @@
-//! Restart: schedules every pending delivery of the store.
+//! Schedules every pending delivery of the store after a restart.
 
 use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
 use std::collections::{HashMap, VecDeque};
@@ -8,13 +8,13 @@ use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
-/// Deliveries read from the due index at a time.
+/// Entries per read of the due index.
 const STEP: usize = 1_000;
-/// Deliveries that are overdue at the start begin this far apart, so that a restart does not flood the receivers.
+/// The time between overdue deliveries, so that a restart does not flood the receivers.
 const SPREAD: Duration = Duration::from_millis(2);
 
-/// Reads the whole due index. Overdue deliveries are spread over time, and their receivers take turns: a receiver with a hundred
-/// thousand deliveries must not go before one with a single delivery. Receivers with failed attempts start as failing.
+/// Reads the whole due index. Spreads overdue deliveries over time, with their receivers in turn: a receiver with a hundred thousand
+/// deliveries must not delay one with a single delivery. Receivers with failed attempts start as failing.
 pub(super) fn recover(
     store: &Store,
     scheduler: &mut DeliveryScheduler,
@@ -48,7 +48,7 @@ pub(super) fn recover(
     Ok(())
 }
 
-/// Overdue deliveries by receiver. Receivers take turns in the order of their first deliveries.
+/// Overdue deliveries, round robin between receivers.
 #[derive(Default)]
 struct Overdue {
     receivers: HashMap<WebhookId, VecDeque<ScheduledDelivery>>,

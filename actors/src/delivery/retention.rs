@@ -1,4 +1,4 @@
-//! Removes old deliveries. The delivery actor does it, because a redelivery of one of them may arrive at the same time.
+//! Deletes old deliveries. The delivery actor does this, because a redelivery of one of them may arrive at the same time.
 
 use super::change::Changes;
 use super::command::Reply;
@@ -15,9 +15,9 @@ pub struct Forget {
     pub reply: Reply<Vec<u8>, StoreError>,
 }
 
-/// Removes deliveries, except those with an attempt or a commit in flight.
+/// Deletes old deliveries, except those with an attempt or a commit in flight.
 pub fn forget(
-    wanted: Forget,
+    step: Forget,
     has_attempt: impl Fn(DeliveryId) -> bool,
     changes: &mut Changes,
 ) -> Result<(), StoreError> {
@@ -26,7 +26,7 @@ pub fn forget(
         cursor,
         limit,
         reply,
-    } = wanted;
+    } = step;
     let keep = |id| changes.is_committing(id) || has_attempt(id);
     let store = &changes.context().store;
     let forgotten = store

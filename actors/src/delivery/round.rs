@@ -1,5 +1,5 @@
-//! A round about deliveries: it holds their records from before the read to the commit, so that no node overwrites what another one has
-//! recorded.
+//! A round that changes deliveries. It holds their records from before the read until the commit, so that no node overwrites the record of
+//! another one.
 
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::AccountId;
@@ -7,7 +7,7 @@ use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
 use tintype_storage::store::tables::DELIVERIES;
 use tintype_storage::store::{StoreError, Writes};
 
-/// `D` decides on the deliveries as they are, in their order; `E` hears of what came of it once that is durable.
+/// `D` decides on the current deliveries, in the order of `keys`. `E` receives the outcome once it is durable.
 pub(super) struct DeliveryRound<D, T, E> {
     keys: Vec<Key>,
     decide: D,

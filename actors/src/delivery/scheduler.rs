@@ -1,10 +1,10 @@
-//! The delivery scheduler: all pending deliveries in the order of time, and for each receiver a queue of what is due.
+//! The delivery scheduler: all pending deliveries ordered by time, and a queue of due deliveries per receiver.
 //!
-//! Receivers are grouped by their health. The receivers of a group take turns, and each group has a bound of slots: failing and slow
-//! receivers cannot hold all slots, nor can receivers without an attempt yet.
+//! Receivers are grouped by health. The receivers of a group take turns, and each group has a limit of slots: neither failing and slow
+//! receivers nor untried ones can hold all slots.
 //!
-//! The scheduler reads no clock; times come in as arguments. An entry takes about 100 bytes, so a hundred thousand pending deliveries
-//! take 10 MB.
+//! The scheduler reads no clock; callers pass the time. An entry takes about 100 bytes, so a hundred thousand pending deliveries take
+//! 10 MB.
 
 use super::receiver_health::{AttemptEnd, Group, ReceiverHealth};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -14,18 +14,18 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::DueDelivery;
 
-/// How many attempts may be in flight.
+/// Most attempts in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct DeliveryLimits {
-    /// In all. Failing and slow receivers get at most half of them, these and unknown ones together at most three quarters.
+    /// To all receivers. Failing and slow receivers get at most half of these slots; together with unknown ones at most three quarters.
     pub total: usize,
     /// To one receiver that answers. A receiver that has not answered yet, or whose last attempt failed, gets one attempt at a time
-    /// until it answers: otherwise many receivers that hang would hold every slot before the first of them is known to hang.
+    /// until it answers: otherwise many hanging receivers would hold every slot before the first of them times out.
     pub per_receiver: usize,
 }
 
-/// Receivers with nothing due that are remembered, each in about 200 bytes. Past this number the receiver that has been idle for
-/// the longest is forgotten.
+/// Most remembered receivers with nothing due, each of about 200 bytes. Beyond this the receiver with the longest idle time is
+/// forgotten.
 const MAX_IDLE: usize = 50_000;
 
 /// A pending delivery.
@@ -34,12 +34,12 @@ pub struct ScheduledDelivery {
     pub id: DeliveryId,
     pub account: AccountId,
     pub webhook: WebhookId,
-    /// When it is due by its record. Where the record says otherwise when its turn comes, this entry is stale.
+    /// The due time of its record. If the record has another due time when its turn comes, this entry is stale.
     pub due: Timestamp,
 }
 
 impl ScheduledDelivery {
-    /// What the due index says.
+    /// From an entry of the due index.
     pub fn new(id: DeliveryId, due: Timestamp, entry: DueDelivery) -> Self {
         Self {
             id,
@@ -61,12 +61,11 @@ struct Receiver {
     idle: Option<u64>,
 }
 
-/// All pending deliveries of the process.
 pub struct DeliveryScheduler {
     limits: DeliveryLimits,
     scheduled: BTreeMap<(Timestamp, DeliveryId), ScheduledDelivery>,
     receivers: HashMap<WebhookId, Receiver>,
-    /// Receivers with something due by group, in the order of their turns.
+    /// By group: the receivers with due deliveries, in the order of their turns.
     rings: [BTreeMap<u64, WebhookId>; 3],
     /// Receivers with nothing due and nothing in flight, the longest idle one first.
     idle: BTreeMap<u64, WebhookId>,
@@ -92,12 +91,12 @@ impl DeliveryScheduler {
         }
     }
 
-    /// Schedules a delivery for `due`, which is later than its own time where an attempt was put off.
+    /// Schedules a delivery for `due`, which is later than its own due time if an attempt was postponed.
     pub fn schedule(&mut self, due: Timestamp, scheduled: ScheduledDelivery) {
         self.scheduled.insert((due, scheduled.id), scheduled);
     }
 
-    /// Marks a receiver as failing that no attempt was made to yet: one failed before the process started, or at another node.
+    /// Marks an unknown receiver as failing, because an attempt failed before the process started or on another node.
     pub fn mark_failing(&mut self, webhook: WebhookId) {
         let receiver = self.receivers.entry(webhook).or_default();
         if receiver.health == ReceiverHealth::Unknown {
@@ -105,13 +104,12 @@ impl DeliveryScheduler {
         }
     }
 
-    /// When the next scheduled delivery is due.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.scheduled.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// Moves deliveries that are scheduled beyond `horizon` forward to it.
-    pub fn pull_in(&mut self, horizon: Timestamp) {
+    /// Moves deliveries that are scheduled after `horizon` forward to it.
+    pub fn clamp_to(&mut self, horizon: Timestamp) {
         while let Some(entry) = self.scheduled.last_entry() {
             if entry.key().0 <= horizon {
                 return;
@@ -121,7 +119,7 @@ impl DeliveryScheduler {
         }
     }
 
-    /// Moves all deliveries forward by `millis`: the clock was set back by as much.
+    /// Moves all deliveries forward by `millis`, because the clock was set back by as much.
     pub fn set_back(&mut self, millis: i64) {
         for ((due, _), scheduled) in std::mem::take(&mut self.scheduled) {
             let due = Timestamp::from_millis(due.millis().saturating_sub(millis));
@@ -129,7 +127,7 @@ impl DeliveryScheduler {
         }
     }
 
-    /// Queues what has become due by `now` for its receivers.
+    /// Queues the deliveries that are due by `now` for their receivers.
     pub fn advance(&mut self, now: Timestamp) {
         while let Some(entry) = self.scheduled.first_entry() {
             if entry.key().0 > now {
@@ -142,8 +140,8 @@ impl DeliveryScheduler {
         }
     }
 
-    /// The next delivery to attempt, if there is a slot for one, and its receiver's health. Groups take turns, and receivers within
-    /// a group do.
+    /// The next delivery to attempt, if a slot is free for it, and the health of its receiver. Groups take turns, and so do the
+    /// receivers of a group.
     pub fn take(&mut self) -> Option<(ScheduledDelivery, ReceiverHealth)> {
         for _ in Group::ALL {
             let group = Group::ALL[self.next];
@@ -170,18 +168,18 @@ impl DeliveryScheduler {
     }
 
     fn take_of(&mut self, group: Group) -> Option<(ScheduledDelivery, ReceiverHealth)> {
-        // A receiver that is visited here leaves the ring, and `place` puts it back while it has something due.
+        // A visited receiver leaves the ring, and `place` puts it back while it has due deliveries.
         while let Some((_, webhook)) = self.rings[group as usize].pop_first() {
             let Some(receiver) = self.receivers.get_mut(&webhook) else {
                 continue;
             };
             receiver.turn = None;
-            let room = match receiver.health {
+            let limit = match receiver.health {
                 ReceiverHealth::Unknown | ReceiverHealth::Failing => 1,
                 ReceiverHealth::Fast | ReceiverHealth::Slow => self.limits.per_receiver,
             };
-            // The end of one of its attempts puts it back.
-            if receiver.in_flight >= room {
+            // The end of one of its attempts puts it back into the ring.
+            if receiver.in_flight >= limit {
                 continue;
             }
             let health = receiver.health;
@@ -196,7 +194,7 @@ impl DeliveryScheduler {
         None
     }
 
-    /// An attempt has ended. `at_start` is the health that [`DeliveryScheduler::take`] returned.
+    /// Ends an attempt. `at_start` is the health that [`DeliveryScheduler::take`] returned.
     pub fn ended(&mut self, webhook: WebhookId, at_start: ReceiverHealth, end: AttemptEnd) {
         let of_group = &mut self.in_flight[at_start.group() as usize];
         *of_group = of_group.saturating_sub(1);
@@ -215,7 +213,7 @@ impl DeliveryScheduler {
         self.in_flight.iter().sum()
     }
 
-    /// Deliveries that wait for their time or their turn.
+    /// The number of deliveries that wait for their due time or their turn.
     pub fn waiting(&self) -> usize {
         self.scheduled.len()
             + self

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(500);
-/// The longest wait that no backend asked for.
+/// The longest wait unless a backend asks for more.
 pub const LONGEST: Duration = Duration::from_secs(30);
 
-/// The wait before try `number` (the first repeat is 1), doubling from half a second to half a minute, spread by `jitter`.
+/// The wait before repeat `number`, counted from 1. It doubles from half a second to half a minute.
 ///
-/// `jitter` is between 0 and 1 and comes from the caller; the wait is between half and the whole of the doubled time, so
-/// that jobs which failed together do not come back together. The wait is never shorter than the backend asks for.
+/// `jitter`, between 0 and 1, places the wait between half and the whole of the doubled time, so that jobs that failed together do not
+/// repeat together. The wait is never shorter than `retry_after`.
 pub fn wait(number: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
     let doubled = FIRST
         .saturating_mul(2u32.saturating_pow(number.saturating_sub(1)))

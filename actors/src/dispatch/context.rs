@@ -1,4 +1,4 @@
-//! What the dispatcher and all job actors share.
+//! The dependencies that the dispatcher and all job actors share.
 
 use super::cut_off::CutOff;
 use super::failures::FailureBoard;
@@ -13,9 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 
-/// What the dispatcher and all job actors share.
 pub struct DispatchContext {
-    /// The longest time of one run, over all tries and backends, without its waits for slots.
+    /// The longest time of one run over all tries and backends, not counting waits for slots.
     pub run_timeout: Duration,
     pub queues: Arc<JobQueues>,
     pub pool: BackendPool,
@@ -26,13 +25,12 @@ pub struct DispatchContext {
     pub failures: FailureBoard,
     pub stats: Arc<Stats>,
     pub observer: Option<Arc<dyn Observer>>,
-    /// Spreads the waits between tries.
     pub jitter: Jitter,
     pub cut_off: CutOff,
 }
 
 impl DispatchContext {
-    /// The actor of the account of a job. A store that cannot be read stops the service.
+    /// The actor of a job's account. A failed read stops the service.
     pub fn account(&self, id: AccountId) -> Option<AccountHandle> {
         match self.accounts.get(id) {
             Ok(handle) => handle,

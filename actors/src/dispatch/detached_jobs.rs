@@ -1,11 +1,11 @@
-//! Jobs whose callers waited on connections that are gone.
+//! Jobs whose callers waited on a connection that is lost.
 
 use crate::account::AccountRegistry;
 use crate::ports::ImageStore;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 
-/// Cancels such jobs where they are queued. A failure here trips the fail-stop, or leaves the job to the next start.
+/// Cancels those of the jobs that are queued. A failure trips the fail-stop, or leaves the job to the next start.
 pub async fn cancel(
     jobs: impl IntoIterator<Item = (AccountId, JobId)>,
     accounts: &AccountRegistry,

@@ -1,4 +1,4 @@
-//! The dispatcher: which job runs next, and on which backend.
+//! The dispatcher: decides which job runs next, and on which backend.
 
 use super::context::DispatchContext;
 use super::job::JobActor;
@@ -12,36 +12,35 @@ use tokio::time::Instant;
 
 const MAILBOX: usize = 4_096;
 
-/// A command to the dispatcher. New jobs and free slots need none: they wake it.
+/// A command to the dispatcher. New jobs and free slots need no command: they wake it.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum DispatcherCommand {
-    /// The operator's switches have changed, and that is durable.
+    /// A change of the paused models is durable.
     Pause(Pause),
     /// Starts no more jobs.
     Stop,
 }
 
-/// The dispatcher has been woken.
 struct Woken;
 
 /// Gives queued jobs to backends.
 ///
-/// A queued job is a record and an entry of a queue. Its actor is started when its turn comes: before that it would have nothing
-/// to do, and a million actors would take as much memory as all else together.
+/// A queued job is a record and a queue entry. Its actor starts when its turn comes: before that the actor would have nothing to do,
+/// and a million actors would take as much memory as all else together.
 pub struct Dispatcher {
     context: Arc<DispatchContext>,
     selections: [BackendSelection; 3],
-    /// The tier whose turn it is comes first.
+    /// The tiers in the order of their turns.
     turns: Vec<Tier>,
-    /// When the next breaker lets a probe through, and the timer for that.
+    /// When the next breaker admits a probe, and the timer for it.
     alarm: Option<(Instant, SpawnHandle)>,
     pause: Pause,
     stopping: bool,
 }
 
-/// Who gets a lease.
-enum Found {
+/// The receiver of a lease.
+enum Grant {
     Failover(LeaseRequest, BackendLease),
     /// The next job of the queue.
     Start(BackendLease),
@@ -62,14 +61,14 @@ impl Dispatcher {
 
     fn dispatch(&mut self, ctx: &mut Context<Self>) {
         let now = Instant::now();
-        // Tiers take turns, so that tiers which share a backend do not starve each other.
-        while let Some((at, found)) = self.next(now) {
+        // Tiers take turns, so that tiers that share a backend do not starve each other.
+        while let Some((at, grant)) = self.next(now) {
             let tier = self.turns.remove(at);
             self.turns.push(tier);
-            match found {
-                // A run that has ended meanwhile returns the lease by dropping it.
-                Found::Failover(request, lease) => drop(request.reply.send(lease)),
-                Found::Start(lease) => {
+            match grant {
+                // If the run has ended meanwhile, this drops the lease.
+                Grant::Failover(request, lease) => drop(request.reply.send(lease)),
+                Grant::Start(lease) => {
                     if let Some(turn) = self.context.queues.pop(tier) {
                         JobActor::start(turn, lease, Arc::clone(&self.context));
                     }
@@ -78,14 +77,14 @@ impl Dispatcher {
         }
         self.set_alarm(now, ctx);
         if let Some(node) = &self.context.accounts.context().node {
-            // There may be a free slot for a job of the shared queue.
+            // A slot may be free for a job of the shared queue.
             node.take.notify_one();
         }
     }
 
-    /// The first tier in turn that has both a run and a lease for it, as an index into the turns. Runs that fail over come before
-    /// jobs that begin, also during a pause and an orderly stop.
-    fn next(&mut self, now: Instant) -> Option<(usize, Found)> {
+    /// The first tier in turn that has both a run and a lease for it, as an index into `turns`. Runs that fail over go before jobs
+    /// that begin, and go on during a pause and an orderly stop.
+    fn next(&mut self, now: Instant) -> Option<(usize, Grant)> {
         let Self {
             context,
             selections,
@@ -100,7 +99,7 @@ impl Dispatcher {
             let mut failover = pool.failover_queue(*tier).lock();
             let lease = |routes: &[usize]| selection.for_failover(pool, routes, now);
             if let Some((request, lease)) = failover.next(lease) {
-                return Some((at, Found::Failover(request, lease)));
+                return Some((at, Grant::Failover(request, lease)));
             }
             let waiting = failover.len();
             drop(failover);
@@ -108,11 +107,11 @@ impl Dispatcher {
                 !*stopping && !pause.covers(*tier) && !context.queues.is_empty(*tier);
             let lease = (is_startable && selection.accepts_more(waiting))
                 .then(|| selection.for_start(pool, now));
-            Some((at, Found::Start(lease??)))
+            Some((at, Grant::Start(lease??)))
         })
     }
 
-    /// Dispatches again when a breaker lets a probe through, if any run waits.
+    /// Dispatches again when a breaker admits a probe, if any run waits.
     fn set_alarm(&mut self, now: Instant, ctx: &mut Context<Self>) {
         let DispatchContext { queues, pool, .. } = &*self.context;
         let waits =

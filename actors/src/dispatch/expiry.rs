@@ -1,4 +1,4 @@
-//! Fails queued jobs whose time is up.
+//! Fails queued jobs that have expired.
 
 use crate::account::{AccountCommand, AccountRegistry};
 use crate::queue::{Expiry, JobQueues};
@@ -8,26 +8,26 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-/// Expiries that are decided side by side.
-const STEP: usize = 256;
-/// The clock is looked at this often while an expiry is on record, since it may be set.
-const LOOK: Duration = Duration::from_secs(1);
+/// Expiries that are decided concurrently.
+const BATCH: usize = 256;
+/// While an expiry is recorded, the clock is read this often, because it may be set.
+const CLOCK_POLL: Duration = Duration::from_secs(1);
 
 /// Runs for as long as the process.
 pub async fn run(accounts: Arc<AccountRegistry>, queues: Arc<JobQueues>) {
     let context = accounts.context();
     loop {
         let now = (context.clock)();
-        let due = context.expiries.take_due(now, STEP);
+        let due = context.expiries.take_due(now, BATCH);
         if !due.is_empty() {
             join_all(due.into_iter().map(|it| expire(it, &accounts, &queues))).await;
             continue;
         }
-        match context.expiries.next() {
+        match context.expiries.next_due() {
             None => context.expiries.added().await,
             Some(next) => {
                 let left = next.millis().saturating_sub(now.millis());
-                let left = Duration::from_millis(left.unsigned_abs()).min(LOOK);
+                let left = Duration::from_millis(left.unsigned_abs()).min(CLOCK_POLL);
                 let _ = timeout(left, context.expiries.added()).await;
             }
         }
@@ -49,8 +49,8 @@ async fn expire(expiry: Expiry, accounts: &AccountRegistry, queues: &JobQueues) 
         reply: reply.into(),
     };
     if account.send(command).is_err() {
-        // The account is overloaded. Once it is not, the job is still too late.
-        sleep(LOOK).await;
+        // The account is overloaded. The job stays expired, so the next try fails it.
+        sleep(CLOCK_POLL).await;
         return accounts.context().expiries.add_all([expiry]);
     }
     if let Ok(Ok(job)) = expired.await {

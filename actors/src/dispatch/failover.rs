@@ -1,5 +1,4 @@
-//! The tries of a run: on the backend that it begins on, then on the tier's others in order, until one makes a picture that can be
-//! stored.
+//! The tries of a run: on its first backend, then on the tier's other backends in order, until one returns an image that can be stored.
 
 use super::backoff;
 use super::context::DispatchContext;
@@ -17,11 +16,11 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tokio::time::{Instant, timeout};
 
-/// How long a backend may take to say whether it holds earlier work. A backend that loads a model is slow to answer, and without
-/// its answer the work would be done a second time elsewhere.
+/// The time in which a backend must answer whether it holds earlier work. A backend that loads a model is slow to answer, and without
+/// its answer another backend would repeat the work.
 const HOLDER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Makes the picture of a job, or says why there is none.
+/// Generates and stores the image of a job.
 pub async fn generate(
     job: &Job,
     mut lease: BackendLease,
@@ -39,10 +38,10 @@ pub async fn generate(
     let mut untried: Vec<usize> = (0..routes.len()).collect();
     if is_resumed
         && routes.len() > 1
-        && let Some(holder) = holder(&task, routes, context).await
+        && let Some(holder) = find_holder(&task, routes, context).await
         && holder != lease.route
     {
-        // Given back before the other lease is awaited: no run holds one slot and waits for another.
+        // Dropped before the other lease is awaited: no run holds one slot and waits for another.
         drop(lease);
         untried.sort_by_key(|at| *at != holder);
         lease = next_lease(context, job.tier, &untried).await;
@@ -74,7 +73,7 @@ pub async fn generate(
                     }
                     Err(error) => {
                         stats.unusable.fetch_add(1, Ordering::Relaxed);
-                        // The backend's picture is of no use, unless it is the store that failed.
+                        // The backend's image is unusable, unless the store failed.
                         if error.outcome() == TryOutcome::Broken {
                             tries.failed(error.to_string());
                         }
@@ -91,7 +90,7 @@ pub async fn generate(
             return Err(error);
         }
         let backend = &context.pool.backend(route).name;
-        tracing::warn!(job = %job.id, %backend, %error, "the backend made no picture; the run fails over");
+        tracing::warn!(job = %job.id, %backend, %error, "the backend generated no usable image; the run fails over");
         drop(lease);
         lease = next_lease(context, job.tier, &untried).await;
     }
@@ -101,13 +100,13 @@ pub async fn generate(
 pub async fn next_lease(context: &DispatchContext, tier: Tier, routes: &[usize]) -> BackendLease {
     match context.pool.request_lease(tier, routes.to_vec()).await {
         Ok(lease) => lease,
-        // The dispatcher has ended with the process. The job runs again after the restart.
+        // The dispatcher has stopped with the process. The job runs again after the restart.
         Err(_) => std::future::pending().await,
     }
 }
 
 /// The route whose backend holds the work of an earlier run.
-async fn holder(
+async fn find_holder(
     task: &GenerationTask,
     routes: &[Route],
     context: &DispatchContext,
@@ -147,7 +146,6 @@ async fn task_for(
     })
 }
 
-/// The task with the model of a route.
 fn task_on(task: &GenerationTask, route: &Route) -> GenerationTask {
     GenerationTask {
         model: route.model.clone(),
@@ -161,15 +159,15 @@ struct Tries<'a> {
     route: &'a Route,
     context: &'a DispatchContext,
     log: &'a RunLog,
-    /// Is the breaker of another backend closed that the run has not tried?
+    /// Does the breaker of an untried backend admit runs?
     is_another_up: &'a dyn Fn() -> bool,
 }
 
 impl Tries<'_> {
-    /// Tries the backend, and again after failures that may pass.
+    /// Tries the backend, and repeats the try after transient failures.
     ///
-    /// The run leaves the backend early where another one is up, once the breaker of this one opens or the backend asks for a
-    /// wait that is longer than the longest backoff.
+    /// If another backend is up, the run leaves this one early: when its breaker opens, or when it asks for a wait longer than the
+    /// longest backoff.
     async fn run(
         &self,
         lease: &mut BackendLease,
@@ -180,7 +178,7 @@ impl Tries<'_> {
         loop {
             self.task.progress.forget();
             let began = Instant::now();
-            // A late answer is dropped with the future: a try that was given up cannot deliver any more.
+            // A timeout drops the future, so a late answer cannot arrive.
             let answer = timeout(
                 backend.timeout,
                 backend.generator.generate(self.task.clone()),
@@ -198,7 +196,7 @@ impl Tries<'_> {
                     "the image generator gave no answer within {} s",
                     backend.timeout.as_secs()
                 )),
-                // The run's time is over, and not the try's: that says nothing of the backend.
+                // The deadline of the run, not that of the try, has passed: this does not count against the backend.
                 None => return Err(deadline.exceeded()),
             };
             self.record(began, error.outcome());
@@ -241,7 +239,7 @@ impl Tries<'_> {
         self.context.pool.contact(self.route).answered(self.now());
     }
 
-    /// Records a failure of the backend in the operator's words.
+    /// Records a failure of the backend for the operator.
     fn failed(&self, cause: String) {
         let at = self.now();
         let error = BackendError { at, cause };

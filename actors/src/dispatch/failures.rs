@@ -1,39 +1,37 @@
-//! Why the newest failed jobs failed, in the operator's words. It lives in memory and is lost at a restart; the log has it too.
+//! Why the newest failed jobs failed, for the operator. Kept in memory, lost at a restart; the log has it too.
 
 use crate::backends::BackendError;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use tintype_storage::domain::ids::JobId;
 
-/// Failed jobs that are remembered.
-const MOST: usize = 1_000;
+const MAX_JOBS: usize = 1_000;
 
-/// A backend that a failed job was tried on, with its last error.
+/// A backend on which a failed job was tried, with its last error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedTry {
-    /// The operator's name for the backend.
+    /// Its configured name.
     pub backend: String,
     pub error: BackendError,
 }
 
-/// The failed tries of the newest failed jobs.
 #[derive(Debug, Default)]
 pub struct FailureBoard(Mutex<VecDeque<(JobId, Vec<FailedTry>)>>);
 
 impl FailureBoard {
-    /// Remembers the failed tries of a job, in place of the oldest one if there are too many.
+    /// Remembers the failed tries of a job. Beyond 1,000 jobs it drops the oldest one.
     pub fn remember(&self, job: JobId, tries: Vec<FailedTry>) {
         if tries.is_empty() {
             return;
         }
         let mut jobs = self.0.lock();
-        if jobs.len() == MOST {
+        if jobs.len() == MAX_JOBS {
             jobs.pop_front();
         }
         jobs.push_back((job, tries));
     }
 
-    /// The failed tries of a job, in the order of their backends; none if the job is no longer remembered.
+    /// The failed tries of a job, one per backend; empty if the job is no longer remembered.
     pub fn of(&self, job: JobId) -> Vec<FailedTry> {
         let jobs = self.0.lock();
         let found = jobs.iter().rev().find(|(id, _)| *id == job);
@@ -60,11 +58,11 @@ mod tests {
                 },
             }]
         };
-        (0..=MOST).for_each(|at| board.remember(job(at), tries(at)));
-        board.remember(job(MOST + 1), Vec::new());
+        (0..=MAX_JOBS).for_each(|at| board.remember(job(at), tries(at)));
+        board.remember(job(MAX_JOBS + 1), Vec::new());
         assert_eq!(board.of(job(0)), []);
         assert_eq!(board.of(job(1)), tries(1));
-        assert_eq!(board.of(job(MOST)), tries(MOST));
-        assert_eq!(board.of(job(MOST + 1)), [], "it was never asked");
+        assert_eq!(board.of(job(MAX_JOBS)), tries(MAX_JOBS));
+        assert_eq!(board.of(job(MAX_JOBS + 1)), [], "no backend was tried");
     }
 }

@@ -1,4 +1,4 @@
-//! The input images of a job of a batch: fetched at its first run, and recorded before they are used.
+//! Fetches the input images of a batch job at its first run, and records them before they are used.
 
 use super::context::DispatchContext;
 use crate::account::AccountCommand;
@@ -7,8 +7,8 @@ use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::engine::deferred_wake::DeferredWake;
 use tokio::sync::oneshot;
 
-/// Gives a job its input images, where they are yet to be fetched.
-pub async fn with_inputs(job: &mut Job, context: &DispatchContext) -> Result<(), GenerateError> {
+/// Fetches the input images of a job that does not have them yet.
+pub async fn fetch_inputs(job: &mut Job, context: &DispatchContext) -> Result<(), GenerateError> {
     if job.input_urls().is_none() {
         return Ok(());
     }
@@ -19,7 +19,7 @@ pub async fn with_inputs(job: &mut Job, context: &DispatchContext) -> Result<(),
     Ok(())
 }
 
-/// The job after the event; `None` where it was not applied.
+/// The job after the event; `None` if the event was not applied.
 async fn record(job: &Job, event: JobEvent, context: &DispatchContext) -> Option<Job> {
     let account = context.account(job.account)?;
     let (reply, applied) = oneshot::channel();

@@ -1,9 +1,9 @@
 //! The job actor: owns one job from its turn until the job is terminal.
 //!
-//! It runs under actix's supervisor. When its context stops, or a step of it panics, the supervisor restarts the same object and the
-//! step that was interrupted runs again. When its whole task ends, as after a panic in a message handler, its [`Turn`] is
-//! dropped, which puts the job back to the front of its queue. The account actor alone decides what the job is, so a step that
-//! runs twice changes the job once.
+//! It runs under actix's supervisor. When its context stops, or a step panics, the supervisor restarts the same object and the
+//! interrupted step runs again. When the whole task ends, as after a panic in a message handler, the [`Turn`] is dropped, which puts the
+//! job back to the front of its queue. Only the account actor decides the state of the job, so a step that runs twice changes the job
+//! once.
 
 use super::context::DispatchContext;
 use super::failover::next_lease;
@@ -29,17 +29,16 @@ use tokio::time::sleep;
 /// A restarted actor waits this long, so that a step that panics each time does not keep the thread busy.
 const RESTART_DELAY: Duration = Duration::from_millis(100);
 
-/// How far the actor is with its job.
 enum State {
-    /// The account actor is asked to begin a run.
+    /// Waits for the account actor to begin a run.
     Starting,
     Running,
-    /// The account actor is asked to apply the event that ends the run.
+    /// Waits for the account actor to apply the event that ends the run.
     Ending(Rc<RunResult>),
 }
 
 struct RunResult {
-    /// The job as it was when the run began, with its input images.
+    /// The job at the beginning of the run, with its input images.
     job: Job,
     event: JobEvent,
 }
@@ -47,14 +46,14 @@ struct RunResult {
 pub struct JobActor {
     job: QueuedJob,
     context: Arc<DispatchContext>,
-    /// Held until the job is terminal, or goes on after a restart of the process.
+    /// Held until the job is terminal, or left to the restart of the process.
     turn: Option<Turn>,
     /// For the first run; a restarted actor asks for a new one.
     lease: Option<BackendLease>,
     state: State,
     /// Has the supervisor restarted the actor in this state?
     was_restarted: bool,
-    /// The actor's own address, held for as long as the turn: the supervisor restarts an actor only while it has one.
+    /// The actor's own address, held as long as the turn: the supervisor restarts an actor only while an address exists.
     address: Option<Addr<Self>>,
 }
 
@@ -78,7 +77,7 @@ impl JobActor {
         let start = async move { begin(job, lease, &context).await };
         self.step(ctx, start, |actor, started, ctx| match started {
             Start::Run(job, lease) => actor.run(*job, lease, ctx),
-            Start::Over(job) => actor.finish(job.map(|job| *job)),
+            Start::Nothing(terminal) => actor.finish(terminal.map(|job| *job)),
         });
     }
 
@@ -103,7 +102,7 @@ impl JobActor {
             return;
         };
         let is_cut_off = result.event == JobEvent::CutOff;
-        // A cut-off takes its run back from the count. Applied twice it would take back another one.
+        // A cut-off subtracts its run from the count. Applied twice it would subtract another one.
         if is_cut_off && self.was_restarted {
             return self.finish(None);
         }
@@ -116,7 +115,7 @@ impl JobActor {
         });
     }
 
-    /// Gives the turn back and ends the actor. A job that is terminal needs its input images no more.
+    /// Ends the turn and the actor. A terminal job no longer needs its input images.
     fn finish(&mut self, terminal: Option<Job>) {
         if let Some(turn) = self.turn.take() {
             turn.end();
@@ -124,13 +123,13 @@ impl JobActor {
         self.address = None;
         if let Some(job) = terminal {
             let image_store = Arc::clone(&self.context.image_store);
-            // A separate task: a slow or failing image store neither delays a stop nor harms this actor. Maintenance removes
-            // inputs that are left behind.
+            // A separate task, so that a slow or failing image store neither delays a stop nor harms this actor. Maintenance deletes
+            // orphaned inputs.
             tokio::task::spawn_local(async move { image_store.forget_inputs(&job).await });
         }
     }
 
-    /// Runs one step, then goes on with `then`. A panic in the step stops the context, and the supervisor restarts the actor.
+    /// Runs `step`, then calls `then`. A panic in the step stops the context, and the supervisor restarts the actor.
     fn step<T: 'static>(
         &self,
         ctx: &mut Context<Self>,
@@ -153,7 +152,7 @@ impl Actor for JobActor {
 
     /// Actix calls this after each restart too.
     fn started(&mut self, ctx: &mut Self::Context) {
-        // An actor that is restarted after its turn has nothing left to do.
+        // An actor that is restarted after its turn has nothing to do.
         if self.turn.is_none() {
             return;
         }
@@ -167,7 +166,7 @@ impl Actor for JobActor {
 }
 
 impl Supervised for JobActor {
-    /// The context's futures have been dropped, and the lease with them.
+    /// The context has dropped its futures, and the lease with them.
     fn restarting(&mut self, _: &mut Self::Context) {
         tracing::warn!(job = %self.job.job, "a job actor was restarted");
         self.was_restarted = true;
@@ -176,17 +175,17 @@ impl Supervised for JobActor {
 
 enum Start {
     Run(Box<Job>, BackendLease),
-    /// There is nothing to run. The job is terminal where it is given.
-    Over(Option<Box<Job>>),
+    /// There is nothing to run. Contains the job if it is terminal.
+    Nothing(Option<Box<Job>>),
 }
 
-/// Begins a run. The run counts, and that is durable, before this returns: a crash cannot add one to the runs that a job may have.
+/// Begins a run. Its count is durable before this returns, so a crash cannot add a run to the maximum.
 async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchContext) -> Start {
     let lease = match lease {
         Some(lease) => lease,
         None => {
             let routes: Vec<usize> = (0..context.pool.routes(job.tier).len()).collect();
-            // The lease first: the slot that the actor has just given back is free, and the others wait behind it.
+            // The lease comes before the delay, while the slot that the restart has released is still free.
             let lease = async {
                 let lease = next_lease(context, job.tier, &routes).await;
                 sleep(RESTART_DELAY).await;
@@ -195,32 +194,32 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
             tokio::select! {
                 biased;
                 lease = lease => lease,
-                () = context.cut_off.given() => return Start::Over(None),
+                () = context.cut_off.triggered() => return Start::Nothing(None),
             }
         }
     };
     let Some(account) = context.account(job.account) else {
-        return Start::Over(None);
+        return Start::Nothing(None);
     };
     let (reply, begun) = oneshot::channel();
     let id = job.job;
     let reply = reply.into();
     let _ = account.send(AccountCommand::Begin { job: id, reply });
     match DeferredWake::new(begun).await {
-        Ok(Ok(job)) if job.state.is_terminal() => Start::Over(Some(Box::new(job))),
+        Ok(Ok(job)) if job.state.is_terminal() => Start::Nothing(Some(Box::new(job))),
         Ok(Ok(job)) => Start::Run(Box::new(job), lease),
-        // Canceled while it waited for its turn, or ended by this actor before it was restarted.
-        Ok(Err(EventError::Transition(_) | EventError::NotFound)) => Start::Over(None),
+        // Canceled while it waited for its turn, or ended by this actor before its restart.
+        Ok(Err(EventError::Transition(_) | EventError::NotFound)) => Start::Nothing(None),
         Ok(Err(EventError::Store(error))) => {
             tracing::error!(job = %id, %error, "a run could not begin");
-            Start::Over(None)
+            Start::Nothing(None)
         }
         // The account actor has stopped with the process.
-        Err(_) => Start::Over(None),
+        Err(_) => Start::Nothing(None),
     }
 }
 
-/// Applies the event that ends a run. True when the event is durable.
+/// Applies the event that ends a run. Returns true once the event is durable.
 async fn apply(
     job: QueuedJob,
     event: JobEvent,
@@ -243,7 +242,7 @@ async fn apply(
     let _ = account.send(command);
     match DeferredWake::new(applied).await {
         Ok(Ok(_)) => true,
-        // The actor had sent the event before it was restarted.
+        // The actor had sent the event before its restart.
         Ok(Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))) if was_restarted => {
             true
         }

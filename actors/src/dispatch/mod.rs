@@ -1,4 +1,4 @@
-//! Gives jobs to backends: the dispatcher decides whose turn it is, a job actor runs one job to its end.
+//! Running jobs: the dispatcher decides which job is next, and a job actor runs one job to its end.
 
 pub mod backoff;
 mod context;

@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tintype_storage::domain::ids::JobId;
 
-/// Jobs whose previews are looked at, at a time: they bound the memory of previews.
+/// Most jobs whose previews are watched at a time. Bounds the memory of previews.
 const MAX_WATCHED: usize = 32;
 
-/// The progress of every run. It has one entry for each run.
+/// One entry per run.
 #[derive(Clone, Debug, Default)]
 pub struct ProgressBoard(Arc<Mutex<HashMap<JobId, Progress>>>);
 
 impl ProgressBoard {
-    /// Opens the entry of a run, which lasts until the returned value is dropped.
+    /// Adds the entry of a run. Dropping the returned value removes it.
     pub fn enter(&self, job: JobId) -> ProgressEntry {
         let progress = Progress::default();
         self.0.lock().insert(job, progress.clone());
@@ -25,12 +25,12 @@ impl ProgressBoard {
         }
     }
 
-    /// How far a job's picture is; `None` when the job does not run or its generator has reported nothing.
+    /// The finished fraction of a job's image; `None` if the job does not run or its generator has reported nothing.
     pub fn of(&self, job: JobId) -> Option<f32> {
         self.0.lock().get(&job)?.fraction()
     }
 
-    /// How a job's picture looks by now, and a wish to see the next preview; `None` also where too many others are looked at.
+    /// The newest preview of a job's image. Also requests the next one. `None` if there is no preview, or too many other jobs are watched.
     pub fn preview(&self, job: JobId) -> Option<Preview> {
         let board = self.0.lock();
         let progress = board.get(&job)?;
@@ -52,7 +52,6 @@ pub struct ProgressEntry {
 }
 
 impl ProgressEntry {
-    /// Where the run's generators report.
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
@@ -82,14 +81,14 @@ mod tests {
         assert_eq!(board.of(job), None);
         progress.report(0.5);
         drop(entry);
-        assert_eq!(board.of(job), None, "the run is over");
+        assert_eq!(board.of(job), None, "the run has ended");
         progress.report(0.75);
-        assert_eq!(board.of(job), None, "a late report opens no entry");
+        assert_eq!(board.of(job), None, "a late report adds no entry");
         assert!(board.0.lock().is_empty());
     }
 
     #[test]
-    fn so_many_previews_are_looked_at_at_a_time() {
+    fn only_so_many_previews_are_watched_at_a_time() {
         let board = ProgressBoard::default();
         let jobs = (0..=MAX_WATCHED as u128).map(|id| JobId(Uuid::from_u128(id)));
         let runs: Vec<_> = jobs.map(|job| (job, board.enter(job))).collect();

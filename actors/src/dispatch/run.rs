@@ -2,15 +2,15 @@
 
 use super::context::DispatchContext;
 use super::failover::generate;
-use super::input_fetch::with_inputs;
+use super::input_fetch::fetch_inputs;
 use super::run_log::RunLog;
 use crate::backends::BackendLease;
-use crate::ports::{GenerateError, JobOutcome, Progress, RunEnd};
+use crate::ports::{JobOutcome, RunEnd};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
-use tintype_storage::domain::job::{FailureKind, Job, JobEvent, ResultImage};
+use tintype_storage::domain::job::{FailureKind, Job, JobEvent};
 
-/// Runs a job that has begun, and returns it with its input images. The lease is free again when this returns.
+/// Runs a job that has begun, and returns it with its input images. Drops the lease before it returns.
 pub async fn run(
     mut job: Job,
     lease: BackendLease,
@@ -19,12 +19,15 @@ pub async fn run(
 ) -> (Job, JobEvent) {
     let entry = context.progress.enter(job.id);
     let log = RunLog::begin();
-    let generation = make(&mut job, lease, is_resumed, context, entry.progress(), &log);
+    let generation = async {
+        fetch_inputs(&mut job, context).await?;
+        generate(&job, lease, is_resumed, context, entry.progress(), &log).await
+    };
     let outcome = tokio::select! {
-        // In this order: a picture that exists when the process stops is kept, and no chance decides.
+        // In this order, so that an image that exists when the process stops is always kept.
         biased;
         outcome = AssertUnwindSafe(generation).catch_unwind() => Some(outcome),
-        () = context.cut_off.given() => None,
+        () = context.cut_off.triggered() => None,
     };
     let (event, end) = match outcome {
         Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Picture),
@@ -43,18 +46,6 @@ pub async fn run(
         observer.run_ended(&log.report(&job, end));
     }
     (job, event)
-}
-
-async fn make(
-    job: &mut Job,
-    lease: BackendLease,
-    is_resumed: bool,
-    context: &DispatchContext,
-    progress: Progress,
-    log: &RunLog,
-) -> Result<ResultImage, GenerateError> {
-    with_inputs(job, context).await?;
-    generate(job, lease, is_resumed, context, progress, log).await
 }
 
 fn failed(error: String, kind: FailureKind) -> (JobEvent, RunEnd) {

@@ -1,11 +1,10 @@
-//! The deadline of one run. Time passes while the run works, and not while it waits for a slot: how long other jobs take is no fault
-//! of this one.
+//! The deadline of one run. Its clock runs while the run works and stops while the run waits for a slot, because other jobs cause that
+//! wait.
 
 use crate::ports::GenerateError;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// The time that a run may take, and what is left of it.
 #[derive(Debug)]
 pub struct RunDeadline {
     whole: Duration,
@@ -21,7 +20,7 @@ impl RunDeadline {
         self.left
     }
 
-    /// Works for as long as there is time; `None` when that was not enough.
+    /// Runs `work` until it ends or the deadline passes; `None` in the latter case.
     pub async fn work<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let began = Instant::now();
         let outcome = timeout(self.left, work).await.ok();
@@ -29,7 +28,7 @@ impl RunDeadline {
         outcome
     }
 
-    /// Waits before another try. False, at once, where the wait would take all of the time that is left.
+    /// Waits before another try. Returns false at once if the wait would use up the time that is left.
     pub async fn wait(&mut self, time: Duration) -> bool {
         let fits = time < self.left;
         if fits {
@@ -39,7 +38,7 @@ impl RunDeadline {
         fits
     }
 
-    /// The failure of a run that has passed its deadline.
+    /// The error of a run that has passed its deadline.
     pub fn exceeded(&self) -> GenerateError {
         let seconds = self.whole.as_secs();
         GenerateError::TimedOut(format!("no picture was made within {seconds} s"))
@@ -51,7 +50,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn only_work_and_the_waits_between_tries_take_time() {
+    async fn only_work_and_the_waits_between_tries_count() {
         let seconds = Duration::from_secs;
         let mut deadline = RunDeadline::new(seconds(10));
         assert_eq!(deadline.work(async { 7 }).await, Some(7));

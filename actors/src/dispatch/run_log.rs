@@ -1,4 +1,4 @@
-//! The tries of a run, for the observer and for the operator.
+//! The tries of a run, for the observer and the operator.
 
 use super::failures::FailedTry;
 use crate::ports::{RunEnd, RunReport, TryOutcome, TryReport};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tintype_storage::domain::job::Job;
 use tokio::time::Instant;
 
-/// The tries of a run while it lasts. A clone is the same list. It lives apart from the run, which may be cut off.
+/// The tries of a run in progress. Clones share the list. It outlives the run's future, which a cut-off drops.
 #[derive(Clone, Debug)]
 pub struct RunLog {
     began: Instant,
@@ -32,7 +32,7 @@ impl RunLog {
         failures.push(failed);
     }
 
-    /// The last failure on each backend, which the log forgets.
+    /// Removes and returns the last failure on each backend.
     pub fn take_failures(&self) -> Vec<FailedTry> {
         std::mem::take(&mut *self.failures.lock())
     }
@@ -47,7 +47,7 @@ impl RunLog {
         });
     }
 
-    /// The report of the run, which ends now.
+    /// Reports the run, which ends now.
     pub fn report<'a>(&self, job: &'a Job, end: RunEnd) -> RunReport<'a> {
         RunReport {
             job,

@@ -1,7 +1,7 @@
-//! The first nodes that join a store make it one that nodes share: each live job gets a place in the queue, and each pending delivery one
-//! in the index of its shard.
+//! Adoption: the first nodes that join a store convert it to a shared one. Each live job gets a place in the shared queue, and each
+//! pending delivery an entry in the index of its shard.
 //!
-//! Several nodes may do this at a time, and each of them may die in the middle: every step holds the record of how far they have come.
+//! Several nodes may adopt a store at the same time, and each may die midway: every step holds the record of their progress.
 
 use crate::round::{Decided, Decision, decide, value_of};
 use std::collections::HashMap;
@@ -19,10 +19,10 @@ use tintype_storage::store::tables::{
 };
 use tintype_storage::store::{All, DueDelivery, Store, StoreError, Writes};
 
-/// Records of one step.
+/// Records per step.
 const STEP: usize = 250;
 
-/// Returns once the store is one that nodes share.
+/// Returns once the store is a shared one.
 ///
 /// # Errors
 /// The engine fails, or a record is damaged.
@@ -36,7 +36,7 @@ pub async fn adopt(store: &Store) -> Result<(), StoreError> {
                 decide(store, AdoptDeliveries { due }).await?;
             }
             Adoption::Done if begun => {
-                tracing::info!("the store is now one that nodes share");
+                tracing::info!("several nodes can now share the store");
                 return Ok(());
             }
             Adoption::Done => return Ok(()),
@@ -54,7 +54,7 @@ fn nothing() -> Result<Decided<()>, StoreError> {
     Ok(Decided::Write(Writes::new(), ()))
 }
 
-/// Gives the next live jobs their places.
+/// Adds the next live jobs to the shared queue.
 struct AdoptJobs;
 
 impl Decision for AdoptJobs {
@@ -117,11 +117,11 @@ impl Decision for AdoptJobs {
     }
 }
 
-/// Where a live job goes on.
+/// The write that makes a live job go on.
 fn place(job: &Job, load: &mut AccountLoad) -> (Key, Option<Vec<u8>>) {
     let class = match (&job.state, &job.origin) {
         (JobState::Queued, Origin::Synchronous) => {
-            // Its caller is gone with the process that had the connection. It fails at once, as one whose time is up.
+            // Its caller's connection ended with its process. The job fails at once, as an expired one.
             return EXPIRIES.put(&(Timestamp::EPOCH, job.id), &job.account);
         }
         (JobState::Queued, Origin::Native | Origin::Batch(_)) => QueueClass::of_new(job),
@@ -142,7 +142,7 @@ fn place(job: &Job, load: &mut AccountLoad) -> (Key, Option<Vec<u8>>) {
     QUEUE.put(&place, &job.account)
 }
 
-/// Moves pending deliveries to the indexes of their shards. It holds their records, which a caller may have sent again meanwhile.
+/// Moves pending deliveries to the indexes of their shards. Holds their records, because a caller may redeliver them meanwhile.
 struct AdoptDeliveries {
     due: Vec<(Timestamp, DeliveryId, DueDelivery)>,
 }

@@ -1,4 +1,4 @@
-//! Looks for queued jobs whose time is up. Any node may have accepted them, and any node fails them: to do so twice changes nothing.
+//! Polls for expired queued jobs. Any node may have accepted a job, and any node may fail it: failing it twice changes nothing.
 
 use crate::account::AccountRegistry;
 use crate::queue::Expiry;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-const LOOK: Duration = Duration::from_secs(1);
-/// Jobs that are looked at in one step.
-const STEP: usize = 256;
+const POLL: Duration = Duration::from_secs(1);
+/// Jobs per poll.
+const LIMIT: usize = 256;
 
 /// Runs until it is aborted.
-pub async fn look(accounts: Arc<AccountRegistry>) {
+pub async fn poll(accounts: Arc<AccountRegistry>) {
     let context = accounts.context();
     loop {
-        sleep(LOOK).await;
-        match context.store.expiries_until((context.clock)(), STEP).await {
+        sleep(POLL).await;
+        match context.store.expiries_until((context.clock)(), LIMIT).await {
             Ok(due) => {
                 let due = due
                     .into_iter()

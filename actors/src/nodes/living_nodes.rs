@@ -1,4 +1,4 @@
-//! Which nodes live, as a decision has read it.
+//! The living nodes, for decisions.
 
 use std::collections::HashSet;
 use tintype_storage::domain::ids::NodeId;
@@ -6,15 +6,15 @@ use tintype_storage::engine::{Ask, Direction, Seen};
 use tintype_storage::store::tables::NODES;
 use tintype_storage::store::{All, StoreError};
 
-/// What a decision reads for it: the records of all nodes.
+/// The read that [`living_nodes`] needs.
 pub fn all_nodes() -> Ask {
     Ask::Scan(NODES.range(&All), Direction::Rising, usize::MAX)
 }
 
-/// The nodes on record that were not declared dead.
+/// The recorded nodes that were not declared dead.
 ///
 /// # Errors
-/// A record is damaged, or they were not read.
+/// A record is damaged, or the nodes were not read.
 pub fn living_nodes(seen: &Seen) -> Result<HashSet<NodeId>, StoreError> {
     let mut living = HashSet::new();
     for (key, value) in seen.pairs(&all_nodes()).ok_or(StoreError::NotRead)? {

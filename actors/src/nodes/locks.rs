@@ -1,8 +1,8 @@
-//! Locks: what one node at a time may do.
+//! Locks for work that only one node may do at a time.
 //!
-//! A node takes a lock in a round, and gives it back in the commit of what it did under the lock. A lock has no time at which it ends:
-//! it falls to another node when its holder is off the record or was declared dead. Nothing of such a node is committed any more, so
-//! what was decided under a lock is never committed after another node has taken the lock over.
+//! A node takes a lock in a round, and releases it in the commit of the work. A lock does not expire: another node takes it over once
+//! its holder has left or was declared dead. A dead node is fenced, so work under a lock never commits after another node has taken the
+//! lock over.
 
 use crate::round::{Decided, Decision, decide, value_of};
 use tintype_storage::domain::ids::NodeId;
@@ -13,18 +13,18 @@ use tintype_storage::engine::{Ask, Direction, Key, Seen};
 use tintype_storage::store::tables::{LOCKS, NODES};
 use tintype_storage::store::{All, Store, StoreError, Write, Writes};
 
-/// What came of an attempt to take a lock.
+/// The outcome of [`take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The node has it. No id that was made under the lock before is from a later moment.
+    /// The node holds the lock. `newest` is the newest time of an id that was generated under it.
     Yes { newest: Option<Timestamp> },
-    /// A living node has it.
+    /// Another living node holds the lock.
     Held,
-    /// The node that asks has not joined yet, has left, or was taken for dead.
+    /// The asking node has not joined yet, has left, or was declared dead.
     NotJoined,
 }
 
-/// Takes a lock for a node, if it is free. A node that has it already keeps it.
+/// Takes a lock for a node, if it is free. Taking a lock again succeeds.
 ///
 /// # Errors
 /// The engine fails, or a record is damaged.
@@ -32,15 +32,14 @@ pub async fn take(store: &Store, node: NodeId, name: LockName) -> Result<Taken, 
     decide(store, TakeLock { node, name }).await
 }
 
-/// The write that gives a lock back. It belongs to a commit of the node that has the lock. `newest`: no id that was made under it is
-/// from a later moment.
+/// The write that releases a lock, for a commit of its holder. `newest` is the newest time of an id that was generated under the lock.
 pub fn release(name: LockName, newest: Option<Timestamp>) -> Write {
     let free = Lock {
         holder: None,
         newest,
     };
     match name {
-        // There are many, and nothing of one is remembered.
+        // File locks are many, and their `newest` is not needed.
         LockName::File(_) => LOCKS.delete(&name),
         _ => LOCKS.put(&name, &free),
     }
@@ -54,7 +53,7 @@ struct TakeLock {
 impl Decision for TakeLock {
     type Outcome = Taken;
 
-    /// The record of the own node too: a node that is about to leave looks for its locks under it.
+    /// Holds the record of the node too, because a leaving node checks its locks while it holds that record.
     fn holds(&self) -> Vec<Key> {
         vec![LOCKS.key(&self.name), NODES.key(&self.node)]
     }
@@ -93,18 +92,18 @@ impl Decision for TakeLock {
     }
 }
 
-/// Asks for all locks, for [`has_any`].
+/// The read that [`has_any`] needs.
 pub fn all() -> Ask {
     Ask::Scan(LOCKS.range(&All), Direction::Rising, usize::MAX)
 }
 
-/// Does a node have a lock under which it may commit something yet?
+/// Does a node hold a lock under which it may still commit?
 ///
 /// # Errors
 /// The locks were not read, or are damaged.
 pub fn has_any(seen: &Seen, node: NodeId) -> Result<bool, StoreError> {
     for (key, value) in seen.pairs(&all()).ok_or(StoreError::NotRead)? {
-        // The other nodes lose nothing where two of them maintain the store for a moment.
+        // Two nodes may maintain the store at the same time for a moment.
         let lock = LOCKS.entry(key, value)?;
         let lock = lock.filter(|(name, _)| *name != LockName::Maintenance);
         if lock.is_some_and(|(_, it)| it.holder == Some(node)) {

@@ -1,10 +1,10 @@
-//! Membership: a node shows that it lives, and ends the nodes that do not.
+//! Membership: a node sends heartbeats, and takes over from nodes whose heartbeats have stopped.
 
 use super::adoption::adopt;
-use super::beat::{Beat, Beaten, Join};
-use super::rescue::{Declare, Moved, PutBack};
+use super::heartbeat::{Heartbeat, HeartbeatOutcome, Join};
+use super::takeover::{DeclareDead, Requeue, Requeued};
 use crate::fail_stop::FailStop;
-use crate::node::{BEAT, NodeContext, SeenNode};
+use crate::node::{HEARTBEAT_INTERVAL, NodeContext, SeenNode};
 use crate::queue::JobQueues;
 use crate::round::decide;
 use crate::stats::Stats;
@@ -18,12 +18,11 @@ use tintype_storage::store::{Store, StoreError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-/// How often a node that leaves looks whether it has given its locks back.
-const LOOK_AT_LOCKS: Duration = Duration::from_millis(20);
-/// How long it does so. A node that has a lock even then is taken for dead by the others, and nothing of it is committed any more.
-const LEAVE_WITHIN: Duration = Duration::from_secs(10);
+/// A leaving node checks this often whether it has released its locks.
+const LOCK_POLL: Duration = Duration::from_millis(20);
+/// A node that still holds a lock after this time stays on record: the others declare it dead and fence it.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A node among the others.
 pub struct Membership {
     pub node: Arc<NodeContext>,
     pub store: Store,
@@ -32,32 +31,32 @@ pub struct Membership {
     pub fail_stop: FailStop,
 }
 
-/// The beat of another node, and since when it stands there by this node's clock.
-struct Seen {
+/// The heartbeat counter of another node.
+struct LastBeat {
     beat: u64,
+    /// When the counter last changed, by this node's clock.
     since: Instant,
 }
 
-/// What a beat has found of the others.
 #[derive(Clone, Default)]
 struct Suspects {
-    /// Nodes whose beats stand still, and where.
-    still: Vec<(NodeId, u64)>,
-    /// Nodes that were declared dead. The node that declared them so may have died itself.
-    ended: Vec<NodeId>,
+    /// Nodes whose heartbeats have stopped, with their last counters.
+    silent: Vec<(NodeId, u64)>,
+    /// Nodes that were declared dead by a node that may have died itself.
+    dead: Vec<NodeId>,
 }
 
 impl Membership {
-    /// Joins the nodes, and then runs for as long as the process. The process must end when another node has taken it for dead.
+    /// Joins the nodes, and runs until it is aborted. Trips the fail-stop if another node has declared this one dead.
     pub async fn run(self) {
-        if let Err(error) = self.stay().await {
+        if let Err(error) = self.join().await {
             self.fail_stop.trip(error.to_string());
         }
     }
 
-    async fn stay(&self) -> Result<(), StoreError> {
+    async fn join(&self) -> Result<(), StoreError> {
         adopt(&self.store).await?;
-        self.node.note_adoption();
+        self.node.mark_adopted();
         let own = self.node.id;
         let sent = Instant::now();
         let join = Join {
@@ -67,83 +66,81 @@ impl Membership {
         decide(&self.store, join).await?;
         self.node.confirm(sent);
         self.node.take.notify_one();
-        let (found, suspects) = watch::channel(Suspects::default());
-        // Side by side: a rescue waits for a record that a late node may hold, and this node must show meanwhile that it lives.
+        let (reported, suspects) = watch::channel(Suspects::default());
+        // Concurrently: a takeover may wait for a record that a late node holds, and this node must send heartbeats meanwhile.
         tokio::select! {
-            ended = self.beat(sent, found) => ended,
-            ended = self.rescue(suspects) => ended,
+            ended = self.send_heartbeats(sent, reported) => ended,
+            ended = self.take_over(suspects) => ended,
         }
     }
 
-    /// Shows that the node lives, and watches the others.
-    async fn beat(
+    /// Sends heartbeats, and watches those of the others.
+    async fn send_heartbeats(
         &self,
         joined: Instant,
-        found: watch::Sender<Suspects>,
+        suspects: watch::Sender<Suspects>,
     ) -> Result<(), StoreError> {
         let own = self.node.id;
-        let mut others: HashMap<NodeId, Seen> = HashMap::new();
+        let mut others: HashMap<NodeId, LastBeat> = HashMap::new();
         let mut confirmed = joined;
         loop {
-            sleep(BEAT).await;
+            sleep(HEARTBEAT_INTERVAL).await;
             let sent = Instant::now();
-            let beat = Beat {
+            let heartbeat = Heartbeat {
                 node: own,
                 is_leaving: self.node.is_leaving(),
                 running: self.queues.depths().running as u64,
             };
-            let nodes = match decide(&self.store, beat).await? {
-                Beaten::Alive(nodes) => nodes,
-                Beaten::Dead => {
-                    let reason = "another node has taken this one for dead, because its beat stood still; its jobs go on there";
+            let nodes = match decide(&self.store, heartbeat).await? {
+                HeartbeatOutcome::Alive(nodes) => nodes,
+                HeartbeatOutcome::DeclaredDead => {
+                    let reason = "another node has declared this one dead, because its heartbeats stopped; its jobs go on there";
                     self.fail_stop.trip(reason.to_owned());
                     return Ok(());
                 }
             };
-            // A node that saw nothing for a while takes no other for dead: what stood still may have been its own view.
+            // A node that was cut off for a while starts to watch the others anew: its own view may have been the one that stood still.
             if sent.duration_since(confirmed) + sent.elapsed() > self.node.dead_after {
                 others.clear();
             }
             confirmed = sent;
             self.node.confirm(sent);
-            let ended = nodes.iter().filter(|(_, node)| node.has_ended);
-            let ended = ended.map(|(id, _)| *id).collect();
-            let still = still(&mut others, &nodes, own, self.node.dead_after);
-            found.send_replace(Suspects { still, ended });
-            self.node.note(seen(&others, nodes, sent));
-            // Jobs that another node has queued are looked for at least this often.
+            let dead = nodes.iter().filter(|(_, node)| node.has_ended);
+            let dead = dead.map(|(id, _)| *id).collect();
+            let silent = silent_nodes(&mut others, &nodes, own, self.node.dead_after);
+            suspects.send_replace(Suspects { silent, dead });
+            self.node.set_nodes(seen_nodes(&others, nodes, sent));
+            // Looks for jobs that another node has queued.
             self.node.take.notify_one();
         }
     }
 
-    /// Ends the nodes whose beats stand still.
-    async fn rescue(&self, mut suspects: watch::Receiver<Suspects>) -> Result<(), StoreError> {
+    async fn take_over(&self, mut suspects: watch::Receiver<Suspects>) -> Result<(), StoreError> {
         while suspects.changed().await.is_ok() {
-            let Suspects { still, ended } = suspects.borrow_and_update().clone();
-            for (id, beat) in still {
-                self.declare(id, beat).await?;
+            let Suspects { silent, dead } = suspects.borrow_and_update().clone();
+            for (id, beat) in silent {
+                self.declare_dead(id, beat).await?;
             }
-            for id in ended {
-                self.put_back(id).await?;
+            for id in dead {
+                self.requeue_jobs(id).await?;
             }
         }
         Ok(())
     }
 
-    async fn declare(&self, dead: NodeId, beat: u64) -> Result<(), StoreError> {
+    async fn declare_dead(&self, dead: NodeId, beat: u64) -> Result<(), StoreError> {
         let by = self.node.id;
-        if decide(&self.store, Declare { dead, beat, by }).await? {
-            tracing::warn!(node = %dead, "a node is taken for dead, because its beat stands still");
+        if decide(&self.store, DeclareDead { dead, beat, by }).await? {
+            tracing::warn!(node = %dead, "declared a node dead, because its heartbeats have stopped");
             self.stats.nodes.takeovers.fetch_add(1, Ordering::Relaxed);
-            self.put_back(dead).await?;
+            self.requeue_jobs(dead).await?;
         }
         Ok(())
     }
 
-    /// Has the jobs of a node go on that was declared dead.
-    async fn put_back(&self, dead: NodeId) -> Result<(), StoreError> {
-        if let Some(jobs) = put_back(&self.store, dead, false).await? {
-            tracing::info!(node = %dead, jobs, "the jobs of a dead node go on");
+    async fn requeue_jobs(&self, dead: NodeId) -> Result<(), StoreError> {
+        if let Some(jobs) = requeue_jobs(&self.store, dead, false).await? {
+            tracing::info!(node = %dead, jobs, "the jobs of a dead node are queued again");
             let put_back = &self.stats.nodes.jobs_put_back;
             put_back.fetch_add(jobs as u64, Ordering::Relaxed);
             self.node.take.notify_one();
@@ -152,64 +149,63 @@ impl Membership {
     }
 }
 
-/// Has a node leave that takes no more: the jobs that it still has go on at others.
+/// Removes a node that takes no more jobs. The jobs that it still has go on at other nodes.
 ///
 /// # Errors
 /// The engine fails.
 pub async fn leave(store: &Store, node: NodeId) -> Result<(), StoreError> {
-    put_back(store, node, true).await.map(drop)
+    requeue_jobs(store, node, true).await.map(drop)
 }
 
-/// Returns how many jobs were put back, or `None` where others do it.
-async fn put_back(
+/// Returns the number of jobs that were queued again, or `None` if another node does it.
+async fn requeue_jobs(
     store: &Store,
     node: NodeId,
     is_leaving: bool,
 ) -> Result<Option<usize>, StoreError> {
     let mut total = 0;
-    let until = Instant::now() + LEAVE_WITHIN;
+    let until = Instant::now() + LEAVE_TIMEOUT;
     loop {
-        match decide(store, PutBack { node, is_leaving }).await? {
-            Moved::Some(jobs) => total += jobs,
-            // The call under way that has the lock gives it back soon.
-            Moved::Locked(jobs) => {
+        match decide(store, Requeue { node, is_leaving }).await? {
+            Requeued::Some(jobs) => total += jobs,
+            // The call in flight that holds the lock releases it soon.
+            Requeued::Locked(jobs) => {
                 total += jobs;
                 if Instant::now() >= until {
                     return Ok(None);
                 }
-                sleep(LOOK_AT_LOCKS).await;
+                sleep(LOCK_POLL).await;
             }
-            Moved::All(jobs) => return Ok(Some(total + jobs)),
-            Moved::None => return Ok(None),
+            Requeued::All(jobs) => return Ok(Some(total + jobs)),
+            Requeued::None => return Ok(None),
         }
     }
 }
 
-/// Notes the beats of the other nodes, and returns the nodes whose beats have stood still for too long.
-fn still(
-    seen: &mut HashMap<NodeId, Seen>,
+/// Updates the heartbeats of the other nodes, and returns the nodes whose heartbeats have stopped for too long.
+fn silent_nodes(
+    others: &mut HashMap<NodeId, LastBeat>,
     nodes: &[(NodeId, Node)],
     own: NodeId,
     dead_after: Duration,
 ) -> Vec<(NodeId, u64)> {
     let now = Instant::now();
-    seen.retain(|id, _| nodes.iter().any(|(other, _)| other == id));
-    let mut dead = Vec::new();
+    others.retain(|id, _| nodes.iter().any(|(other, _)| other == id));
+    let mut silent = Vec::new();
     for (id, node) in nodes.iter().filter(|(id, it)| *id != own && !it.has_ended) {
         let beat = node.beat;
-        let known = seen.entry(*id).or_insert(Seen { beat, since: now });
-        if known.beat != beat {
-            *known = Seen { beat, since: now };
-        } else if now.duration_since(known.since) >= dead_after {
-            dead.push((*id, beat));
+        let last = others.entry(*id).or_insert(LastBeat { beat, since: now });
+        if last.beat != beat {
+            *last = LastBeat { beat, since: now };
+        } else if now.duration_since(last.since) >= dead_after {
+            silent.push((*id, beat));
         }
     }
-    dead
+    silent
 }
 
-/// All nodes, each with the moment since when its beat stands there. A node that has ended has no beat any more.
-fn seen(
-    others: &HashMap<NodeId, Seen>,
+fn seen_nodes(
+    others: &HashMap<NodeId, LastBeat>,
     nodes: Vec<(NodeId, Node)>,
     confirmed: Instant,
 ) -> Vec<SeenNode> {
@@ -238,21 +234,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_age_of_a_beat_is_that_of_the_observers_clock() {
+    async fn the_observers_clock_measures_the_age_of_a_heartbeat() {
         let (own, other) = (node(1, 0), node(2, 7));
         let mut others = HashMap::new();
         let mut look = |nodes: &[(NodeId, Node)]| {
-            let dead = still(&mut others, nodes, own.0, DEAD_AFTER);
-            let ages = seen(&others, nodes.to_vec(), Instant::now());
+            let silent = silent_nodes(&mut others, nodes, own.0, DEAD_AFTER);
+            let ages = seen_nodes(&others, nodes.to_vec(), Instant::now());
             let ages: Vec<u64> = ages.iter().map(|it| it.since.elapsed().as_secs()).collect();
-            (dead, ages)
+            (silent, ages)
         };
         assert_eq!(look(&[own.clone(), other.clone()]), (vec![], vec![0, 0]));
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(look(&[own.clone(), other.clone()]), (vec![], vec![0, 2]));
         tokio::time::advance(Duration::from_secs(1)).await;
-        let dead = vec![(other.0, 7)];
-        assert_eq!(look(&[own.clone(), other]), (dead, vec![0, 3]));
+        let silent = vec![(other.0, 7)];
+        assert_eq!(look(&[own.clone(), other]), (silent, vec![0, 3]));
         assert_eq!(look(&[own.clone(), node(2, 8)]), (vec![], vec![0, 0]));
     }
 }

@@ -1,24 +1,24 @@
-//! Several nodes on one store: which of them live, which jobs each of them takes, and what becomes of the jobs of one that died.
+//! Several nodes on one store: their membership, the jobs that each of them takes, and the takeover of the jobs of dead nodes.
 //!
-//! Nodes do not talk to each other. Each decision about an account is a round that holds the account's record; any node
-//! may make it. A node owns only what costs nothing to lose: the jobs that it has taken from the shared queue. It shows that it lives by a
-//! beat in the store; the others watch it with their own clocks, so no clock is compared with another node's.
+//! Nodes do not talk to each other. Each decision about an account is a round that holds the account's record; any node may make it.
+//! A node owns only the jobs that it has taken from the shared queue, and losing them costs nothing. It writes heartbeats to the store.
+//! The others watch these with their own clocks, so clocks of different nodes are never compared.
 
 mod adoption;
-mod beat;
+mod disconnected_callers;
 mod expiry;
-mod gone_callers;
+mod heartbeat;
+mod job_taker;
 mod living_nodes;
 pub mod locks;
 mod membership;
-mod places;
 mod queue_refresh;
-mod rescue;
-mod shards;
-mod take;
+mod shard_keeper;
+mod shared_slots;
+mod takeover;
 
 pub(crate) use membership::leave;
-pub(crate) use shards::pending_deliveries;
+pub(crate) use shard_keeper::pending_deliveries;
 
 use crate::account::AccountRegistry;
 use crate::delivery::DeliveryActor;
@@ -26,15 +26,14 @@ use crate::dispatch::DispatchContext;
 use crate::fail_stop::FailStop;
 use crate::node::NodeContext;
 use actix::Addr;
+use job_taker::JobTaker;
 use membership::Membership;
-use shards::ShardKeeper;
+use shard_keeper::ShardKeeper;
 use std::sync::Arc;
-use take::Taker;
 use tintype_storage::store::Store;
 use tokio::task::JoinHandle;
 
-/// Starts what a node does as one of several: its beats, its takes, the shards that it holds, and its looks for expired
-/// jobs.
+/// Starts the tasks of one of several nodes.
 pub(crate) fn start(
     node: &Arc<NodeContext>,
     store: &Store,
@@ -50,7 +49,7 @@ pub(crate) fn start(
         stats: Arc::clone(&dispatch.stats),
         fail_stop: fail_stop.clone(),
     };
-    let taker = Taker {
+    let taker = JobTaker {
         node: Arc::clone(node),
         store: store.clone(),
         dispatch: Arc::clone(dispatch),
@@ -70,8 +69,8 @@ pub(crate) fn start(
         actix::spawn(membership.run()),
         actix::spawn(taker.run()),
         actix::spawn(keeper.run()),
-        actix::spawn(expiry::look(Arc::clone(accounts))),
-        actix::spawn(gone_callers::look(
+        actix::spawn(expiry::poll(Arc::clone(accounts))),
+        actix::spawn(disconnected_callers::poll(
             store.clone(),
             Arc::clone(accounts),
             Arc::clone(dispatch),

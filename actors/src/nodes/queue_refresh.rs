@@ -1,4 +1,4 @@
-//! Keeps this node's copy of the shared queue close to what other nodes have made of it.
+//! Refreshes this node's copy of the shared queue with the commits of other nodes.
 
 use crate::fail_stop::FailStop;
 use crate::queue::{JobQueues, SharedQueue};
@@ -7,12 +7,10 @@ use std::time::Duration;
 use tintype_storage::store::Store;
 use tokio::time::sleep;
 
-/// Between two reads of a short queue.
-const SOON: Duration = Duration::from_millis(250);
-/// Between two reads of a long one.
-const LATER: Duration = Duration::from_secs(2);
-/// Places of a long queue.
-const LONG: usize = 1_000;
+const SHORT_QUEUE_INTERVAL: Duration = Duration::from_millis(250);
+const LONG_QUEUE_INTERVAL: Duration = Duration::from_secs(2);
+/// Fewest places of a long queue.
+const LONG_QUEUE: usize = 1_000;
 
 /// Runs until it is aborted.
 pub async fn run(
@@ -25,7 +23,10 @@ pub async fn run(
         if let Err(error) = queue.refresh(&store, queues.turns()).await {
             return fail_stop.trip(error.to_string());
         }
-        let is_long = queue.listed() >= LONG;
-        sleep(if is_long { LATER } else { SOON }).await;
+        sleep(match queue.listed() {
+            0..LONG_QUEUE => SHORT_QUEUE_INTERVAL,
+            LONG_QUEUE.. => LONG_QUEUE_INTERVAL,
+        })
+        .await;
     }
 }

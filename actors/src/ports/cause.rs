@@ -1,5 +1,5 @@
-//! The operator's words about a failed try. A [`GenerateError`](super::GenerateError) is for the caller and names nothing of the
-//! set-up; what happened at the backend is noted here, by the generator, while it runs.
+//! The cause of a failed try, for the operator. A [`GenerateError`](super::GenerateError) is for the caller and reveals nothing of the
+//! configuration; the generator reports the backend's failure here while it runs.
 
 use std::cell::RefCell;
 
@@ -7,12 +7,12 @@ tokio::task_local! {
     static CAUSE: RefCell<Option<String>>;
 }
 
-/// Notes what went wrong, for the operator. The last note of a try counts. Outside of a try nothing is noted.
+/// Sets the cause of the current try's failure. The last call of a try counts. Does nothing outside of a try.
 pub fn note_cause(text: impl Into<String>) {
     let _ = CAUSE.try_with(|cause| cause.replace(Some(text.into())));
 }
 
-/// Runs one try. Returns what came of it, and what its generator noted.
+/// Runs one try. Returns its outcome, and the cause that its generator set.
 pub(crate) async fn with_cause<T>(work: impl Future<Output = T>) -> (T, Option<String>) {
     let noted = async {
         let outcome = work.await;

@@ -1,46 +1,46 @@
-//! Why a generator made no picture, and the one table of what follows from that.
+//! Why a generator returned no image, and the one table of the consequences.
 
 use super::outcome::TryOutcome;
 use std::time::Duration;
 use tintype_storage::domain::job::FailureKind;
 
-/// Why there is no picture. The caller reads the texts: they are sentences without secrets, addresses or stacks.
+/// Why there is no image. The caller reads the texts: they are sentences without secrets, addresses or stack traces.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// The request itself is at fault: every try on every backend would refuse it.
+    /// The request is at fault: every backend would refuse it.
     #[error("{0}")]
     Refused(String),
-    /// The request is at fault, and that was seen before a backend was asked.
+    /// The request is at fault, which was found before a backend was asked.
     #[error("{0}")]
     Unsound(String),
-    /// The prompt or the picture was blocked.
+    /// The prompt or the image was blocked.
     #[error("blocked for safety: {0}")]
     Blocked(String),
-    /// The backend is healthy and made nothing of this request. Another try may.
+    /// The backend is healthy but returned no image. Another try may succeed.
     #[error("{0}")]
     NoPicture(String),
-    /// It may work later or elsewhere.
+    /// The request may succeed later, or on another backend.
     #[error("{reason}")]
     Transient {
         reason: String,
-        /// How long the backend asks to be left alone.
+        /// How long the backend asks callers to wait.
         retry_after: Option<Duration>,
     },
-    /// The backend took too long. It may work later or elsewhere.
+    /// The backend took too long. The request may succeed later, or on another backend.
     #[error("{0}")]
     TimedOut(String),
-    /// The backend is of no use for this request. Another one may be.
+    /// The backend cannot serve this request. Another one may.
     #[error("{0}")]
     Broken(String),
-    /// The backend cannot be given this request and was not asked. Another one may be.
+    /// The backend does not support this request and was not asked. Another one may support it.
     #[error("{0}")]
     NotAsked(String),
-    /// What the service itself stores could not be read or written. No other backend would help.
+    /// The service's own storage failed. No other backend would help.
     #[error("{0}")]
     Storage(String),
 }
 
-/// What a failed try says of the backend's health.
+/// The effect of a failed try on the backend's breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BreakerEffect {
     /// The backend answered, if only with a refusal.
@@ -50,7 +50,6 @@ pub(crate) enum BreakerEffect {
     None,
 }
 
-/// What follows from a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FailureRule {
     kind: FailureKind,
@@ -79,12 +78,10 @@ impl GenerateError {
         FailureRule { kind, outcome, retryable, failover, breaker }
     }
 
-    /// What the job's record says beside the sentence.
     pub fn kind(&self) -> FailureKind {
         self.rule().kind
     }
 
-    /// What the try counts as.
     pub(crate) fn outcome(&self) -> TryOutcome {
         self.rule().outcome
     }
@@ -99,12 +96,10 @@ impl GenerateError {
         self.rule().failover
     }
 
-    /// What the try says of the backend's health.
     pub(crate) fn breaker_effect(&self) -> BreakerEffect {
         self.rule().breaker
     }
 
-    /// How long the backend asks to be left alone.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Transient { retry_after, .. } => *retry_after,

@@ -9,14 +9,14 @@ use tintype_storage::domain::job::{InputImage, Job};
 #[derive(Clone, Debug)]
 pub struct FetchedInputs {
     pub inputs: Vec<InputImage>,
-    /// The shape to make, which may be that of the first image.
+    /// The ratio of the result, which may be that of the first input image.
     pub ratio: AspectRatio,
 }
 
 /// Fetches the input images of a job whose turn has come.
 pub trait InputFetcher: Send + Sync {
-    /// Fetches them into the object store. Where it fails, or is dropped on the way, nothing stays there.
+    /// Fetches the images into the object store. Leaves nothing there if it fails or its future is dropped.
     ///
-    /// What is wrong with the images is [`GenerateError::Refused`], with the text that a call with these images is refused with.
+    /// Invalid images are [`GenerateError::Refused`], with the same text as a refused call.
     fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>>;
 }

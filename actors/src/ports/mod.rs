@@ -1,5 +1,5 @@
-//! The ports: what the actors ask of the outside, and the types that these traits need. Nothing here imports another module of
-//! this crate.
+//! The ports: the traits through which the actors use the rest of the process, and their types. No port imports another module of this
+//! crate.
 
 mod cause;
 mod failure;

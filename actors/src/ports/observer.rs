@@ -1,6 +1,6 @@
-//! The port of an observer, which follows jobs in the terms of the domain.
+//! The port of an observer, which receives the ends of runs, jobs and attempts.
 //!
-//! Its methods run on the threads that do the work: they must be quick and must not block. No actor waits for them.
+//! Its methods run on the threads that do the work, so they must be quick and must not block.
 
 use super::outcome::{JobOutcome, TryOutcome};
 use std::time::Duration;
@@ -8,20 +8,17 @@ use tintype_storage::domain::delivery::{Attempt, Delivery};
 use tintype_storage::domain::job::Job;
 
 pub trait Observer: Send + Sync {
-    /// A run has ended.
     fn run_ended(&self, run: &RunReport<'_>);
 
-    /// A job is terminal, and its record is durable.
+    /// Called once the terminal state of the job is durable.
     fn job_ended(&self, job: &Job);
 
-    /// An attempt of a delivery has ended.
     fn attempt_ended(&self, delivery: &Delivery, attempt: &Attempt);
 }
 
-/// A run that has ended.
 #[derive(Clone, Debug)]
 pub struct RunReport<'a> {
-    /// The job as it was when the run began.
+    /// The job at the beginning of the run.
     pub job: &'a Job,
     pub took: Duration,
     pub end: RunEnd,
@@ -29,11 +26,10 @@ pub struct RunReport<'a> {
     pub tries: Vec<TryReport>,
 }
 
-/// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnd {
     Picture,
-    /// The job fails with this outcome. The backend's own words are left out, because they can contain the caller's.
+    /// The job fails. The backend's error text is left out, because it can contain the caller's text.
     Failed(JobOutcome),
     /// An orderly stop cut the run off; the job runs again after the restart.
     CutOff,
@@ -42,9 +38,9 @@ pub enum RunEnd {
 /// One try on a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TryReport {
-    /// The backend's name in the configuration.
+    /// The configured name.
     pub backend: String,
-    /// When the try began, measured from the beginning of the run.
+    /// From the beginning of the run to the beginning of the try.
     pub after: Duration,
     pub took: Duration,
     pub outcome: TryOutcome,

@@ -1,8 +1,7 @@
-//! What a try, and what a job, came to, in one word each.
+//! The outcomes of tries and jobs.
 
 use tintype_storage::domain::job::{FailureKind, Job, JobState};
 
-/// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
     Done,
@@ -10,7 +9,6 @@ pub enum JobOutcome {
 }
 
 impl JobOutcome {
-    /// Every outcome that a job can have.
     pub const ALL: [Self; 8] = [
         Self::Done,
         Self::Failed(FailureKind::Refused),
@@ -59,13 +57,13 @@ impl JobOutcome {
     }
 }
 
-/// What a try on a backend came to.
+/// The outcome of a try on a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryOutcome {
     Picture,
     Refused,
     Blocked,
-    /// The backend is healthy and made nothing of the request.
+    /// The backend is healthy but returned no image.
     NoPicture,
     Transient,
     TimedOut,

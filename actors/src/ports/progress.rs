@@ -1,26 +1,25 @@
-//! How far a running picture is, and how it looks by now. Both live in memory, are lost at a restart, and no decision depends on
-//! them.
+//! The progress and the previews of an image in generation. Kept in memory, lost at a restart; no decision depends on them.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// No fraction has these bits: they are those of a NaN.
+/// These bits are a NaN, which no fraction is.
 const UNKNOWN: u32 = u32::MAX;
-/// A larger preview is not kept.
+/// Larger previews are dropped.
 const MAX_PREVIEW_BYTES: usize = 4 * 1024 * 1024;
-/// How long a look at a preview asks for the next one.
+/// Each read of a preview keeps the run watched for this time.
 const WATCHED_FOR: Duration = Duration::from_secs(5);
 
-/// A picture as it looks before it is finished, small and rough.
+/// A small, rough version of an unfinished image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
     pub bytes: Arc<[u8]>,
     pub media_type: &'static str,
 }
 
-/// Where a generator reports the progress of one run. Clones share the same values.
+/// The progress of one run, reported by its generator. Clones share the same values.
 #[derive(Clone, Debug)]
 pub struct Progress(Arc<Shared>);
 
@@ -30,7 +29,6 @@ struct Shared {
     preview: Mutex<Watched>,
 }
 
-/// A preview, for as long as a page shows it.
 #[derive(Debug, Default)]
 struct Watched {
     until: Option<Instant>,
@@ -53,7 +51,7 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Reports that this fraction of the picture is done. A value outside of 0 to 1 is clamped, a NaN is ignored.
+    /// Reports the finished fraction of the image. A value outside 0 to 1 is clamped, a NaN is ignored.
     pub fn report(&self, fraction: f32) {
         if !fraction.is_nan() {
             let bits = fraction.clamp(0.0, 1.0).to_bits();
@@ -61,7 +59,7 @@ impl Progress {
         }
     }
 
-    /// Forgets the last report: another try begins from nothing.
+    /// Resets the progress for the next try.
     pub fn forget(&self) {
         self.0.fraction.store(UNKNOWN, Ordering::Relaxed);
         self.0.preview.lock().preview = None;
@@ -75,12 +73,12 @@ impl Progress {
         }
     }
 
-    /// Does a page show the previews? Only then does a generator ask for one.
+    /// Does a page show the previews? If not, generators request none from their backends.
     pub fn is_watched(&self) -> bool {
         self.0.preview.lock().is_watched()
     }
 
-    /// Shows how the picture looks by now. A preview that is too large, or that no page shows, is dropped.
+    /// Sets the newest preview. Drops it if it is too large or no page shows it.
     pub fn show(&self, preview: Preview) {
         let mut watched = self.0.preview.lock();
         if watched.is_watched() && preview.bytes.len() <= MAX_PREVIEW_BYTES {
@@ -88,14 +86,14 @@ impl Progress {
         }
     }
 
-    /// The last preview. The look counts for some seconds, after which the next one is shown.
+    /// Returns the last preview, and keeps the run watched for some seconds.
     pub fn watch(&self) -> Option<Preview> {
         let mut watched = self.0.preview.lock();
         watched.until = Some(Instant::now() + WATCHED_FOR);
         watched.preview.clone()
     }
 
-    /// Drops a preview that no page shows any more. True where a page does.
+    /// Drops a preview that no page shows any more. Returns true if the run is watched.
     pub fn drop_unwatched(&self) -> bool {
         let mut watched = self.0.preview.lock();
         let is_watched = watched.is_watched();
@@ -137,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_is_kept_only_while_somebody_looks() {
+    fn a_preview_is_kept_only_while_it_is_watched() {
         let progress = Progress::default();
         assert!(!progress.is_watched());
         progress.show(preview(1));

@@ -4,18 +4,16 @@ use futures_util::future::LocalBoxFuture;
 use tintype_storage::domain::delivery::{Attempt, Delivery};
 use tintype_storage::domain::webhook::Webhook;
 
-/// What came of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptOutcome {
-    /// The attempt was made. It records the receiver's fault, if there was one.
+    /// The receiver answered or failed.
     Made(Attempt),
-    /// The attempt was not made, for this reason on the service's own side. It does not count against the receiver.
+    /// The service itself failed, for this reason. Does not count against the receiver.
     NotSent(String),
 }
 
-/// Makes one attempt of a delivery. Its future runs on the arbiter of the deliveries.
 pub trait Transport: Send + Sync {
-    /// Builds the body, signs it, posts it, and reports the outcome.
+    /// Builds, signs and posts the body. The future runs on the arbiter of the deliveries.
     fn attempt(
         &self,
         delivery: Delivery,

@@ -1,4 +1,4 @@
-//! What has happened to a queue since it was last empty.
+//! The turns of a queue since it was last empty.
 
 use tintype_storage::domain::ids::JobId;
 
@@ -9,27 +9,26 @@ pub struct TurnCounts {
     pub ended: usize,
 }
 
-/// The state of a tier when its queue was last found empty.
+/// The state of a tier when its queue last stopped being empty.
 #[derive(Default)]
 pub struct BacklogStart {
-    /// The job that found the queue empty.
+    /// The job that entered the empty queue.
     job: Option<JobId>,
     turns: TurnCounts,
 }
 
-/// What has happened to a queue since it was last empty.
+/// The turns of a queue since it was last empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// The job that found it empty.
+    /// The job that entered the empty queue.
     pub first: JobId,
-    /// Turns that have begun.
     pub begun: usize,
-    /// Turns that have ended. While none has, nothing tells how fast the backends are.
+    /// While this is 0, the speed of the backends is unknown.
     pub ended: usize,
 }
 
 impl BacklogStart {
-    /// `job` finds the queue empty after so many turns.
+    /// `job` enters the empty queue after `turns`.
     pub fn at(job: JobId, turns: TurnCounts) -> Self {
         Self {
             job: Some(job),
@@ -37,7 +36,6 @@ impl BacklogStart {
         }
     }
 
-    /// What has happened until now.
     pub fn until(&self, now: TurnCounts) -> Option<Backlog> {
         Some(Backlog {
             first: self.job?,

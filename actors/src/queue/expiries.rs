@@ -1,4 +1,4 @@
-//! Queued jobs whose callers want them only until a moment.
+//! Queued jobs that expire if they do not begin in time.
 
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ pub struct Expiry {
     pub account: AccountId,
 }
 
-/// The expiries that are on record, the next one first.
+/// The recorded expiries, the next one first.
 #[derive(Default)]
 pub struct Expiries {
     sorted: Mutex<BTreeSet<Expiry>>,
@@ -31,12 +31,12 @@ impl Expiries {
         }
     }
 
-    /// When the next one is due.
-    pub fn next(&self) -> Option<Timestamp> {
+    /// When the next expiry is due.
+    pub fn next_due(&self) -> Option<Timestamp> {
         self.sorted.lock().first().map(|it| it.due)
     }
 
-    /// Takes up to `limit` that are due.
+    /// Takes up to `limit` due expiries.
     pub fn take_due(&self, now: Timestamp, limit: usize) -> Vec<Expiry> {
         let mut sorted = self.sorted.lock();
         let mut due = Vec::new();
@@ -49,7 +49,7 @@ impl Expiries {
         due
     }
 
-    /// Waits until some are added.
+    /// Waits until an expiry is added.
     pub async fn added(&self) {
         self.added.notified().await;
     }
@@ -70,15 +70,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_comes_first_and_once() {
+    fn due_expiries_come_in_order_and_once() {
         let expiries = Expiries::default();
         expiries.add_all([expiry(30, 1), expiry(10, 2), expiry(20, 3)]);
         let at = Timestamp::from_millis;
-        assert_eq!(expiries.next(), Some(at(10)));
+        assert_eq!(expiries.next_due(), Some(at(10)));
         assert_eq!(expiries.take_due(at(9), 9), []);
         assert_eq!(expiries.take_due(at(20), 1), [expiry(10, 2)]);
         assert_eq!(expiries.take_due(at(20), 9), [expiry(20, 3)]);
-        assert_eq!(expiries.next(), Some(at(30)));
+        assert_eq!(expiries.next_due(), Some(at(30)));
         assert!(expiries.added().now_or_never().is_some());
         expiries.add_all([]);
         assert!(expiries.added().now_or_never().is_none());

@@ -1,15 +1,14 @@
-//! A fair queue: first in, first out within an account, single jobs before those of batches; round robin between accounts.
+//! A fair queue: round robin between accounts; within an account first in, first out, single jobs before batch jobs.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use tintype_storage::domain::ids::{AccountId, JobId};
 
-/// Which of its account's jobs a job waits among.
+/// The line of its account in which a job waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Those that were submitted one by one, which go first.
+    /// Jobs that were submitted one by one. They go first.
     Single,
-    /// Those of batches.
     Batch,
 }
 
@@ -19,14 +18,13 @@ pub struct FairQueue {
     /// Accounts with waiting jobs, the next one first. Each account is in it once.
     turns: VecDeque<AccountId>,
     accounts: HashMap<AccountId, AccountQueue>,
-    /// How many account queues have each length, so that [`FairQueue::position`] need not visit every account.
+    /// The number of account queues of each length, so that [`FairQueue::position`] need not visit every account.
     lengths: BTreeMap<usize, usize>,
     len: usize,
     /// The number of the next turn.
     turn: u64,
 }
 
-/// The waiting jobs of one account.
 #[derive(Default)]
 struct AccountQueue {
     single: VecDeque<JobId>,
@@ -36,17 +34,17 @@ struct AccountQueue {
 }
 
 impl FairQueue {
-    /// Puts a job behind the others of its account and lane.
+    /// Appends a job to its account and lane.
     pub fn push(&mut self, account: AccountId, job: JobId, lane: Lane) {
         self.grow(account).lane(lane).push_back(job);
     }
 
-    /// Puts a job before the others of its account and lane: its turn had come before.
+    /// Puts a job whose turn had come already in front of its account and lane.
     pub fn push_front(&mut self, account: AccountId, job: JobId, lane: Lane) {
         self.grow(account).lane(lane).push_front(job);
     }
 
-    /// The queue of an account that is about to get a job.
+    /// The queue of an account, counted as one longer: the caller adds a job.
     fn grow(&mut self, account: AccountId) -> &mut AccountQueue {
         self.len += 1;
         let queue = self.accounts.entry(account).or_default();
@@ -78,7 +76,7 @@ impl FairQueue {
         Some((account, job, lane))
     }
 
-    /// Removes a job from any position. False when it is not queued.
+    /// Removes a job from any position. Returns false if it is not queued.
     pub fn remove(&mut self, account: AccountId, job: JobId) -> bool {
         let Some(queue) = self.accounts.get_mut(&account) else {
             return false;
@@ -96,14 +94,14 @@ impl FairQueue {
         true
     }
 
-    /// The position of a job in the order in which jobs begin if none comes or goes: 1 is the next one. `None` when the job is
-    /// not queued.
+    /// The position of a job in the order in which jobs begin if none is added or removed: 1 is the next job. `None` if the job is not
+    /// queued.
     ///
     /// A job with `k` jobs of its own account before it begins in that account's turn `k + 1`. Until then each other account has
-    /// had `k` turns, or as many as it has jobs, and one more if its turn comes earlier and it has more than `k` jobs. Only the
-    /// number of accounts with more than `k` jobs is known here, so the accounts with an earlier turn are taken to have the
-    /// same share of them as all accounts. The position is therefore exact for each account's next job and between two accounts;
-    /// otherwise it is off by less than the number of accounts. It costs no visit to each account.
+    /// had `k` turns, or as many as it has jobs, and one more if its turn comes earlier and it has more than `k` jobs. The queue knows
+    /// only how many accounts have more than `k` jobs, and assumes that the accounts with an earlier turn have the same share of them
+    /// as all accounts. The position is therefore exact for each account's next job and between two accounts; otherwise it is off by
+    /// less than the number of accounts. In return it does not visit every account.
     pub fn position(&self, account: AccountId, job: JobId) -> Option<usize> {
         let queue = self.accounts.get(&account)?;
         Some(self.position_at(queue.position(job)?, Some(queue)))
@@ -125,7 +123,7 @@ impl FairQueue {
             shorter += accounts * own.min(*length);
             longer += if *length > own { *accounts } else { 0 };
         }
-        // The loop has counted the account itself too.
+        // The loop has also counted the job's own account.
         if let Some(queue) = queue {
             shorter -= own.min(queue.len());
             longer -= usize::from(queue.len() > own);
@@ -134,7 +132,7 @@ impl FairQueue {
         let first = self.turns.front().and_then(|it| self.accounts.get(it));
         let first = first.map_or(self.turn, |it| it.turn);
         let turn = queue.map_or(self.turn, |it| it.turn);
-        // Accounts that left the queue leave gaps in the numbers.
+        // Accounts that leave the queue leave gaps in the turn numbers.
         let earlier = usize::try_from(turn - first).unwrap_or(others).min(others);
         let earlier_and_longer = (earlier * longer).checked_div(others).unwrap_or(0);
         1 + own + shorter + earlier_and_longer
@@ -148,7 +146,7 @@ impl FairQueue {
             .copied()
     }
 
-    /// Visits the jobs in the order in which they begin if none comes or goes, until `visit` says that it has enough.
+    /// Visits the jobs in the order in which they begin if none is added or removed, until `visit` breaks.
     pub fn visit(&self, mut visit: impl FnMut(AccountId, JobId) -> ControlFlow<()>) {
         let queues = self.turns.iter().filter_map(|account| {
             let queue = self.accounts.get(account)?;
@@ -165,12 +163,11 @@ impl FairQueue {
         }
     }
 
-    /// Waiting jobs of an account.
     pub fn len_of(&self, account: AccountId) -> usize {
         self.accounts.get(&account).map_or(0, AccountQueue::len)
     }
 
-    /// The oldest of the first jobs of all accounts and lanes, where the jobs in `excluded` do not count.
+    /// The oldest of the first jobs of all accounts and lanes, ignoring the jobs in `excluded`.
     pub fn oldest(&self, excluded: &HashSet<JobId>) -> Option<JobId> {
         let first = |jobs: &VecDeque<JobId>| jobs.iter().find(|it| !excluded.contains(it)).copied();
         let of_account = |queue: &AccountQueue| {
@@ -220,7 +217,7 @@ impl AccountQueue {
         false
     }
 
-    /// How many jobs of the account begin before this one.
+    /// The number of jobs of the account that begin before this one.
     fn position(&self, job: JobId) -> Option<usize> {
         let behind_single = || Some(self.single.len() + index_of(&self.batch, job)?);
         index_of(&self.single, job).or_else(behind_single)
@@ -228,7 +225,7 @@ impl AccountQueue {
 }
 
 fn index_of(jobs: &VecDeque<JobId>, job: JobId) -> Option<usize> {
-    // Jobs are in the order of their ids, except one that `push_front` put before the others.
+    // Jobs are in the order of their ids, except those that `push_front` added.
     let at = jobs.partition_point(|it| *it < job);
     if jobs.get(at) == Some(&job) {
         return Some(at);
@@ -236,7 +233,7 @@ fn index_of(jobs: &VecDeque<JobId>, job: JobId) -> Option<usize> {
     jobs.iter().position(|it| *it == job)
 }
 
-/// Counts an account queue of length `from` as one of length `to`. Length 0 means that there is no queue.
+/// Counts an account queue of length `from` as one of length `to`. Length 0 means no queue.
 fn resize(lengths: &mut BTreeMap<usize, usize>, from: usize, to: usize) {
     if let Some(accounts) = lengths.get_mut(&from) {
         *accounts -= 1;
@@ -286,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_of_batches_wait_behind_the_single_ones_of_their_account() {
+    fn batch_jobs_wait_behind_the_single_jobs_of_their_account() {
         let mut new = ids();
         let (flood, other) = (AccountId(new()), AccountId(new()));
         let mut queue = FairQueue::default();
@@ -365,7 +362,7 @@ mod tests {
             .collect()
     }
 
-    /// Lines of these lengths after so many turns; each account's jobs.
+    /// A queue of accounts with `lengths` jobs each, after `turns` pops, and all jobs.
     fn queue_of(lengths: &[usize], turns: usize) -> (FairQueue, Vec<(AccountId, JobId)>) {
         let mut new = ids();
         let mut queue = FairQueue::default();
@@ -430,15 +427,15 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_is_not_there_has_no_place_and_a_coming_one_the_last_of_its_line() {
+    fn a_job_that_is_not_queued_has_no_position_and_a_new_one_the_last_of_its_lane() {
         let (mut queue, jobs) = queue_of(&[3, 2], 0);
         let mut new = ids();
         let (stranger, coming) = (AccountId(new()), JobId(new()));
         assert_eq!(queue.position(stranger, jobs[0].1), None);
         assert_eq!(queue.position(jobs[0].0, coming), None);
-        let place = queue.next_position(stranger, Lane::Single);
+        let position = queue.next_position(stranger, Lane::Single);
         queue.push(stranger, coming, Lane::Single);
-        assert_eq!(queue.position(stranger, coming), Some(place));
+        assert_eq!(queue.position(stranger, coming), Some(position));
         assert_eq!(
             FairQueue::default().next_position(stranger, Lane::Single),
             1
@@ -446,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_are_taken_out_leave_the_others_their_places() {
+    fn removed_jobs_leave_no_gap_in_the_positions() {
         let (mut queue, jobs) = queue_of(&[2, 1, 1, 1], 0);
         for (account, job) in &jobs[2..4] {
             assert!(queue.remove(*account, *job));

@@ -1,5 +1,5 @@
-//! The queues of all tiers. Commits that accept jobs fill them, the dispatcher empties them, and lookups read a job's position
-//! from them without a message, so a busy dispatcher delays no lookup.
+//! The queues of all tiers. Commits that accept jobs fill them, the dispatcher empties them, and lookups read positions from them
+//! without a message, so that a busy dispatcher delays no lookup.
 
 use super::backlog::{Backlog, BacklogStart, TurnCounts};
 use super::fair_queue::{FairQueue, Lane};
@@ -35,12 +35,12 @@ impl From<&Job> for QueuedJob {
     }
 }
 
-/// How many jobs wait and run.
+/// The numbers of waiting and running jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depths {
-    /// Waiting jobs by tier.
+    /// By tier.
     pub queued: [usize; 3],
-    /// Running jobs of all tiers.
+    /// Of all tiers.
     pub running: usize,
 }
 
@@ -48,17 +48,17 @@ pub struct Depths {
 #[derive(Default)]
 pub struct JobQueues {
     tiers: [Mutex<TierQueue>; 3],
-    /// Wakes the dispatcher. It remembers one wake-up, so one that comes while the dispatcher works is not lost.
+    /// Wakes the dispatcher. It stores one wake-up, so a wake-up while the dispatcher works is not lost.
     wake: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct TierQueue {
     queue: FairQueue,
-    /// Waiting jobs of which a run has begun before.
+    /// Waiting jobs that have begun a run before.
     begun: HashSet<JobId>,
-    /// Jobs whose turn has come and has not ended. They number at most twice the slots of the tier's backends, plus the jobs
-    /// whose end is on its way to the disk.
+    /// Jobs whose turn has begun and not ended: at most twice the slots of the tier's backends, plus the jobs whose end is being
+    /// written.
     taken: HashMap<JobId, AccountId>,
     turns: TurnCounts,
     backlog: BacklogStart,
@@ -73,7 +73,7 @@ impl TierQueue {
     }
 }
 
-/// A job that waits, with its place in the order in which jobs begin if none comes or goes: 1 is the next.
+/// A waiting job, with its position in the order in which jobs begin if none is added or removed: 1 is the next job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextJob {
     pub account: AccountId,
@@ -86,7 +86,7 @@ impl JobQueues {
         &self.tiers[tier.index()]
     }
 
-    /// What wakes the dispatcher. The backend pool shares it, because a free slot is another reason to dispatch.
+    /// Wakes the dispatcher. The backend pool shares it, because a free slot is another reason to dispatch.
     pub fn waker(&self) -> Arc<Notify> {
         Arc::clone(&self.wake)
     }
@@ -95,8 +95,8 @@ impl JobQueues {
         self.wake.notify_one();
     }
 
-    /// Puts jobs behind the others of their accounts. True when one of their queues was empty: the dispatcher must then be woken.
-    /// It leaves a queue that is not empty only for want of a slot, and a slot that becomes free wakes it.
+    /// Appends jobs to their accounts. Returns true if one of the queues was empty: the caller must then wake the dispatcher.
+    /// Otherwise the dispatcher waits for a slot, and a slot that becomes free wakes it.
     pub fn push_all(&self, jobs: impl IntoIterator<Item = QueuedJob>) -> bool {
         let mut was_empty = false;
         for job in jobs {
@@ -107,7 +107,7 @@ impl JobQueues {
         was_empty
     }
 
-    /// Puts a job of which a run has begun before behind the others of its account.
+    /// Appends a job that has begun a run before.
     pub fn push_begun(&self, job: QueuedJob) {
         let mut tier = self.of(job.tier).lock();
         tier.push(job);
@@ -120,7 +120,7 @@ impl JobQueues {
         loop {
             let (account, job, lane) = queues.queue.pop()?;
             let resumed = queues.begun.remove(&job);
-            // A job that was queued twice has one turn at a time.
+            // A job that is queued twice has one turn at a time.
             if queues.taken.insert(job, account).is_none() {
                 queues.turns.begun += 1;
                 return Some(Turn {
@@ -138,7 +138,7 @@ impl JobQueues {
         }
     }
 
-    /// Removes a canceled job. A job whose turn has come stays: its actor finds the cancellation in the record.
+    /// Removes a canceled job. A job whose turn has begun stays: its actor finds the cancellation in the record.
     pub fn remove(
         &self,
         QueuedJob {
@@ -152,12 +152,12 @@ impl JobQueues {
         }
     }
 
-    /// Jobs that wait for a slot, by tier.
+    /// The number of jobs that wait for a slot, by tier.
     pub fn waiting(&self) -> [usize; 3] {
         std::array::from_fn(|at| self.of(Tier::ALL[at]).lock().queue.len())
     }
 
-    /// Jobs that wait for their first run.
+    /// The number of jobs that wait for their first run.
     pub fn len(&self, tier: Tier) -> usize {
         let tier = self.of(tier).lock();
         tier.queue.len().saturating_sub(tier.begun.len())
@@ -167,7 +167,6 @@ impl JobQueues {
         self.of(tier).lock().queue.is_empty()
     }
 
-    /// Jobs of all accounts.
     pub fn depths(&self) -> Depths {
         let running = |tier: &Tier| self.of(*tier).lock().taken.len();
         Depths {
@@ -176,19 +175,19 @@ impl JobQueues {
         }
     }
 
-    /// The next jobs of all accounts or of one, with their positions, at most `limit` of those that `takes` takes. Jobs of which a
-    /// run has begun before are left out: lookups call them `processing`.
+    /// Up to `limit` next jobs that `matches` accepts, of all accounts or of one. Jobs that have begun a run before are left out:
+    /// lookups call them `processing`.
     pub fn next(
         &self,
         tier: Tier,
         account: Option<AccountId>,
         limit: usize,
-        takes: impl Fn(JobId) -> bool,
+        matches: impl Fn(JobId) -> bool,
     ) -> Vec<NextJob> {
         let tier = self.of(tier).lock();
-        let takes = |job: &JobId| !tier.begun.contains(job) && takes(*job);
+        let matches = |job: &JobId| !tier.begun.contains(job) && matches(*job);
         if let Some(account) = account {
-            let jobs = tier.queue.of_account(account).filter(takes).take(limit);
+            let jobs = tier.queue.of_account(account).filter(matches).take(limit);
             let next = |job| NextJob {
                 account,
                 job,
@@ -202,7 +201,7 @@ impl JobQueues {
                 return ControlFlow::Break(());
             }
             position += 1;
-            if takes(&job) {
+            if matches(&job) {
                 found.push(NextJob {
                     account,
                     job,
@@ -214,7 +213,6 @@ impl JobQueues {
         found
     }
 
-    /// Jobs of one account.
     pub fn depths_of(&self, account: AccountId) -> Depths {
         let mut depths = Depths::default();
         for tier in Tier::ALL {
@@ -225,13 +223,13 @@ impl JobQueues {
         depths
     }
 
-    /// Jobs that lookups call `processing`: those whose turn has not ended, and those that wait for a further run.
+    /// The number of jobs that lookups call `processing`: jobs whose turn has not ended, and jobs that wait for a further run.
     pub fn begun(&self, tier: Tier) -> usize {
         let tier = self.of(tier).lock();
         tier.taken.len() + tier.begun.len()
     }
 
-    /// What has happened to the queue of a tier since it was last empty; `None` for one that is empty.
+    /// `None` for an empty queue.
     pub fn backlog(&self, tier: Tier) -> Option<Backlog> {
         let tier = self.of(tier).lock();
         tier.backlog
@@ -239,20 +237,18 @@ impl JobQueues {
             .filter(|_| !tier.queue.is_empty())
     }
 
-    /// The turns of each tier since the start.
     pub fn turns(&self) -> [TurnCounts; 3] {
         [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.of(tier).lock().turns)
     }
 
-    /// The job that has waited longest for its first run.
+    /// The job with the longest wait for its first run.
     pub fn oldest(&self, tier: Tier) -> Option<JobId> {
         let tier = self.of(tier).lock();
         tier.queue.oldest(&tier.begun)
     }
 
-    /// The position of a job that is queued in the store; see [`FairQueue::position`]. It is 1 for a job whose turn has come. A
-    /// job that is not in the queue yet is last of its account, and lower than its final position when other jobs are on their
-    /// way into the queue before it.
+    /// The position of a job that is queued in the store; see [`FairQueue::position`]. It is 1 for a job whose turn has begun. A
+    /// job that is not in the queue yet is the last of its account; its final position is higher if other jobs enter before it.
     pub fn position(&self, queued: QueuedJob) -> usize {
         let QueuedJob {
             job,
@@ -269,8 +265,8 @@ impl JobQueues {
     }
 }
 
-/// The turn of a job, held by the job's actor. A turn that is dropped before it ends puts the job back to the front of its
-/// queue and wakes the dispatcher.
+/// The turn of a job, held by the job's actor. Dropping a turn before it ends puts the job back to the front of its queue and wakes
+/// the dispatcher.
 pub struct Turn {
     job: QueuedJob,
     resumed: bool,
@@ -279,12 +275,11 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Whose turn it is.
     pub fn job(&self) -> QueuedJob {
         self.job
     }
 
-    /// Has a run of the job begun before? A backend may hold the work of that run.
+    /// Has the job begun a run before? A backend may hold the work of that run.
     pub fn is_resumed(&self) -> bool {
         self.resumed
     }
@@ -343,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backlog_begins_with_the_job_that_finds_the_queue_empty() {
+    fn a_backlog_begins_with_the_job_that_enters_the_empty_queue() {
         let queues = Arc::new(JobQueues::default());
         let job = |id| job(id, Tier::Pro);
         let backlog = || {
@@ -375,7 +370,7 @@ mod tests {
         let positions = || jobs.map(|job| queues.position(job));
         queues.push_begun(jobs[0]);
         assert!(!queues.push_all([jobs[1]]), "one waited already");
-        assert_eq!(positions(), [1, 2, 3], "the third is on its way");
+        assert_eq!(positions(), [1, 2, 3], "the third is not in the queue yet");
         // The first one waits as well, but not for its first run.
         assert_eq!((queues.len(Tier::Pro), queues.begun(Tier::Pro)), (1, 1));
         assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1].job));

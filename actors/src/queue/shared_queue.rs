@@ -1,7 +1,7 @@
-//! The queue that several nodes share, as a node sees it: lookups are answered from a copy in memory, which follows this node's own
-//! commits at once and those of other nodes within a refresh.
+//! A node's in-memory copy of the queue that several nodes share. Lookups read the copy. It includes this node's own commits at once,
+//! and the commits of other nodes after the next refresh.
 //!
-//! The copy decides nothing. Takes read the queue itself.
+//! No decision builds on the copy: takes read the queue in the store.
 
 use super::backlog::{Backlog, BacklogStart, TurnCounts};
 use super::job_queues::{Depths, NextJob, QueuedJob};
@@ -15,15 +15,15 @@ use tintype_storage::engine::{Ask, Direction, KeyRange, Seen};
 use tintype_storage::store::tables::{QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{All, Store, StoreError, Writes};
 
-/// Places of a tier that are listed. Those behind them are only counted.
+/// Most places of a tier that the copy lists. It only counts the places behind them.
 const LISTED: usize = 10_000;
 
 /// A copy of the shared queue.
 #[derive(Default)]
 pub struct SharedQueue {
     state: Mutex<State>,
-    /// Held during a read: two at a time would take each other's notes of what is committed meanwhile.
-    reading: tokio::sync::Mutex<()>,
+    /// Held during a refresh: two at a time would take each other's `since`.
+    refreshing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -32,20 +32,20 @@ struct State {
     places: HashMap<JobId, QueueEntry>,
     /// Jobs that nodes have taken and not ended.
     taken: HashMap<JobId, TakenJob>,
-    /// What this node has committed since the read began that is under way.
+    /// During a refresh: the commits of this node since the read began.
     since: Option<Vec<QueueChange>>,
 }
 
 #[derive(Default)]
 struct TierCopy {
     /// In the order in which they are served.
-    listed: Vec<(QueueEntry, AccountId)>,
-    /// Places behind those.
+    listed: Vec<(QueuePlace, AccountId)>,
+    /// The number of places behind the listed ones.
     beyond: usize,
     backlog: BacklogStart,
 }
 
-/// What a commit of this node changes.
+/// A change of the queue by a commit of this node.
 #[derive(Clone, Debug)]
 pub enum QueueChange {
     Queued(QueueEntry, AccountId),
@@ -55,7 +55,7 @@ pub enum QueueChange {
 }
 
 impl QueueChange {
-    /// What writes change in the queue.
+    /// The changes of the queue that `writes` make.
     ///
     /// # Errors
     /// A record is damaged.
@@ -80,33 +80,33 @@ impl QueueChange {
     }
 }
 
-/// What jobs that end without a run make of the queue.
+/// The result of [`SharedQueue::remove_ended`].
 #[derive(Debug)]
-pub enum Leaving {
+pub enum Removal {
     Changes(Vec<QueueChange>),
-    /// To be read first: another node may have queued one of the jobs since the last refresh.
+    /// The caller must read this first: another node may have queued one of the jobs since the last refresh.
     Unread(Vec<Ask>),
 }
 
-/// What a refresh has read.
-struct Found {
-    tiers: [(Vec<(QueueEntry, AccountId)>, usize); 3],
+/// The queue as a refresh has read it.
+struct QueueRead {
+    tiers: [(Vec<(QueuePlace, AccountId)>, usize); 3],
     taken: HashMap<JobId, TakenJob>,
 }
 
 impl SharedQueue {
-    /// Takes the places out of the queue of jobs that end without a run, and tells what the writes change.
+    /// Removes the places of jobs that end without a run, and returns all changes of the queue by `writes`.
     ///
     /// # Errors
     /// A record is damaged.
-    pub fn leave_and_note(
+    pub fn remove_ended(
         &self,
         jobs: &[(Tier, JobId)],
         seen: &Seen,
         writes: &mut Writes,
-    ) -> Result<Leaving, StoreError> {
+    ) -> Result<Removal, StoreError> {
         let state = self.state.lock();
-        // Another node may have queued them a moment ago. A place far behind in a long queue stays until a take finds its job ended.
+        // Another node may have queued a job a moment ago. A place far behind in a long queue stays until a take finds its job ended.
         let is_unknown = |(tier, job): &&(Tier, JobId)| {
             !state.places.contains_key(job) && state.of(*tier).beyond == 0
         };
@@ -117,7 +117,7 @@ impl SharedQueue {
             .map(queue_of)
             .partition(|it| seen.pairs(it).is_some());
         if !unread.is_empty() {
-            return Ok(Leaving::Unread(unread));
+            return Ok(Removal::Unread(unread));
         }
         let read = read.iter().filter_map(|it| seen.pairs(it)).flatten();
         let read = read.filter_map(|(key, _)| QUEUE.read_key(key));
@@ -126,11 +126,11 @@ impl SharedQueue {
         let places = jobs.iter().filter_map(|(_, job)| place(job));
         writes.extend(places.map(|it| QUEUE.delete(it)));
         drop(state);
-        QueueChange::of(writes).map(Leaving::Changes)
+        QueueChange::of(writes).map(Removal::Changes)
     }
 
-    /// Follows a commit of this node. `turns` are those of its own queues.
-    pub fn follow(&self, changes: Vec<QueueChange>, turns: [TurnCounts; 3]) {
+    /// Applies a commit of this node. `turns` are the turns of its own queues.
+    pub fn apply(&self, changes: Vec<QueueChange>, turns: [TurnCounts; 3]) {
         if changes.is_empty() {
             return;
         }
@@ -140,40 +140,40 @@ impl SharedQueue {
         }
         changes
             .into_iter()
-            .for_each(|change| state.follow(change, &turns));
+            .for_each(|change| state.apply(change, &turns));
     }
 
-    /// Reads the queue anew.
+    /// Reads the queue again.
     ///
     /// # Errors
     /// The engine fails, or a record is damaged.
     pub async fn refresh(&self, store: &Store, turns: [TurnCounts; 3]) -> Result<(), StoreError> {
-        let _reading = self.reading.lock().await;
-        self.begin_to_read();
-        let found = read(store).await?;
-        self.take_over(found, &turns);
+        let _refreshing = self.refreshing.lock().await;
+        self.begin_refresh();
+        let read = read(store).await?;
+        self.end_refresh(read, &turns);
         Ok(())
     }
 
-    fn begin_to_read(&self) {
+    fn begin_refresh(&self) {
         self.state.lock().since = Some(Vec::new());
     }
 
-    fn take_over(&self, found: Found, turns: &[TurnCounts; 3]) {
+    fn end_refresh(&self, read: QueueRead, turns: &[TurnCounts; 3]) {
         let mut state = self.state.lock();
         let since = state.since.take().unwrap_or_default();
-        state.replace(found, turns);
+        state.replace(read, turns);
         since
             .into_iter()
-            .for_each(|change| state.follow(change, turns));
+            .for_each(|change| state.apply(change, turns));
     }
 
-    /// How many places are listed.
+    /// The number of listed places.
     pub fn listed(&self) -> usize {
         self.state.lock().places.len()
     }
 
-    /// The position of a job that is queued in the store: 1 is the next. It is 1 for a job that a node has taken. A job that is not
+    /// The position of a job that is queued in the store: 1 is the next job. It is 1 for a job that a node has taken. A job that is not
     /// listed is last.
     pub fn position(&self, job: &QueuedJob) -> usize {
         let state = self.state.lock();
@@ -191,29 +191,28 @@ impl SharedQueue {
         tier: Tier,
         account: Option<AccountId>,
         limit: usize,
-        takes: impl Fn(JobId) -> bool,
+        matches: impl Fn(JobId) -> bool,
     ) -> Vec<NextJob> {
         let state = self.state.lock();
         let listed = state.of(tier).listed.iter().enumerate();
-        let wanted = listed.filter(|(_, (place, of))| {
+        let matching = listed.filter(|(_, (place, of))| {
             place.class != QueueClass::Resumed
                 && account.is_none_or(|it| it == *of)
-                && takes(place.job)
+                && matches(place.job)
         });
         let next = |(at, (place, account)): (usize, &(QueueEntry, AccountId))| NextJob {
             account: *account,
             job: place.job,
             position: at + 1,
         };
-        wanted.map(next).take(limit).collect()
+        matching.map(next).take(limit).collect()
     }
 
-    /// Jobs that wait for their first run.
+    /// The number of jobs that wait for their first run.
     pub fn len(&self, tier: Tier) -> usize {
         self.state.lock().of(tier).waiting()
     }
 
-    /// Jobs of all accounts.
     pub fn depths(&self) -> Depths {
         let state = self.state.lock();
         Depths {
@@ -222,7 +221,7 @@ impl SharedQueue {
         }
     }
 
-    /// Jobs of one account, of those that are listed.
+    /// Counts only listed jobs.
     pub fn depths_of(&self, account: AccountId) -> Depths {
         let state = self.state.lock();
         let queued = |tier| {
@@ -236,21 +235,21 @@ impl SharedQueue {
         }
     }
 
-    /// Jobs that are not terminal.
+    /// The number of jobs that are not terminal.
     pub fn live(&self) -> usize {
         let state = self.state.lock();
         let waiting = state.tiers.iter().map(|it| it.listed.len() + it.beyond);
         waiting.sum::<usize>() + state.taken.len()
     }
 
-    /// Jobs that lookups call `processing`: those that nodes have taken, and those that wait for a further run.
+    /// The number of jobs that lookups call `processing`: jobs that nodes have taken, and jobs that wait for a further run.
     pub fn begun(&self, tier: Tier) -> usize {
         let state = self.state.lock();
         let taken = state.taken.values().filter(|it| it.tier == tier).count();
         taken + state.of(tier).resumed()
     }
 
-    /// What has happened since the queue of a tier was last seen empty, at this node; `None` for one that is empty.
+    /// This node's turns since it last saw the queue of a tier empty; `None` for an empty queue.
     pub fn backlog(&self, tier: Tier, turns: TurnCounts) -> Option<Backlog> {
         let state = self.state.lock();
         let tier = state.of(tier);
@@ -259,7 +258,7 @@ impl SharedQueue {
             .filter(|_| !tier.listed.is_empty())
     }
 
-    /// The job that has waited longest for its first run, of those that are listed.
+    /// The listed job with the longest wait for its first run.
     pub fn oldest(&self, tier: Tier) -> Option<JobId> {
         let state = self.state.lock();
         let listed = state.of(tier).listed.iter();
@@ -273,10 +272,10 @@ impl State {
         &self.tiers[tier.index()]
     }
 
-    fn replace(&mut self, found: Found, turns: &[TurnCounts; 3]) {
+    fn replace(&mut self, read: QueueRead, turns: &[TurnCounts; 3]) {
         self.places.clear();
-        self.taken = found.taken;
-        let tiers = self.tiers.iter_mut().zip(found.tiers).zip(turns);
+        self.taken = read.taken;
+        let tiers = self.tiers.iter_mut().zip(read.tiers).zip(turns);
         for ((tier, (listed, beyond)), turns) in tiers {
             let was_empty = tier.listed.is_empty();
             if let Some((first, _)) = listed.first().filter(|_| was_empty) {
@@ -289,7 +288,7 @@ impl State {
         }
     }
 
-    fn follow(&mut self, change: QueueChange, turns: &[TurnCounts; 3]) {
+    fn apply(&mut self, change: QueueChange, turns: &[TurnCounts; 3]) {
         match change {
             QueueChange::Queued(place, account) => {
                 let tier = &mut self.tiers[place.tier.index()];
@@ -333,12 +332,12 @@ impl TierCopy {
     }
 }
 
-/// The places of a tier that a refresh lists.
+/// The same scan as that of a refresh.
 fn queue_of(tier: Tier) -> Ask {
     Ask::Scan(QUEUE.range(&tier), Direction::Rising, LISTED)
 }
 
-async fn read(store: &Store) -> Result<Found, StoreError> {
+async fn read(store: &Store) -> Result<QueueRead, StoreError> {
     let tier = |tier: Tier| async move {
         let all = QUEUE.range(&tier);
         let listed = QUEUE.scan(store, &all, Direction::Rising, LISTED).await?;
@@ -356,7 +355,7 @@ async fn read(store: &Store) -> Result<Found, StoreError> {
         TAKEN_JOBS.scan(store, &everything, Direction::Rising, usize::MAX),
     )?;
     let taken = taken.into_iter().map(|((_, job), taken)| (job, taken));
-    Ok(Found {
+    Ok(QueueRead {
         tiers: [fast, quality, pro],
         taken: taken.collect(),
     })
@@ -417,9 +416,9 @@ mod tests {
         vec![QUEUE.delete(&place(1, number)), TAKEN_JOBS.put(&key, &job)]
     }
 
-    fn read(places: &[QueueEntry]) -> Found {
+    fn read(places: &[QueuePlace]) -> QueueRead {
         let listed = places.iter().map(|it| (*it, account(1))).collect();
-        Found {
+        QueueRead {
             tiers: [(Vec::new(), 0), (Vec::new(), 0), (listed, 0)],
             taken: HashMap::new(),
         }
@@ -428,13 +427,13 @@ mod tests {
     #[test]
     fn own_commits_are_seen_at_once_and_those_of_other_nodes_after_a_refresh() {
         let queue = SharedQueue::default();
-        let own = |writes: Writes| queue.follow(QueueChange::of(&writes).expect("sound"), TURNS);
+        let own = |writes: Writes| queue.apply(QueueChange::of(&writes).expect("sound"), TURNS);
         own(queued(1, 1));
-        assert_eq!(position(&queue, 3), 2, "not known yet: last");
-        queue.begin_to_read();
-        // Another node's is read; an own one that commits meanwhile is not lost.
+        assert_eq!(position(&queue, 3), 2, "an unknown job is last");
+        queue.begin_refresh();
+        // The read contains another node's job; an own commit during the read is not lost.
         own(queued(2, 2));
-        queue.take_over(read(&[place(1, 1), place(1, 3)]), &TURNS);
+        queue.end_refresh(read(&[place(1, 1), place(1, 3)]), &TURNS);
         assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 2, 3]);
         own(taken(1));
         assert_eq!([1, 3, 2].map(|it| position(&queue, it)), [1, 1, 2]);
@@ -450,32 +449,32 @@ mod tests {
         assert_eq!(queue.oldest(Tier::Pro), Some(place(2, 2).job));
     }
 
-    fn left(number: u128, queue: &SharedQueue, seen: &Seen) -> (Leaving, Writes) {
+    fn remove(number: u128, queue: &SharedQueue, seen: &Seen) -> (Removal, Writes) {
         let mut writes = Writes::new();
         let jobs = [(Tier::Pro, place(0, number).job)];
-        let leaving = queue.leave_and_note(&jobs, seen, &mut writes);
-        (leaving.expect("sound"), writes)
+        let removal = queue.remove_ended(&jobs, seen, &mut writes);
+        (removal.expect("sound"), writes)
     }
 
     #[test]
-    fn the_place_of_a_job_that_ends_is_taken_out_of_the_queue() {
+    fn the_place_of_a_job_that_ends_is_removed_from_the_queue() {
         let queue = SharedQueue::default();
         let changes = QueueChange::of(&queued(4, 1)).expect("sound");
-        queue.follow(changes, TURNS);
-        let (Leaving::Changes(changes), writes) = left(1, &queue, &Seen::default()) else {
-            panic!("it is listed");
+        queue.apply(changes, TURNS);
+        let (Removal::Changes(changes), writes) = remove(1, &queue, &Seen::default()) else {
+            panic!("the job is listed");
         };
         assert_eq!(writes, [QUEUE.delete(&place(4, 1))]);
-        queue.follow(changes, TURNS);
+        queue.apply(changes, TURNS);
         assert_eq!((queue.live(), queue.listed()), (0, 0));
     }
 
     #[test]
-    fn the_place_that_another_node_has_given_a_moment_ago_is_read() {
+    fn a_place_that_another_node_has_just_added_is_read() {
         let queue = SharedQueue::default();
         let mut seen = Seen::default();
-        let (Leaving::Unread(asks), writes) = left(2, &queue, &seen) else {
-            panic!("nothing is known of it");
+        let (Removal::Unread(asks), writes) = remove(2, &queue, &seen) else {
+            panic!("the job is unknown");
         };
         assert_eq!((asks.len(), writes), (1, Writes::new()));
         let of_others = [queued(3, 1), queued(4, 2)].concat();
@@ -483,13 +482,13 @@ mod tests {
             .into_iter()
             .map(|(key, value)| (key, value.expect("put")));
         seen.add_pairs(asks[0].clone(), pairs.collect());
-        let (Leaving::Changes(_), writes) = left(2, &queue, &seen) else {
-            panic!("it was read");
+        let (Removal::Changes(_), writes) = remove(2, &queue, &seen) else {
+            panic!("the place was read");
         };
         assert_eq!(writes, [QUEUE.delete(&place(4, 2))]);
-        // A node has taken it.
-        let (Leaving::Changes(changes), writes) = left(5, &queue, &seen) else {
-            panic!("it was read");
+        // A node has taken job 5.
+        let (Removal::Changes(changes), writes) = remove(5, &queue, &seen) else {
+            panic!("the queue was read");
         };
         assert!(changes.is_empty() && writes.is_empty());
     }

@@ -1,4 +1,4 @@
-//! What lookups are told of waiting and running jobs.
+//! Lookups of waiting and running jobs: in this process's queues, or in the queue that several nodes share.
 
 use super::backlog::Backlog;
 use super::job_queues::{Depths, JobQueues, NextJob, QueuedJob};
@@ -9,17 +9,16 @@ use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{Store, StoreError};
 
-/// Where they are looked up.
 #[derive(Clone)]
 pub struct WaitingJobs {
-    /// Those of this process.
+    /// The jobs of this process.
     pub(crate) own: Arc<JobQueues>,
-    /// Those of all nodes; `None` where this process is the only one on its store.
+    /// The jobs of all nodes; `None` on a single node.
     pub(crate) shared: Option<Arc<SharedQueue>>,
 }
 
 impl WaitingJobs {
-    /// The position of a job among the waiting jobs of its tier: 1 is the next. `None` for a job that is not queued.
+    /// The position of a job among the waiting jobs of its tier: 1 is the next job. `None` for a job that is not queued.
     pub fn position(&self, job: &Job) -> Option<usize> {
         if job.state != JobState::Queued {
             return None;
@@ -31,7 +30,7 @@ impl WaitingJobs {
         })
     }
 
-    /// Reads what other nodes have queued and taken until now; without it, what they did a moment ago may be missing.
+    /// Reads the newest commits of other nodes, which lookups otherwise miss for a moment.
     ///
     /// # Errors
     /// The engine fails, or a record is damaged.
@@ -42,21 +41,20 @@ impl WaitingJobs {
         }
     }
 
-    /// The next jobs of a tier, of all accounts or of one, at most `limit` of those that `takes` takes.
+    /// Up to `limit` next jobs of a tier that `matches` accepts, of all accounts or of one.
     pub fn next(
         &self,
         tier: Tier,
         account: Option<AccountId>,
         limit: usize,
-        takes: impl Fn(JobId) -> bool,
+        matches: impl Fn(JobId) -> bool,
     ) -> Vec<NextJob> {
         match &self.shared {
-            None => self.own.next(tier, account, limit, takes),
-            Some(shared) => shared.next(tier, account, limit, takes),
+            None => self.own.next(tier, account, limit, matches),
+            Some(shared) => shared.next(tier, account, limit, matches),
         }
     }
 
-    /// How many jobs wait and run.
     pub fn depths(&self) -> Depths {
         match &self.shared {
             None => self.own.depths(),
@@ -64,7 +62,6 @@ impl WaitingJobs {
         }
     }
 
-    /// How many jobs of one account wait and run.
     pub fn depths_of(&self, account: AccountId) -> Depths {
         match &self.shared {
             None => self.own.depths_of(account),
@@ -72,7 +69,7 @@ impl WaitingJobs {
         }
     }
 
-    /// How many jobs of a tier wait, how many run, and which has waited longest.
+    /// The number of waiting jobs of a tier, the number of running ones, and the job with the longest wait.
     pub fn of_tier(&self, tier: Tier) -> (usize, usize, Option<JobId>) {
         match &self.shared {
             None => {
@@ -83,8 +80,7 @@ impl WaitingJobs {
         }
     }
 
-    /// What has happened to the queue of a tier since it was last empty; `None` for one that is empty. The turns are those of this
-    /// process.
+    /// This process's turns since the queue of a tier was last empty; `None` for an empty queue.
     pub fn backlog(&self, tier: Tier) -> Option<Backlog> {
         match &self.shared {
             None => self.own.backlog(tier),

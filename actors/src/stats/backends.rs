@@ -1,4 +1,4 @@
-//! Counts of one backend.
+//! Counters of one backend.
 
 use super::recent_tries::RecentTries;
 use crate::ports::TryOutcome;
@@ -6,15 +6,14 @@ use std::sync::atomic::AtomicU64;
 use tintype_storage::histogram::{Histogram, LONG_DURATIONS};
 
 pub struct BackendStats {
-    /// The time that each try took in microseconds, by the order of [`TryOutcome::ALL`].
+    /// The duration of each try in microseconds, in the order of [`TryOutcome::ALL`].
     pub tries: [Histogram; TryOutcome::ALL.len()],
-    /// The newest tries, for the figures of the last hour.
     pub recent: RecentTries,
-    /// Tries that repeated one that had failed.
+    /// Repeated tries.
     pub retries: AtomicU64,
-    /// Pictures of the backend that could not be stored.
+    /// Images that could not be stored.
     pub unusable: AtomicU64,
-    /// Runs that gave up on the backend, whether or not another one was left.
+    /// Runs that gave up on the backend, including those without another backend to try.
     pub given_up: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! Counts of deliveries and their attempts.
+//! Counters of deliveries and their attempts.
 
 use crate::clock::elapsed;
 use crate::ports::AttemptOutcome;
@@ -8,23 +8,22 @@ use tintype_storage::domain::delivery::{Delivery, DeliveryState};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::histogram::{Histogram, LONG_DURATIONS, SHORT_DURATIONS};
 
-/// Deliveries and their attempts.
 pub struct DeliveryStats {
     /// Attempts by the class of the answer, in the order of [`ANSWERS`].
     pub attempts: [AtomicU64; ANSWERS.len()],
-    /// Attempts that were put off for a fault on the side of the service.
+    /// Attempts that the service itself failed to make.
     pub not_sent: AtomicU64,
-    /// How long an attempt took, in microseconds.
+    /// The duration of an attempt, in microseconds.
     pub attempt_times: Histogram,
-    /// How late an attempt began after it was due, in microseconds.
+    /// From the due time to the beginning of an attempt, in microseconds.
     pub delays: Histogram,
-    /// From the event to the first success, without redeliveries by hand, in microseconds.
+    /// From the event to the first success, without manual redeliveries, in microseconds.
     pub travels: Histogram,
     pub delivered: AtomicU64,
     pub failed: AtomicU64,
 }
 
-/// Classes of answers; `none` means that no answer came.
+/// Classes of answers; `none` means no answer.
 pub const ANSWERS: [&str; 6] = ["2xx", "3xx", "4xx", "5xx", "other", "none"];
 
 impl Default for DeliveryStats {

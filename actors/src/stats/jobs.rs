@@ -1,4 +1,4 @@
-//! Counts of jobs and of the decisions about them.
+//! Counters of jobs and of the decisions about them.
 
 use super::sliding_window::SlidingWindow;
 use crate::clock::elapsed;
@@ -10,23 +10,22 @@ use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::histogram::{GROUP_SIZES, Histogram, LONG_DURATIONS};
 
-/// Jobs and the decisions about them.
 pub struct JobStats {
     /// By tier and mode.
     pub accepted: [[AtomicU64; 2]; 3],
     /// Calls that an idempotency key answered with an earlier job.
     pub replayed: AtomicU64,
-    /// Runs that began after an earlier one had been cut off, by tier.
+    /// Runs that began after an interrupted one, by tier.
     pub begun_again: [AtomicU64; 3],
-    /// By tier and by the order of [`JobOutcome::ALL`].
+    /// By tier, and in the order of [`JobOutcome::ALL`].
     pub ended: [[AtomicU64; JobOutcome::ALL.len()]; 3],
     /// From acceptance to the first run, by tier, in microseconds.
     pub waits: [Histogram; 3],
     /// From acceptance to the end, by tier, in microseconds.
     pub lives: [Histogram; 3],
-    /// Jobs accepted by one commit of an account, over the commits that accept any.
+    /// Accepted jobs per commit, over the commits that accept any.
     pub per_commit: Histogram,
-    /// Jobs that ended within the last hour: done and failed ones.
+    /// Jobs that ended within the last hour: done, failed.
     pub recent: SlidingWindow<2>,
     /// Jobs of each tier whose first run began within the last hour.
     pub begun: [SlidingWindow<1>; 3],
@@ -48,13 +47,12 @@ impl JobStats {
         }
     }
 
-    /// Counts a call that was answered with an earlier job before the account's actor was asked. The actor counts the replays
-    /// that it notices itself.
+    /// Counts a call that was answered with an earlier job without its account's actor. The actor counts its own replays.
     pub fn replayed(&self) {
         self.replayed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds what a commit has made durable.
+    /// Adds the counts of a durable commit.
     pub(crate) fn add(&self, counts: &DecidedCounts) {
         let mut together = 0;
         for (tier, modes) in counts.accepted.iter().enumerate() {
@@ -92,7 +90,7 @@ impl JobStats {
 pub(crate) struct DecidedCounts {
     accepted: [[u64; 2]; 3],
     replayed: u64,
-    /// With the wait for the first run; `None` for a later run.
+    /// With the wait for a first run; `None` for a later run.
     begun: Vec<(Tier, Option<Duration>, Timestamp)>,
     ended: Vec<(Tier, JobOutcome, Duration, Timestamp)>,
 }
@@ -106,7 +104,7 @@ impl DecidedCounts {
         self.replayed += 1;
     }
 
-    /// Counts an event that has made a job what it is now.
+    /// Counts an event that has changed a job.
     pub(crate) fn changed(&mut self, job: &Job, has_begun: bool, now: Timestamp) {
         let age = elapsed(job.created_at, now);
         if let Some(outcome) = JobOutcome::of(job) {
@@ -123,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_commits_that_accept_jobs_count_as_such() {
+    fn only_commits_that_accept_jobs_count() {
         let stats = JobStats::since(Timestamp::from_millis(0));
         stats.add(&DecidedCounts::default());
         let mut counts = DecidedCounts::default();

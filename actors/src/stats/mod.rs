@@ -1,7 +1,7 @@
-//! What the actors have done since the start, in plain counts. No decision depends on them.
+//! Counters of the actors' work since the start. No decision depends on them.
 //!
-//! They count what is durable: a job counts as accepted or ended once its commit is. A commit gathers its counts first and adds them
-//! at once, so accepting a job costs less than one addition.
+//! They count durable changes: a job counts as accepted or ended once its commit is durable. A commit collects its counts and adds them
+//! together, so accepting a job costs less than one atomic addition.
 
 mod backends;
 mod deliveries;
@@ -22,7 +22,7 @@ use tintype_storage::domain::time::Timestamp;
 
 pub struct Stats {
     pub jobs: JobStats,
-    /// In the order of the configuration.
+    /// In configuration order.
     pub backends: Vec<BackendStats>,
     pub deliveries: DeliveryStats,
     pub nodes: NodeStats,

@@ -1,4 +1,4 @@
-//! The newest tries of one backend, for its figures of the last hour.
+//! The newest tries of one backend, for its statistics of the last hour.
 
 use super::sliding_window::WINDOW;
 use crate::ports::TryOutcome;
@@ -7,10 +7,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 
-/// Tries that are remembered.
-const MOST: usize = 1_000;
+const MAX_TRIES: usize = 1_000;
 
-/// The newest 1,000 tries of one backend.
 #[derive(Debug, Default)]
 pub struct RecentTries(Mutex<VecDeque<RecentTry>>);
 
@@ -21,23 +19,23 @@ struct RecentTry {
     outcome: TryOutcome,
 }
 
-/// Figures of the tries that ended within the last hour, of the newest 1,000 at most.
+/// Statistics of the newest 1,000 tries, as far as they ended within the last hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecentFigures {
     pub tries: usize,
     /// Tries that failed by the backend's fault.
     pub failed: usize,
-    /// The time within which half of the pictures were made.
+    /// The median duration of tries with an image.
     pub p50: Option<Duration>,
-    /// The time within which 95 of 100 pictures were made.
+    /// The 95th percentile of that duration.
     pub p95: Option<Duration>,
 }
 
 impl RecentTries {
-    /// Remembers a try, in place of the oldest one if there are too many.
+    /// Adds a try. Beyond 1,000 tries it drops the oldest one.
     pub(crate) fn add(&self, ended_at: Timestamp, took: Duration, outcome: TryOutcome) {
         let mut tries = self.0.lock();
-        if tries.len() == MOST {
+        if tries.len() == MAX_TRIES {
             tries.pop_front();
         }
         tries.push_back(RecentTry {
@@ -47,7 +45,7 @@ impl RecentTries {
         });
     }
 
-    /// The figures of the hour that ends at `now`.
+    /// The statistics of the hour that ends at `now`.
     pub fn figures(&self, now: Timestamp) -> RecentFigures {
         let begin = now.millis() - WINDOW.as_millis() as i64;
         let tries: Vec<RecentTry> = {
@@ -68,7 +66,7 @@ impl RecentTries {
     }
 }
 
-/// The smallest of the rising `times` that `percent` of them do not exceed.
+/// The smallest of the sorted `times` that `percent` of them do not exceed.
 fn percentile(times: &[Duration], percent: usize) -> Option<Duration> {
     let rank = (times.len() * percent).div_ceil(100);
     times.get(rank.checked_sub(1)?).copied()
@@ -87,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_timed_and_failures_counted() {
+    fn images_are_timed_and_failures_counted() {
         let tries = RecentTries::default();
         assert_eq!(tries.figures(at(0)), RecentFigures::default());
         (1..=20).for_each(|it| tries.add(at(100), seconds(it), TryOutcome::Picture));
@@ -112,7 +110,7 @@ mod tests {
         assert_eq!((both.tries, both.p95), (2, Some(seconds(9))));
         let one = tries.figures(at(3_600));
         assert_eq!((one.tries, one.p95), (1, Some(seconds(1))));
-        (0..MOST).for_each(|_| tries.add(at(20), seconds(2), TryOutcome::Picture));
-        assert_eq!(tries.figures(at(30)).tries, MOST);
+        (0..MAX_TRIES).for_each(|_| tries.add(at(20), seconds(2), TryOutcome::Picture));
+        assert_eq!(tries.figures(at(30)).tries, MAX_TRIES);
     }
 }

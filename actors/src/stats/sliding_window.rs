@@ -1,4 +1,4 @@
-//! A sliding window over what happens to jobs. It counts as things happen, so reading it costs nothing and depends on no history.
+//! A sliding window of event counts. It counts events as they happen, so a read costs little and needs no history of jobs.
 
 use parking_lot::Mutex;
 use std::time::Duration;
@@ -6,11 +6,10 @@ use tintype_storage::domain::time::Timestamp;
 
 /// The longest span that can be counted.
 pub const WINDOW: Duration = Duration::from_secs(3_600);
-/// The resolution of the window.
 const BUCKET: Duration = Duration::from_secs(10);
 const BUCKETS: usize = (WINDOW.as_secs() / BUCKET.as_secs()) as usize;
 
-/// What happened within the last hour, by kind.
+/// The events of the last hour, by kind.
 pub struct SlidingWindow<const KINDS: usize> {
     /// When counting began.
     since: Timestamp,
@@ -19,15 +18,15 @@ pub struct SlidingWindow<const KINDS: usize> {
 
 #[derive(Clone, Copy)]
 struct Bucket<const KINDS: usize> {
-    /// The number of this bucket since the epoch.
+    /// Counted from the epoch.
     number: i64,
     counts: [u64; KINDS],
 }
 
-/// What happened within a span.
+/// The events of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowCounts<const KINDS: usize> {
-    /// The beginning of the span, or of the counting where that is later.
+    /// The beginning of the span, or of the counting if that is later.
     pub since: Timestamp,
     pub counts: [u64; KINDS],
 }
@@ -48,7 +47,7 @@ impl<const KINDS: usize> SlidingWindow<KINDS> {
         }
     }
 
-    /// Counts what has happened.
+    /// Counts one event.
     pub(crate) fn add(&self, at: Timestamp, kind: usize) {
         let number = number(at);
         let mut buckets = self.buckets.lock();
@@ -72,7 +71,7 @@ impl<const KINDS: usize> SlidingWindow<KINDS> {
         let buckets = self.buckets.lock();
         for number in oldest..=newest {
             let bucket = &buckets[number.rem_euclid(BUCKETS as i64) as usize];
-            // It may hold an earlier hour.
+            // The bucket may belong to an earlier hour.
             if bucket.number != number {
                 continue;
             }
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_is_counted_and_what_is_older_is_not() {
+    fn an_hour_is_counted_and_older_events_are_not() {
         let window = SlidingWindow::<2>::since(at(100_000));
         let note = |seconds: std::ops::Range<i64>| {
             seconds.for_each(|second| window.add(at(second), usize::from(second % 4 == 0)));

@@ -1,4 +1,4 @@
-//! Batches in the running system: their place in the queue, their input images, their cancellation and a restart.
+//! Batches in the running system: their order in the queue, their input images, their cancellation and a restart.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, Answer, B, PRICE, Plan, World, fresh, quick, run, settle, until};
@@ -16,7 +16,7 @@ use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, BatchReques
 use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
 
-/// A prompt that begins with `image:` has an input image at the rest of it.
+/// A prompt `image:URL` has an input image at that URL.
 fn request(prompt: &str) -> BatchRequest {
     let url = prompt.strip_prefix("image:").map(str::to_owned);
     BatchRequest {
@@ -142,16 +142,15 @@ fn decisions_12_input_images_are_fetched_when_the_turn_has_come() {
             world.failure(missing).await,
             "there is nothing at missing:b"
         );
-        let orders = generator.prompts();
         assert_eq!(
-            orders,
+            generator.prompts(),
             ["image:https://a/", "plain"],
-            "no back end was asked"
+            "the failed job reached no backend"
         );
         assert_eq!(
             world.money(A),
             ["99.922", "0.00"],
-            "a failed one is not paid"
+            "the failed job is not charged"
         );
         world.check();
     });
@@ -176,7 +175,7 @@ fn decisions_12_cancel_ends_what_is_queued() {
 }
 
 #[test]
-fn a_restart_goes_on_with_a_batch_where_it_was() {
+fn a_batch_goes_on_after_a_restart() {
     let engine = fresh("100");
     let batch = {
         let engine = engine.clone();

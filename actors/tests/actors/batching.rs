@@ -1,4 +1,4 @@
-//! One commit for all that arrives while the last one is on its way to the disk.
+//! Commands that arrive during a commit share the next commit.
 
 use crate::world::{A, B, Plan, World, fresh, quick, run, settle, until};
 use tintype_storage::domain::pause::Pause;
@@ -7,7 +7,7 @@ use tintype_storage::store::AcceptError;
 
 const ROUNDS: usize = 8;
 
-/// A world that accepts jobs and begins none.
+/// A world that accepts jobs and starts none.
 fn paused(balance: &str) -> World {
     let world = Plan::over(fresh(balance), quick(), 1).start();
     world.pause_changed(Pause {
@@ -18,24 +18,24 @@ fn paused(balance: &str) -> World {
 }
 
 #[test]
-fn what_arrives_during_a_commit_becomes_the_next_one() {
+fn commands_that_arrive_during_a_commit_share_the_next_one() {
     run(async {
         let world = paused("100");
         world.engine.hold();
         let mut first = world.send(A, Tier::Fast, "first", None);
-        until("it is on its way", || world.engine.held() == 1).await;
+        until("its commit is in flight", || world.engine.held() == 1).await;
         let mut answers: Vec<_> = (0..100)
             .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
             .collect();
         // Another account does not wait for this one.
         let other = world.send(B, Tier::Fast, "other", None);
-        until("the other one is on its way", || world.engine.held() == 2).await;
-        assert!(first.try_recv().is_err(), "answered before it was stored");
+        until("the other commit is in flight", || world.engine.held() == 2).await;
+        assert!(first.try_recv().is_err(), "answered before it was durable");
         assert_eq!(world.engine.submitted(), 2);
 
         world.engine.release_one();
         assert!(first.await.expect("an answer").is_ok());
-        until("the next one is on its way", || world.engine.held() == 2).await;
+        until("the next commit is in flight", || world.engine.held() == 2).await;
         assert!(answers.iter_mut().all(|answer| answer.try_recv().is_err()));
         assert_eq!(world.engine.submitted(), 3, "a hundred jobs, one commit");
         world.engine.open();
@@ -57,7 +57,7 @@ fn hostile_048_one_key_many_times_at_once_is_one_job() {
         let world = paused("100");
         world.engine.hold();
         let ahead = world.send(A, Tier::Fast, "ahead", None);
-        until("it is on its way", || world.engine.held() == 1).await;
+        until("its commit is in flight", || world.engine.held() == 1).await;
         let answers: Vec<_> = (0..1_000)
             .map(|_| world.send(A, Tier::Fast, "same", Some("same")))
             .collect();
@@ -79,7 +79,7 @@ fn hostile_048_one_key_many_times_at_once_is_one_job() {
 }
 
 #[test]
-fn more_than_can_be_decided_is_refused_and_not_piled_up() {
+fn an_overloaded_account_refuses_calls() {
     run(async {
         let world = paused("2000");
         world.engine.hold();
@@ -97,7 +97,7 @@ fn more_than_can_be_decided_is_refused_and_not_piled_up() {
         for answer in answers {
             accepted += usize::from(answer.await.is_ok_and(|outcome| outcome.is_ok()));
         }
-        // What the inbox holds, the same once more in the actor's hand, and a round for each commit.
+        // The capacity of the inbox twice, and one round per commit.
         let most = 2 * 4_096 + 256 * (ROUNDS + 2);
         assert!((4_096..=most).contains(&accepted), "{accepted} accepted");
         assert_eq!(world.system.live_jobs(), accepted);
@@ -113,7 +113,7 @@ fn hostile_037_funds_for_exactly_ten_accept_ten() {
         let answers: Vec<_> = (0..300)
             .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
             .collect();
-        until("the first one is on its way", || world.engine.held() == 1).await;
+        until("the first commit is in flight", || world.engine.held() == 1).await;
         world.engine.open();
         let mut accepted = 0;
         for answer in answers {

@@ -1,4 +1,4 @@
-//! Back ends that keep failing are passed over, probed, and used again; weights spread the runs.
+//! Failing backends are skipped, probed, and used again; weights distribute the runs.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, Plan, World, quick, run, until};
@@ -28,7 +28,7 @@ fn healths(world: &World) -> Vec<Health> {
 }
 
 #[test]
-fn a_back_end_that_keeps_failing_is_left_alone_until_a_probe_succeeds() {
+fn a_failing_backend_is_not_used_until_a_probe_succeeds() {
     run(async {
         let faults = vec![Act::Transient(None); 5];
         let (first, second) = (Scripted::new(faults, Act::Picture), quick());
@@ -37,7 +37,7 @@ fn a_back_end_that_keeps_failing_is_left_alone_until_a_probe_succeeds() {
         assert_eq!((first.seen().len(), second.seen().len()), (5, 8));
         assert_eq!(healths(&world), [Health::Down, Health::Up]);
         let down = &world.system.backends()[0];
-        assert_eq!(down.faults, 5, "what has led to it is still told");
+        assert_eq!(down.faults, 5, "the failures are still reported");
         assert!(
             down.probe_in
                 .is_some_and(|it| it <= Duration::from_secs(10))
@@ -51,7 +51,7 @@ fn a_back_end_that_keeps_failing_is_left_alone_until_a_probe_succeeds() {
 }
 
 #[test]
-fn a_back_end_that_a_test_finds_working_gets_the_next_run_at_once() {
+fn a_backend_that_passes_a_test_gets_the_next_run_at_once() {
     run(async {
         let first = Scripted::new(vec![Act::Transient(None); 5], Act::Picture);
         let world = two(&first, &quick()).start();
@@ -63,7 +63,7 @@ fn a_back_end_that_a_test_finds_working_gets_the_next_run_at_once() {
         assert_eq!(
             healths(&world)[0],
             Health::Down,
-            "a test that fails opens nothing"
+            "a failed test does not end the cool-down"
         );
         world.system.backend_tested(0, Ok(failed.at));
         let tested = &world.system.backends()[0];
@@ -79,30 +79,37 @@ fn a_back_end_that_a_test_finds_working_gets_the_next_run_at_once() {
 }
 
 #[test]
-fn the_state_of_a_back_end_is_what_was_seen_of_it() {
+fn the_health_of_a_backend_follows_its_answers() {
     run(async {
         let acts = vec![Act::Transient(None), Act::Picture, Act::Broken];
         let (first, second) = (Scripted::new(acts, Act::Picture), quick());
         let world = two(&first, &second).start();
-        let seen = || world.system.backends().swap_remove(0);
+        let first = || world.system.backends().swap_remove(0);
         assert_eq!(healths(&world), [Health::Unknown, Health::Unknown]);
-        let before = seen();
+        let before = first();
         assert_eq!((before.last_answer_at, before.last_error), (None, None));
         one_after_the_other(&world, 1).await;
         assert_eq!(healths(&world), [Health::Degraded, Health::Up]);
-        let failed = seen();
+        let failed = first();
         let error = failed.last_error.expect("an error");
-        assert_eq!(error.cause, "its log says more", "the operator's words");
+        assert_eq!(
+            error.cause, "its log says more",
+            "the cause for the operator"
+        );
         assert_eq!(failed.last_answer_at, None);
         one_after_the_other(&world, 1).await;
         assert_eq!(healths(&world), [Health::Up, Health::Up]);
-        let up = seen();
-        assert_eq!(up.last_error, Some(error), "it is still told");
+        let up = first();
+        assert_eq!(
+            up.last_error,
+            Some(error),
+            "the last error is still reported"
+        );
         assert!(up.last_answer_at.is_some());
-        // Its breaker stays closed, because it answered, but no picture came from it.
+        // Its breaker stays closed, because it answered, though without an image.
         one_after_the_other(&world, 1).await;
         assert_eq!(healths(&world), [Health::Degraded, Health::Up]);
-        assert_eq!(seen().faults, 0);
+        assert_eq!(first().faults, 0);
         world.check();
     });
 }
@@ -116,7 +123,7 @@ fn the_operator_finds_the_cause_of_a_failed_job() {
         let id = world.accept(A, Tier::Fast, "a fox").await;
         assert_eq!(world.failure(id).await, "it is busy");
         let tries = world.system.failed_tries(id);
-        assert_eq!(tries.len(), 1, "the last error of each back end");
+        assert_eq!(tries.len(), 1, "the last error of each backend");
         assert_eq!(tries[0].error.cause, "its log says more");
         assert_eq!(
             Some(&tries[0].error),
@@ -147,14 +154,14 @@ fn while_one_run_probes_the_others_go_elsewhere() {
 }
 
 #[test]
-fn when_all_are_passed_over_jobs_are_still_tried() {
+fn jobs_are_still_tried_when_all_breakers_are_open() {
     run(async {
         let first = Scripted::new(vec![Act::Transient(None); 6], Act::Picture);
         let mut plan = Plan::with(first.clone(), 1);
         plan.retries = 6;
         let world = plan.start();
         one_after_the_other(&world, 2).await;
-        assert_eq!(first.seen().len(), 8, "six faults and two pictures");
+        assert_eq!(first.seen().len(), 8, "six failures and two images");
         assert_eq!(healths(&world), [Health::Up]);
         assert_eq!(world.money(A), ["99.922", "0.00"]);
         world.check();
@@ -162,7 +169,7 @@ fn when_all_are_passed_over_jobs_are_still_tried() {
 }
 
 #[test]
-fn answers_without_a_picture_are_tried_again_and_say_nothing_of_the_health() {
+fn answers_without_an_image_are_retried_and_keep_the_breaker_closed() {
     run(async {
         let first = Scripted::always(Act::Nothing);
         let mut plan = Plan::with(first.clone(), 1);
@@ -177,7 +184,7 @@ fn answers_without_a_picture_are_tried_again_and_say_nothing_of_the_health() {
 }
 
 #[test]
-fn once_passed_over_the_tries_that_are_left_go_to_the_next_back_end() {
+fn a_run_fails_over_when_the_breaker_opens() {
     run(async {
         let (first, second) = (Scripted::always(Act::Transient(None)), quick());
         let mut plan = two(&first, &second);
@@ -190,7 +197,7 @@ fn once_passed_over_the_tries_that_are_left_go_to_the_next_back_end() {
 }
 
 #[test]
-fn jobs_wait_in_the_queue_for_the_back_end_that_is_left() {
+fn jobs_wait_in_the_queue_for_the_remaining_backend() {
     run(async {
         let first = Scripted::new(vec![Act::Transient(None); 5], Act::Hang);
         let second = Scripted::always(Act::Take(Duration::from_secs(1)));
@@ -198,7 +205,7 @@ fn jobs_wait_in_the_queue_for_the_back_end_that_is_left() {
         plan.run_timeout = Duration::from_secs(5);
         let world = plan.start();
         one_after_the_other(&world, 5).await;
-        // Eight seconds of work for one place: had they begun to run at once, their time would have been over.
+        // Eight seconds of work for one slot: if all began at once, some would exceed the deadline of five seconds.
         let mut jobs = Vec::new();
         for _ in 0..8 {
             jobs.push(world.accept(A, Tier::Fast, "a fox").await);
@@ -212,7 +219,7 @@ fn jobs_wait_in_the_queue_for_the_back_end_that_is_left() {
 }
 
 #[test]
-fn weights_spread_the_runs_and_one_without_is_in_reserve() {
+fn weights_distribute_the_runs_and_a_backend_without_weight_is_in_reserve() {
     run(async {
         let (heavy, light, reserve) = (quick(), quick(), quick());
         let mut plan = two(&heavy, &light);
@@ -228,7 +235,7 @@ fn weights_spread_the_runs_and_one_without_is_in_reserve() {
 }
 
 #[test]
-fn jobs_wait_for_the_only_back_end_until_it_may_be_tried_out() {
+fn jobs_wait_for_the_only_backend_until_a_probe_is_due() {
     run(async {
         let first = Scripted::new(vec![Act::Transient(None); 6], Act::Picture);
         let mut plan = Plan::with(first.clone(), 2);
@@ -257,7 +264,7 @@ fn jobs_wait_for_the_only_back_end_until_it_may_be_tried_out() {
 }
 
 #[test]
-fn what_never_asked_a_back_end_moves_no_breaker() {
+fn a_try_that_does_not_reach_the_backend_moves_no_breaker() {
     run(async {
         for act in [Act::NotAsked, Act::Unsound, Act::Storage] {
             let mut acts = vec![Act::Transient(None); 4];
@@ -276,7 +283,7 @@ fn what_never_asked_a_back_end_moves_no_breaker() {
 }
 
 #[test]
-fn a_probe_that_never_asked_leaves_the_probe_to_the_next() {
+fn after_a_probe_that_does_not_reach_the_backend_the_next_run_probes() {
     run(async {
         let mut acts = vec![Act::Transient(None); 5];
         acts.push(Act::NotAsked);
@@ -293,7 +300,7 @@ fn a_probe_that_never_asked_leaves_the_probe_to_the_next() {
 }
 
 #[test]
-fn the_late_answer_of_a_try_that_was_given_up_counts_for_nothing() {
+fn the_late_answer_of_a_try_that_timed_out_is_ignored() {
     run(async {
         let slow = Scripted::always(Act::Take(Duration::from_secs(90)));
         let second = Scripted::always(Act::Take(Duration::from_secs(50)));
@@ -302,7 +309,7 @@ fn the_late_answer_of_a_try_that_was_given_up_counts_for_nothing() {
         world.done(id).await;
         sleep(Duration::from_secs(100)).await;
         assert_eq!((slow.running(), second.running()), (0, 0));
-        assert_eq!(world.money(A), ["99.961", "0.00"], "paid once");
+        assert_eq!(world.money(A), ["99.961", "0.00"], "charged once");
         world.check();
     });
 }

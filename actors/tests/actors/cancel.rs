@@ -1,4 +1,4 @@
-//! Canceling, before the job's turn, after it, and at the same moment.
+//! Cancellation before the job runs, while it runs, and in a race with its turn.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, Plan, quick, run, until};
@@ -12,13 +12,13 @@ fn slow() -> Scripted {
 }
 
 #[test]
-fn a_waiting_job_is_canceled_and_never_made() {
+fn a_canceled_queued_job_never_runs() {
     run(async {
         let generator = slow();
         let world = Plan::with(generator.clone(), 1).start();
         let running = world.accept(A, Tier::Fast, "running").await;
         let waiting = world.accept(A, Tier::Fast, "waiting").await;
-        until("the first one is being made", || generator.running() == 1).await;
+        until("the first one runs", || generator.running() == 1).await;
         let canceled = world.apply(A, waiting, JobEvent::Cancel).await;
         assert!(canceled.expect("an answer").is_ok());
         world.system.job_canceled(&world.job(waiting));
@@ -34,12 +34,12 @@ fn a_waiting_job_is_canceled_and_never_made() {
 }
 
 #[test]
-fn a_job_that_is_being_made_is_not_canceled() {
+fn a_running_job_is_not_canceled() {
     run(async {
         let generator = slow();
         let world = Plan::with(generator.clone(), 1).start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
-        until("it is being made", || generator.running() == 1).await;
+        until("it runs", || generator.running() == 1).await;
         let refused = world.apply(A, id, JobEvent::Cancel).await;
         assert!(matches!(refused, Ok(Err(EventError::Transition(_)))));
         world.done(id).await;
@@ -48,7 +48,7 @@ fn a_job_that_is_being_made_is_not_canceled() {
     });
 }
 
-/// The cancellation is on its way to the disk when the dispatcher gives the job its turn.
+/// The commit of the cancellation is in flight when the dispatcher gives the job its turn.
 #[test]
 fn a_cancellation_that_wins_the_race_leaves_nothing_running() {
     run(async {
@@ -57,20 +57,17 @@ fn a_cancellation_that_wins_the_race_leaves_nothing_running() {
         let first = world.accept(A, Tier::Fast, "first").await;
         let second = world.accept(A, Tier::Fast, "second").await;
         let third = world.accept(A, Tier::Fast, "third").await;
-        until("the first one is being made", || generator.running() == 1).await;
+        until("the first one runs", || generator.running() == 1).await;
         world.engine.hold();
-        // Ends the first run and cancels the second job in one commit, of which the dispatcher does not hear yet.
+        // The dispatcher does not know of this commit until the engine is opened.
         let canceled = world.apply(A, second, JobEvent::Cancel);
-        until("the cancellation is on its way", || {
-            world.engine.held() == 1
-        })
-        .await;
-        until("the first picture is made", || generator.running() == 0).await;
+        until("the cancellation is in flight", || world.engine.held() == 1).await;
+        until("the first run ends", || generator.running() == 0).await;
         let depths = world.system.waiting_jobs().depths();
         assert_eq!(
             depths.queued[Tier::Fast.index()],
             1,
-            "the second has its turn"
+            "the turn of the second job has begun"
         );
         world.engine.open();
         assert!(canceled.await.expect("an answer").is_ok());

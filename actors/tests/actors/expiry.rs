@@ -1,4 +1,4 @@
-//! Jobs that are wanted only until a moment.
+//! Jobs that expire if they do not begin in time.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, Plan, World, fresh, quick, run, settle, until};
@@ -8,7 +8,7 @@ use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::EXPIRED;
 use tintype_storage::domain::tier::Tier;
 
-/// By the clock of a world, which moves by a millisecond each time that it is read.
+/// By the clock of a world, which advances by a millisecond at each read.
 const SOON: Duration = Duration::from_millis(50);
 
 async fn accepted(world: &World, prompt: &str, after: Duration) -> JobId {

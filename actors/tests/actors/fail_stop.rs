@@ -1,4 +1,4 @@
-//! The engine fails. From then on nothing is promised any more, and nobody waits in vain.
+//! After a failure of the engine, every call is refused and no caller waits forever.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, World, fresh, quick, run, settle, until};
@@ -9,7 +9,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::testing::failing::FailingEngine;
 use tintype_storage::testing::memory::MemoryEngine;
 
-/// A world whose engine lets so many commits through.
+/// A world whose engine fails after this many commits.
 fn failing_after(commits: u64, generator: Scripted) -> (World, Arc<MemoryEngine>) {
     let memory = fresh("100");
     let engine = FailingEngine::new(Arc::clone(&memory) as _, commits, Arc::new(|_| {}));
@@ -28,20 +28,20 @@ fn hostile_073_whoever_waits_for_a_failed_commit_is_told() {
         let before = memory.image();
         world.engine.hold();
         let in_flight = world.send(A, Tier::Fast, "in flight", None);
-        until("it is on its way", || world.engine.held() == 1).await;
+        until("its commit is in flight", || world.engine.held() == 1).await;
         let waiting: Vec<_> = (0..100)
             .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
             .collect();
         let deposit = world.deposit(A, "1");
         settle().await;
         world.engine.open();
-        let told = in_flight.await.expect("an answer");
-        assert!(told.is_err(), "{told:?}");
+        let outcome = in_flight.await.expect("an answer");
+        assert!(outcome.is_err(), "{outcome:?}");
         for answer in waiting {
-            // Nothing was decided for these: their replies are dropped, which is an answer as well.
+            // These were never decided: their replies are dropped, which callers report as a failure too.
             assert!(
                 !matches!(answer.await, Ok(Ok(_))),
-                "accepted without a disk"
+                "accepted without a durable commit"
             );
         }
         assert!(!matches!(deposit.await, Ok(Ok(_))));
@@ -56,9 +56,9 @@ fn hostile_073_whoever_waits_for_a_failed_commit_is_told() {
 }
 
 #[test]
-fn a_picture_whose_commit_fails_is_made_again_after_the_restart() {
+fn a_job_whose_last_commit_fails_runs_again_after_the_restart() {
     run(async {
-        // Acceptance and the beginning of the run pass; its end does not.
+        // The commits of the acceptance and of the beginning of the run succeed; that of the end fails.
         let (world, memory) = failing_after(2, Scripted::always(Act::Take(Duration::from_secs(5))));
         let id = world.accept(A, Tier::Fast, "a fox").await;
         until("the engine fails", || world.fail_stop.has_tripped()).await;
@@ -74,12 +74,12 @@ fn a_picture_whose_commit_fails_is_made_again_after_the_restart() {
         let image = MemoryEngine::from_image(memory.image());
         let again = Plan::over(Arc::new(image), quick(), 1).start();
         again.done(id).await;
-        assert_eq!(again.money(A), ["99.961", "0.00"], "paid once");
+        assert_eq!(again.money(A), ["99.961", "0.00"], "charged once");
         again.check();
     });
 }
 
-/// The script of one account's life, cut at every commit: what the disk holds is always sound and can be gone on from.
+/// The same script with a failure at each commit: the durable state is always consistent, and a restart goes on from it.
 #[test]
 fn hostile_073_a_failure_at_any_commit_leaves_sound_books() {
     run(async {
@@ -93,9 +93,8 @@ fn hostile_073_a_failure_at_any_commit_leaves_sound_books() {
                 }
                 let _ = world.deposit(A, "0.5").await;
             }
-            let failed = |world: &World| world.fail_stop.has_tripped();
-            until("all is over", || {
-                failed(&world) || world.system.live_jobs() == 0
+            until("the engine fails or all jobs end", || {
+                world.fail_stop.has_tripped() || world.system.live_jobs() == 0
             })
             .await;
             let image = MemoryEngine::from_image(memory.image());

@@ -1,4 +1,4 @@
-//! Who comes next, and how many at a time.
+//! The order of jobs, and the slots of backends.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, World, run, until};
@@ -10,7 +10,7 @@ fn slow() -> Scripted {
     Scripted::always(Act::Take(Duration::from_secs(1)))
 }
 
-/// Holds everything back until the queue stands as it is to be.
+/// Starts no jobs while the test fills the queue.
 fn pause(world: &World, project: bool) {
     let pause = Pause {
         project,
@@ -42,7 +42,7 @@ fn hostile_117_a_flood_does_not_hold_up_another_account() {
 }
 
 #[test]
-fn tiers_that_share_a_back_end_take_turns() {
+fn tiers_that_share_a_backend_take_turns() {
     run(async {
         let generator = slow();
         let world = Plan::with(generator.clone(), 1).start();
@@ -63,7 +63,7 @@ fn tiers_that_share_a_back_end_take_turns() {
 }
 
 #[test]
-fn a_back_end_never_has_more_than_its_places() {
+fn a_backend_never_has_more_runs_than_slots() {
     run(async {
         let lengths = [900, 20, 350, 20, 20, 700].map(Duration::from_millis);
         let script = lengths.iter().cycle().take(60);
@@ -75,13 +75,13 @@ fn a_back_end_never_has_more_than_its_places() {
         }
         world.idle().await;
         assert_eq!(generator.seen().len(), 60);
-        assert_eq!(generator.peak(), 3, "all places are used, and no more");
+        assert_eq!(generator.peak(), 3, "all slots are used, and no more");
         world.check();
     });
 }
 
 #[test]
-fn the_places_of_a_second_choice_are_kept_too() {
+fn failover_respects_the_slots_of_the_second_backend() {
     run(async {
         let (first, second) = (Scripted::always(Act::Broken), slow());
         let mut plan = Plan::with(first.clone(), 8);
@@ -99,7 +99,7 @@ fn the_places_of_a_second_choice_are_kept_too() {
 }
 
 #[test]
-fn a_job_that_waits_for_its_second_choice_holds_no_place_of_the_first() {
+fn a_run_that_waits_for_the_second_backend_holds_no_slot_of_the_first() {
     run(async {
         let first = Scripted::new([Act::Broken, Act::Broken], Act::Picture);
         let second = Scripted::always(Act::Take(Duration::from_secs(100)));
@@ -110,10 +110,10 @@ fn a_job_that_waits_for_its_second_choice_holds_no_place_of_the_first() {
         for prompt in ["x", "y"] {
             world.accept(A, Tier::Fast, prompt).await;
         }
-        until("one is being made, one waits", || second.running() == 1).await;
+        until("one runs, one waits", || second.running() == 1).await;
         let third = world.accept(A, Tier::Fast, "z").await;
         world.done(third).await;
-        assert_eq!(second.seen().len(), 1, "the second one still waits");
+        assert_eq!(second.seen().len(), 1, "the second job still waits");
         world.idle().await;
         world.check();
     });

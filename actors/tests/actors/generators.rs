@@ -1,4 +1,4 @@
-//! A generator that follows a script, and a gallery that remembers.
+//! A scripted generator, and an image store that records its calls.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -14,13 +14,13 @@ use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-/// What a generator does with one order.
+/// The outcome of one task.
 #[derive(Clone, Debug)]
 pub enum Act {
     Picture,
-    /// A picture after a while.
+    /// An image after this time.
     Take(Duration),
-    /// Tells that half is done, and after a while that it is busy.
+    /// Reports half of the image, and after this time a transient failure.
     Half(Duration),
     Refuse,
     Block,
@@ -35,18 +35,18 @@ pub enum Act {
     Hang,
 }
 
-/// One order, as it came.
+/// One received task.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub job: JobId,
     pub prompt: String,
     pub model: Option<String>,
     pub at: Instant,
-    /// Whether runs were being cut off when the order's future ended.
+    /// Were runs being cut off when the task's future ended?
     pub cut_off: bool,
 }
 
-/// Does what its script says, order by order, then always the same.
+/// Follows its script task by task, then repeats one act.
 #[derive(Clone)]
 pub struct Scripted {
     state: Arc<Mutex<State>>,
@@ -61,7 +61,7 @@ struct State {
     holds_after: Option<Duration>,
 }
 
-/// Counts a run for as long as its future lives.
+/// Counts a run while its future lives.
 struct Running {
     state: Arc<Mutex<State>>,
     number: usize,
@@ -98,38 +98,36 @@ impl Scripted {
         Self::new([], act)
     }
 
-    /// Says after a while, when asked, that it holds work of an earlier run.
+    /// Makes [`Generator::holds`] return true after this time.
     pub fn holds_after(&self, time: Duration) {
         self.state.lock().holds_after = Some(time);
     }
 
-    /// All orders so far.
+    /// All tasks so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.state.lock().seen.clone()
     }
 
-    /// Their prompts.
     pub fn prompts(&self) -> Vec<String> {
         self.seen().into_iter().map(|seen| seen.prompt).collect()
     }
 
-    /// The most that were under way at the same time.
+    /// The most concurrent runs.
     pub fn peak(&self) -> usize {
         self.state.lock().peak
     }
 
-    /// Under way now.
     pub fn running(&self) -> usize {
         self.state.lock().running
     }
 
-    fn begin(&self, order: &GenerationTask) -> (Act, Running) {
+    fn begin(&self, task: &GenerationTask) -> (Act, Running) {
         let mut state = self.state.lock();
         let number = state.seen.len();
         state.seen.push(Seen {
-            job: order.job,
-            prompt: order.prompt.clone(),
-            model: order.model.clone(),
+            job: task.job,
+            prompt: task.prompt.clone(),
+            model: task.model.clone(),
             at: Instant::now(),
             cut_off: false,
         });
@@ -140,7 +138,7 @@ impl Scripted {
         let running = Running {
             state: Arc::clone(&self.state),
             number,
-            cut_off: order.cut_off.clone(),
+            cut_off: task.cut_off.clone(),
         };
         (act, running)
     }
@@ -149,12 +147,12 @@ impl Scripted {
 impl Generator for Scripted {
     fn generate(
         &self,
-        order: GenerationTask,
+        task: GenerationTask,
     ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let this = self.clone();
         async move {
-            let (act, _running) = this.begin(&order);
-            let picture = Picture::own(order.prompt.into_bytes());
+            let (act, _running) = this.begin(&task);
+            let picture = Picture::own(task.prompt.into_bytes());
             match act {
                 Act::Picture => Ok(picture),
                 Act::Take(time) => {
@@ -162,7 +160,7 @@ impl Generator for Scripted {
                     Ok(picture)
                 }
                 Act::Half(time) => {
-                    order.progress.report(0.5);
+                    task.progress.report(0.5);
                     sleep(time).await;
                     Err(GenerateError::Transient {
                         reason: "it is busy".into(),
@@ -202,7 +200,7 @@ impl Generator for Scripted {
     }
 }
 
-/// Remembers what it was given.
+/// An image store that records its calls.
 #[derive(Clone, Default)]
 pub struct Shelf {
     state: Arc<Mutex<ShelfState>>,
@@ -217,22 +215,22 @@ struct ShelfState {
 }
 
 impl Shelf {
-    /// Jobs whose picture was kept.
+    /// Jobs whose image was stored.
     pub fn kept(&self) -> Vec<JobId> {
         self.state.lock().kept.clone()
     }
 
-    /// Jobs whose inputs were removed.
+    /// Jobs whose inputs were deleted.
     pub fn forgotten(&self) -> Vec<JobId> {
         self.state.lock().forgotten.clone()
     }
 
-    /// Finds no picture good from now on.
+    /// Makes every further image fail its check.
     pub fn refuse(&self) {
         self.state.lock().refuses = true;
     }
 
-    /// Has room for none from now on.
+    /// Makes every further write fail.
     pub fn fill(&self) {
         self.state.lock().is_full = true;
     }
@@ -246,7 +244,7 @@ impl ImageStore for Shelf {
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
         let mut state = self.state.lock();
         let outcome = if state.refuses {
-            Err(GenerateError::Broken("it is no picture".into()))
+            Err(GenerateError::Broken("it is not an image".into()))
         } else if state.is_full {
             Err(GenerateError::Storage("the shelf is full".into()))
         } else {
@@ -266,11 +264,11 @@ impl ImageStore for Shelf {
         &self,
         key: String,
     ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
-        let words = PromptText {
-            prompt: format!("what lies under {key}"),
+        let text = PromptText {
+            prompt: format!("the prompt at {key}"),
             metadata: None,
         };
-        async move { Ok(words) }.boxed_local()
+        async move { Ok(text) }.boxed_local()
     }
 
     fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {

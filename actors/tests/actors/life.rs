@@ -1,4 +1,4 @@
-//! One job from queued to its end, in every way that it can end.
+//! One job from queued to each of its possible ends.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, World, quick, run, until};
@@ -6,15 +6,15 @@ use std::time::Duration;
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
 
-/// A world whose one back end does this with every order, without a second try.
+/// A world with one backend that repeats this act, and no retries.
 fn with(act: Act) -> World {
     let mut plan = Plan::with(Scripted::always(act), 1);
     plan.retries = 0;
     plan.start()
 }
 
-/// Everything is released, cleaned up and sound.
-async fn check_nothing_paid(world: &World) {
+/// The reservation is released, the inputs are deleted, and the store is consistent.
+async fn check_nothing_charged(world: &World) {
     world.idle().await;
     assert_eq!(world.money(A), ["100.00", "0.00"]);
     assert_eq!(world.system.live_jobs(), 0);
@@ -23,7 +23,7 @@ async fn check_nothing_paid(world: &World) {
 }
 
 #[test]
-fn a_picture_is_kept_charged_and_its_inputs_are_forgotten() {
+fn an_image_is_stored_and_charged_and_its_inputs_are_deleted() {
     run(async {
         let world = Plan::with(quick(), 1).start();
         let id = world.accept(A, Tier::Pro, "a fox").await;
@@ -38,9 +38,9 @@ fn a_picture_is_kept_charged_and_its_inputs_are_forgotten() {
 }
 
 #[test]
-fn what_is_refused_or_blocked_is_not_tried_elsewhere() {
+fn refused_and_blocked_requests_do_not_fail_over() {
     run(async {
-        for (act, said) in [
+        for (act, error) in [
             (Act::Refuse, "no such thing"),
             (Act::Block, "blocked for safety: violence"),
         ] {
@@ -50,9 +50,9 @@ fn what_is_refused_or_blocked_is_not_tried_elsewhere() {
             plan.route = vec![0, 1];
             let world = plan.start();
             let id = world.accept(A, Tier::Fast, "a fox").await;
-            assert_eq!(world.failure(id).await, said);
+            assert_eq!(world.failure(id).await, error);
             assert_eq!((first.seen().len(), second.seen().len()), (1, 0));
-            check_nothing_paid(&world).await;
+            check_nothing_charged(&world).await;
         }
     });
 }
@@ -70,7 +70,7 @@ fn hostile_096_a_panic_fails_its_own_job_alone() {
         assert!(error.contains("failed unexpectedly"), "{error}");
         assert!(
             !error.contains("script"),
-            "the panic's words are ours: {error}"
+            "the error reveals the panic: {error}"
         );
         world.done(second).await;
         world.done(third).await;
@@ -82,7 +82,7 @@ fn hostile_096_a_panic_fails_its_own_job_alone() {
 }
 
 #[test]
-fn a_run_has_an_end() {
+fn a_run_has_a_deadline() {
     run(async {
         let mut plan = Plan::with(Scripted::new([Act::Hang], Act::Picture), 1);
         plan.try_timeout = Duration::from_secs(10_000);
@@ -97,38 +97,35 @@ fn a_run_has_an_end() {
 }
 
 #[test]
-fn a_picture_that_cannot_be_kept_is_not_paid() {
+fn an_unusable_image_is_not_charged() {
     run(async {
         let world = with(Act::Picture);
         world.shelf.refuse();
         let id = world.accept(A, Tier::Fast, "a fox").await;
-        assert_eq!(world.failure(id).await, "it is no picture");
-        check_nothing_paid(&world).await;
+        assert_eq!(world.failure(id).await, "it is not an image");
+        check_nothing_charged(&world).await;
     });
 }
 
 #[test]
-fn words_that_lie_elsewhere_are_fetched() {
+fn a_prompt_in_the_object_store_is_read() {
     run(async {
         let generator = quick();
         let world = Plan::with(generator.clone(), 1).start();
         let id = world.accept(A, Tier::Fast, "stored:words/1.json").await;
         world.done(id).await;
-        assert_eq!(generator.prompts(), ["what lies under words/1.json"]);
+        assert_eq!(generator.prompts(), ["the prompt at words/1.json"]);
     });
 }
 
 #[test]
-fn a_job_is_processing_while_it_is_made() {
+fn a_job_is_processing_while_it_runs() {
     run(async {
         let world = with(Act::Take(Duration::from_secs(30)));
         let id = world.accept(A, Tier::Fast, "a fox").await;
-        until("it is being made", || {
-            world.state(id).word() == "processing"
-        })
-        .await;
+        until("it runs", || world.state(id).word() == "processing").await;
         let JobState::Processing { started_at, runs } = world.state(id) else {
-            panic!("it is over")
+            panic!("it has ended")
         };
         assert_eq!(runs, 1);
         world.done(id).await;

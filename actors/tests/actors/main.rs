@@ -1,5 +1,5 @@
-//! The actors together, over an engine in memory, with generators that do as they are told. All but one test run on one
-//! thread whose clock stands still while there is work, so waits cost nothing and every order is the same each time.
+//! The actors together, over an in-memory engine and with scripted generators. All but one test run on one thread whose clock is paused
+//! while there is work, so waits cost nothing and the order of events is the same each time.
 
 mod batches;
 mod batching;
@@ -7,10 +7,10 @@ mod breaker;
 mod cancel;
 mod expiry;
 mod fail_stop;
+mod failover;
 mod fairness;
 mod generators;
 mod life;
-mod moving;
 mod pause;
 mod progress;
 mod recovery;

@@ -1,4 +1,4 @@
-//! The operator's switches.
+//! Pausing tiers and the whole project.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, Plan, quick, run, until};
@@ -8,7 +8,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::commit_and_wait;
 use tokio::time::sleep;
 
-/// Longer than anything would take that is not paused.
+/// Longer than any job that is not paused takes.
 const A_WHILE: Duration = Duration::from_secs(3_600);
 
 #[test]
@@ -37,13 +37,13 @@ fn a_paused_tier_waits_while_the_others_go_on() {
 }
 
 #[test]
-fn what_is_being_made_goes_on_while_paused() {
+fn running_jobs_go_on_while_paused() {
     run(async {
         let generator = Scripted::always(Act::Take(Duration::from_secs(60)));
         let world = Plan::with(generator.clone(), 1).start();
         let running = world.accept(A, Tier::Fast, "running").await;
         let waiting = world.accept(A, Tier::Fast, "waiting").await;
-        until("the first one is being made", || generator.running() == 1).await;
+        until("the first one runs", || generator.running() == 1).await;
         world.pause_changed(Pause {
             project: true,
             ..Pause::default()

@@ -1,4 +1,4 @@
-//! What generators tell of their pictures, and what they are told of a stop.
+//! The progress that generators report, and the cut-off signal that they receive.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, Plan, run, until};
@@ -8,14 +8,17 @@ use tintype_storage::domain::tier::Tier;
 const WHILE: Duration = Duration::from_secs(10);
 
 #[test]
-fn progress_is_that_of_the_try_under_way() {
+fn progress_is_that_of_the_current_try() {
     run(async {
         let generator = Scripted::new([Act::Half(WHILE)], Act::Take(WHILE));
         let world = Plan::with(generator.clone(), 1).start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
-        until("half is told", || world.system.progress(id) == Some(0.5)).await;
+        until("half is reported", || {
+            world.system.progress(id) == Some(0.5)
+        })
+        .await;
         until("the next try begins", || generator.seen().len() == 2).await;
-        assert_eq!(world.system.progress(id), None, "it begins from nothing");
+        assert_eq!(world.system.progress(id), None, "the progress is reset");
         world.done(id).await;
         assert_eq!(world.system.progress(id), None);
         world.check();
@@ -29,14 +32,17 @@ fn progress_ends_with_the_run() {
         plan.retries = 0;
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
-        until("half is told", || world.system.progress(id) == Some(0.5)).await;
+        until("half is reported", || {
+            world.system.progress(id) == Some(0.5)
+        })
+        .await;
         world.failure(id).await;
-        until("the run is over", || world.system.progress(id).is_none()).await;
+        until("the run ends", || world.system.progress(id).is_none()).await;
     });
 }
 
 #[test]
-fn a_generator_that_is_cut_off_can_tell_it_from_being_given_up() {
+fn a_generator_can_distinguish_a_cut_off_from_a_timeout() {
     run(async {
         let generator = Scripted::always(Act::Hang);
         let mut plan = Plan::with(generator.clone(), 1);
@@ -44,9 +50,9 @@ fn a_generator_that_is_cut_off_can_tell_it_from_being_given_up() {
         let world = plan.start();
         world.accept(A, Tier::Fast, "a fox").await;
         until("the second try begins", || generator.seen().len() == 2).await;
-        assert!(!generator.seen()[0].cut_off, "its time was over");
+        assert!(!generator.seen()[0].cut_off, "the try timed out");
         world.system.drain(Duration::ZERO).await;
-        until("it is dropped", || generator.running() == 0).await;
+        until("the try is dropped", || generator.running() == 0).await;
         assert!(generator.seen()[1].cut_off);
     });
 }

@@ -1,4 +1,4 @@
-//! What a restart makes of what it finds.
+//! Recovery at a restart.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, START, World, fresh, quick, run, until};
@@ -12,7 +12,7 @@ use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::testing::memory::MemoryEngine;
 
-/// Jobs of two accounts, the first three of A and the first of B being made when the power goes.
+/// The engine after a power cut, with six jobs of A and one of B. The first three of A and the one of B were running.
 async fn cut_power() -> (Arc<MemoryEngine>, Vec<JobId>) {
     let engine = fresh("100");
     let generator = Scripted::always(Act::Hang);
@@ -22,7 +22,7 @@ async fn cut_power() -> (Arc<MemoryEngine>, Vec<JobId>) {
         jobs.push(world.accept(A, Tier::Fast, &format!("a{at}")).await);
     }
     jobs.push(world.accept(B, Tier::Fast, "b0").await);
-    until("four are being made", || {
+    until("four run", || {
         jobs.iter()
             .all(|job| world.state(*job).word() == "processing")
     })
@@ -42,7 +42,7 @@ fn started_at(world: &World, job: JobId) -> (i64, u32) {
 }
 
 #[test]
-fn begun_jobs_come_first_and_all_in_the_order_of_acceptance() {
+fn begun_jobs_go_first_and_all_in_the_order_of_acceptance() {
     run(async {
         let (engine, jobs) = cut_power().await;
         let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
@@ -60,7 +60,7 @@ fn begun_jobs_come_first_and_all_in_the_order_of_acceptance() {
                 .iter()
                 .all(|job| world.state(*job) == JobState::Queued)
         );
-        // A job that comes now stands behind those that were there.
+        // A new job waits behind the recovered ones.
         world.accept(A, Tier::Fast, "new").await;
         world.idle().await;
         assert_eq!(
@@ -68,7 +68,7 @@ fn begun_jobs_come_first_and_all_in_the_order_of_acceptance() {
             ["a0", "b0", "a1", "a2", "a3", "a4", "a5", "new"]
         );
         for (job, began) in jobs.iter().zip(began) {
-            assert_eq!(started_at(&world, *job), (began, 0), "it keeps its start");
+            assert_eq!(started_at(&world, *job), (began, 0), "the start time stays");
         }
         assert_eq!(world.money(A), ["99.727", "0.00"]);
         assert_eq!(world.money(B), ["99.961", "0.00"]);
@@ -82,10 +82,7 @@ fn a_begun_job_goes_before_the_waiting_ones_of_other_accounts() {
         let engine = fresh("100");
         let world = Plan::over(Arc::clone(&engine) as _, Scripted::always(Act::Hang), 1).start();
         let begun = world.accept(B, Tier::Fast, "begun").await;
-        until("it is being made", || {
-            world.state(begun).word() == "processing"
-        })
-        .await;
+        until("it runs", || world.state(begun).word() == "processing").await;
         world.accept(A, Tier::Fast, "waiting").await;
         let generator = quick();
         let image = MemoryEngine::from_image(engine.image());
@@ -96,7 +93,7 @@ fn a_begun_job_goes_before_the_waiting_ones_of_other_accounts() {
 }
 
 #[test]
-fn the_run_past_the_last_one_is_not_begun() {
+fn a_job_that_has_used_all_runs_fails() {
     run(async {
         let (mut engine, jobs) = cut_power().await;
         for restart in 1..=2 {
@@ -115,7 +112,7 @@ fn the_run_past_the_last_one_is_not_begun() {
         }
         world.idle().await;
         assert!(world.shelf.forgotten().contains(&jobs[0]));
-        // The others have had two runs, and have one more.
+        // The others have used two runs, and have one left.
         for job in &jobs[4..] {
             world.done(*job).await;
         }
@@ -149,15 +146,12 @@ fn hostile_109_a_clock_set_back_over_a_restart_upsets_no_order() {
             .await
             .expect("an answer")
             .expect("a correction");
-        assert!(
-            later.id > entry.id,
-            "the ledger's order is that of its lines"
-        );
+        assert!(later.id > entry.id, "ledger entries sort by time");
         world.check();
     });
 }
 
-/// Whatever was made last, what is made after a restart sorts behind it: the oldest webhook stays the oldest.
+/// A new id sorts after the newest record of any kind, so the oldest webhook stays the oldest.
 #[test]
 fn hostile_109_ids_rise_over_a_restart_though_the_clock_was_set_back() {
     run(async {
@@ -198,7 +192,7 @@ fn webhook(id: WebhookId, created_at: Timestamp) -> Webhook {
 }
 
 #[test]
-fn a_job_that_ended_before_the_power_went_is_left_alone() {
+fn a_job_that_ended_before_the_power_cut_stays_ended() {
     run(async {
         let engine = fresh("100");
         let world = Plan::over(Arc::clone(&engine) as _, quick(), 1).start();

@@ -1,4 +1,4 @@
-//! Tries, waits and the way to the next back end, by a clock that jumps.
+//! Tries, backoff and failover, by the paused clock.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, Plan, quick, run};
@@ -7,14 +7,14 @@ use tintype_actors::backends::Health;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
-/// Time between the orders that a generator has seen.
+/// The times between the tasks of a generator.
 fn waits(generator: &Scripted) -> Vec<Duration> {
     let seen = generator.seen();
     seen.windows(2).map(|two| two[1].at - two[0].at).collect()
 }
 
 #[test]
-fn a_transient_fault_is_tried_again_after_a_growing_wait() {
+fn a_transient_failure_is_retried_after_a_growing_wait() {
     run(async {
         let generator = Scripted::new([Act::Transient(None), Act::Transient(None)], Act::Picture);
         let world = Plan::with(generator.clone(), 1).start();
@@ -26,13 +26,13 @@ fn a_transient_fault_is_tried_again_after_a_growing_wait() {
         for (wait, (least, most)) in waits.iter().zip(bounds) {
             assert!((least..=most).contains(&wait.as_millis()), "{waits:?}");
         }
-        assert_eq!(world.money(A), ["99.961", "0.00"], "paid once");
+        assert_eq!(world.money(A), ["99.961", "0.00"], "charged once");
         world.check();
     });
 }
 
 #[test]
-fn what_the_back_end_asks_for_is_not_undercut() {
+fn a_retry_waits_as_long_as_the_backend_asks() {
     run(async {
         let asked = Some(Duration::from_secs(7));
         let generator = Scripted::new([Act::Transient(asked)], Act::Picture);
@@ -45,7 +45,7 @@ fn what_the_back_end_asks_for_is_not_undercut() {
 }
 
 #[test]
-fn after_the_last_try_comes_the_next_back_end_with_its_own_model() {
+fn after_the_last_try_the_run_fails_over_with_the_model_of_the_next_backend() {
     run(async {
         let (first, second) = (Scripted::always(Act::Transient(None)), quick());
         let mut plan = Plan::with(first.clone(), 1);
@@ -60,13 +60,13 @@ fn after_the_last_try_comes_the_next_back_end_with_its_own_model() {
         };
         assert_eq!(models(&first), vec![(id, Some("model-0".into())); 3]);
         assert_eq!(models(&second), [(id, Some("model-1".into()))]);
-        assert_eq!(world.money(A), ["99.961", "0.00"], "paid once");
+        assert_eq!(world.money(A), ["99.961", "0.00"], "charged once");
         world.check();
     });
 }
 
 #[test]
-fn what_is_broken_is_left_at_once_and_the_last_reason_is_told() {
+fn a_broken_backend_is_not_retried_and_the_job_reports_the_last_error() {
     run(async {
         let first = Scripted::always(Act::Broken);
         let second = Scripted::always(Act::Transient(None));
@@ -83,7 +83,7 @@ fn what_is_broken_is_left_at_once_and_the_last_reason_is_told() {
 }
 
 #[test]
-fn a_try_without_an_answer_is_given_up_and_repeated() {
+fn a_try_that_times_out_is_repeated() {
     run(async {
         let generator = Scripted::new([Act::Hang], Act::Picture);
         let mut plan = Plan::with(generator.clone(), 1);
@@ -92,12 +92,12 @@ fn a_try_without_an_answer_is_given_up_and_repeated() {
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;
         assert!(waits(&generator)[0] >= Duration::from_secs(20));
-        assert_eq!(generator.running(), 0, "what was given up is gone");
+        assert_eq!(generator.running(), 0, "the future of the try is dropped");
     });
 }
 
 #[test]
-fn who_asks_to_be_left_alone_for_long_is_left_to_another_or_else_waited_for() {
+fn a_long_retry_after_causes_a_failover_or_else_a_wait() {
     run(async {
         let minutes = Duration::from_secs(180);
         let busy = || Scripted::new([Act::Transient(Some(minutes))], Act::Picture);
@@ -120,7 +120,7 @@ fn who_asks_to_be_left_alone_for_long_is_left_to_another_or_else_waited_for() {
 }
 
 #[test]
-fn a_wait_that_is_longer_than_the_run_has_time_is_not_begun() {
+fn a_run_fails_at_once_if_the_wait_exceeds_its_deadline() {
     run(async {
         let asked = Act::Transient(Some(Duration::from_secs(3_600)));
         let generator = Scripted::always(asked);
@@ -134,7 +134,7 @@ fn a_wait_that_is_longer_than_the_run_has_time_is_not_begun() {
 }
 
 #[test]
-fn a_fault_of_our_own_store_ends_the_run_and_is_no_back_ends() {
+fn a_failure_of_the_object_store_ends_the_run_and_does_not_count_against_the_backend() {
     run(async {
         let (first, second) = (Scripted::always(Act::Storage), quick());
         let mut plan = Plan::with(first.clone(), 1);
@@ -146,13 +146,16 @@ fn a_fault_of_our_own_store_ends_the_run_and_is_no_back_ends() {
             assert_eq!(world.failure(id).await, "the disk is gone");
         }
         assert_eq!((first.seen().len(), second.seen().len()), (9, 0));
-        let told = world.system.backends();
-        assert_eq!((told[0].health, told[0].faults), (Health::Unknown, 0));
+        let backends = world.system.backends();
+        assert_eq!(
+            (backends[0].health, backends[0].faults),
+            (Health::Unknown, 0)
+        );
     });
 }
 
 #[test]
-fn a_picture_that_cannot_be_stored_is_not_made_again_elsewhere() {
+fn an_image_that_cannot_be_stored_does_not_fail_over() {
     run(async {
         let (first, second) = (quick(), quick());
         let mut plan = Plan::with(first.clone(), 1);

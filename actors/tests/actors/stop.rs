@@ -9,24 +9,27 @@ use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
 #[test]
-fn what_can_be_finished_is_and_nothing_new_begins() {
+fn running_jobs_finish_and_queued_ones_wait_for_the_restart() {
     run(async {
         let generator = Scripted::always(Act::Take(Duration::from_secs(20)));
         let world = Plan::with(generator.clone(), 1).start();
         let running = world.accept(A, Tier::Fast, "running").await;
         let waiting = world.accept(A, Tier::Fast, "waiting").await;
-        until("the first one is being made", || generator.running() == 1).await;
+        until("the first one runs", || generator.running() == 1).await;
         let began = Instant::now();
         world.system.drain(Duration::from_secs(30)).await;
         assert!(
             began.elapsed() < Duration::from_secs(30),
-            "no longer than needed"
+            "the stop does not use the whole grace period"
         );
         assert_eq!(world.state(running).word(), "done");
         assert_eq!(world.state(waiting), JobState::Queued);
         let late = world.accept(A, Tier::Fast, "late").await;
         world.system.stop();
-        assert!(world.system.is_alive(), "an ended stop is no failure");
+        assert!(
+            world.system.is_alive(),
+            "a stopped system counts as healthy"
+        );
         assert_eq!(generator.prompts(), ["running"]);
 
         let again = Plan::over(world.engine.clone(), quick(), 1).start();
@@ -37,7 +40,7 @@ fn what_can_be_finished_is_and_nothing_new_begins() {
 }
 
 #[test]
-fn what_takes_too_long_is_cut_off_and_does_not_count_as_a_run() {
+fn a_run_that_is_cut_off_does_not_count() {
     run(async {
         let engine = crate::world::fresh("100");
         let mut began = None;
@@ -50,24 +53,21 @@ fn what_takes_too_long_is_cut_off_and_does_not_count_as_a_run() {
                 Some(known) => known,
                 None => {
                     let job = world.accept(A, Tier::Fast, "a fox").await;
-                    until("it is being made", || {
-                        world.state(job).word() == "processing"
-                    })
-                    .await;
+                    until("it runs", || world.state(job).word() == "processing").await;
                     let JobState::Processing { started_at, .. } = world.state(job) else {
-                        panic!("it is over")
+                        panic!("it has ended")
                     };
                     (job, started_at)
                 }
             };
-            until("it is being made", || generator.running() == 1).await;
+            until("it runs", || generator.running() == 1).await;
             let stopping = Instant::now();
             world.system.drain(Duration::from_secs(10)).await;
             assert!(
                 stopping.elapsed() >= Duration::from_secs(10),
-                "the grace is given"
+                "the run gets the whole grace period"
             );
-            assert_eq!(generator.running(), 0, "its future is dropped");
+            assert_eq!(generator.running(), 0, "the run's future is dropped");
             let state = JobState::Processing {
                 started_at,
                 runs: 0,
@@ -83,7 +83,7 @@ fn what_takes_too_long_is_cut_off_and_does_not_count_as_a_run() {
     });
 }
 
-/// On threads of their own and by the real clock, as in the service.
+/// On separate threads and with the real clock, as in the service.
 #[test]
 fn stopped_actors_refuse_commands() {
     actix::System::new().block_on(async {
@@ -96,7 +96,7 @@ fn stopped_actors_refuse_commands() {
         world.system.stop();
         let mut refused = false;
         for _ in 0..10_000 {
-            // The thread ends a moment after it was told to.
+            // The thread ends a moment after `stop`.
             match world.send(A, Tier::Fast, "late", None).await {
                 Ok(accepted) => assert!(accepted.is_ok()),
                 Err(_) => {

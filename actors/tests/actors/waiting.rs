@@ -1,4 +1,4 @@
-//! Callers who wait for the end of a job.
+//! Callers that wait for the end of a job.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, START, fresh, quick, run, settle, until};
@@ -22,7 +22,7 @@ const LIMITS: Limits = Limits {
 };
 
 #[test]
-fn a_waiting_caller_hears_of_the_end_when_it_is_on_the_disk() {
+fn a_waiting_caller_learns_of_the_end_once_it_is_durable() {
     run(async {
         let generator = Scripted::always(Act::Take(Duration::from_secs(3)));
         let world = Plan::with(generator, 1).start();
@@ -30,7 +30,7 @@ fn a_waiting_caller_hears_of_the_end_when_it_is_on_the_disk() {
         let began = Instant::now();
         world.engine.hold();
         let early = timeout(WHILE, world.system.ended(A, id)).await;
-        assert!(early.is_err(), "the end is not on the disk yet");
+        assert!(early.is_err(), "the end is not durable yet");
         world.engine.open();
         let job = world.system.ended(A, id).await.unwrap().expect("a job");
         assert_eq!(job.state.word(), "done");
@@ -40,7 +40,7 @@ fn a_waiting_caller_hears_of_the_end_when_it_is_on_the_disk() {
 }
 
 #[test]
-fn it_hears_at_once_and_not_on_a_timer() {
+fn a_waiting_caller_is_woken_at_once_and_not_by_a_timer() {
     run(async {
         let generator = Scripted::always(Act::Take(Duration::from_secs(3)));
         let world = Plan::with(generator, 1).start();
@@ -53,35 +53,39 @@ fn it_hears_at_once_and_not_on_a_timer() {
 }
 
 #[test]
-fn a_job_that_has_ended_is_not_waited_for() {
+fn waiting_for_an_ended_job_returns_at_once() {
     run(async {
         let world = Plan::with(quick(), 1).start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         world.done(id).await;
         assert!(world.system.ended(A, id).await.unwrap().is_some());
-        assert_eq!(world.system.ended(B, id).await.unwrap(), None, "not B's");
+        assert_eq!(
+            world.system.ended(B, id).await.unwrap(),
+            None,
+            "B does not see jobs of A"
+        );
         let unknown = JobId(Uuid::from_u128(1));
         assert_eq!(world.system.ended(A, unknown).await.unwrap(), None);
     });
 }
 
 #[test]
-fn a_lost_hint_costs_a_while_and_no_more() {
+fn a_lost_hint_costs_only_delay() {
     run(async {
         let world = Plan::with(Scripted::always(Act::Hang), 1).start();
-        let first = world.accept(A, Tier::Fast, "holds the place").await;
+        let first = world.accept(A, Tier::Fast, "holds the slot").await;
         let id = world.accept(A, Tier::Fast, "waits: a fox").await;
         until("the first runs", || {
             world.state(first).word() == "processing"
         })
         .await;
         let waiting = world.system.ended(A, id);
-        // Written past the account's actor, so that nobody is told.
+        // This commit bypasses the account's actor, which would send a hint.
         let cancel = async {
             settle().await;
             let account = world.store.account(A).wait().unwrap().expect("an account");
-            let book = AccountState::load(&world.store, account).wait().unwrap();
-            let mut decisions = book.decisions(&world.store, LIMITS);
+            let state = AccountState::load(&world.store, account).wait().unwrap();
+            let mut decisions = state.decisions(&world.store, LIMITS);
             let entry = TransactionId(Uuid::from_u128(9));
             let now = Timestamp::from_millis(START);
             decisions.apply(id, JobEvent::Cancel, entry, now).unwrap();
@@ -94,7 +98,7 @@ fn a_lost_hint_costs_a_while_and_no_more() {
 }
 
 #[test]
-fn kinds_of_failure_are_kept_apart() {
+fn each_failure_has_its_kind() {
     run(async {
         for (act, kind) in [
             (Act::Refuse, FailureKind::Refused),
@@ -116,9 +120,9 @@ fn kinds_of_failure_are_kept_apart() {
     });
 }
 
-/// Their callers waited on connections, which are gone.
+/// The restart has closed the connections of these callers.
 #[test]
-fn after_a_restart_waiting_jobs_of_waiting_callers_are_canceled() {
+fn a_restart_cancels_the_queued_jobs_of_waiting_callers() {
     run(async {
         let engine = fresh("100");
         let hanging = Scripted::always(Act::Hang);
@@ -142,10 +146,10 @@ fn after_a_restart_waiting_jobs_of_waiting_callers_are_canceled() {
 }
 
 #[test]
-fn a_cancellation_wakes_who_waits() {
+fn a_cancellation_wakes_the_waiting_caller() {
     run(async {
         let world = Plan::with(Scripted::always(Act::Hang), 1).start();
-        let first = world.accept(A, Tier::Fast, "holds the place").await;
+        let first = world.accept(A, Tier::Fast, "holds the slot").await;
         let id = world.accept(A, Tier::Fast, "waits: a fox").await;
         until("the first runs", || {
             world.state(first).word() == "processing"

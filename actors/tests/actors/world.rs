@@ -1,4 +1,4 @@
-//! A running system over an engine in memory, with accounts, jobs and a clock of its own.
+//! A running system over an in-memory engine, with two accounts and a test clock.
 
 use crate::generators::{Act, Scripted, Shelf};
 use futures_util::FutureExt as _;
@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_actors::backends::{Backend, Route, Routes};
-use tintype_actors::clock::random_jitter;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::dispatch::DispatcherCommand;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{
     AttemptOutcome, FetchedInputs, GenerateError, InputFetcher, Observer, Transport,
 };
-use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_actors::system::{
+    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
@@ -43,22 +44,22 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-/// Far longer than anything here takes, by the clock that jumps.
-const PATIENCE: u32 = 1_000_000;
+/// Polls before a wait fails: far longer than anything here takes, by the paused clock.
+const MAX_POLLS: u32 = 1_000_000;
 /// The same for a whole test.
-const LIMIT: Duration = Duration::from_secs(1_000_000);
+const TEST_TIMEOUT: Duration = Duration::from_secs(1_000_000);
 const STEP: Duration = Duration::from_millis(5);
-/// What every job costs.
+/// The price of every job.
 pub const PRICE: &str = "0.039";
 pub const A: AccountId = AccountId(Uuid::from_u128(0xa));
 pub const B: AccountId = AccountId(Uuid::from_u128(0xb));
-/// When the clock begins.
+/// The first time of the clock, in milliseconds.
 pub const START: i64 = 1_000_000;
 
-/// No account here has a webhook, so nothing is ever sent.
-struct Nobody;
+/// Panics, because no account has a webhook.
+struct NoTransport;
 
-/// Finds an image at every URL but those that begin with `missing:`. Its key is the URL, and it is as wide as two of its heights.
+/// Finds an image at every URL except those that begin with `missing:`. The image's key is the URL, and its size is 2 by 1.
 struct ScriptedFetcher;
 
 impl InputFetcher for ScriptedFetcher {
@@ -87,25 +88,29 @@ impl InputFetcher for ScriptedFetcher {
     }
 }
 
-impl Transport for Nobody {
+impl Transport for NoTransport {
     fn attempt(&self, delivery: Delivery, _: Webhook) -> LocalBoxFuture<'static, AttemptOutcome> {
-        panic!("delivery {} was owed to nobody", delivery.id);
+        panic!("delivery {} has no webhook", delivery.id);
     }
 }
 
-/// Runs a test on one thread, whose clock jumps to the next wait as soon as there is nothing to do.
+/// Runs a test on one thread. Its clock jumps to the next timer as soon as all tasks are idle.
 pub fn run(test: impl Future<Output = ()>) {
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().start_paused(true).build().expect("it")
     };
-    let limited = async { timeout(LIMIT, test).await.expect("the test is stuck") };
+    let limited = async {
+        timeout(TEST_TIMEOUT, test)
+            .await
+            .expect("the test is stuck")
+    };
     actix::System::with_tokio_rt(runtime).block_on(limited);
 }
 
-/// Asks again until it holds.
+/// Polls until the condition holds.
 pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_POLLS {
         if holds() {
             return;
         }
@@ -114,21 +119,21 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
-/// Lets the actors do all that they can do now: the clock moves on only when there is nothing left.
+/// Lets the actors finish all work that is ready: the clock advances only when all tasks are idle.
 pub async fn settle() {
     sleep(STEP).await;
 }
 
-/// What a world begins with.
+/// The configuration of a world.
 pub struct Plan {
     pub engine: Arc<dyn Engine>,
-    /// Each with the number of its places.
+    /// Each with its number of slots.
     pub backends: Vec<(Scripted, usize)>,
-    /// For all tiers the same: indices of back ends in order of preference.
+    /// Indices of backends in order of preference, for all tiers.
     pub route: Vec<usize>,
-    /// That of the tier `pro`, where it is another.
+    /// The route of the tier `pro`, if it is another one.
     pub pro: Option<Vec<usize>>,
-    /// The weight of each entry of the route; none at all where this is shorter.
+    /// The weight of each entry of the route; missing entries have none.
     pub weights: Vec<Option<u32>>,
     pub max_runs: u32,
     pub retries: u32,
@@ -140,15 +145,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// One back end with so many places, and two rich accounts.
-    pub fn with(generator: Scripted, places: usize) -> Self {
-        Self::over(fresh("100"), generator, places)
+    /// One backend, and two accounts with a balance of 100.
+    pub fn with(generator: Scripted, slots: usize) -> Self {
+        Self::over(fresh("100"), generator, slots)
     }
 
-    pub fn over(engine: Arc<dyn Engine>, generator: Scripted, places: usize) -> Self {
+    pub fn over(engine: Arc<dyn Engine>, generator: Scripted, slots: usize) -> Self {
         Self {
             engine,
-            backends: vec![(generator, places)],
+            backends: vec![(generator, slots)],
             route: vec![0],
             pro: None,
             weights: Vec::new(),
@@ -165,14 +170,13 @@ impl Plan {
     pub fn start(self) -> World {
         let engine = Arc::new(StalledEngine::new(self.engine));
         let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
-        let now = Arc::new(AtomicI64::new(self.now));
-        let told = Arc::clone(&now);
+        let now = AtomicI64::new(self.now);
         let (shelf, fail_stop) = (Shelf::default(), FailStop::new());
-        let routes = |list: &[usize]| -> Vec<Route> {
-            let weight = |place: usize| self.weights.get(place).copied().flatten();
-            let entries = list.iter().enumerate();
+        let routes = |backends: &[usize]| -> Vec<Route> {
+            let weight = |entry: usize| self.weights.get(entry).copied().flatten();
+            let entries = backends.iter().enumerate();
             entries
-                .map(|(place, at)| route(*at, weight(place)))
+                .map(|(entry, backend)| route(*backend, weight(entry)))
                 .collect()
         };
         let (all, pro) = (&self.route, self.pro.as_ref().unwrap_or(&self.route));
@@ -180,38 +184,43 @@ impl Plan {
         let backends = self.backends.into_iter().enumerate();
         let system = System::start(SystemOptions {
             store: store.clone(),
-            clock: Arc::new(move || Timestamp::from_millis(told.fetch_add(1, Ordering::SeqCst))),
-            jitter: random_jitter(),
-            limits: Limits {
-                max_live_per_account: 100_000,
-                idempotency_retention: Duration::from_secs(86_400),
+            jobs: JobOptions {
+                limits: Limits {
+                    max_live_per_account: 100_000,
+                    idempotency_retention: Duration::from_secs(86_400),
+                },
+                max_runs: self.max_runs,
+                run_timeout: self.run_timeout,
+                backends: backends
+                    .map(|(at, (generator, slots))| Backend {
+                        name: format!("backend-{at}"),
+                        generator: Arc::new(generator),
+                        slots,
+                        is_shared: false,
+                        timeout: self.try_timeout,
+                        retries: self.retries,
+                    })
+                    .collect(),
+                routes,
+                image_store: Arc::new(shelf.clone()),
+                input_fetcher: Arc::new(ScriptedFetcher),
             },
-            max_runs: self.max_runs,
-            run_timeout: self.run_timeout,
-            backends: backends
-                .map(|(at, (generator, places))| Backend {
-                    name: format!("backend-{at}"),
-                    generator: Arc::new(generator),
-                    slots: places,
-                    is_shared: false,
-                    timeout: self.try_timeout,
-                    retries: self.retries,
-                })
-                .collect(),
-            routes,
-            image_store: Arc::new(shelf.clone()),
-            input_fetcher: Arc::new(ScriptedFetcher),
-            transport: Arc::new(Nobody),
-            operator: None,
-            retry_delays: Vec::new(),
-            delivery_limits: DeliveryLimits {
-                total: 1,
-                per_receiver: 1,
+            deliveries: DeliveryOptions {
+                transport: Arc::new(NoTransport),
+                operator_webhook: None,
+                retry_delays: Vec::new(),
+                limits: DeliveryLimits {
+                    total: 1,
+                    per_receiver: 1,
+                },
             },
-            observer: self.observer,
-            fail_stop: fail_stop.clone(),
-            threads: self.threads,
-            node: None,
+            process: ProcessOptions {
+                clock: Arc::new(move || Timestamp::from_millis(now.fetch_add(1, Ordering::SeqCst))),
+                observer: self.observer,
+                fail_stop: fail_stop.clone(),
+                threads: self.threads,
+                ..ProcessOptions::default()
+            },
         })
         .expect("a system");
         World {
@@ -237,7 +246,7 @@ fn key_text(account: AccountId) -> [u8; 32] {
     [account.0.as_bytes()[15]; 32]
 }
 
-/// An engine in memory with both accounts, each with a key.
+/// An in-memory engine with both accounts, each with a key.
 pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
     let engine = Arc::new(MemoryEngine::new());
     let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
@@ -264,15 +273,13 @@ pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
     engine
 }
 
-/// A generator that makes every picture at once.
+/// A generator that returns every image at once.
 pub fn quick() -> Scripted {
     Scripted::always(Act::Picture)
 }
 
-/// Where the answer to a command arrives.
 pub type Answer<T, E> = oneshot::Receiver<Result<T, E>>;
 
-/// The running system.
 pub struct World {
     pub engine: Arc<StalledEngine>,
     pub store: Store,
@@ -282,10 +289,10 @@ pub struct World {
 }
 
 impl World {
-    /// Tells of new switches, as whoever has written them does.
+    /// Reports a change of the paused models, which the caller has written.
     pub fn pause_changed(&self, pause: Pause) {
-        let hears = self.system.dispatcher();
-        hears.do_send(DispatcherCommand::Pause(pause));
+        let dispatcher = self.system.dispatcher();
+        dispatcher.do_send(DispatcherCommand::Pause(pause));
     }
 
     fn handle(&self, account: AccountId) -> AccountHandle {
@@ -293,8 +300,7 @@ impl World {
         handle.expect("an account")
     }
 
-    /// Sends a job whose prompt is `prompt`, and its idempotency key too where one is asked for. A prompt that begins with
-    /// `waits:` comes from a caller who waits for the picture.
+    /// Sends a job with the idempotency key `name`. The caller of a prompt that begins with `waits:` waits for the image.
     pub fn send(
         &self,
         account: AccountId,
@@ -305,7 +311,7 @@ impl World {
         self.send_job(account, new_job(account, tier, prompt, name))
     }
 
-    /// Sends a job that fails if it is still queued after this time.
+    /// Sends a job that fails if it is still queued after `cancel_after`.
     pub fn send_until(
         &self,
         account: AccountId,
@@ -322,7 +328,6 @@ impl World {
 
     fn send_job(&self, account: AccountId, job: NewJob) -> Answer<Accepted, AcceptError> {
         let (reply, answer) = oneshot::channel();
-        // A refused command is dropped, and its reply with it.
         let _ = self.handle(account).accept(job, None, reply);
         answer
     }
@@ -336,7 +341,7 @@ impl World {
         jobs.expect("readable")
     }
 
-    /// The same, accepted.
+    /// Sends a job that must be accepted.
     pub async fn accept(&self, account: AccountId, tier: Tier, prompt: &str) -> JobId {
         let answer = self.send(account, tier, prompt, None).await;
         answer.expect("an answer").expect("accepted").job
@@ -375,7 +380,7 @@ impl World {
         answer
     }
 
-    /// A job of whichever account.
+    /// A job of either account.
     pub fn job(&self, id: JobId) -> Job {
         let of = |account| self.store.job(account, id).wait().expect("readable");
         of(A).or_else(|| of(B)).expect("the job")
@@ -385,7 +390,7 @@ impl World {
         self.job(id).state
     }
 
-    /// The job's error once it has failed.
+    /// Waits until the job fails, and returns its error.
     pub async fn failure(&self, id: JobId) -> String {
         until("the job fails", || self.state(id).is_terminal()).await;
         match self.state(id) {
@@ -399,9 +404,9 @@ impl World {
         assert_eq!(self.state(id).word(), "done", "{:?}", self.state(id));
     }
 
-    /// Waits until nothing is queued or running.
+    /// Waits until no job is queued or running.
     pub async fn idle(&self) {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_POLLS {
             let depths = self.system.waiting_jobs().depths();
             if depths.queued == [0, 0, 0] && depths.running == 0 {
                 return;
@@ -413,19 +418,18 @@ impl World {
 
     /// Balance and reserved.
     pub fn money(&self, account: AccountId) -> [String; 2] {
-        let books = self.store.account(account).wait().expect("readable");
-        let books = books.expect("an account").balances;
-        [books.balance.to_string(), books.reserved.to_string()]
+        let account = self.store.account(account).wait().expect("readable");
+        let balances = account.expect("an account").balances;
+        [balances.balance.to_string(), balances.reserved.to_string()]
     }
 
-    /// No invariant is broken.
+    /// Verifies the invariants of the store.
     pub fn check(&self) {
-        let report = verify(&self.store, |_| {}).expect("an audit");
+        let report = verify(&self.store, |_| {}).expect("a report");
         assert_eq!(report.faults, Vec::<String>::new());
     }
 }
 
-/// A job whose prompt is `prompt`.
 fn new_job(account: AccountId, tier: Tier, prompt: &str, name: Option<&str>) -> NewJob {
     NewJob {
         tier,

@@ -1,7 +1,7 @@
-//! Callers: they ask for pictures, again when they have had no answer, and cancel, wait and look.
+//! Clients: they submit jobs and batches, repeat calls without an answer, cancel, wait and read balances.
 
 use crate::life::Process;
-use crate::model::{Made, Request, amount};
+use crate::model::{Created, Request, amount};
 use crate::world::World;
 use crate::{keys, operator};
 use tintype_actors::account::{AccountCommand, InFlightGuard, Overloaded};
@@ -22,26 +22,26 @@ use tokio::sync::oneshot;
 const PRICES: [i64; 4] = [39_000, 67_000, 134_000, 240_000];
 const NAMES: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "k6"];
 
-/// A request as chance makes it.
+/// Creates a random request.
 pub fn request(process: &Process) -> Option<usize> {
-    let chance = &process.world.chance;
-    let (account, key) = chance.pick(&process.plan.keys)?;
+    let rng = &process.world.rng;
+    let (account, key) = rng.pick(&process.plan.keys)?;
     let mut model = process.world.model.lock();
     let hooks = model.hooks_of(account).to_vec();
-    let named = chance.one_in(3).then(|| chance.pick(&hooks)).flatten();
-    let size = chance.one_in(5).then(|| 1 + chance.below(4) as u32);
+    let named = rng.one_in(3).then(|| rng.pick(&hooks)).flatten();
+    let size = rng.one_in(5).then(|| 1 + rng.below(4) as u32);
     let request = Request {
         account,
         key,
-        price: chance.pick(&PRICES)? * i64::from(size.unwrap_or(1)),
+        price: rng.pick(&PRICES)? * i64::from(size.unwrap_or(1)),
         size,
-        tier: chance.pick(Tier::ALL)?,
-        synchronous: size.is_none() && chance.one_in(6),
+        tier: rng.pick(Tier::ALL)?,
+        synchronous: size.is_none() && rng.one_in(6),
         callback: named.map(|hook| (hook.id, hook.url)),
-        name: chance
+        name: rng
             .one_in(2)
-            .then(|| chance.pick(&NAMES).unwrap_or("k1").to_owned()),
-        stored: chance.one_in(6),
+            .then(|| rng.pick(&NAMES).unwrap_or("k1").to_owned()),
+        stored: rng.one_in(6),
         issues: 0,
         sent: false,
         made: Vec::new(),
@@ -71,7 +71,7 @@ fn idempotency(number: usize, request: &Request) -> Option<IdempotencyUse> {
     })
 }
 
-/// What is handed to the account's actor for a batch. Some of its pictures have an input image.
+/// Every second image of the batch has an input image.
 fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> NewBatch {
     let one = |index: u32| BatchRequest {
         tier: request.tier,
@@ -98,7 +98,6 @@ fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> Ne
     }
 }
 
-/// What is handed to the account's actor for a single job.
 fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
     NewJob {
         shown: Some(shown),
@@ -114,18 +113,20 @@ fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
     }
 }
 
-/// Sends a request and holds the answer against the model.
+/// Sends a request, and checks the answer against the model.
 pub async fn send(process: Process, number: usize) {
     let world = &process.world;
     let request = world.model.lock().requests[number].clone();
-    let Some((limits, shown)) = keys::enter(&process, request.key) else {
-        return world.tell(format!("request {number} is turned away"));
+    let Some((limits, shown)) = keys::authenticate(&process, request.key) else {
+        return world.trace(format!(
+            "request {number} is rejected: its key is not valid"
+        ));
     };
     let call = world
         .model
         .lock()
         .issue(number, limits, &shown.hash.0, world.now());
-    world.tell(format!("request {number} is sent"));
+    world.trace(format!("request {number} is sent"));
     let handle = match process.system.accounts().get(request.account) {
         Ok(Some(handle)) => handle,
         other => {
@@ -138,23 +139,23 @@ pub async fn send(process: Process, number: usize) {
     let outcome = match request.size {
         None => {
             let job = new_job(number, &request, shown);
-            made(|reply| handle.accept(job, None, reply)).await
+            submit(|reply| handle.accept(job, None, reply)).await
         }
         Some(size) => {
             let batch = new_batch(number, &request, size, shown);
-            made(|reply| handle.accept_batch(batch, None, reply)).await
+            submit(|reply| handle.accept_batch(batch, None, reply)).await
         }
     };
     let Some(outcome) = outcome else {
-        // Said only when the process stops, or refuses all after a failure.
+        // Allowed only if the process stops, or after a storage failure.
         let mut model = world.model.lock();
         if !model.storage_failed && !model.stopping {
             model.fault(format!("request {number} was dropped without an answer"));
         }
         return model.unanswered(call);
     };
-    let said = hold_against_model(world, call, &outcome);
-    world.tell(format!("request {number} is answered {said}"));
+    let checked = check_answer(world, call, &outcome);
+    world.trace(format!("request {number} is {checked}"));
     let Ok(accepted) = outcome else { return };
     if request.synchronous {
         wait(&process, request.account, JobId(accepted.id)).await;
@@ -163,68 +164,68 @@ pub async fn send(process: Process, number: usize) {
 
 type Outcome<T> = Result<T, AcceptError>;
 
-/// What came of a command; `None` where no answer comes.
-async fn made<T: Into<Made>>(
+/// Sends a command and waits for its outcome; `None` if no answer comes.
+async fn submit<T: Into<Created>>(
     send: impl FnOnce(oneshot::Sender<Outcome<T>>) -> Result<InFlightGuard, Overloaded>,
-) -> Option<Outcome<Made>> {
+) -> Option<Outcome<Created>> {
     let (reply, answer) = oneshot::channel();
-    let _counted = send(reply).ok()?;
+    let _in_flight = send(reply).ok()?;
     Some(answer.await.ok()?.map(T::into))
 }
 
-/// Holds an answer against the model, and says what it was and what is wrong with it.
-fn hold_against_model(world: &World, call: u64, outcome: &Result<Made, AcceptError>) -> String {
+/// Checks an answer against the model. Returns a description of the answer and its faults.
+fn check_answer(world: &World, call: u64, outcome: &Result<Created, AcceptError>) -> String {
     let mut model = world.model.lock();
     let faults = model.faults.len();
     model.answered(call, outcome, world.now());
-    let said = match outcome {
-        Ok(it) if it.replayed => format!("as a replay {}", model.name_of(it.id)),
-        Ok(it) => format!("with the making {}", model.name_of(it.id)),
-        Err(error) => format!("no: {error}"),
+    let answer = match outcome {
+        Ok(it) if it.replayed => format!("answered with a replay {}", model.name_of(it.id)),
+        Ok(it) => format!("accepted as a request {}", model.name_of(it.id)),
+        Err(error) => format!("refused: {error}"),
     };
     let new = model.faults[faults..].iter();
     let new: Vec<String> = new.map(|fault| format!("; FAULT {fault}")).collect();
-    said + &new.concat()
+    answer + &new.concat()
 }
 
 /// Waits for the end of a job, as callers of the synchronous interface do.
 async fn wait(process: &Process, account: AccountId, job: JobId) {
     match process.system.ended(account, job).await {
         Ok(Some(ended)) if ended.state.is_terminal() => {
-            let stands = process
+            let status = process
                 .world
                 .model
                 .lock()
                 .jobs
                 .get(&job)
-                .map(|it| it.stands);
-            if stands.is_none_or(|it| !it.is_terminal()) {
+                .map(|it| it.status);
+            if status.is_none_or(|it| !it.is_terminal()) {
                 process
                     .world
-                    .fault(format!("job {job} was told to have ended, and has not"));
+                    .fault(format!("job {job} is reported as ended, but has not ended"));
             }
         }
         other => process
             .world
-            .fault(format!("the end of job {job} was told as {other:?}")),
+            .fault(format!("the end of job {job} is reported as {other:?}")),
     }
 }
 
-/// Sends a request that was sent before once more.
-pub fn again(process: &Process) -> Option<usize> {
+/// Picks an earlier request.
+pub fn repeat(process: &Process) -> Option<usize> {
     let requests = process.world.model.lock().requests.len();
-    (requests > 0).then(|| process.world.chance.below(requests as u64) as usize)
+    (requests > 0).then(|| process.world.rng.below(requests as u64) as usize)
 }
 
-/// Asks for a queued job to be canceled, or for one that has begun.
+/// Cancels a random live job, queued or running.
 pub async fn cancel(process: Process) {
     let world = &process.world;
     let live: Vec<(JobId, AccountId)> = {
         let model = world.model.lock();
-        let live = model.jobs.iter().filter(|(_, it)| !it.stands.is_terminal());
+        let live = model.jobs.iter().filter(|(_, it)| !it.status.is_terminal());
         live.map(|(id, it)| (*id, it.account)).collect()
     };
-    let Some((job, account)) = world.chance.pick(&live) else {
+    let Some((job, account)) = world.rng.pick(&live) else {
         return;
     };
     world.model.lock().cancel_asked(job);
@@ -244,7 +245,7 @@ pub async fn cancel(process: Process) {
     let Ok(outcome) = answer.await else { return };
     let canceled = outcome.is_ok();
     world.model.lock().cancel_answered(job, canceled);
-    world.tell(format!(
+    world.trace(format!(
         "cancel {}: {canceled}",
         world.model.lock().name_of(job.0)
     ));
@@ -253,11 +254,11 @@ pub async fn cancel(process: Process) {
     }
 }
 
-/// Cancels a batch, as the application does: the batch, then what is still queued of it. Sometimes the caller dies in between.
+/// Cancels a batch as the application does: the batch, then its queued jobs. Sometimes the caller disappears in between.
 pub async fn cancel_batch(process: Process) {
     let world = &process.world;
     let open = world.model.lock().open_batches();
-    let Some((batch, account)) = world.chance.pick(&open) else {
+    let Some((batch, account)) = world.rng.pick(&open) else {
         return;
     };
     let Ok(Some(handle)) = process.system.accounts().get(account) else {
@@ -278,8 +279,8 @@ pub async fn cancel_batch(process: Process) {
     };
     world.model.lock().cancel_batch_answered(batch);
     let name = world.model.lock().name_of(batch.0);
-    world.tell(format!("cancel {name}: {progress:?}"));
-    if world.chance.one_in(2) {
+    world.trace(format!("cancel {name}: {progress:?}"));
+    if world.rng.one_in(2) {
         return;
     }
     let Ok(Some((batch, _))) = process.store.batch(account, batch).wait() else {
@@ -303,13 +304,13 @@ pub async fn cancel_batch(process: Process) {
     }
 }
 
-/// Reads a balance and a job, as lookups do: what they show must be what is durable.
-pub fn look(process: &Process) {
+/// Reads a balance, which must be the durable one.
+pub fn read_balance(process: &Process) {
     let world = &process.world;
-    let Some((account, _)) = world.chance.pick(&process.plan.keys) else {
+    let Some((account, _)) = world.rng.pick(&process.plan.keys) else {
         return;
     };
-    let books = process
+    let balances = process
         .store
         .account(account)
         .wait()
@@ -317,9 +318,9 @@ pub fn look(process: &Process) {
         .flatten()
         .map(|it| it.balances);
     let expected = world.model.lock().available(account);
-    if books.map(|it| it.available()) != Some(amount(expected)) {
+    if balances.map(|it| it.available()) != Some(amount(expected)) {
         world.fault(format!(
-            "account {account} shows {books:?}, available is {expected}"
+            "account {account} shows {balances:?}, available is {expected}"
         ));
     }
 }

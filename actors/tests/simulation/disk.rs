@@ -1,7 +1,7 @@
-//! The disk: an engine in memory that takes its time, and that dies or fails at a chosen commit.
+//! The disk: an in-memory engine with latency, which crashes or fails at a chosen commit.
 //!
-//! A commit is shown and answered when it is durable, and not before. At a crash the commits that are on their way are lost,
-//! but for the first few that chance lets come through; nobody is answered.
+//! A commit becomes readable and is acknowledged once it is durable. A crash loses the commits in flight, except for a random number of
+//! the first ones, which become durable without an acknowledgement.
 
 use crate::model::Before;
 use crate::world::World;
@@ -16,18 +16,17 @@ use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// What the disk holds.
+/// The contents of the disk.
 pub type Image = BTreeMap<Key, Value>;
 type Writes = Vec<(Key, Option<Value>)>;
 
-/// How the disk of a life ends it.
+/// The failure that a disk injects, at a commit counted from the start of the life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doom {
-    /// Not at all.
+pub enum DiskFault {
     None,
-    /// The process dies when this commit of its life is about to be written.
+    /// The process crashes before this commit is written.
     Crash(u64),
-    /// This commit of its life, and all later ones, fail.
+    /// This commit and all later ones fail.
     Fail(u64),
 }
 
@@ -38,13 +37,13 @@ pub struct Disk {
     world: World,
     state: Mutex<State>,
     arrived: Notify,
-    /// Hears of the crash.
+    /// Notified of the crash.
     pub crashed: Notify,
     on_failure: OnFailure,
 }
 
 #[derive(PartialEq, Eq)]
-enum Standing {
+enum Status {
     Alive,
     Failed,
     Dead,
@@ -52,27 +51,27 @@ enum Standing {
 
 struct State {
     queue: VecDeque<(Writes, Done, Before)>,
-    doom: Doom,
+    fault: DiskFault,
     durable: u64,
-    standing: Standing,
-    /// Came through although their callers heard of a failure: found by the next life.
-    hidden: Vec<(Writes, Before)>,
-    /// Callbacks that a dead process does not call. Not let go of either, for that alone would tell those who wait.
+    status: Status,
+    /// Commits that became durable without an acknowledgement. The next life finds them.
+    unacknowledged: Vec<(Writes, Before)>,
+    /// Callbacks of a dead process. They are kept, because dropping them would wake their callers.
     never_called: Vec<Done>,
 }
 
 impl Disk {
-    pub fn new(world: &World, image: Image, doom: Doom, on_failure: OnFailure) -> Arc<Self> {
+    pub fn new(world: &World, image: Image, fault: DiskFault, on_failure: OnFailure) -> Arc<Self> {
         Arc::new(Self {
             inner: Arc::new(MemoryEngine::from_image(image)),
             holds: Arc::default(),
             world: world.clone(),
             state: Mutex::new(State {
                 queue: VecDeque::new(),
-                doom,
+                fault,
                 durable: 0,
-                standing: Standing::Alive,
-                hidden: Vec::new(),
+                status: Status::Alive,
+                unacknowledged: Vec::new(),
                 never_called: Vec::new(),
             }),
             arrived: Notify::new(),
@@ -81,35 +80,35 @@ impl Disk {
         })
     }
 
-    /// The process dies at this commit from now on.
-    pub fn dies_at(&self, commit: u64) {
+    /// Crashes the process at this commit, counted from now on.
+    pub fn crash_at(&self, commit: u64) {
         let mut state = self.state.lock();
-        state.doom = Doom::Crash(state.durable + commit);
+        state.fault = DiskFault::Crash(state.durable + commit);
     }
 
-    /// Nothing is on its way.
+    /// Is no commit in flight?
     pub fn is_quiet(&self) -> bool {
         self.state.lock().queue.is_empty()
     }
 
-    /// Writes what is on its way, as the orderly end of an engine does. The process may die of that as well.
+    /// Writes the commits in flight, as an engine does when it closes. The process may crash meanwhile.
     pub fn close(&self) {
         while self.write_group(usize::MAX) {}
-        // What a crash lets through is still to be written.
-        if self.state.lock().standing == Standing::Alive {
+        // After a crash, `image` still writes the unacknowledged commits.
+        if self.state.lock().status == Status::Alive {
             self.inner.close();
         }
     }
 
-    /// The process dies now.
+    /// Crashes the process now.
     pub fn crash(&self) {
         let mut state = self.state.lock();
-        if state.standing == Standing::Alive {
-            let came_through = self.come_through(&mut state);
-            self.world.tell(format!(
-                "crash, {came_through} commits came through unanswered"
+        if state.status == Status::Alive {
+            let survivors = self.keep_survivors(&mut state);
+            self.world.trace(format!(
+                "crash, {survivors} commits become durable without an acknowledgement"
             ));
-            state.standing = Standing::Dead;
+            state.status = Status::Dead;
             let mut model = self.world.model.lock();
             if model.stopping {
                 model.count("crashes within a stop");
@@ -119,51 +118,51 @@ impl Disk {
         self.crashed.notify_one();
     }
 
-    /// What the next life finds. Ends this one.
+    /// Ends this life, and returns the disk for the next one.
     pub fn image(&self) -> Image {
         let mut state = self.state.lock();
-        state.standing = Standing::Dead;
+        state.status = Status::Dead;
         let lost: Vec<Done> = state.queue.drain(..).map(|(_, done, _)| done).collect();
         state.never_called.extend(lost);
-        for (writes, before) in std::mem::take(&mut state.hidden) {
+        for (writes, before) in std::mem::take(&mut state.unacknowledged) {
             self.write(writes, &before);
         }
         self.inner.image()
     }
 
-    /// Runs for as long as the life does.
+    /// Runs until it is aborted.
     pub async fn run(self: Arc<Self>) {
         loop {
             while self.is_quiet() {
                 self.arrived.notified().await;
             }
-            let chance = &self.world.chance;
-            sleep(match chance.below(20) {
-                0 if !self.world.is_calm() => chance.millis(50, 900),
-                1..6 => chance.millis(0, 1),
-                _ => chance.millis(1, 8),
+            let rng = &self.world.rng;
+            sleep(match rng.below(20) {
+                0 if !self.world.is_calm() => rng.millis(50, 900),
+                1..6 => rng.millis(0, 1),
+                _ => rng.millis(1, 8),
             })
             .await;
-            let most = 1 + chance.below(6) as usize;
+            let most = 1 + rng.below(6) as usize;
             self.write_group(most);
         }
     }
 
-    /// Makes the next commits durable, shows them, then answers them. Returns whether there were any.
+    /// Makes the next commits durable, then acknowledges them. Returns false if there were none.
     fn write_group(&self, most: usize) -> bool {
         let mut state = self.state.lock();
         let mut answers: Vec<Done> = Vec::new();
-        while answers.len() < most && state.standing == Standing::Alive && !state.queue.is_empty() {
+        while answers.len() < most && state.status == Status::Alive && !state.queue.is_empty() {
             let number = state.durable + 1;
-            match state.doom {
-                Doom::Crash(at) if at == number => {
-                    // Those of its group that were written before it are not answered any more either.
+            match state.fault {
+                DiskFault::Crash(at) if at == number => {
+                    // Earlier commits of the group are durable, but not acknowledged.
                     state.never_called.append(&mut answers);
                     drop(state);
                     self.crash();
                     return false;
                 }
-                Doom::Fail(at) if at == number => {
+                DiskFault::Fail(at) if at == number => {
                     self.fail(&mut state);
                     break;
                 }
@@ -176,8 +175,8 @@ impl Disk {
             state.durable = number;
             answers.push(done);
         }
-        let refused: Vec<Done> = match state.standing {
-            Standing::Failed => state.queue.drain(..).map(|(_, done, _)| done).collect(),
+        let refused: Vec<Done> = match state.status {
+            Status::Failed => state.queue.drain(..).map(|(_, done, _)| done).collect(),
             _ => Vec::new(),
         };
         drop(state);
@@ -194,31 +193,31 @@ impl Disk {
     }
 
     fn fail(&self, state: &mut State) {
-        state.standing = Standing::Failed;
-        let came_through = self.world.chance.below(3).min(state.queue.len() as u64);
-        for (writes, _, before) in state.queue.iter().take(came_through as usize) {
-            state.hidden.push((writes.clone(), before.clone()));
+        state.status = Status::Failed;
+        let survivors = self.world.rng.below(3).min(state.queue.len() as u64);
+        for (writes, _, before) in state.queue.iter().take(survivors as usize) {
+            state.unacknowledged.push((writes.clone(), before.clone()));
         }
-        self.world.tell(format!(
-            "storage fails, {came_through} commits are on the disk all the same"
+        self.world.trace(format!(
+            "storage fails, {survivors} failed commits are durable nevertheless"
         ));
     }
 
-    /// Writes the first few of what is on its way, unseen.
-    fn come_through(&self, state: &mut State) -> u64 {
-        let count = self.world.chance.below(4).min(state.queue.len() as u64);
+    /// Keeps the first few commits in flight, without an acknowledgement.
+    fn keep_survivors(&self, state: &mut State) -> u64 {
+        let count = self.world.rng.below(4).min(state.queue.len() as u64);
         for _ in 0..count {
             if let Some((writes, done, before)) = state.queue.pop_front() {
                 state.never_called.push(done);
-                state.hidden.push((writes, before));
+                state.unacknowledged.push((writes, before));
             }
         }
         count
     }
 
     fn write(&self, writes: Writes, before: &Before) {
-        let told = self.world.note_commit(&writes, before);
-        told.into_iter().for_each(|line| self.world.tell(line));
+        let trace = self.world.note_commit(&writes, before);
+        trace.into_iter().for_each(|line| self.world.trace(line));
         let done = Box::new(|outcome: Result<(), EngineError>| drop(outcome));
         self.inner.submit(Commit { writes, done });
     }
@@ -233,9 +232,9 @@ impl Layer for Disk {
         &self.holds
     }
 
-    fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {
-        // An engine that shares its database has to decide again when it loses a commit.
-        match self.world.chance.below(4) {
+    fn replaced(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+        // An engine with a shared database decides again when its commit conflicts.
+        match self.world.rng.below(4) {
             0 => Box::new(DecidedTwice(round)),
             _ => round,
         }
@@ -244,17 +243,17 @@ impl Layer for Disk {
     fn submit(&self, commit: Commit) {
         let before = self.world.model.lock().before();
         let mut state = self.state.lock();
-        match state.standing {
-            Standing::Alive => {
+        match state.status {
+            Status::Alive => {
                 state.queue.push_back((commit.writes, commit.done, before));
                 drop(state);
                 self.arrived.notify_one();
             }
-            Standing::Failed => {
+            Status::Failed => {
                 drop(state);
                 (commit.done)(Err(EngineError::Stopped));
             }
-            Standing::Dead => state.never_called.push(commit.done),
+            Status::Dead => state.never_called.push(commit.done),
         }
     }
 

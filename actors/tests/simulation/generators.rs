@@ -1,6 +1,6 @@
-//! Back ends and the gallery, as chance has them: they fail, hang, panic, are late, and now and then make a picture.
+//! Backends and the image store with random behaviour: they succeed, fail, hang, panic and are slow.
 
-use crate::world::{ON_PURPOSE, World};
+use crate::world::{EXPECTED_PANIC, World};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
@@ -12,7 +12,7 @@ use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, InputImage, Job, PromptText, ResultImage};
 use tokio::time::{Instant, sleep};
 
-/// What a back end does with one order.
+/// The behaviour of a backend for one task.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Picture,
@@ -49,12 +49,12 @@ const ACTS: [Act; 20] = [
     Act::Hang,
 ];
 
-/// A back end.
+/// A backend.
 pub struct Simulated {
     pub world: World,
-    /// Its work goes on when it is not waited for any more, and is found again.
+    /// Does the work go on without its caller, so that a later run finds it?
     pub keeps_work: bool,
-    /// How long it is waited for.
+    /// The timeout of a try.
     pub timeout: Duration,
     pub down_until: Mutex<Option<Instant>>,
 }
@@ -70,57 +70,51 @@ impl Simulated {
     }
 
     fn act(&self) -> Act {
-        let chance = &self.world.chance;
+        let rng = &self.world.rng;
         if self.world.is_calm() {
             return Act::Picture;
         }
         let mut down_until = self.down_until.lock();
-        if chance.one_in(40) {
-            *down_until = Some(Instant::now() + chance.millis(5_000, 180_000));
+        if rng.one_in(40) {
+            *down_until = Some(Instant::now() + rng.millis(5_000, 180_000));
         }
         match *down_until {
             Some(until) if Instant::now() < until => Act::Busy,
-            _ => chance.pick(&ACTS).unwrap_or(Act::Picture),
+            _ => rng.pick(&ACTS).unwrap_or(Act::Picture),
         }
     }
 
     fn cause(&self, job: JobId, kind: FailureKind) {
         let mut model = self.world.model.lock();
-        model.gave_cause(job, kind);
-        // Together with waits and other back ends it may take the run past its time.
-        model.gave_cause(job, FailureKind::TimedOut);
+        model.allow_failure(job, kind);
+        // Together with waits and other backends the try may exceed the deadline of the run.
+        model.allow_failure(job, FailureKind::TimedOut);
     }
 }
 
 impl Generator for Simulated {
     fn generate(
         &self,
-        order: GenerationTask,
+        task: GenerationTask,
     ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
-        self.world.model.lock().generating(order.job, &order.prompt);
-        let (world, job, act) = (self.world.clone(), order.job, self.act());
+        self.world.model.lock().generating(task.job, &task.prompt);
+        let (world, job, act) = (self.world.clone(), task.job, self.act());
         if self.keeps_work && matches!(act, Act::Picture | Act::Slow) {
             return self.resume(job);
         }
-        let short = world.chance.millis(1, 4_000);
+        let short = world.rng.millis(1, 4_000);
         let transient = |retry_after| GenerateError::Transient {
             reason: "it is busy".into(),
             retry_after,
         };
         let (wait, outcome) = match act {
             Act::Picture => (short, Ok(Picture::own(vec![1]))),
-            // Perhaps after it is no longer waited for.
-            Act::Slow => (
-                world.chance.millis(4_000, 45_000),
-                Ok(Picture::own(vec![1])),
-            ),
+            // Sometimes after the timeout.
+            Act::Slow => (world.rng.millis(4_000, 45_000), Ok(Picture::own(vec![1]))),
             Act::Busy => (
-                world.chance.millis(0, 50),
+                world.rng.millis(0, 50),
                 Err(transient(
-                    world
-                        .chance
-                        .one_in(3)
-                        .then(|| world.chance.millis(100, 20_000)),
+                    world.rng.one_in(3).then(|| world.rng.millis(100, 20_000)),
                 )),
             ),
             Act::Refuse => (short, Err(GenerateError::Refused("no such thing".into()))),
@@ -140,7 +134,7 @@ impl Generator for Simulated {
         async move {
             sleep(wait).await;
             match act {
-                Act::Panic => panic!("{ON_PURPOSE}"),
+                Act::Panic => panic!("{EXPECTED_PANIC}"),
                 Act::Hang => std::future::pending().await,
                 _ => outcome,
             }
@@ -148,11 +142,11 @@ impl Generator for Simulated {
         .boxed_local()
     }
 
-    fn holds(&self, order: GenerationTask) -> LocalBoxFuture<'static, bool> {
-        let held = self.keeps_work && self.world.kept_work(order.job).is_some();
+    fn holds(&self, task: GenerationTask) -> LocalBoxFuture<'static, bool> {
+        let held = self.keeps_work && self.world.kept_work(task.job).is_some();
         let wait = match self.world.is_calm() {
             true => Duration::ZERO,
-            false => self.world.chance.millis(0, 12_000),
+            false => self.world.rng.millis(0, 12_000),
         };
         async move {
             sleep(wait).await;
@@ -163,11 +157,11 @@ impl Generator for Simulated {
 }
 
 impl Simulated {
-    /// Begins work that goes on by itself, or finds it again.
+    /// Starts work that goes on without its caller, or finds the work of an earlier run.
     fn resume(&self, job: JobId) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let world = self.world.clone();
         let done = world.kept_work(job).unwrap_or_else(|| {
-            let done = world.uptime() + world.chance.between(500, 70_000);
+            let done = world.uptime() + world.rng.between(500, 70_000);
             world.keep_work(job, done);
             done
         });
@@ -187,13 +181,13 @@ impl InputFetcher for Shelf {
         let (world, id, ratio) = (self.world.clone(), job.id, job.ratio);
         let trouble = match world.is_calm() {
             true => 99,
-            false => world.chance.below(20),
+            false => world.rng.below(20),
         };
-        let wait = world.chance.millis(0, 5_000);
+        let wait = world.rng.millis(0, 5_000);
         async move {
             sleep(wait).await;
             if trouble < 3 {
-                world.model.lock().gave_cause(id, FailureKind::Refused);
+                world.model.lock().allow_failure(id, FailureKind::Refused);
                 return Err(GenerateError::Refused("there is no image".into()));
             }
             let bytes = world.number();
@@ -213,7 +207,7 @@ impl InputFetcher for Shelf {
     }
 }
 
-/// Where pictures are kept.
+/// The image store.
 pub struct Shelf {
     pub world: World,
 }
@@ -228,19 +222,19 @@ impl ImageStore for Shelf {
         let trouble = if world.is_calm() {
             99
         } else {
-            world.chance.below(60)
+            world.rng.below(60)
         };
         let wait = match trouble {
-            0..4 => world.chance.millis(1_000, 20_000),
-            _ => world.chance.millis(0, 30),
+            0..4 => world.rng.millis(1_000, 20_000),
+            _ => world.rng.millis(0, 30),
         };
         async move {
             sleep(wait).await;
             if trouble < 6 {
-                world.model.lock().gave_cause(id, FailureKind::Broken);
+                world.model.lock().allow_failure(id, FailureKind::Broken);
             }
             match trouble {
-                0 | 4 => panic!("{ON_PURPOSE}"),
+                0 | 4 => panic!("{EXPECTED_PANIC}"),
                 1 | 5 => return Err(GenerateError::Broken("the shelf is full".into())),
                 _ => {}
             }
@@ -263,9 +257,9 @@ impl ImageStore for Shelf {
         key: String,
     ) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
         let world = self.world.clone();
-        let fails = !world.is_calm() && world.chance.one_in(12);
+        let fails = !world.is_calm() && world.rng.one_in(12);
         if fails {
-            world.model.lock().words_failed(&key);
+            world.model.lock().prompt_failed(&key);
         }
         let number = key.trim_start_matches("words/").to_owned();
         let words = PromptText {
@@ -275,7 +269,7 @@ impl ImageStore for Shelf {
         async move {
             sleep(Duration::from_millis(1)).await;
             match fails {
-                true => Err(GenerateError::Broken("the words are gone".into())),
+                true => Err(GenerateError::Broken("the prompt is gone".into())),
                 false => Ok(words),
             }
         }
@@ -284,13 +278,13 @@ impl ImageStore for Shelf {
 
     fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
         let world = self.world.clone();
-        let panics = !world.is_calm() && world.chance.one_in(30);
-        // A store that says nothing for minutes.
-        let hangs = !world.is_calm() && world.chance.one_in(30);
+        let panics = !world.is_calm() && world.rng.one_in(30);
+        // A store that does not answer for minutes.
+        let hangs = !world.is_calm() && world.rng.one_in(30);
         async move {
             sleep(Duration::from_millis(if hangs { 300_000 } else { 1 })).await;
             if panics {
-                panic!("{ON_PURPOSE}");
+                panic!("{EXPECTED_PANIC}");
             }
         }
         .boxed_local()

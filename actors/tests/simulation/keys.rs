@@ -1,9 +1,9 @@
-//! API keys: the operator changes them while jobs of theirs live, and callers know new texts of them, or old ones.
+//! API keys: the operator changes them while their jobs are live, and callers use current texts or old ones.
 
-use crate::chance::Chance;
 use crate::life::Process;
-use crate::model::{Door, KeyChange, Limits, amount};
-use crate::operator::{line, turn};
+use crate::model::{KeyChange, KeyState, Limits, amount};
+use crate::operator::{audit_entry, turn};
+use crate::rng::Rng;
 use std::time::Duration;
 use tintype_actors::account::{self, AccountCommand};
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
@@ -15,33 +15,33 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tokio::sync::oneshot;
 
-/// Earlier texts that an account may have at once.
-const EARLIER: usize = 4;
+/// Most retired texts of a key.
+const MAX_RETIRED: usize = 4;
 
-fn text(chance: &Chance) -> [u8; 32] {
+fn text(rng: &Rng) -> [u8; 32] {
     let mut text = [0; 32];
-    text.fill_with(|| chance.below(256) as u8);
+    text.fill_with(|| rng.below(256) as u8);
     text
 }
 
-fn limits(chance: &Chance) -> Limits {
-    let limit = |most| chance.one_in(3).then(|| chance.between(100_000, most));
+fn limits(rng: &Rng) -> Limits {
+    let limit = |most| rng.one_in(3).then(|| rng.between(100_000, most));
     Limits {
         total: limit(2_000_000),
         monthly: limit(1_500_000),
         daily: limit(1_000_000),
-        live: chance.one_in(4).then(|| chance.between(1, 5)),
+        live: rng.one_in(4).then(|| rng.between(1, 5)),
     }
 }
 
-/// What the operator may limit of an account.
-pub fn of_account(chance: &Chance) -> Limits {
-    let limit = |most| chance.one_in(2).then(|| chance.between(100_000, most));
+/// Random limits of an account.
+pub fn of_account(rng: &Rng) -> Limits {
+    let limit = |most| rng.one_in(2).then(|| rng.between(100_000, most));
     Limits {
         total: None,
         monthly: limit(2_500_000),
         daily: limit(1_500_000),
-        live: chance.one_in(3).then(|| chance.between(1, 8)),
+        live: rng.one_in(3).then(|| rng.between(1, 8)),
     }
 }
 
@@ -55,34 +55,34 @@ fn with_limits(key: ApiKey, limits: Limits) -> ApiKey {
     }
 }
 
-/// A key as an account has it from the beginning.
-pub fn first(chance: &Chance, account: AccountId, id: KeyId) -> (Door, ApiKey) {
-    let door = Door {
+/// The initial key of an account.
+pub fn first(rng: &Rng, account: AccountId, id: KeyId) -> (KeyState, ApiKey) {
+    let key_state = KeyState {
         account,
-        text: text(chance),
+        text: text(rng),
         active: true,
-        limits: limits(chance),
+        limits: limits(rng),
         earlier: Vec::new(),
     };
     let key = ApiKey {
         name: "a key".into(),
         ..ApiKey::with_all_rights(id, account, Timestamp::from_millis(crate::world::BEGIN))
     };
-    let key = with_limits(key, door.limits);
-    (door, key)
+    let key = with_limits(key, key_state.limits);
+    (key_state, key)
 }
 
-/// A caller shows a text of its key: the limits that hold as it comes, if the door opens.
-pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, ShownKey)> {
-    let (world, chance) = (&process.world, &process.world.chance);
+/// Authenticates a caller with one of its key's texts. Returns the limits that apply if the text is valid.
+pub fn authenticate(process: &Process, key: KeyId) -> Option<(Limits, ShownKey)> {
+    let (world, rng) = (&process.world, &process.world.rng);
     let now = world.now();
     let mut model = world.model.lock();
-    let texts = model.doors.texts(key).to_vec();
-    let text = match chance.one_in(4) {
-        true => chance.pick(&texts)?,
+    let texts = model.key_states.texts(key).to_vec();
+    let text = match rng.one_in(4) {
+        true => rng.pick(&texts)?,
         false => *texts.last()?,
     };
-    let expected = model.doors.opened_by(&text, now);
+    let expected = model.key_states.opened_by(&text, now);
     let now = Timestamp::from_millis(now);
     let found = process.store.key_by_text_hash(&KeyHash(text), now).wait();
     let found = found.ok().flatten().map(|(key, _)| key);
@@ -98,7 +98,7 @@ pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, ShownKey)> {
     });
     if as_found != as_expected {
         model.fault(format!(
-            "a text opens {as_found:?}, it is to open {as_expected:?}"
+            "a text authenticates as {as_found:?}, expected {as_expected:?}"
         ));
     }
     if found.is_none() {
@@ -112,13 +112,13 @@ pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, ShownKey)> {
     Some((expected?.1, shown))
 }
 
-/// Gives a key another text or other limits, or switches it off or on.
+/// Rotates a key, changes its limits, or activates or deactivates it.
 pub async fn change(process: Process) {
     let Some(_turn) = turn(&process).await else {
         return;
     };
-    let (world, chance) = (&process.world, &process.world.chance);
-    let Some((_, id)) = chance.pick(&process.plan.keys) else {
+    let (world, rng) = (&process.world, &process.world.rng);
+    let Some((_, id)) = rng.pick(&process.plan.keys) else {
         return;
     };
     let Ok(Some((hash, before))) = process.store.key(id).wait() else {
@@ -126,7 +126,7 @@ pub async fn change(process: Process) {
     };
     let at = world.now();
     let now = Timestamp::from_millis(at);
-    let (change, action, after, mut writes) = match chance.below(5) {
+    let (change, action, after, mut writes) = match rng.below(5) {
         roll if roll == 0 || !before.active => {
             let active = !before.active;
             let key = ApiKey { active, ..before };
@@ -135,35 +135,39 @@ pub async fn change(process: Process) {
             (change, Action::KeyChange, (hash, key), writes)
         }
         1..3 => {
-            let limits = limits(chance);
+            let limits = limits(rng);
             let key = with_limits(before, limits);
             let writes = process.store.put_key(&hash, &key);
             let change = KeyChange::Limits(limits);
             (change, Action::KeyChange, (hash, key), writes)
         }
         _ => {
-            let overlap = chance
+            let overlap = rng
                 .pick(&[None, Some(3_600_000), Some(86_400_000)])
                 .flatten();
             let until = overlap.map(|it: i64| now.plus(Duration::from_millis(it.unsigned_abs())));
             let (key, ended) = before.rotate(hash, until, now);
-            if key.retired.len() > EARLIER {
+            if key.retired.len() > MAX_RETIRED {
                 return;
             }
-            let text = text(chance);
+            let text = text(rng);
             let writes = process
                 .store
                 .rotate_key(&hash, &KeyHash(text), &key, &ended);
             (
-                KeyChange::Rotates { text, overlap, at },
+                KeyChange::Rotate { text, overlap, at },
                 Action::KeyRotate,
                 (KeyHash(text), key),
                 writes,
             )
         }
     };
-    writes.push(process.store.add_audit(&line(&process, action, id.0)));
-    world.model.lock().doors.ask(id, change);
+    writes.push(
+        process
+            .store
+            .add_audit(&audit_entry(&process, action, id.0)),
+    );
+    world.model.lock().key_states.ask(id, change);
     let Ok(Some(account)) = process.system.accounts().get(after.1.account) else {
         return world.fault(format!("the account of key {id} is not found"));
     };
@@ -177,5 +181,5 @@ pub async fn change(process: Process) {
     };
     let _ = account.send(AccountCommand::ChangeKey(Box::new(key_change)));
     let done = answer.await.is_ok_and(|it| it.is_ok());
-    world.tell(format!("{} {change:?}: {done}", action.word()));
+    world.trace(format!("{} {change:?}: {done}", action.word()));
 }

@@ -1,8 +1,8 @@
-//! One life of the process: the real actors, started on what the disk holds, until something ends them.
+//! One life of the process: the real actors, from their start on a disk image to their end.
 
-use crate::disk::{Disk, Doom, Image};
+use crate::disk::{Disk, DiskFault, Image};
 use crate::generators::{Shelf, Simulated};
-use crate::receivers::Post;
+use crate::receivers::Receivers;
 use crate::world::World;
 use crate::{clients, keys, operator};
 use std::sync::Arc;
@@ -11,7 +11,9 @@ use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::clock::{Clock, Jitter};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
-use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_actors::system::{
+    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, OnFailure};
@@ -22,60 +24,60 @@ use tokio::sync::Mutex;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
-/// How long callers are still told of a failure before the process ends.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long the calm at the end may last. Deliveries that were recorded under a clock that ran ahead wait for long.
-const CALM: u64 = 24 * 60;
+/// The time between a storage failure and the end of the process, in which callers get errors.
+const FAILURE_GRACE: Duration = Duration::from_secs(1);
+/// The limit of the calm phase. Deliveries that were recorded under a clock that ran ahead wait for long.
+const CALM_MINUTES: u64 = 24 * 60;
 
-/// The settings of a story.
+/// The settings of a scenario.
 #[derive(Clone)]
 pub struct Plan {
     pub keys: Vec<(AccountId, KeyId)>,
-    pub places: Vec<usize>,
+    pub slots: Vec<usize>,
     pub retries: u32,
     pub delivery_limits: DeliveryLimits,
-    /// Weights of the third tier's back ends, where it spreads its runs.
+    /// The weights of the third tier's backends.
     pub weights: [Option<u32>; 3],
 }
 
-/// How a life goes, and ends.
+/// How a life ends, and the number of random actions before that.
 #[derive(Clone, Copy, Debug)]
 pub enum Ending {
-    /// Something is done so often; then it dies, if it has not died at a commit before.
+    /// At a commit, or at the latest after all actions.
     Crash { steps: u64, at_commit: Option<u64> },
     /// Storage fails at this commit.
     Failure { steps: u64, at_commit: u64 },
-    /// It is asked to stop, and may die meanwhile.
+    /// An orderly stop, during which the process may crash.
     Stop {
         steps: u64,
         grace: Duration,
         death: Option<Death>,
     },
-    /// The world is calm, and everything that is owed happens.
+    /// No failures are injected, and all pending work finishes.
     Calm,
 }
 
-/// When a process dies that was asked to stop.
+/// A crash during an orderly stop.
 #[derive(Clone, Copy, Debug)]
 pub enum Death {
-    /// When it has been stopping for so long.
+    /// After this time.
     After(Duration),
-    /// When this commit of its stop is about to be written.
+    /// Before this commit is written, counted from the beginning of the stop.
     AtCommit(u64),
 }
 
-/// What whoever acts upon the process works with.
+/// The running process, for clients and the operator.
 #[derive(Clone)]
 pub struct Process {
     pub world: World,
     pub plan: Plan,
     pub store: Store,
     pub system: Arc<System>,
-    /// The operator's turn: what is read and then written is changed by one at a time.
+    /// Held by the operator from a read to the write that builds on it.
     pub turn: Arc<Mutex<()>>,
 }
 
-/// Lives a life, and returns the disk, with what the next one finds.
+/// Runs a life. Returns its disk, and the image for the next life.
 pub fn live(world: &World, plan: &Plan, image: Image, ending: Ending) -> (Arc<Disk>, Image) {
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -92,11 +94,11 @@ pub fn live(world: &World, plan: &Plan, image: Image, ending: Ending) -> (Arc<Di
 
 async fn life(world: &World, plan: &Plan, image: Image, ending: Ending) -> (Arc<Disk>, Image) {
     world.life_begins();
-    world.tell(format!("the process starts: {ending:?}"));
-    let doom = match ending {
-        Ending::Crash { at_commit, .. } => at_commit.map_or(Doom::None, Doom::Crash),
-        Ending::Failure { at_commit, .. } => Doom::Fail(at_commit),
-        Ending::Stop { .. } | Ending::Calm => Doom::None,
+    world.trace(format!("the process starts: {ending:?}"));
+    let fault = match ending {
+        Ending::Crash { at_commit, .. } => at_commit.map_or(DiskFault::None, DiskFault::Crash),
+        Ending::Failure { at_commit, .. } => DiskFault::Fail(at_commit),
+        Ending::Stop { .. } | Ending::Calm => DiskFault::None,
     };
     let fail_stop = FailStop::new();
     let on_failure: OnFailure = {
@@ -106,15 +108,15 @@ async fn life(world: &World, plan: &Plan, image: Image, ending: Ending) -> (Arc<
             fail_stop.trip(error.to_string());
         })
     };
-    let disk = Disk::new(world, image, doom, on_failure);
+    let disk = Disk::new(world, image, fault, on_failure);
     let ran = spawn_local(Arc::clone(&disk).run());
     match start(world, plan, &disk, &fail_stop) {
         Ok(process) => {
             tokio::select! {
                 biased;
                 () = disk.crashed.notified() => {}
-                reason = fail_stop.tripped() => fails(world, reason).await,
-                () = go_on(process, &disk, ending) => {}
+                reason = fail_stop.tripped() => fail(world, reason).await,
+                () = run_until(process, &disk, ending) => {}
             }
         }
         Err(error) => world.fault(format!("the process cannot start: {error}")),
@@ -140,23 +142,20 @@ fn start(
     fail_stop: &FailStop,
 ) -> Result<Process, StoreError> {
     let store = Store::new(Arc::clone(disk) as Arc<dyn Engine>);
-    let (told, chance, rules) = (
-        world.clone(),
-        world.chance.clone(),
-        world.model.lock().rules.clone(),
-    );
-    let clock: Clock = Arc::new(move || Timestamp::from_millis(told.now()));
-    let jitter: Jitter = Arc::new(move || chance.fraction());
+    let rules = world.model.lock().rules.clone();
+    let (wall, rng) = (world.clone(), world.rng.clone());
+    let clock: Clock = Arc::new(move || Timestamp::from_millis(wall.now()));
+    let jitter: Jitter = Arc::new(move || rng.fraction());
     let timeouts = [10, 30, 40].map(Duration::from_secs);
     let backends = plan
-        .places
+        .slots
         .iter()
         .zip(timeouts)
         .enumerate()
-        .map(|(at, (places, timeout))| Backend {
+        .map(|(at, (slots, timeout))| Backend {
             name: format!("backend-{at}"),
             generator: Arc::new(Simulated::new(world, at == 2, timeout)),
-            slots: *places,
+            slots: *slots,
             is_shared: false,
             timeout,
             retries: plan.retries,
@@ -169,38 +168,43 @@ fn start(
     let weights = plan.weights;
     let system = System::start(SystemOptions {
         store: store.clone(),
-        clock,
-        jitter,
-        limits: Limits {
-            max_live_per_account: rules.max_live,
-            idempotency_retention: Duration::from_millis(rules.retention.unsigned_abs()),
+        jobs: JobOptions {
+            limits: Limits {
+                max_live_per_account: rules.max_live,
+                idempotency_retention: Duration::from_millis(rules.retention.unsigned_abs()),
+            },
+            max_runs: rules.max_runs,
+            run_timeout: Duration::from_secs(150),
+            backends: backends.collect(),
+            routes: Routes([
+                vec![route(0, None)],
+                vec![route(1, None), route(0, None)],
+                (0..3).map(|at| route(at, weights[at])).collect(),
+            ]),
+            image_store: Arc::new(Shelf {
+                world: world.clone(),
+            }),
+            input_fetcher: Arc::new(Shelf {
+                world: world.clone(),
+            }),
         },
-        max_runs: rules.max_runs,
-        run_timeout: Duration::from_secs(150),
-        backends: backends.collect(),
-        routes: Routes([
-            vec![route(0, None)],
-            vec![route(1, None), route(0, None)],
-            (0..3).map(|at| route(at, weights[at])).collect(),
-        ]),
-        image_store: Arc::new(Shelf {
-            world: world.clone(),
-        }),
-        input_fetcher: Arc::new(Shelf {
-            world: world.clone(),
-        }),
-        transport: Arc::new(Post::new(world)),
-        operator: None,
-        retry_delays: rules
-            .delays
-            .iter()
-            .map(|it| Duration::from_millis(it.unsigned_abs()))
-            .collect(),
-        delivery_limits: plan.delivery_limits,
-        fail_stop: fail_stop.clone(),
-        observer: None,
-        threads: Threads::Callers,
-        node: None,
+        deliveries: DeliveryOptions {
+            transport: Arc::new(Receivers::new(world)),
+            operator_webhook: None,
+            retry_delays: rules
+                .delays
+                .iter()
+                .map(|it| Duration::from_millis(it.unsigned_abs()))
+                .collect(),
+            limits: plan.delivery_limits,
+        },
+        process: ProcessOptions {
+            clock,
+            jitter,
+            fail_stop: fail_stop.clone(),
+            threads: Threads::Callers,
+            ..ProcessOptions::default()
+        },
     })?;
     Ok(Process {
         world: world.clone(),
@@ -212,18 +216,18 @@ fn start(
 }
 
 /// The service refuses all calls for a moment, then ends.
-async fn fails(world: &World, reason: String) {
-    world.tell(format!("the service stops: {reason}"));
+async fn fail(world: &World, reason: String) {
+    world.trace(format!("the service stops: {reason}"));
     world.model.lock().count("storage failures");
     if !world.model.lock().storage_failed {
         world.fault(format!(
-            "the service stopped although the disk is well: {reason}"
+            "the service stopped although no commit failed: {reason}"
         ));
     }
-    sleep(LAST_WORDS).await;
+    sleep(FAILURE_GRACE).await;
 }
 
-async fn go_on(process: Process, disk: &Disk, ending: Ending) {
+async fn run_until(process: Process, disk: &Disk, ending: Ending) {
     let world = process.world.clone();
     match ending {
         Ending::Crash { steps, .. } => {
@@ -232,7 +236,7 @@ async fn go_on(process: Process, disk: &Disk, ending: Ending) {
         }
         Ending::Failure { steps, .. } => {
             act(&process, steps).await;
-            // There were too few commits for it.
+            // The life had too few commits for the failure.
             disk.crash();
         }
         Ending::Stop {
@@ -241,14 +245,14 @@ async fn go_on(process: Process, disk: &Disk, ending: Ending) {
             death,
         } => {
             act(&process, steps).await;
-            world.tell(format!("an orderly stop within {grace:?}"));
+            world.trace(format!("an orderly stop within {grace:?}"));
             world.model.lock().stopping = true;
             world.model.lock().count("orderly stops");
             let drained = process.system.drain(grace);
             match death {
                 None => drained.await,
                 Some(Death::AtCommit(commit)) => {
-                    disk.dies_at(commit);
+                    disk.crash_at(commit);
                     drained.await;
                 }
                 Some(Death::After(span)) => {
@@ -259,7 +263,7 @@ async fn go_on(process: Process, disk: &Disk, ending: Ending) {
             }
             let running = process.system.waiting_jobs().depths().running;
             if running > 0 {
-                world.fault(format!("{running} runs were left at an orderly stop"));
+                world.fault(format!("{running} runs are left after an orderly stop"));
             }
             process.system.stop();
             disk.close();
@@ -268,52 +272,52 @@ async fn go_on(process: Process, disk: &Disk, ending: Ending) {
     }
 }
 
-/// Does so many things of every kind, as chance says.
+/// Takes random actions of every kind.
 async fn act(process: &Process, steps: u64) {
-    let (world, chance) = (&process.world, &process.world.chance);
+    let (world, rng) = (&process.world, &process.world.rng);
     for _ in 0..steps {
-        sleep(match chance.below(30) {
-            0 => chance.millis(3_600_000, 20_000_000),
-            1..4 => chance.millis(30_000, 900_000),
-            4..16 => chance.millis(0, 30),
-            _ => chance.millis(30, 4_000),
+        sleep(match rng.below(30) {
+            0 => rng.millis(3_600_000, 20_000_000),
+            1..4 => rng.millis(30_000, 900_000),
+            4..16 => rng.millis(0, 30),
+            _ => rng.millis(30, 4_000),
         })
         .await;
         let process = process.clone();
-        match chance.below(47) {
+        match rng.below(47) {
             0..17 => {
                 drop(clients::request(&process).map(|it| spawn_local(clients::send(process, it))))
             }
             17..22 => {
-                let Some(request) = clients::again(&process) else {
+                let Some(request) = clients::repeat(&process) else {
                     continue;
                 };
-                // Perhaps twice at the same time.
-                for _ in 0..1 + chance.below(2) {
+                // Sometimes twice at the same time.
+                for _ in 0..1 + rng.below(2) {
                     spawn_local(clients::send(process.clone(), request));
                 }
             }
             22..25 => drop(spawn_local(clients::cancel(process))),
-            25..27 => clients::look(&process),
+            25..27 => clients::read_balance(&process),
             27..30 => drop(spawn_local(operator::deposit(process))),
             30..33 => drop(spawn_local(operator::webhook(process))),
             33..35 => drop(spawn_local(operator::redeliver(process))),
             35 => drop(spawn_local(operator::send_test(process))),
             36 => {
-                let tiers = [0, 1, 2].map(|_| chance.one_in(3));
+                let tiers = [0, 1, 2].map(|_| rng.one_in(3));
                 spawn_local(operator::pause(process, tiers));
             }
-            37..39 => drop(spawn_local(operator::tidy_up(process))),
+            37..39 => drop(spawn_local(operator::clean_up(process))),
             39..42 => drop(spawn_local(keys::change(process))),
             42..44 => drop(spawn_local(clients::cancel_batch(process))),
             44..46 => drop(spawn_local(operator::limit(process))),
             _ => {
-                let far = chance.one_in(3);
-                let by = chance.between(-60_000, 60_000) * if far { 1_440 } else { 1 };
+                let far = rng.one_in(3);
+                let by = rng.between(-60_000, 60_000) * if far { 1_440 } else { 1 };
                 world.model.lock().saw_clock(world.now());
                 world.step_clock(by);
                 world.model.lock().set_back += (-by).max(0);
-                world.tell(format!("the clock is set by {by} ms"));
+                world.trace(format!("the clock is set by {by} ms"));
                 world.model.lock().saw_clock(world.now());
                 world.model.lock().count("clock steps");
             }
@@ -321,12 +325,12 @@ async fn act(process: &Process, steps: u64) {
     }
 }
 
-/// Nothing goes wrong any more: what was interrupted goes on, and ends.
+/// Injects no more failures, and waits until all pending work has finished.
 async fn calm(process: &Process, disk: &Disk) {
     let world = &process.world;
     world.calm_down();
     operator::pause(process.clone(), [false; 3]).await;
-    let doubtful: Vec<usize> = {
+    let repeated: Vec<usize> = {
         let model = world.model.lock();
         let named = model
             .requests
@@ -335,25 +339,25 @@ async fn calm(process: &Process, disk: &Disk) {
             .filter(|(_, it)| it.name.is_some() && it.issues > 0);
         named.map(|(number, _)| number).rev().take(5).collect()
     };
-    for request in doubtful {
+    for request in repeated {
         spawn_local(clients::send(process.clone(), request));
     }
     let pending = world.model.lock().deliveries.pending();
-    for _ in 0..CALM {
+    for _ in 0..CALM_MINUTES {
         sleep(Duration::from_secs(60)).await;
         let model = world.model.lock();
         if model.all_live() == 0 && model.deliveries.pending().is_empty() && disk.is_quiet() {
             break;
         }
     }
-    world.model.lock().check_nothing_is_owed();
+    world.model.lock().check_all_finished();
     for id in pending {
         let model = world.model.lock();
-        let there = model.has_receiver(id);
-        let delivered = model.deliveries.is_delivered(id);
+        let has_receiver = model.has_receiver(id);
+        let is_delivered = model.deliveries.is_delivered(id);
         drop(model);
-        if there && !delivered {
-            world.fault(format!("delivery {id} did not arrive in the calm"));
+        if has_receiver && !is_delivered {
+            world.fault(format!("delivery {id} was not delivered in the calm phase"));
         }
     }
     let (depths, live) = (
@@ -363,7 +367,7 @@ async fn calm(process: &Process, disk: &Disk) {
     let busy: usize = process.system.backends().iter().map(|it| it.running).sum();
     if depths.queued != [0; 3] || depths.running + live + busy > 0 {
         world.fault(format!(
-            "in the calm {depths:?}, {live} live jobs, {busy} places taken"
+            "after the calm phase: {depths:?}, {live} live jobs, {busy} slots taken"
         ));
     }
 }

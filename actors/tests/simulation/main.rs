@@ -1,13 +1,12 @@
-//! Simulation: the real actors, store and domain over an engine in memory, in a world that is made of chance from a seed.
+//! Deterministic simulation: the real actors, store and domain over an in-memory engine. A seed determines every random choice.
 //!
-//! A story has several lives of the process, which end in crashes at chosen commits, in storage failures or in orderly stops.
-//! Clients, back ends, receivers, the operator and the clock do what chance says. Each commit is held against a model of its
-//! own (`model/`), which knows the rules in plain integers and calls no function of the domain. At the end the world calms
-//! down, and everything that was owed must have happened.
+//! A scenario has several lives of the process, which end in crashes at chosen commits, in storage failures or in orderly stops.
+//! Clients, backends, receivers, the operator and the clock act at random. An independent model (`model/`), which knows the rules in
+//! plain integers and calls no function of the domain, checks each commit. At the end no more failures are injected, and all pending
+//! work must finish.
 //!
-//! `SEEDS=100000` tries so many seeds, `FIRST_SEED` says where they begin, `SEED=17` replays one and prints its story.
+//! `SEEDS=100000` sets the number of seeds, `FIRST_SEED` the first one; `SEED=17` replays one seed and prints its trace.
 
-mod chance;
 mod clients;
 mod disk;
 mod generators;
@@ -17,44 +16,44 @@ mod model;
 mod nodes;
 mod operator;
 mod receivers;
-mod story;
+mod rng;
+mod scenario;
 mod world;
 
+use scenario::{Scenario, simulate};
 use std::env;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use story::{Story, tell};
 
-/// A short run; thousands are asked for by hand.
 const SEEDS: u64 = 300;
-/// Seeds that are told twice.
-const TOLD_TWICE: u64 = 6;
-/// Failing seeds after which no further one is tried.
-const ENOUGH: usize = 20;
+/// Seeds that are simulated twice, to check that a seed is deterministic.
+const REPEATED_SEEDS: u64 = 6;
+/// The test stops after this many failing seeds.
+const MAX_FAILURES: usize = 20;
 
 fn number(name: &str) -> Option<u64> {
     let text = env::var(name).ok()?;
     Some(
         text.parse()
-            .unwrap_or_else(|_| panic!("{name} is no number: {text}")),
+            .unwrap_or_else(|_| panic!("{name} is not a number: {text}")),
     )
 }
 
-/// Generators and others here panic on purpose; whoever reads the output is spared those.
-fn hush() {
+/// Hides the panics that the scenarios inject.
+fn silence_expected_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let payload = panic.payload();
-        let said = payload.downcast_ref::<String>().map(String::as_str);
-        if said != Some(world::ON_PURPOSE) {
+        let message = payload.downcast_ref::<String>().map(String::as_str);
+        if message != Some(world::EXPECTED_PANIC) {
             usual(panic);
         }
     }));
 }
 
-fn complaint(seed: u64, story: &Story) -> String {
-    let faults = story.faults.join("\n  ");
-    let last: Vec<&str> = story
+fn failure_report(seed: u64, scenario: &Scenario) -> String {
+    let faults = scenario.faults.join("\n  ");
+    let last: Vec<&str> = scenario
         .lines
         .iter()
         .rev()
@@ -70,11 +69,15 @@ fn complaint(seed: u64, story: &Story) -> String {
 
 #[test]
 fn hostile_046_047_095_every_story_keeps_every_promise() {
-    hush();
+    silence_expected_panics();
     if let Some(seed) = number("SEED") {
-        let story = tell(seed);
-        story.lines.iter().for_each(|line| println!("{line}"));
-        assert!(story.faults.is_empty(), "{}", complaint(seed, &story));
+        let scenario = simulate(seed);
+        scenario.lines.iter().for_each(|line| println!("{line}"));
+        assert!(
+            scenario.faults.is_empty(),
+            "{}",
+            failure_report(seed, &scenario)
+        );
         return;
     }
     let (first, count) = (
@@ -83,48 +86,49 @@ fn hostile_046_047_095_every_story_keeps_every_promise() {
     );
     let next = AtomicU64::new(first);
     let failed = Mutex::new(Vec::new());
-    let told = Mutex::new(story::Figures::default());
+    let totals = Mutex::new(scenario::EventCounts::default());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + count || failed.lock().expect("seeds").len() >= ENOUGH {
+                    if seed >= first + count || failed.lock().expect("seeds").len() >= MAX_FAILURES
+                    {
                         return;
                     }
-                    let story = tell(seed);
-                    told.lock().expect("figures").add(&story.figures);
-                    if !story.faults.is_empty() {
+                    let scenario = simulate(seed);
+                    totals.lock().expect("counts").add(&scenario.counts);
+                    if !scenario.faults.is_empty() {
                         failed
                             .lock()
                             .expect("seeds")
-                            .push((seed, complaint(seed, &story)));
+                            .push((seed, failure_report(seed, &scenario)));
                     }
                 }
             });
         }
     });
-    let told = told.into_inner().expect("figures");
-    println!("{count} seeds from {first} on: {told}");
+    let totals = totals.into_inner().expect("counts");
+    println!("{count} seeds from {first} on: {totals}");
     let mut failed = failed.into_inner().expect("seeds");
     failed.sort();
     let seeds: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
-    if let Some((_, complaint)) = failed.first() {
-        panic!("{} failing seeds: {seeds:?}\n{complaint}", seeds.len());
+    if let Some((_, failure_report)) = failed.first() {
+        panic!("{} failing seeds: {seeds:?}\n{failure_report}", seeds.len());
     }
     assert!(
-        told.is_varied() || count < SEEDS,
-        "the stories lack something: {told}"
+        totals.is_varied() || count < SEEDS,
+        "expected events did not happen: {totals}"
     );
 }
 
 #[test]
-fn a_seed_tells_the_same_story_each_time() {
-    hush();
-    for seed in 0..TOLD_TWICE {
-        let (mut first, mut second) = (tell(seed), tell(seed));
-        // What happens in one instant has no order: those who wait for the end of all runs are woken in any.
+fn a_seed_gives_the_same_trace_each_time() {
+    silence_expected_panics();
+    for seed in 0..REPEATED_SEEDS {
+        let (mut first, mut second) = (simulate(seed), simulate(seed));
+        // Events at the same instant have no order.
         first.lines.sort();
         second.lines.sort();
         let differs = first.lines.iter().zip(&second.lines).find(|(a, b)| a != b);

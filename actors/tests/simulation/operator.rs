@@ -1,4 +1,4 @@
-//! The operator: money, webhooks, pauses, redeliveries, and what housekeeping forgets. What is changed comes with its line in the log.
+//! The operator: deposits, webhooks, pauses, redeliveries and maintenance. Each change includes its audit log entry.
 
 use crate::keys;
 use crate::life::Process;
@@ -23,25 +23,25 @@ use tokio::sync::{MutexGuard, oneshot};
 use uuid::Uuid;
 
 const NAMES: [&str; 3] = ["d1", "d2", "d3"];
-/// So many webhooks an account may have here.
+/// Most webhooks per account.
 const WEBHOOKS: usize = 4;
 
-/// Adds money or takes some back, or asks for an earlier deposit once more.
+/// Makes or corrects a deposit, or repeats an earlier call.
 pub async fn deposit(process: Process) {
-    let (world, chance) = (&process.world, &process.world.chance);
-    let Some((account, _)) = chance.pick(&process.plan.keys) else {
+    let (world, rng) = (&process.world, &process.world.rng);
+    let Some((account, _)) = rng.pick(&process.plan.keys) else {
         return;
     };
     let earlier = world.model.lock().deposits.len();
-    let number = match chance.one_in(3) && earlier > 0 {
-        true => chance.below(earlier as u64) as usize,
+    let number = match rng.one_in(3) && earlier > 0 {
+        true => rng.below(earlier as u64) as usize,
         false => {
             let deposit = DepositRequest {
                 account,
-                amount: chance.between(-400_000, 1_500_000),
-                name: chance
+                amount: rng.between(-400_000, 1_500_000),
+                name: rng
                     .one_in(2)
-                    .then(|| chance.pick(&NAMES).unwrap_or("d1").to_owned()),
+                    .then(|| rng.pick(&NAMES).unwrap_or("d1").to_owned()),
                 issues: 0,
                 lines: 0,
             };
@@ -74,7 +74,7 @@ pub async fn deposit(process: Process) {
     let _ = handle.send(command);
     let Ok(outcome) = answer.await else { return };
     let outcome = outcome.map(drop);
-    world.tell(format!(
+    world.trace(format!(
         "deposit {number} of {}: {}",
         asked.amount,
         outcome.is_ok()
@@ -82,7 +82,7 @@ pub async fn deposit(process: Process) {
     world.model.lock().deposit_answered(number, &outcome);
 }
 
-/// Writes, and waits until it is durable; `false` after a failure.
+/// Commits, and waits until the commit is durable. Returns false after a failure.
 pub async fn write(process: &Process, writes: Writes) -> bool {
     let (sender, written) = oneshot::channel();
     let done = Box::new(move |outcome: Result<_, _>| {
@@ -98,15 +98,14 @@ fn id(process: &Process) -> Uuid {
     process.system.accounts().context().ids.next(now)
 }
 
-/// Waits for the operator's turn. After a failure nobody knows what was written last, and nothing more is changed.
+/// Waits for the operator's turn; `None` after a storage failure, when the last write may or may not be durable.
 pub async fn turn(process: &Process) -> Option<MutexGuard<'_, ()>> {
     let turn = process.turn.lock().await;
     let failed = process.world.model.lock().storage_failed;
     (!failed).then_some(turn)
 }
 
-/// The line of the log that tells of a change.
-pub fn line(process: &Process, action: Action, subject: Uuid) -> AuditEntry {
+pub fn audit_entry(process: &Process, action: Action, subject: Uuid) -> AuditEntry {
     AuditEntry {
         id: AuditId(id(process)),
         at: Timestamp::from_millis(process.world.now()),
@@ -121,48 +120,46 @@ pub fn line(process: &Process, action: Action, subject: Uuid) -> AuditEntry {
     }
 }
 
-/// What writes it, where the actors know what the change was done to.
+/// Builds the audit log entry of a change whose subject only the actor knows.
 pub fn note<T>(
     process: &Process,
     action: Action,
     subject: impl Fn(&T) -> Uuid + Send + 'static,
 ) -> Note<T> {
-    let line = line(process, action, Uuid::nil());
+    let line = audit_entry(process, action, Uuid::nil());
     Box::new(move |changed| AuditEntry {
         subject: Some(subject(changed)),
         ..line.clone()
     })
 }
 
-/// Registers a webhook, removes one, or gives one another URL or another secret.
+/// Registers or deletes a webhook, or changes its URL or secret.
 pub async fn webhook(process: Process) {
     let Some(_turn) = turn(&process).await else {
         return;
     };
-    let (world, chance) = (&process.world, &process.world.chance);
-    let Some((account, _)) = chance.pick(&process.plan.keys) else {
+    let (world, rng) = (&process.world, &process.world.rng);
+    let Some((account, _)) = rng.pick(&process.plan.keys) else {
         return;
     };
     let hooks = world.model.lock().hooks_of(account).to_vec();
-    let known = chance.pick(&hooks);
+    let known = rng.pick(&hooks);
     let known = known.and_then(|hook| process.store.webhook(account, hook.id).wait().ok()?);
     let url = format!("https://receiver.example/{}", world.number());
     let secret = SealedSecret(world.number().to_be_bytes().to_vec());
     let now = Timestamp::from_millis(world.now());
     let many = hooks.len() >= WEBHOOKS;
     let (change, action, webhook) = match known {
-        Some(known) if many || chance.one_in(4) => {
-            (HookChange::Removes, Action::WebhookDelete, known)
-        }
-        Some(known) if chance.one_in(4) => {
+        Some(known) if many || rng.one_in(4) => (HookChange::Delete, Action::WebhookDelete, known),
+        Some(known) if rng.one_in(4) => {
             let moved = Webhook {
                 url: url.clone(),
                 ..known
             };
-            (HookChange::Moves { url }, Action::WebhookChange, moved)
+            (HookChange::Move { url }, Action::WebhookChange, moved)
         }
-        Some(known) if chance.one_in(2) => {
-            let change = HookChange::Rotates {
+        Some(known) if rng.one_in(2) => {
+            let change = HookChange::Rotate {
                 secret: secret.0.clone(),
                 at: now.millis(),
             };
@@ -180,7 +177,7 @@ pub async fn webhook(process: Process) {
                 secret.clone(),
                 now,
             );
-            let change = HookChange::Registers {
+            let change = HookChange::Register {
                 url,
                 secret: secret.0,
             };
@@ -188,29 +185,29 @@ pub async fn webhook(process: Process) {
         }
     };
     let mut writes = match change {
-        HookChange::Removes => process.store.remove_webhook(&webhook),
+        HookChange::Delete => process.store.remove_webhook(&webhook),
         _ => process.store.put_webhook(&webhook),
     };
     writes.push(
         process
             .store
-            .add_audit(&line(&process, action, webhook.id.0)),
+            .add_audit(&audit_entry(&process, action, webhook.id.0)),
     );
     world.model.lock().hook_change_asked(webhook.id, change);
     let done = write(&process, writes).await;
-    world.tell(format!("{}: {done}", action.word()));
+    world.trace(format!("{}: {done}", action.word()));
 }
 
-/// Limits what all keys of an account may do together, or lifts its limits.
+/// Sets or lifts the limits of an account.
 pub async fn limit(process: Process) {
     let Some(_turn) = turn(&process).await else {
         return;
     };
-    let (world, chance) = (&process.world, &process.world.chance);
-    let Some((account, _)) = chance.pick(&process.plan.keys) else {
+    let (world, rng) = (&process.world, &process.world.rng);
+    let Some((account, _)) = rng.pick(&process.plan.keys) else {
         return;
     };
-    let limits = keys::of_account(chance);
+    let limits = keys::of_account(rng);
     let Ok(Some(handle)) = process.system.accounts().get(account) else {
         return;
     };
@@ -236,10 +233,10 @@ pub async fn limit(process: Process) {
     let _ = handle.send(command);
     let Ok(Ok(_)) = answer.await else { return };
     world.model.lock().ceiling_answered(account);
-    world.tell(format!("an account is limited: {limits:?}"));
+    world.trace(format!("an account is limited: {limits:?}"));
 }
 
-/// Pauses tiers, or lets them go on.
+/// Pauses or resumes tiers.
 pub async fn pause(process: Process, tiers: [bool; 3]) {
     let pause = Pause {
         tiers,
@@ -257,17 +254,16 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
         .system
         .change_pause(pause.clone(), || engine.submit(Commit { writes, done }));
     if written.await.unwrap_or(false) {
-        process.world.tell(format!("paused: {tiers:?}"));
-        let hears = process.system.dispatcher();
-        hears.do_send(DispatcherCommand::Pause(pause));
+        process.world.trace(format!("paused: {tiers:?}"));
+        let dispatcher = process.system.dispatcher();
+        dispatcher.do_send(DispatcherCommand::Pause(pause));
     }
 }
 
-/// Sends a delivery once more.
 pub async fn redeliver(process: Process) {
     let world = &process.world;
     let ids = world.model.lock().deliveries.ids();
-    let Some(id) = world.chance.pick(&ids) else {
+    let Some(id) = world.rng.pick(&ids) else {
         return;
     };
     world.model.lock().deliveries.ask_redelivery(id);
@@ -287,17 +283,17 @@ pub async fn redeliver(process: Process) {
     let outcome = answer
         .await
         .map(|it| it.map(|it| it.round).map_err(|it| it.to_string()));
-    world.tell(format!("a delivery is sent again: {outcome:?}"));
+    world.trace(format!("a delivery is sent again: {outcome:?}"));
 }
 
-/// Sends a test to a webhook.
+/// Sends a test delivery to a webhook.
 pub async fn send_test(process: Process) {
-    let (world, chance) = (&process.world, &process.world.chance);
-    let Some((account, _)) = chance.pick(&process.plan.keys) else {
+    let (world, rng) = (&process.world, &process.world.rng);
+    let Some((account, _)) = rng.pick(&process.plan.keys) else {
         return;
     };
     let hooks = world.model.lock().hooks_of(account).to_vec();
-    let Some(hook) = chance.pick(&hooks) else {
+    let Some(hook) = rng.pick(&hooks) else {
         return;
     };
     let Ok(Some(webhook)) = process.store.webhook(account, hook.id).wait() else {
@@ -308,7 +304,7 @@ pub async fn send_test(process: Process) {
     world.model.lock().deliveries.ask_test(delivery.id);
     let (reply, answer) = oneshot::channel();
     let mut writes = process.store.add_delivery(&delivery);
-    let line = line(&process, Action::WebhookTest, delivery.id.0);
+    let line = audit_entry(&process, Action::WebhookTest, delivery.id.0);
     writes.push(process.store.add_audit(&line));
     process.system.deliveries().do_send(DeliveryCommand::Add {
         delivery,
@@ -325,8 +321,8 @@ pub async fn send_test(process: Process) {
     }
 }
 
-/// Forgets what is old.
-pub async fn tidy_up(process: Process) {
+/// Deletes expired idempotency records and old deliveries.
+pub async fn clean_up(process: Process) {
     let (world, now) = (&process.world, process.world.now());
     world.model.lock().saw_clock(now);
     if let Ok((writes, _)) = process
@@ -335,11 +331,11 @@ pub async fn tidy_up(process: Process) {
         .wait()
         && !writes.is_empty()
     {
-        // Some other commits may well come in between.
-        tokio::time::sleep(world.chance.millis(0, 30)).await;
+        // Other commits may come in between.
+        tokio::time::sleep(world.rng.millis(0, 30)).await;
         write(&process, writes).await;
     }
-    let older_than = now - world.chance.between(1_000, 7_200_000);
+    let older_than = now - world.rng.between(1_000, 7_200_000);
     world.model.lock().deliveries.ask_to_forget(older_than);
     let (reply, answer) = oneshot::channel();
     process

@@ -1,6 +1,6 @@
-//! Receivers of every kind: good, moody, slow, dead.
+//! Webhook receivers: good, flaky, slow and dead ones.
 
-use crate::world::{ON_PURPOSE, World};
+use crate::world::{EXPECTED_PANIC, World};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
@@ -12,69 +12,72 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tokio::time::sleep;
 
-/// How long an attempt may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug)]
-enum Temper {
+enum Reliability {
     Good,
-    Moody,
+    Flaky,
     Slow,
     Dead,
 }
 
-const TEMPERS: [Temper; 4] = [Temper::Good, Temper::Moody, Temper::Slow, Temper::Dead];
+const RELIABILITIES: [Reliability; 4] = [
+    Reliability::Good,
+    Reliability::Flaky,
+    Reliability::Slow,
+    Reliability::Dead,
+];
 
-/// All receivers.
-pub struct Post {
+pub struct Receivers {
     world: World,
-    tempers: Mutex<BTreeMap<WebhookId, Temper>>,
+    reliabilities: Mutex<BTreeMap<WebhookId, Reliability>>,
 }
 
-impl Post {
+impl Receivers {
     pub fn new(world: &World) -> Self {
         Self {
             world: world.clone(),
-            tempers: Mutex::default(),
+            reliabilities: Mutex::default(),
         }
     }
 
-    /// The status that is answered, if any, and after how long; `None` for a panic of the sender.
+    /// The status of the answer, if any, and its delay; `None` for a panic of the sender.
     fn outcome(&self, webhook: WebhookId) -> Option<(Option<u16>, Duration)> {
-        let chance = &self.world.chance;
+        let rng = &self.world.rng;
         if self.world.is_calm() {
-            return Some((Some(200), chance.millis(1, 40)));
+            return Some((Some(200), rng.millis(1, 40)));
         }
-        let mut tempers = self.tempers.lock();
-        let temper = tempers
+        let mut reliabilities = self.reliabilities.lock();
+        let reliability = reliabilities
             .entry(webhook)
-            .or_insert_with(|| chance.pick(&TEMPERS).unwrap_or(Temper::Good));
-        if chance.one_in(25) {
-            // Every so often one is mended, or breaks.
-            *temper = chance.pick(&TEMPERS).unwrap_or(Temper::Good);
+            .or_insert_with(|| rng.pick(&RELIABILITIES).unwrap_or(Reliability::Good));
+        if rng.one_in(25) {
+            // The reliability of a receiver changes now and then.
+            *reliability = rng.pick(&RELIABILITIES).unwrap_or(Reliability::Good);
         }
-        if chance.one_in(40) {
+        if rng.one_in(40) {
             return None;
         }
-        let status = |codes: &[u16]| chance.pick(codes);
-        let (answer, after) = match *temper {
-            Temper::Good => (status(&[200, 201, 204, 299]), chance.millis(1, 200)),
-            Temper::Moody => (
+        let status = |codes: &[u16]| rng.pick(codes);
+        let (answer, after) = match *reliability {
+            Reliability::Good => (status(&[200, 201, 204, 299]), rng.millis(1, 200)),
+            Reliability::Flaky => (
                 status(&[200, 500, 503, 301, 410, 429, 404]),
-                chance.millis(1, 2_000),
+                rng.millis(1, 2_000),
             ),
-            Temper::Slow => (status(&[200, 200, 500]), chance.millis(3_000, 14_000)),
-            Temper::Dead => (None, chance.millis(1, 14_000)),
+            Reliability::Slow => (status(&[200, 200, 500]), rng.millis(3_000, 14_000)),
+            Reliability::Dead => (None, rng.millis(1, 14_000)),
         };
-        Some(if after >= PATIENCE {
-            (None, PATIENCE)
+        Some(if after >= ATTEMPT_TIMEOUT {
+            (None, ATTEMPT_TIMEOUT)
         } else {
             (answer, after)
         })
     }
 }
 
-impl Transport for Post {
+impl Transport for Receivers {
     fn attempt(
         &self,
         delivery: Delivery,
@@ -82,7 +85,7 @@ impl Transport for Post {
     ) -> LocalBoxFuture<'static, AttemptOutcome> {
         let (world, at) = (self.world.clone(), self.world.now());
         let outcome = self.outcome(webhook.id);
-        let not_sent = !world.is_calm() && world.chance.one_in(40);
+        let not_sent = !world.is_calm() && world.rng.one_in(40);
         let secrets = webhook.signing_secrets(Timestamp::from_millis(at));
         let secrets: Vec<Vec<u8>> = secrets.into_iter().map(|it| it.0.clone()).collect();
         world.model.lock().attempt_begins(&delivery, webhook.id, at);
@@ -90,7 +93,7 @@ impl Transport for Post {
         async move {
             let Some((status_code, took)) = outcome else {
                 world.model.lock().deliveries.attempt_panics(delivery.id);
-                panic!("{ON_PURPOSE}");
+                panic!("{EXPECTED_PANIC}");
             };
             sleep(took).await;
             if not_sent {
@@ -99,7 +102,7 @@ impl Transport for Post {
                     .lock()
                     .deliveries
                     .attempt_is_not_sent(delivery.id);
-                return AttemptOutcome::NotSent("something of our own is missing".into());
+                return AttemptOutcome::NotSent("an injected failure of the service".into());
             }
             let attempt = Attempt {
                 round: delivery.round,

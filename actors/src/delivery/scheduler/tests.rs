@@ -1,4 +1,4 @@
-//! Turns and bounds.
+//! Turns and limits.
 
 use super::super::receiver_health::FAST;
 use super::*;
@@ -29,7 +29,7 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// An scheduler with so many due for each of these receivers.
+/// A scheduler with `each` due deliveries per receiver.
 fn due(receivers: impl IntoIterator<Item = u128>, each: u128) -> DeliveryScheduler {
     let mut scheduler = DeliveryScheduler::new(LIMITS);
     add(&mut scheduler, receivers, each);
@@ -49,7 +49,7 @@ fn taken(scheduler: &mut DeliveryScheduler) -> Vec<ScheduledDelivery> {
         .collect()
 }
 
-/// Makes all attempts that there are, with this end.
+/// Makes all attempts, each with this end.
 fn run(scheduler: &mut DeliveryScheduler, end: AttemptEnd) {
     while let Some((scheduled, health)) = scheduler.take() {
         scheduler.ended(scheduled.webhook, health, end);
@@ -88,12 +88,12 @@ fn hostile_100_a_receiver_with_many_due_ones_leaves_room_for_others() {
 }
 
 #[test]
-fn receivers_that_have_not_answered_yet_get_one_place_each_and_three_quarters_together() {
+fn receivers_that_have_not_answered_yet_get_one_slot_each_and_three_quarters_together() {
     let mut scheduler = due(1..=20, 10);
     let begun = taken(&mut scheduler);
     assert_eq!(begun.len(), 6, "{begun:?}");
     assert!((1..=6).all(|to| of(&begun, to) == 1), "{begun:?}");
-    // One that had nothing to send is as unknown as before, and has had its turn.
+    // An attempt without a send leaves its receiver unknown, but uses its turn.
     scheduler.ended(webhook(1), ReceiverHealth::Unknown, AttemptEnd::Unsent);
     assert_eq!(taken(&mut scheduler), [scheduled(7, 0)]);
 }
@@ -102,7 +102,7 @@ fn receivers_that_have_not_answered_yet_get_one_place_each_and_three_quarters_to
 fn hostile_100_unknown_receivers_leave_places_to_one_that_answers() {
     let mut scheduler = due([99], 1);
     run(&mut scheduler, AT_ONCE);
-    // It has been quiet meanwhile, and is known all the same.
+    // An idle receiver keeps its health.
     add(&mut scheduler, 1..=20, 1);
     assert_eq!(taken(&mut scheduler).len(), 6);
     add(&mut scheduler, [99], 5);
@@ -110,7 +110,7 @@ fn hostile_100_unknown_receivers_leave_places_to_one_that_answers() {
 }
 
 #[test]
-fn a_receiver_that_fails_gets_one_place_until_it_succeeds() {
+fn a_receiver_that_fails_gets_one_slot_until_it_succeeds() {
     let mut scheduler = due([1], 10);
     assert_eq!(taken(&mut scheduler).len(), 1);
     scheduler.ended(webhook(1), ReceiverHealth::Unknown, AT_ONCE);
@@ -122,27 +122,27 @@ fn a_receiver_that_fails_gets_one_place_until_it_succeeds() {
 }
 
 #[test]
-fn failing_and_slow_receivers_take_half_of_all_places_at_most() {
+fn failing_and_slow_receivers_take_at_most_half_of_the_slots() {
     for end in [AttemptEnd::Failed, SLOWLY] {
         let mut scheduler = due(1..=20, 1);
         run(&mut scheduler, end);
         add(&mut scheduler, 1..=20, 10);
         let begun = taken(&mut scheduler);
         assert_eq!(begun.len(), 4, "{end:?}");
-        // An unknown one has a place left, and one that turns out to be brisk the others.
+        // An unknown receiver gets one slot, and a fast one the others.
         add(&mut scheduler, [99], 10);
         assert_eq!(taken(&mut scheduler), [scheduled(99, 0)]);
         scheduler.ended(webhook(99), ReceiverHealth::Unknown, AT_ONCE);
         assert_eq!(of(&taken(&mut scheduler), 99), 3);
-        // One that recovers goes among those, and does not wait for a place of the degraded.
+        // A receiver that recovers joins the fast ones, and does not wait for a slot of the degraded ones.
         scheduler.ended(begun[0].webhook, ReceiverHealth::Failing, AT_ONCE);
         let own = of(&taken(&mut scheduler), begun[0].webhook.0.as_u128());
-        assert_eq!(own, 1, "the last place of all: {end:?}");
+        assert_eq!(own, 1, "the last slot: {end:?}");
     }
 }
 
 #[test]
-fn a_slow_receiver_has_as_many_places_as_another() {
+fn a_slow_receiver_has_as_many_slots_as_a_fast_one() {
     let mut scheduler = due([1], 10);
     scheduler.take();
     scheduler.ended(webhook(1), ReceiverHealth::Unknown, SLOWLY);
@@ -160,12 +160,12 @@ fn a_receiver_that_failed_before_the_process_began_counts_as_failing() {
 }
 
 #[test]
-fn what_lies_too_far_ahead_is_brought_forward() {
+fn deliveries_beyond_the_horizon_are_moved_forward() {
     let mut scheduler = DeliveryScheduler::new(LIMITS);
     for (moment, number) in [(5, 1), (900, 2), (901, 3)] {
         scheduler.schedule(at(moment), scheduled(1, number));
     }
-    scheduler.pull_in(at(10));
+    scheduler.clamp_to(at(10));
     assert_eq!(
         (scheduler.waiting(), scheduler.next_due()),
         (3, Some(at(5)))
@@ -175,7 +175,7 @@ fn what_lies_too_far_ahead_is_brought_forward() {
 }
 
 #[test]
-fn what_is_scheduled_moves_with_a_clock_that_is_set_back() {
+fn the_schedule_moves_with_a_clock_that_is_set_back() {
     let mut scheduler = DeliveryScheduler::new(LIMITS);
     for (moment, number) in [(5, 1), (900, 2), (901, 3)] {
         scheduler.schedule(at(moment), scheduled(1, number));
@@ -191,7 +191,7 @@ fn what_is_scheduled_moves_with_a_clock_that_is_set_back() {
 }
 
 #[test]
-fn quiet_receivers_are_remembered_up_to_a_number_and_deleted_ones_not_at_all() {
+fn idle_receivers_are_remembered_up_to_a_limit_and_deleted_ones_never() {
     let many = MAX_IDLE as u128 + 10;
     let mut scheduler = DeliveryScheduler::new(LIMITS);
     for to in 1..=many {

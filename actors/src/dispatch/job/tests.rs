@@ -1,4 +1,4 @@
-//! Supervision: a job actor that stops in any state resumes or fails its job, gives its slot back once, and charges once at most.
+//! Supervision: a job actor that stops in any state resumes or fails its job, releases its slot once, and charges at most once.
 
 use super::JobActor;
 use crate::generators::{Act, Scripted};
@@ -21,7 +21,7 @@ thread_local! {
     static ACTORS: RefCell<HashMap<JobId, WeakAddr<JobActor>>> = RefCell::default();
 }
 
-/// Remembers the actor of a job, without keeping it alive.
+/// Remembers the actor of a job without keeping it alive.
 pub(super) fn register(job: JobId, address: &Addr<JobActor>) {
     ACTORS.with_borrow_mut(|all| all.insert(job, address.downgrade()));
 }
@@ -30,15 +30,15 @@ fn actor(job: JobId) -> Option<Addr<JobActor>> {
     ACTORS.with_borrow(|all| all.get(&job)?.upgrade())
 }
 
-/// The ways in which an actor stops before its job is terminal.
+/// How an actor stops before its job is terminal.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 enum Fault {
-    /// Its context is stopped, and the supervisor restarts it.
+    /// The context stops, and the supervisor restarts the actor.
     Stop,
-    /// Its context ends at once, and the supervisor restarts it.
+    /// The context ends at once, and the supervisor restarts the actor.
     Terminate,
-    /// It panics while it handles a message, which ends the supervisor too.
+    /// The actor panics in a message handler, which ends the supervisor too.
     Panic,
 }
 
@@ -62,7 +62,7 @@ fn inject(fault: Fault, job: JobId) {
     actor(job).expect("a running actor").do_send(fault);
 }
 
-/// The job is paid once, and the only slot is free: the next two jobs run one after the other.
+/// The job is charged once, and the only slot is free: the next two jobs run one after the other.
 async fn check_done_and_paid_once(world: &World, generator: &Scripted, job: JobId) {
     world.done(job).await;
     world.idle().await;
@@ -85,7 +85,7 @@ async fn check_slot(world: &World, generator: &Scripted) {
         world.done(job).await;
     }
     world.idle().await;
-    assert_eq!(generator.peak(), 1, "the slot was given back once");
+    assert_eq!(generator.peak(), 1, "the slot was released once");
     assert_eq!(world.system.live_jobs(), 0);
     settle().await;
     assert!(next.iter().all(|job| actor(*job).is_none()), "actors end");
@@ -174,7 +174,7 @@ fn an_actor_that_stops_during_the_last_run_fails_the_job() {
 }
 
 #[test]
-fn an_actor_that_stops_while_its_job_ends_makes_no_second_picture() {
+fn an_actor_that_stops_while_its_job_ends_generates_no_second_image() {
     for fault in FAULTS {
         run(async {
             let generator = Scripted::always(Act::Take(Duration::from_millis(50)));
@@ -199,7 +199,7 @@ fn an_actor_that_stops_while_its_job_ends_makes_no_second_picture() {
 }
 
 #[test]
-fn an_actor_that_stops_while_an_orderly_stop_cuts_its_run_off_takes_back_one_run_at_most() {
+fn an_actor_that_stops_while_an_orderly_stop_cuts_its_run_off_subtracts_at_most_one_run() {
     for fault in [Fault::Stop, Fault::Terminate] {
         run(async {
             let generator = Scripted::always(Act::Hang);
@@ -221,7 +221,7 @@ fn an_actor_that_stops_while_an_orderly_stop_cuts_its_run_off_takes_back_one_run
     }
 }
 
-/// Panics in its own code at so many runs.
+/// Panics at the end of this many runs.
 struct Panicking(AtomicUsize);
 
 impl Observer for Panicking {

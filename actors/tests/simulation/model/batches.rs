@@ -1,27 +1,26 @@
-//! Batches: their records, their counts, and what their ends owe.
+//! Batches: their records, their counts and their ends.
 
 use super::records::{Used, millionths};
-use super::{Changed, Model, Stands};
+use super::{Changed, JobStatus, Model};
 use std::collections::{BTreeMap, BTreeSet};
 use tintype_storage::domain::batch::{Batch, BatchProgress};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::PromptRef;
 use tintype_storage::domain::webhook::WebhookId;
 
-/// A batch that was accepted.
 pub struct KnownBatch {
-    /// In the order of acceptance over the whole story.
+    /// In the order of acceptance over the whole scenario.
     pub number: usize,
     pub account: AccountId,
     pub request: usize,
     jobs: Vec<JobId>,
-    /// Queued, processing, done and failed jobs, as the last commit has said.
+    /// Queued, processing, done and failed jobs after the last commit.
     counts: [u32; 4],
-    /// A caller has asked for its cancellation.
+    /// Has a caller sent its cancellation?
     pub cancel_asked: bool,
-    /// That is durable.
+    /// Is the cancellation durable?
     pub canceled: bool,
-    /// That was durable before the commit at hand: in one commit, jobs may begin before their batch is canceled.
+    /// Was it durable before the current commit? In one commit, jobs may begin before their batch is canceled.
     pub was_canceled: bool,
     pub ended: bool,
 }
@@ -42,7 +41,7 @@ pub struct BatchEnd {
 }
 
 impl Model {
-    /// Takes note of what is canceled, before the jobs are looked at.
+    /// Applies the cancellations of a commit, before its job changes.
     pub(super) fn cancellations(&mut self, changed: &Changed) {
         for known in self.batches.values_mut() {
             known.was_canceled = known.canceled;
@@ -53,8 +52,8 @@ impl Model {
                 continue;
             };
             let fault = match (known.canceled, is_canceled) {
-                (false, true) if !known.cancel_asked => Some("no caller asked for that"),
-                (true, false) => Some("it was before"),
+                (false, true) if !known.cancel_asked => Some("but no caller canceled it"),
+                (true, false) => Some("but it was canceled before"),
                 _ => None,
             };
             if is_canceled && !known.canceled {
@@ -67,11 +66,11 @@ impl Model {
         }
     }
 
-    /// New batches, and the counts of all whose jobs this commit has changed.
+    /// Checks new batches, and the counts of the batches whose jobs this commit has changed.
     pub(super) fn batches_step(
         &mut self,
         changed: &mut Changed,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) -> Vec<BatchEnd> {
         let mut joined: BTreeMap<BatchId, Vec<Joined>> = BTreeMap::new();
         for it in std::mem::take(&mut self.joined) {
@@ -81,13 +80,13 @@ impl Model {
             let jobs = joined.remove(&id).unwrap_or_default();
             match record {
                 Some(batch) if !self.batches.contains_key(&id) && batch.account == account => {
-                    self.batch_accepted(&batch, &jobs, changed, told);
+                    self.batch_accepted(&batch, &jobs, changed, trace);
                 }
                 record => self.fault(format!("batch {id} was changed to {record:?}")),
             }
         }
         for id in joined.keys() {
-            self.fault(format!("jobs joined batch {id}, which is not there"));
+            self.fault(format!("jobs joined batch {id}, which does not exist"));
         }
         let mut ends = Vec::new();
         let mut written = std::mem::take(&mut changed.progress);
@@ -116,11 +115,11 @@ impl Model {
     fn counts_of(&self, id: BatchId) -> [u32; 4] {
         let mut counts = [0; 4];
         for job in &self.batches[&id].jobs {
-            counts[match self.jobs[job].stands {
-                Stands::Queued => 0,
-                Stands::Processing { .. } => 1,
-                Stands::Done => 2,
-                Stands::Failed => 3,
+            counts[match self.jobs[job].status {
+                JobStatus::Queued => 0,
+                JobStatus::Processing { .. } => 1,
+                JobStatus::Done => 2,
+                JobStatus::Failed => 3,
             }] += 1;
         }
         counts
@@ -160,7 +159,7 @@ impl Model {
         batch: &Batch,
         joined: &[Joined],
         changed: &mut Changed,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) {
         let number = match &batch.text {
             PromptRef::Inline(words) => words.metadata.as_deref(),
@@ -170,7 +169,7 @@ impl Model {
         let Some((request, asked)) =
             number.and_then(|it| Some((it, self.requests.get(it)?.clone())))
         else {
-            return self.fault(format!("no caller asked for batch {}", batch.id));
+            return self.fault(format!("no request explains batch {}", batch.id));
         };
         let jobs: Vec<JobId> = joined.iter().map(|it| it.job).collect();
         let indices: Vec<u32> = joined.iter().map(|it| it.index).collect();
@@ -187,7 +186,7 @@ impl Model {
             && callback == asked.callback;
         if !as_asked || indices != in_order || ends != [Some(&batch.first), Some(&batch.last)] {
             self.fault(format!(
-                "request {request} was accepted as another batch: {batch:?} with {indices:?}"
+                "request {request} was accepted with other fields: {batch:?} with {indices:?}"
             ));
         }
         let at = batch.created_at.millis();
@@ -206,7 +205,7 @@ impl Model {
             ));
         }
         let number = self.batches.len();
-        told.push(format!("batch {number} accepted for request {request}"));
+        trace.push(format!("batch {number} accepted for request {request}"));
         self.count("batches accepted");
         self.requests[request].made.push(batch.id.0);
         let known = KnownBatch {
@@ -223,7 +222,7 @@ impl Model {
         self.batches.insert(batch.id, known);
     }
 
-    /// Batches that are neither over nor canceled.
+    /// Batches that have neither ended nor been canceled.
     pub fn open_batches(&self) -> Vec<(BatchId, AccountId)> {
         let open = self
             .batches
@@ -232,14 +231,12 @@ impl Model {
         open.map(|(id, it)| (*id, it.account)).collect()
     }
 
-    /// A caller asks for a batch to be canceled.
     pub fn cancel_batch_asked(&mut self, batch: BatchId) {
         if let Some(known) = self.batches.get_mut(&batch) {
             known.cancel_asked = true;
         }
     }
 
-    /// And hears that it is.
     pub fn cancel_batch_answered(&mut self, batch: BatchId) {
         let is_so = self
             .batches
@@ -252,7 +249,7 @@ impl Model {
         }
     }
 
-    /// Does this hold of the batch of a job?
+    /// Does the condition hold for the batch of a job?
     pub(super) fn of_batch(&self, job: JobId, holds: impl Fn(&KnownBatch) -> bool) -> bool {
         let batch = self.jobs.get(&job).and_then(|it| it.batch);
         batch
@@ -260,8 +257,7 @@ impl Model {
             .is_some_and(holds)
     }
 
-    /// Batches that never ended.
-    pub(super) fn open_for_ever(&self) -> BTreeSet<String> {
+    pub(super) fn unfinished_batches(&self) -> BTreeSet<String> {
         let open = self.batches.iter().filter(|(_, it)| !it.ended);
         open.map(|(id, it)| format!("batch {id} never ended: {:?}", it.counts))
             .collect()

@@ -1,4 +1,4 @@
-//! The operator's limits of accounts: what they may spend and how many jobs they may have, over all keys.
+//! The limits of accounts over all keys: their spending and their live jobs.
 
 use super::jobs::Ended;
 use super::money::DAY;
@@ -10,24 +10,23 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::AccountId;
 
-/// The limits of an account, and what counts against them.
+/// The limits of an account, and the usage that counts against them.
 #[derive(Clone, Copy, Default)]
 pub struct Ceiling {
     pub limits: Limits,
-    /// The operator asks for these.
+    /// The limits of the operator's change in flight.
     asked: Option<Limits>,
     windows: Windows,
-    /// The last moment for which the commit at hand has accepted a job.
+    /// When the current commit accepted its last job.
     granted: Option<i64>,
 }
 
 impl Model {
-    /// The operator asks for other limits. One change at a time: they take turns.
+    /// The operator changes the limits. There is one change at a time.
     pub fn ceiling_asked(&mut self, account: AccountId, limits: Limits) {
         self.ceilings.entry(account).or_default().asked = Some(limits);
     }
 
-    /// The change was answered.
     pub fn ceiling_answered(&mut self, account: AccountId) {
         self.ceilings.entry(account).or_default().asked = None;
     }
@@ -47,7 +46,7 @@ impl Model {
             .map_or_else(Limits::default, |it| it.limits)
     }
 
-    /// The most that an account may be taken to have used on one day, and in one month.
+    /// The most that may count as used by an account on one day, and in one month.
     pub fn used_by_account(&self, account: AccountId) -> [i64; 2] {
         let reserved = self.reserved(account);
         let windows = self.ceilings.get(&account).map(|it| it.windows);
@@ -55,7 +54,7 @@ impl Model {
         [windows.spent_in_day, windows.spent_in_month].map(|spent| spent + reserved)
     }
 
-    /// What was accepted in this commit was within the limits before it or after it; and they are changed as was asked.
+    /// Checks that the jobs of this commit are within the limits before or after it, and that limits change as the operator requested.
     pub(super) fn ceilings_step(
         &mut self,
         accounts: &BTreeMap<AccountId, Option<Account>>,
@@ -84,14 +83,14 @@ impl Model {
         }
     }
 
-    /// Counts only what surely counts: after the clock was set back, the record may say less than all charges of the newest day.
+    /// Counts only the usage that must count: after the clock was set back, the record may contain less than all charges of the newest day.
     fn check_grant(&mut self, account: AccountId, at: i64, limits: Limits) {
         let windows = self.ceilings.get(&account).map(|it| it.windows);
         let windows = windows.unwrap_or_default();
         let today = at.div_euclid(DAY);
         let spent = |counts: &dyn Fn(i64) -> bool| -> i64 {
             let of_account = self
-                .tallies
+                .daily_usage
                 .iter()
                 .filter(|((id, day, _), _)| *id == account && counts(*day));
             of_account.map(|(_, (_, _, spent))| spent).sum()
@@ -112,7 +111,7 @@ impl Model {
         ] {
             if most.is_some_and(|most| used > most) {
                 self.fault(format!(
-                    "account {account} has {used} {what}, allowed was {most:?}"
+                    "account {account} has {used} {what}, but its limit is {most:?}"
                 ));
             }
         }
@@ -125,13 +124,13 @@ impl Model {
         if limits != before {
             let asked = ceiling.asked.take();
             ceiling.limits = limits;
-            self.happened
+            self.audited_changes
                 .insert((Action::AccountChange.word(), account.0));
             self.count("accounts given limits");
             self.ceiling_changed(account, limits);
             if asked != Some(limits) {
                 self.fault(format!(
-                    "account {account} has limits {limits:?}, asked for were {asked:?}"
+                    "account {account} has limits {limits:?}, requested were {asked:?}"
                 ));
             }
         }

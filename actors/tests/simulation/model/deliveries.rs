@@ -1,4 +1,4 @@
-//! Deliveries: what is owed to whom, and what each attempt makes of it.
+//! Deliveries: which ones must exist, and how attempts change them.
 
 mod attempts;
 
@@ -15,10 +15,9 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::webhook::WebhookId;
 use uuid::Uuid;
 
-/// A delivery due further ahead than the longest delay and this was recorded under a clock that has been set back.
+/// A delivery that is due later than the longest delay plus this was recorded before the clock was set back.
 const SLACK: i64 = 3_600_000;
 
-/// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Pending { due: i64, failures: u32 },
@@ -26,9 +25,8 @@ pub(super) enum State {
     Failed { at: i64, exhausted: bool },
 }
 
-/// A delivery that is on record.
 #[derive(Clone, Debug)]
-pub struct Owed {
+pub struct KnownDelivery {
     pub account: AccountId,
     pub webhook: WebhookId,
     subject: Uuid,
@@ -38,45 +36,45 @@ pub struct Owed {
     pub(super) attempts: u32,
     round: u32,
     pub(super) created_at: i64,
-    /// By how much the clock had been set back in all when its moment was chosen.
+    /// By how much the clock had been set back in total when its due time was chosen.
     set_back: i64,
     pub(super) state: State,
     dues: BTreeSet<i64>,
 }
 
-/// All deliveries, and what happens to them in this life of the process.
+/// All deliveries, and their events in this life of the process.
 pub struct Deliveries {
-    pub(super) owed: BTreeMap<DeliveryId, Owed>,
-    under_way: BTreeSet<DeliveryId>,
+    pub(super) owed: BTreeMap<DeliveryId, KnownDelivery>,
+    in_flight: BTreeSet<DeliveryId>,
     /// By how much the clock had been set back when the last attempt began.
     began: BTreeMap<DeliveryId, i64>,
-    /// Attempts that have ended and are to be recorded.
+    /// Attempts that have ended but are not recorded yet.
     returned: BTreeMap<DeliveryId, Vec<Attempt>>,
-    /// Attempts that panicked.
     panicked: BTreeMap<DeliveryId, u32>,
     tests_asked: BTreeSet<DeliveryId>,
     redeliveries_asked: BTreeMap<DeliveryId, u32>,
-    /// Deliveries that ended before this moment may be forgotten.
+    /// Deliveries that ended before this time may be deleted.
     pub(super) forget_before: i64,
-    /// The last moment of all that was forgotten, and what is said of it.
+    /// The newest end of a deleted delivery.
     pub(super) newest_forgotten: i64,
+    /// The recorded mark: deliveries that ended before this time were deleted.
     pub(super) mark: Option<i64>,
 }
 
-/// The part of a commit that is about deliveries.
+/// The delivery changes of a commit.
 pub struct Step<'a> {
     pub written: BTreeMap<DeliveryId, Option<Delivery>>,
     pub accounts: BTreeMap<DeliveryId, Option<AccountId>>,
     pub dues: BTreeMap<(DeliveryId, i64), bool>,
     pub attempts: BTreeMap<(DeliveryId, u32), Option<Attempt>>,
-    /// What the commit says to have forgotten.
+    /// The new mark of deleted deliveries.
     pub mark: Option<i64>,
     pub ended: Vec<Ended>,
     /// Batches that have ended in the commit.
     pub batches: Vec<BatchEnd>,
-    /// The webhooks when the commit was decided.
+    /// The webhooks at the time of the decision.
     pub hooks: &'a Hooks,
-    /// By how much the clock had been set back by then.
+    /// By how much the clock had been set back at that time.
     pub set_back: i64,
 }
 
@@ -84,7 +82,7 @@ impl Deliveries {
     pub fn none() -> Self {
         Self {
             owed: BTreeMap::new(),
-            under_way: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
             began: BTreeMap::new(),
             returned: BTreeMap::new(),
             panicked: BTreeMap::new(),
@@ -97,7 +95,7 @@ impl Deliveries {
     }
 
     pub fn life_begins(&mut self) {
-        self.under_way.clear();
+        self.in_flight.clear();
         self.returned.clear();
         self.panicked.clear();
         self.tests_asked.clear();
@@ -109,13 +107,12 @@ impl Deliveries {
         self.owed.keys().copied().collect()
     }
 
-    /// Attempts are to be made.
     pub fn pending(&self) -> Vec<DeliveryId> {
         let pending = |it: &&DeliveryId| matches!(self.owed[it].state, State::Pending { .. });
         self.owed.keys().filter(pending).copied().collect()
     }
 
-    pub fn get(&self, id: DeliveryId) -> Option<&Owed> {
+    pub fn get(&self, id: DeliveryId) -> Option<&KnownDelivery> {
         self.owed.get(&id)
     }
 
@@ -138,36 +135,34 @@ impl Deliveries {
         self.forget_before = self.forget_before.max(before);
     }
 
-    /// An attempt has ended in this way.
     pub fn attempt_returns(&mut self, id: DeliveryId, attempt: &Attempt) {
-        self.under_way.remove(&id);
+        self.in_flight.remove(&id);
         self.returned.entry(id).or_default().push(attempt.clone());
     }
 
-    /// An attempt was not made at all.
     pub fn attempt_is_not_sent(&mut self, id: DeliveryId) {
-        self.under_way.remove(&id);
+        self.in_flight.remove(&id);
     }
 
     pub fn attempt_panics(&mut self, id: DeliveryId) {
-        self.under_way.remove(&id);
+        self.in_flight.remove(&id);
         *self.panicked.entry(id).or_default() += 1;
     }
 }
 
-/// An end that may owe a delivery.
+/// The end of a job or batch, which may require a delivery.
 struct End<'a> {
     id: DeliveryId,
     account: AccountId,
     kind: DeliveryKind,
     at: i64,
-    /// A webhook is to hear of it.
+    /// Is the end reported to a webhook?
     is_reported: bool,
     /// The webhook that the caller named.
     named: Option<&'a (WebhookId, String)>,
 }
 
-/// Which webhook hears of an end: the one that was named, else the oldest.
+/// The receiver of an end: the named webhook, by default the oldest.
 fn chosen<'a>(hooks: &'a [Hook], named: Option<&str>) -> Option<&'a Hook> {
     match named {
         Some(url) => hooks.iter().find(|it| it.url == url),
@@ -195,7 +190,7 @@ fn fits(named: Option<&String>, hook: &Hook) -> bool {
 }
 
 impl Model {
-    /// Is there a webhook that this delivery may go to?
+    /// Is there a webhook to which this delivery may be sent?
     pub fn has_receiver(&self, id: DeliveryId) -> bool {
         self.deliveries.get(id).is_some_and(|it| {
             let hooks = self.hooks_of(it.account);
@@ -204,7 +199,7 @@ impl Model {
         })
     }
 
-    pub(super) fn deliveries_step(&mut self, mut step: Step<'_>, told: &mut Vec<String>) {
+    pub(super) fn deliveries_step(&mut self, mut step: Step<'_>, trace: &mut Vec<String>) {
         let ended = std::mem::take(&mut step.ended);
         for job in &ended {
             let end = End {
@@ -215,7 +210,7 @@ impl Model {
                 is_reported: !job.synchronous && !job.in_batch,
                 named: job.callback.as_ref(),
             };
-            self.owes(&end, &mut step, told);
+            self.check_end(&end, &mut step, trace);
         }
         for batch in &std::mem::take(&mut step.batches) {
             let end = End {
@@ -226,34 +221,38 @@ impl Model {
                 is_reported: true,
                 named: batch.callback.as_ref(),
             };
-            self.owes(&end, &mut step, told);
+            self.check_end(&end, &mut step, trace);
         }
         for (id, delivery) in std::mem::take(&mut step.written) {
             match (delivery, self.deliveries.owed.get(&id).cloned()) {
-                (Some(delivery), Some(before)) => self.moves(&delivery, &before, &mut step, told),
-                (Some(delivery), None) => self.test_begins(&delivery, &mut step, told),
+                (Some(delivery), Some(before)) => {
+                    self.delivery_changed(&delivery, &before, &mut step, trace)
+                }
+                (Some(delivery), None) => self.test_begins(&delivery, &mut step, trace),
                 (None, Some(before)) => self.forgotten(id, &before, &mut step),
-                (None, None) => self.fault(format!("delivery {id} is removed, which never was")),
+                (None, None) => self.fault(format!("delivery {id} is deleted, but never existed")),
             }
         }
         self.forgotten_before(step.mark);
         for ((id, due), _) in step.dues {
             self.fault(format!(
-                "the due index of delivery {id} was changed by itself, at {due}"
+                "the due index of delivery {id} was changed without the delivery, at {due}"
             ));
         }
         for ((id, number), _) in step.attempts {
             self.fault(format!(
-                "attempt {number} of delivery {id} came with nothing"
+                "attempt {number} of delivery {id} was recorded without the delivery"
             ));
         }
         for (id, _) in step.accounts {
-            self.fault(format!("whose delivery {id} is was changed by itself"));
+            self.fault(format!(
+                "the account of delivery {id} was changed without the delivery"
+            ));
         }
     }
 
-    /// The end of a job or a batch owes a delivery to the webhook that was there when it was decided, in the same commit.
-    fn owes(&mut self, end: &End<'_>, step: &mut Step<'_>, told: &mut Vec<String>) {
+    /// Checks the delivery of an end: the same commit adds it, for the webhooks at the time of the decision.
+    fn check_end(&mut self, end: &End<'_>, step: &mut Step<'_>, trace: &mut Vec<String>) {
         let id = end.id;
         let written = step.written.remove(&id).flatten();
         let hooks = step.hooks.get(&end.account).map_or(&[][..], Vec::as_slice);
@@ -268,18 +267,18 @@ impl Model {
         let found = written.as_ref().map(|it| {
             let due = matches!(it.state, DeliveryState::Pending { due, failures: 0 } if due.millis() <= self.clock_high);
             let is_there = hooks.iter().any(|hook| hook.id == it.webhook);
-            let nobody = match it.state {
+            let failed = match it.state {
                 DeliveryState::Failed { reason, .. } => Some(reason),
                 _ => None,
             };
-            // Nobody hears of it, and it says why.
-            let why = if is_there { FailReason::WebhookMoved } else { FailReason::WebhookDeleted };
-            let to_nobody = nobody.map_or(!due, |it| it != why);
-            (it.webhook, it.url.clone(), due || to_nobody)
+            // Without a receiver the delivery fails at once, with the reason.
+            let expected = if is_there { FailReason::WebhookMoved } else { FailReason::WebhookDeleted };
+            let is_wrong = failed.map_or(!due, |it| it != expected);
+            (it.webhook, it.url.clone(), due || is_wrong)
         });
         if found != wanted {
             self.fault(format!(
-                "the end of {} owes {wanted:?}, recorded is {found:?}",
+                "the end of {} requires the delivery {wanted:?}, recorded is {found:?}",
                 id.0
             ));
         }
@@ -298,20 +297,20 @@ impl Model {
                 DeliveryKind::Batch => "deliveries of batches",
                 DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Operator => "deliveries",
             });
-            self.add(&delivery, named.map(|(_, url)| url.clone()), step, told);
+            self.add(&delivery, named.map(|(_, url)| url.clone()), step, trace);
         }
     }
 
-    fn test_begins(&mut self, delivery: &Delivery, step: &mut Step<'_>, told: &mut Vec<String>) {
+    fn test_begins(&mut self, delivery: &Delivery, step: &mut Step<'_>, trace: &mut Vec<String>) {
         let asked =
             delivery.kind == DeliveryKind::Test && self.deliveries.tests_asked.remove(&delivery.id);
         if !asked {
-            self.fault(format!("nobody owes the delivery {delivery:?}"));
+            self.fault(format!("no event explains the delivery {delivery:?}"));
         }
         self.count("tests of webhooks");
-        self.happened
+        self.audited_changes
             .insert((Action::WebhookTest.word(), delivery.id.0));
-        self.add(delivery, None, step, told);
+        self.add(delivery, None, step, trace);
     }
 
     fn add(
@@ -319,9 +318,9 @@ impl Model {
         delivery: &Delivery,
         named: Option<String>,
         step: &mut Step<'_>,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) {
-        told.push(format!(
+        trace.push(format!(
             "delivery {} is {:?}",
             self.name_of(delivery.subject),
             delivery.state
@@ -332,7 +331,7 @@ impl Model {
                 delivery.id
             ));
         }
-        let owed = Owed {
+        let owed = KnownDelivery {
             account: delivery.account,
             webhook: delivery.webhook,
             subject: delivery.subject,
@@ -349,7 +348,7 @@ impl Model {
         self.dues(delivery.id, step);
     }
 
-    /// The due index has exactly what is pending.
+    /// Checks that the due index contains exactly the pending deliveries.
     fn dues(&mut self, id: DeliveryId, step: &mut Step<'_>) {
         let Some(owed) = self.deliveries.owed.get_mut(&id) else {
             return;
@@ -380,17 +379,17 @@ impl Model {
         }
     }
 
-    fn moves(
+    fn delivery_changed(
         &mut self,
         delivery: &Delivery,
-        before: &Owed,
+        before: &KnownDelivery,
         step: &mut Step<'_>,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) {
         let id = delivery.id;
         let attempt = step.attempts.remove(&(id, before.attempts)).flatten();
         let now = read(delivery.state);
-        told.push(format!(
+        trace.push(format!(
             "delivery {} {:?} -> {now:?}",
             self.name_of(before.subject),
             before.state
@@ -418,7 +417,7 @@ impl Model {
                     *it != u32::MAX
                 });
                 self.count("redeliveries");
-                self.happened
+                self.audited_changes
                     .insert((Action::DeliveryRedeliver.word(), id.0));
                 asked
                     && delivery.attempts == before.attempts
@@ -430,7 +429,7 @@ impl Model {
                     .get(&before.account)
                     .map_or(&[][..], Vec::as_slice);
                 let hook = hooks.iter().find(|it| it.id == before.webhook);
-                let gone = !hook.is_some_and(|it| fits(before.named.as_ref(), it));
+                let has_no_receiver = !hook.is_some_and(|it| fits(before.named.as_ref(), it));
                 let reason = match hook {
                     Some(_) => FailReason::WebhookMoved,
                     None => FailReason::WebhookDeleted,
@@ -448,7 +447,7 @@ impl Model {
                     Some(_) => "webhooks moved",
                     None => "webhooks gone",
                 });
-                gone && given_up && delivery.attempts == before.attempts
+                has_no_receiver && given_up && delivery.attempts == before.attempts
             }
         };
         if !fits || !same {
@@ -472,7 +471,7 @@ impl Model {
         self.dues(id, step);
     }
 
-    /// What the story calls a job.
+    /// The name of a subject in the trace.
     pub fn name_of(&self, subject: Uuid) -> String {
         if let Some(job) = self.jobs.get(&JobId(subject)) {
             return format!("of job {}", job.number);

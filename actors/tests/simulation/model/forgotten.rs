@@ -1,27 +1,32 @@
-//! Deliveries that are over and forgotten, and the mark that tells them from lost ones.
+//! Deleted deliveries, and the mark that distinguishes them from lost ones.
 
 use super::Model;
-use super::deliveries::{Owed, State, Step};
+use super::deliveries::{KnownDelivery, State, Step};
 use tintype_storage::domain::delivery::DeliveryId;
 
 impl Model {
-    /// The mark tells a forgotten delivery from a lost one: it rises with what is forgotten and no further.
+    /// Checks that the mark is just after the newest end of a deleted delivery.
     pub(super) fn forgotten_before(&mut self, mark: Option<i64>) {
         let deliveries = &mut self.deliveries;
         let newest = deliveries.newest_forgotten;
         deliveries.mark = mark.or(deliveries.mark);
-        let said = deliveries.mark;
-        if said != (newest > i64::MIN).then_some(newest + 1) {
+        let mark = deliveries.mark;
+        if mark != (newest > i64::MIN).then_some(newest + 1) {
             self.fault(format!(
-                "deliveries before {said:?} are said to be forgotten, the newest that was is of {newest}"
+                "deliveries before {mark:?} are marked as deleted, but the newest deleted one is of {newest}"
             ));
         }
     }
 
-    pub(super) fn forgotten(&mut self, id: DeliveryId, before: &Owed, step: &mut Step<'_>) {
+    pub(super) fn forgotten(
+        &mut self,
+        id: DeliveryId,
+        before: &KnownDelivery,
+        step: &mut Step<'_>,
+    ) {
         let ended = match before.state {
             State::Pending { .. } => i64::MAX,
-            // Of the moment of its job's end, should that be the later one.
+            // Or the end of its job, if that is later.
             State::Delivered { at } | State::Failed { at, .. } => at.max(before.created_at),
         };
         self.deliveries.newest_forgotten = self.deliveries.newest_forgotten.max(ended);
@@ -31,7 +36,7 @@ impl Model {
         }
         if ended >= self.deliveries.forget_before || !whole {
             self.fault(format!(
-                "delivery {id} was forgotten too early, or not whole: {before:?}"
+                "delivery {id} was deleted too early or incompletely: {before:?}"
             ));
         }
         self.count("deliveries forgotten");

@@ -1,4 +1,4 @@
-//! Webhooks: where they lead, and which secrets sign what goes there.
+//! Webhooks: their URLs, and the secrets that sign their deliveries.
 
 use super::Model;
 use std::collections::BTreeMap;
@@ -7,34 +7,33 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 
-/// How long a replaced secret goes on signing, and how many of them do at the most.
+/// How long a replaced secret still signs, in milliseconds.
 const OVERLAP: i64 = 86_400_000;
+/// Most replaced secrets that still sign.
 const RETIRED: usize = 4;
 
-/// A registered webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
     pub id: WebhookId,
     pub url: String,
     secret: Vec<u8>,
-    /// Those that it replaced, newest first, with the moments from which they sign nothing.
+    /// The replaced secrets, newest first, with the times of their expiry.
     retired: Vec<(Vec<u8>, i64)>,
 }
 
 /// The webhooks of each account, oldest first.
 pub type Hooks = BTreeMap<AccountId, Vec<Hook>>;
 
-/// What the operator does to a webhook.
 #[derive(Clone, Debug)]
 pub enum HookChange {
-    Registers { url: String, secret: Vec<u8> },
-    Moves { url: String },
-    Rotates { secret: Vec<u8>, at: i64 },
-    Removes,
+    Register { url: String, secret: Vec<u8> },
+    Move { url: String },
+    Rotate { secret: Vec<u8>, at: i64 },
+    Delete,
 }
 
 impl Hook {
-    /// Those that sign at a moment, newest first.
+    /// The secrets that sign at a given time, newest first.
     fn signing(&self, at: i64) -> Vec<Vec<u8>> {
         let retired = self.retired.iter().filter(|(_, until)| at < *until);
         let mut signing = vec![self.secret.clone()];
@@ -48,22 +47,22 @@ impl Model {
         self.hooks.get(&account).map_or(&[], Vec::as_slice)
     }
 
-    /// The operator asks for a change. One at a time: they take turns.
+    /// The operator changes a webhook. There is one change at a time.
     pub fn hook_change_asked(&mut self, id: WebhookId, change: HookChange) {
         self.hooks_asked.insert(id, change);
     }
 
-    /// A webhook's record is changed: to just what was asked for.
+    /// Checks that a webhook changes as the operator requested.
     pub(super) fn hook_changed(&mut self, id: WebhookId, record: Option<&Webhook>) {
         let Some(asked) = self.hooks_asked.remove(&id) else {
             self.fault(format!(
-                "nobody asked for webhook {id} to become {record:?}"
+                "no request explains that webhook {id} becomes {record:?}"
             ));
             return;
         };
         let known = self.hook_accounts.get(&id).copied();
         let Some(account) = record.map(|it| it.account).or(known) else {
-            self.fault(format!("webhook {id} is removed, which never was"));
+            self.fault(format!("webhook {id} is deleted, but never existed"));
             return;
         };
         self.hook_accounts.insert(id, account);
@@ -71,7 +70,7 @@ impl Model {
         let of_account = hooks.entry(account).or_default();
         let at = of_account.iter().position(|it| it.id == id);
         let (action, expected) = match (asked, at.and_then(|at| of_account.get(at).cloned())) {
-            (HookChange::Registers { url, secret }, None) => {
+            (HookChange::Register { url, secret }, None) => {
                 let retired = Vec::new();
                 let hook = Hook {
                     id,
@@ -81,10 +80,10 @@ impl Model {
                 };
                 (Action::WebhookCreate, Some(hook))
             }
-            (HookChange::Moves { url }, Some(hook)) => {
+            (HookChange::Move { url }, Some(hook)) => {
                 (Action::WebhookChange, Some(Hook { url, ..hook }))
             }
-            (HookChange::Rotates { secret, at }, Some(hook)) => {
+            (HookChange::Rotate { secret, at }, Some(hook)) => {
                 let mut retired = vec![(hook.secret.clone(), at + OVERLAP)];
                 retired.extend(
                     hook.retired
@@ -100,13 +99,13 @@ impl Model {
                 };
                 (Action::WebhookRotateSecret, Some(hook))
             }
-            (HookChange::Removes, Some(_)) => (Action::WebhookDelete, None),
+            (HookChange::Delete, Some(_)) => (Action::WebhookDelete, None),
             (asked, known) => {
-                let text = format!("webhook {id} is {known:?}, and was asked for {asked:?}");
+                let text = format!("webhook {id} is {known:?}, requested was {asked:?}");
                 return self.fault(text);
             }
         };
-        // In the order of registration, whatever the ids say. One that is changed keeps its place.
+        // In the order of registration, independent of the ids. A changed webhook keeps its position.
         match (at, &expected) {
             (Some(at), Some(hook)) => of_account[at] = hook.clone(),
             (Some(at), None) => drop(of_account.remove(at)),
@@ -125,16 +124,16 @@ impl Model {
         });
         if found != expected {
             self.fault(format!(
-                "webhook {id} is {found:?}, asked for was {expected:?}"
+                "webhook {id} is {found:?}, requested was {expected:?}"
             ));
         }
         if action == Action::WebhookRotateSecret {
             self.count("secrets rotated");
         }
-        self.happened.insert((action.word(), id.0));
+        self.audited_changes.insert((action.word(), id.0));
     }
 
-    /// An attempt is signed with these secrets.
+    /// Checks the secrets that sign an attempt.
     pub fn signs(&mut self, webhook: &Webhook, secrets: &[Vec<u8>], at: i64) {
         let hooks = self.hooks_of(webhook.account);
         let hook = hooks.iter().find(|it| it.id == webhook.id);
@@ -142,7 +141,7 @@ impl Model {
         if expected.as_deref() != Some(secrets) {
             let id = webhook.id;
             self.fault(format!(
-                "webhook {id} is signed with {secrets:?}, its secrets are {expected:?}"
+                "an attempt to webhook {id} is signed with {secrets:?}, its secrets are {expected:?}"
             ));
         }
         if secrets.len() > 1 {

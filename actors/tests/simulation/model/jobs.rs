@@ -1,4 +1,4 @@
-//! The lives of jobs.
+//! The states of jobs.
 
 use super::batches::Joined;
 use super::records::{Used, millionths};
@@ -9,19 +9,18 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptRef};
 use tintype_storage::domain::tier::Tier;
 
-/// How long after a pause a run may still begin: it was on its way.
-const UNDER_WAY: i64 = 10_000;
+/// The time after a pause in which a run may still begin, because its commit was in flight.
+const BEGIN_GRACE: i64 = 10_000;
 
-/// Where a job stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub enum JobStatus {
     Queued,
     Processing { started_at: i64, runs: u32 },
     Done,
     Failed,
 }
 
-impl Stands {
+impl JobStatus {
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
@@ -29,8 +28,8 @@ impl Stands {
 
 /// A job that was accepted.
 #[derive(Clone, Debug)]
-pub struct Known {
-    /// In the order of acceptance over the whole story.
+pub struct KnownJob {
+    /// In the order of acceptance over the whole scenario.
     pub number: usize,
     pub request: usize,
     pub account: AccountId,
@@ -40,30 +39,29 @@ pub struct Known {
     pub synchronous: bool,
     pub charges: u32,
     created_at: i64,
-    pub stands: Stands,
-    /// The batch that it is of.
+    pub status: JobStatus,
     pub batch: Option<BatchId>,
-    /// Its input images were fetched.
+    /// Are its input images recorded?
     fetched: bool,
 }
 
-impl Known {
+impl KnownJob {
     pub fn is_done(&self) -> bool {
-        self.stands == Stands::Done
+        self.status == JobStatus::Done
     }
 }
 
-/// What happened to a job in this life of the process.
+/// The events of a job in this life of the process.
 #[derive(Default)]
-pub struct OfLife {
+pub struct LifeEvents {
     begun: bool,
     pub cancel_asked: bool,
-    /// The pictures that were kept for it, by their size, which no two share.
+    /// The stored images, identified by their unique sizes.
     kept: Vec<u64>,
-    /// The input images that were fetched for it, by their size, which no two share.
+    /// The fetched input images, identified by their unique sizes.
     fetched: Vec<u64>,
-    /// The kinds of failure that a back end, the gallery or the time have given cause for.
-    causes: Vec<FailureKind>,
+    /// The failures that a backend, the image store or a timeout has caused.
+    allowed_failures: Vec<FailureKind>,
 }
 
 /// A job that has ended in a commit.
@@ -80,11 +78,11 @@ pub struct Ended {
 }
 
 impl Model {
-    /// Accepts, begins and ends jobs as the commit says, and complains of what nobody asked for.
+    /// Applies the job changes of a commit, and reports those that no request explains.
     pub(super) fn jobs_step(
         &mut self,
         changed: &mut Changed,
-        told: &mut Vec<String>,
+        trace: &mut Vec<String>,
     ) -> (BTreeMap<AccountId, Moved>, Vec<Ended>) {
         let (live, ended) = (
             std::mem::take(&mut changed.live),
@@ -104,15 +102,15 @@ impl Model {
                 }
             );
             if no_answer && job.origin == Origin::Synchronous {
-                self.names.came_to_nothing(job.id.0);
+                self.names.release(job.id.0);
             }
         }
         for (id, job) in &live {
             match job {
-                Some(job) if self.jobs.contains_key(id) => self.goes_on(job, &begun, told),
+                Some(job) if self.jobs.contains_key(id) => self.job_progressed(job, &begun, trace),
                 Some(job) => {
                     moved.entry(job.account).or_default();
-                    self.accepted(job, changed, told);
+                    self.job_accepted(job, changed, trace);
                 }
                 None if ended.contains_key(id) => {}
                 None => self.fault(format!("job {id} has vanished")),
@@ -121,8 +119,8 @@ impl Model {
         for (id, job) in ended {
             match job {
                 Some(job) if matches!(live.get(&id), Some(None)) => {
-                    if let Some(it) = self.ended(&job, told) {
-                        self.let_go(&it, moved.entry(it.account).or_default());
+                    if let Some(it) = self.job_ended(&job, trace) {
+                        self.settle(&it, moved.entry(it.account).or_default());
                         over.push(it);
                     }
                 }
@@ -137,12 +135,12 @@ impl Model {
         let begins = |id: &JobId| {
             self.jobs
                 .get(id)
-                .is_some_and(|it| it.stands == Stands::Queued)
+                .is_some_and(|it| it.status == JobStatus::Queued)
         };
         live.keys().filter(|id| begins(id)).copied().collect()
     }
 
-    fn accepted(&mut self, job: &Job, changed: &mut Changed, told: &mut Vec<String>) {
+    fn job_accepted(&mut self, job: &Job, changed: &mut Changed, trace: &mut Vec<String>) {
         let number = match &job.prompt {
             PromptRef::Inline(words) => words.prompt.strip_prefix("request "),
             PromptRef::Stored(key) => key.strip_prefix("words/"),
@@ -151,7 +149,7 @@ impl Model {
         let Some((request, asked)) =
             request.and_then(|it| Some((it, self.requests.get(it)?.clone())))
         else {
-            self.fault(format!("nobody asked for job {}", job.id));
+            self.fault(format!("no request explains job {}", job.id));
             return;
         };
         let (price, at) = (millionths(job.price), job.created_at.millis());
@@ -166,7 +164,7 @@ impl Model {
             && job.state == JobState::Queued;
         if !as_asked {
             self.fault(format!(
-                "request {request} was accepted as another: {job:?}"
+                "request {request} was accepted with other fields: {job:?}"
             ));
         }
         let newest = self
@@ -200,7 +198,7 @@ impl Model {
                 asked.issues
             ));
         }
-        let known = Known {
+        let known = KnownJob {
             number: self.jobs.len(),
             request,
             account: job.account,
@@ -210,11 +208,11 @@ impl Model {
             synchronous: asked.synchronous,
             charges: 0,
             created_at: at,
-            stands: Stands::Queued,
+            status: JobStatus::Queued,
             batch: job.member().map(|it| it.batch),
             fetched: false,
         };
-        told.push(format!(
+        trace.push(format!(
             "job {} accepted for request {request}",
             known.number
         ));
@@ -223,22 +221,22 @@ impl Model {
             self.requests[request].made.push(job.id.0);
         }
         self.jobs.insert(job.id, known);
-        // Sent in this life: of no other is a commit on its way.
+        // No commit of an earlier life is in flight.
         if !asked.sent {
             self.fault(format!("request {request} was not sent in this life"));
         }
         if self.paused[job.tier.index()] {
             self.fault(format!("request {request} was accepted while paused"));
         }
-        match self.doors.terms_in(job.key, &changed.keys) {
+        match self.key_states.terms_in(job.key, &changed.keys) {
             Some(limits) => self.hold(job.account, job.key, price, at, limits),
             None => self.fault(format!(
-                "request {request} was accepted under a key that was not open"
+                "request {request} was accepted under an inactive key"
             )),
         }
     }
 
-    fn goes_on(&mut self, job: &Job, begun: &[JobId], told: &mut Vec<String>) {
+    fn job_progressed(&mut self, job: &Job, begun: &[JobId], trace: &mut Vec<String>) {
         let Some(known) = self.jobs.get(&job.id).cloned() else {
             return;
         };
@@ -246,62 +244,64 @@ impl Model {
             self.fault(format!(
                 "job {} went from {:?} to {}",
                 known.number,
-                known.stands,
+                known.status,
                 job.state.word()
             ));
             return;
         };
-        let now = Stands::Processing {
+        let now = JobStatus::Processing {
             started_at: started_at.millis(),
             runs,
         };
-        told.push(format!(
+        trace.push(format!(
             "job {} {:?} -> {now:?}",
-            known.number, known.stands
+            known.number, known.status
         ));
         if self.inputs_fetched(job, &known, now) {
             return;
         }
-        if known.stands == Stands::Queued && self.of_batch(job.id, |it| it.was_canceled) {
+        if known.status == JobStatus::Queued && self.of_batch(job.id, |it| it.was_canceled) {
             self.fault(format!("job {} of a canceled batch began", known.number));
         }
-        let life = self.of_life.entry(job.id).or_default();
+        let life = self.life_events.entry(job.id).or_default();
         let first_of_life = !std::mem::replace(&mut life.begun, true);
-        let fits = match known.stands {
-            Stands::Queued => runs == 1 && started_at.millis() >= known.created_at && first_of_life,
-            Stands::Processing {
+        let fits = match known.status {
+            JobStatus::Queued => {
+                runs == 1 && started_at.millis() >= known.created_at && first_of_life
+            }
+            JobStatus::Processing {
                 started_at: at,
                 runs: before,
             } => {
-                // Once in a life it begins again; an orderly stop takes the run back.
+                // A job begins again once per life; an orderly stop subtracts its run.
                 let again = runs == before + 1 && runs <= self.rules.max_runs && first_of_life;
                 let cut_off = runs + 1 == before && self.stopping;
                 (again || cut_off) && at == started_at.millis()
             }
-            Stands::Done | Stands::Failed => false,
+            JobStatus::Done | JobStatus::Failed => false,
         };
         if !fits {
             self.fault(format!(
                 "job {} went from {:?} to {now:?}",
-                known.number, known.stands
+                known.number, known.status
             ));
         }
-        if known.stands == Stands::Queued {
-            self.in_turn(&known, begun);
+        if known.status == JobStatus::Queued {
+            self.check_turn(&known, begun);
         }
         if let Some(known) = self.jobs.get_mut(&job.id) {
-            known.stands = now;
+            known.status = now;
         }
     }
 
-    /// Were the input images of the job recorded, and nothing else?
-    fn inputs_fetched(&mut self, job: &Job, known: &Known, now: Stands) -> bool {
+    /// Does the change record the input images of the job, and nothing else?
+    fn inputs_fetched(&mut self, job: &Job, known: &KnownJob, now: JobStatus) -> bool {
         if job.inputs.is_empty() || known.fetched {
             return false;
         }
-        let life = self.of_life.entry(job.id).or_default();
+        let life = self.life_events.entry(job.id).or_default();
         let were_fetched = job.inputs.iter().all(|it| life.fetched.contains(&it.bytes));
-        if !were_fetched || now != known.stands {
+        if !were_fetched || now != known.status {
             self.fault(format!(
                 "job {} has input images that were not fetched, or more has changed: {job:?}",
                 known.number
@@ -314,46 +314,46 @@ impl Model {
         true
     }
 
-    /// First in, first out within an account and tier, single jobs before those of batches; and nothing begins that is paused.
-    fn in_turn(&mut self, known: &Known, begun: &[JobId]) {
+    /// Checks the order of jobs: first in, first out within an account and tier, single jobs before batch jobs, and no paused tier.
+    fn check_turn(&mut self, known: &KnownJob, begun: &[JobId]) {
         let before = self.jobs.iter().find(|(id, it)| {
-            let waits = it.stands == Stands::Queued && !begun.contains(id);
+            let waits = it.status == JobStatus::Queued && !begun.contains(id);
             let line = it.account == known.account && it.tier == known.tier;
-            // Callers that wait for a picture may have gone away, and their jobs are then about to be canceled.
+            // Jobs of waiting callers are ignored: the caller may be gone, and its job about to be canceled.
             let goes_first = it.batch.is_none() || known.batch.is_some();
             waits && line && goes_first && it.number < known.number && !it.synchronous
         });
         if let Some((_, before)) = before.filter(|(id, _)| {
-            let is_alone = self.of_life.get(id).is_some_and(|it| it.cancel_asked);
+            let is_alone = self.life_events.get(id).is_some_and(|it| it.cancel_asked);
             !is_alone && !self.of_batch(**id, |it| it.cancel_asked)
         }) {
             let text = format!("job {} began before job {}", known.number, before.number);
             self.fault(text);
         }
-        if self.paused[known.tier.index()] && self.uptime > self.paused_since + UNDER_WAY {
+        if self.paused[known.tier.index()] && self.uptime > self.paused_since + BEGIN_GRACE {
             self.fault(format!("job {} of a paused tier began", known.number));
         }
     }
 
-    fn ended(&mut self, job: &Job, told: &mut Vec<String>) -> Option<Ended> {
+    fn job_ended(&mut self, job: &Job, trace: &mut Vec<String>) -> Option<Ended> {
         let Some(known) = self.jobs.get(&job.id).cloned() else {
             self.fault(format!("job {} ended without having begun", job.id));
             return None;
         };
         let batch_is_canceled = self.of_batch(job.id, |it| it.canceled);
-        let life = self.of_life.entry(job.id).or_default();
-        let started = match known.stands {
-            Stands::Processing { started_at, .. } => Some(started_at),
+        let life = self.life_events.entry(job.id).or_default();
+        let started = match known.status {
+            JobStatus::Processing { started_at, .. } => Some(started_at),
             _ => None,
         };
-        let (done, at, fits) = match (&job.state, known.stands) {
+        let (done, at, fits) = match (&job.state, known.status) {
             (
                 JobState::Done {
                     started_at,
                     finished_at,
                     image,
                 },
-                Stands::Processing { .. },
+                JobStatus::Processing { .. },
             ) => {
                 let kept = life.kept.contains(&image.bytes);
                 let in_order = Some(started_at.millis()) == started && finished_at >= started_at;
@@ -369,13 +369,13 @@ impl Model {
                 before,
             ) => {
                 let cause = match (kind, before) {
-                    (FailureKind::Canceled, Stands::Queued) => {
+                    (FailureKind::Canceled, JobStatus::Queued) => {
                         life.cancel_asked || known.synchronous || batch_is_canceled
                     }
-                    (FailureKind::Interrupted, Stands::Processing { runs, .. }) => {
+                    (FailureKind::Interrupted, JobStatus::Processing { runs, .. }) => {
                         runs >= self.rules.max_runs && !life.begun
                     }
-                    (kind, Stands::Processing { .. }) => life.causes.contains(kind),
+                    (kind, JobStatus::Processing { .. }) => life.allowed_failures.contains(kind),
                     _ => false,
                 };
                 let in_order = started_at.map(|it| it.millis()) == started
@@ -384,16 +384,16 @@ impl Model {
             }
             _ => (false, 0, false),
         };
-        told.push(format!(
+        trace.push(format!(
             "job {} {:?} -> {}",
             known.number,
-            known.stands,
+            known.status,
             job.state.word()
         ));
         if !fits {
             self.fault(format!(
                 "job {} went from {:?} to {:?} without cause",
-                known.number, known.stands, job.state
+                known.number, known.status, job.state
             ));
         }
         self.count(match &job.state {
@@ -415,10 +415,15 @@ impl Model {
                 ..
             }
         ) {
-            self.happened.insert((Action::JobCancel.word(), job.id.0));
+            self.audited_changes
+                .insert((Action::JobCancel.word(), job.id.0));
         }
         if let Some(known) = self.jobs.get_mut(&job.id) {
-            known.stands = if done { Stands::Done } else { Stands::Failed };
+            known.status = if done {
+                JobStatus::Done
+            } else {
+                JobStatus::Failed
+            };
         }
         Some(Ended {
             job: job.id,
@@ -433,20 +438,20 @@ impl Model {
         })
     }
 
-    /// A back end is asked for a picture of this job.
+    /// A backend receives a task for this job.
     pub fn generating(&mut self, job: JobId, prompt: &str) {
         self.count("tries");
         let Some(known) = self.jobs.get(&job).cloned() else {
             self.fault(format!(
-                "a back end is asked for job {job}, which is not durable"
+                "a backend is asked for job {job}, which is not durable"
             ));
             return;
         };
-        let begun = self.of_life.get(&job).is_some_and(|it| it.begun);
-        if !begun || !matches!(known.stands, Stands::Processing { .. }) {
+        let begun = self.life_events.get(&job).is_some_and(|it| it.begun);
+        if !begun || !matches!(known.status, JobStatus::Processing { .. }) {
             self.fault(format!(
                 "a backend is asked for job {}, which is {:?} and has no durable run in this life",
-                known.number, known.stands
+                known.number, known.status
             ));
         }
         if prompt != format!("request {}", known.request) {
@@ -454,23 +459,25 @@ impl Model {
         }
     }
 
-    /// An input image of this size was fetched for a job.
     pub fn fetched(&mut self, job: JobId, bytes: u64) {
-        self.of_life.entry(job).or_default().fetched.push(bytes);
+        self.life_events.entry(job).or_default().fetched.push(bytes);
     }
 
-    /// A picture of this size was kept for a job.
     pub fn kept(&mut self, job: JobId, bytes: u64) {
-        self.of_life.entry(job).or_default().kept.push(bytes);
+        self.life_events.entry(job).or_default().kept.push(bytes);
     }
 
-    /// A try, the gallery or the time gave cause for the job to fail in this way.
-    pub fn gave_cause(&mut self, job: JobId, kind: FailureKind) {
-        self.of_life.entry(job).or_default().causes.push(kind);
+    /// The job may fail in this way from now on.
+    pub fn allow_failure(&mut self, job: JobId, kind: FailureKind) {
+        self.life_events
+            .entry(job)
+            .or_default()
+            .allowed_failures
+            .push(kind);
     }
 
-    /// The words of a request could not be read: that gives cause to its jobs.
-    pub fn words_failed(&mut self, key: &str) {
+    /// The prompt of a request could not be read, so its jobs may fail.
+    pub fn prompt_failed(&mut self, key: &str) {
         let number = key
             .strip_prefix("words/")
             .and_then(|it| it.parse::<usize>().ok());
@@ -480,7 +487,7 @@ impl Model {
             .filter(|(_, it)| Some(it.request) == number);
         let jobs: Vec<JobId> = jobs.map(|(id, _)| *id).collect();
         for job in jobs {
-            self.gave_cause(job, FailureKind::Broken);
+            self.allow_failure(job, FailureKind::Broken);
         }
     }
 }

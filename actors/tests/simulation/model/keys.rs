@@ -1,4 +1,4 @@
-//! API keys: the texts that open the door, and what may be spent with them.
+//! API keys: their texts and their limits.
 
 use super::Model;
 use super::records::millionths;
@@ -10,7 +10,7 @@ use tintype_storage::domain::ids::{AccountId, KeyId};
 /// The hash of a text.
 pub type Text = [u8; 32];
 
-/// What a key or an account may spend, in all, in a month and in a day, and how many live jobs it may have.
+/// The limits of a key or an account: its spending in total, per month and per day, and its live jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     pub total: Option<i64>,
@@ -20,7 +20,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The looser of each two.
+    /// The looser of each pair of limits.
     pub fn or_looser(self, other: Self) -> Self {
         let looser = |a: Option<i64>, b: Option<i64>| Some(a?.max(b?));
         Self {
@@ -33,7 +33,7 @@ impl Limits {
 }
 
 impl Limits {
-    /// The stricter of each two.
+    /// The stricter of each pair of limits.
     pub fn or_stricter(self, other: Self) -> Self {
         let stricter = |a: Option<i64>, b: Option<i64>| match (a, b) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -48,42 +48,40 @@ impl Limits {
     }
 }
 
-/// A key as its records say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Door {
+pub struct KeyState {
     pub account: AccountId,
     pub text: Text,
     pub active: bool,
     pub limits: Limits,
-    /// Earlier texts, with the moments from which they open nothing.
+    /// Earlier texts, with the times of their expiry.
     pub earlier: Vec<(Text, i64)>,
 }
 
-/// What the operator does to a key.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyChange {
     Limits(Limits),
     Active(bool),
-    /// The old text is valid for so long, or no longer, and no older one either.
-    Rotates {
+    /// The old text stays valid for `overlap`. Without it, the old text and all earlier ones expire at once.
+    Rotate {
         text: Text,
         overlap: Option<i64>,
         at: i64,
     },
 }
 
-/// All keys, and what is being done to them.
+/// All keys, and their changes in flight.
 #[derive(Default)]
-pub struct Doors {
-    doors: BTreeMap<KeyId, Door>,
+pub struct KeyStates {
+    states: BTreeMap<KeyId, KeyState>,
     /// All texts that a key ever had, oldest first.
     texts: BTreeMap<KeyId, Vec<Text>>,
-    /// Where earlier texts are found by.
+    /// The index of earlier texts.
     earlier: BTreeMap<Text, KeyId>,
     asked: BTreeMap<KeyId, KeyChange>,
 }
 
-/// The records of one commit that are about keys.
+/// The key changes of a commit.
 #[derive(Default)]
 pub struct Step {
     pub by_text: BTreeMap<Text, Option<ApiKey>>,
@@ -92,46 +90,47 @@ pub struct Step {
     pub earlier: BTreeMap<Text, Option<KeyId>>,
 }
 
-impl Doors {
-    /// A key is there from the beginning.
-    pub fn add(&mut self, key: KeyId, door: Door) {
-        self.texts.insert(key, vec![door.text]);
-        self.doors.insert(key, door);
+impl KeyStates {
+    pub fn add(&mut self, key: KeyId, state: KeyState) {
+        self.texts.insert(key, vec![state.text]);
+        self.states.insert(key, state);
     }
 
     pub fn texts(&self, key: KeyId) -> &[Text] {
         self.texts.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// What a text opens at a moment.
+    /// The key that a text authenticates at a given time.
     pub fn opened_by(&self, text: &Text, now: i64) -> Option<(KeyId, Limits)> {
-        let opens = |door: &&Door| {
-            let earlier = door
+        let opens = |state: &&KeyState| {
+            let earlier = state
                 .earlier
                 .iter()
                 .any(|(it, until)| it == text && now < *until);
-            door.active && (door.text == *text || earlier)
+            state.active && (state.text == *text || earlier)
         };
-        let found = self.doors.iter().find(|(_, door)| opens(door));
-        found.map(|(key, door)| (*key, door.limits))
+        let found = self.states.iter().find(|(_, state)| opens(state));
+        found.map(|(key, state)| (*key, state.limits))
     }
 
-    /// Is this the text that the key has now?
+    /// Is this the current text of the key?
     pub fn is_current(&self, key: KeyId, text: &Text) -> bool {
-        self.doors.get(&key).is_some_and(|door| door.text == *text)
+        self.states
+            .get(&key)
+            .is_some_and(|state| state.text == *text)
     }
 
-    /// The loosest limits under which a job may be accepted in a commit that changes keys so; `None` where the key is not
-    /// active before it nor after.
+    /// The loosest limits under which a commit with these key changes may accept a job; `None` if the key is active neither before nor
+    /// after the commit.
     pub fn terms_in(&self, key: KeyId, step: &Step) -> Option<Limits> {
         let changed = step.by_text.values().flatten().find(|it| it.id == key);
-        let after = changed.map(|it| Door::read(it, [0; 32]));
-        let doors = [self.doors.get(&key).cloned(), after];
-        let open = doors.into_iter().flatten().filter(|door| door.active);
-        open.map(|door| door.limits).reduce(Limits::or_looser)
+        let after = changed.map(|it| KeyState::read(it, [0; 32]));
+        let states = [self.states.get(&key).cloned(), after];
+        let open = states.into_iter().flatten().filter(|state| state.active);
+        open.map(|state| state.limits).reduce(Limits::or_looser)
     }
 
-    /// The operator asks for a change. One at a time: they take turns.
+    /// The operator changes a key. There is one change at a time.
     pub fn ask(&mut self, key: KeyId, change: KeyChange) {
         self.asked.insert(key, change);
     }
@@ -141,21 +140,23 @@ impl Doors {
     }
 }
 
-impl Door {
+impl KeyState {
     fn after(&self, change: KeyChange) -> Self {
-        let mut door = self.clone();
+        let mut state = self.clone();
         match change {
-            KeyChange::Limits(limits) => door.limits = limits,
-            KeyChange::Active(active) => door.active = active,
-            KeyChange::Rotates { text, overlap, at } => {
-                door.earlier
+            KeyChange::Limits(limits) => state.limits = limits,
+            KeyChange::Active(active) => state.active = active,
+            KeyChange::Rotate { text, overlap, at } => {
+                state
+                    .earlier
                     .retain(|(_, until)| overlap.is_some() && at < *until);
-                door.earlier
+                state
+                    .earlier
                     .extend(overlap.map(|overlap| (self.text, at + overlap)));
-                door.text = text;
+                state.text = text;
             }
         }
-        door
+        state
     }
 
     fn read(key: &ApiKey, text: Text) -> Self {
@@ -180,7 +181,7 @@ impl Door {
 }
 
 impl Model {
-    /// A key's records are changed: all that lead to it, and to just what was asked for.
+    /// Checks that a key and its indexes change as the operator requested.
     pub(super) fn keys_step(&mut self, mut step: Step) {
         let written: Vec<(Text, ApiKey)> = step
             .by_text
@@ -188,15 +189,15 @@ impl Model {
             .filter_map(|(text, key)| Some((*text, key.clone()?)))
             .collect();
         for (text, key) in written {
-            let (id, doors) = (key.id, &mut self.doors);
-            let before = doors.doors.get(&id).cloned();
-            let Some((before, change)) = before.zip(doors.asked.remove(&id)) else {
-                self.fault(format!("nobody asked for key {id} to become {key:?}"));
+            let (id, key_states) = (key.id, &mut self.key_states);
+            let before = key_states.states.get(&id).cloned();
+            let Some((before, change)) = before.zip(key_states.asked.remove(&id)) else {
+                self.fault(format!("no request explains that key {id} becomes {key:?}"));
                 continue;
             };
             let expected = before.after(change);
             step.by_text.remove(&text);
-            let mut whole = Door::read(&key, text) == expected;
+            let mut whole = KeyState::read(&key, text) == expected;
             if before.text != expected.text {
                 whole &= step.by_text.remove(&before.text) == Some(None);
             }
@@ -205,37 +206,37 @@ impl Model {
             whole &= step.of_account.remove(&(expected.account, id)) == leads;
             for (text, of) in std::mem::take(&mut step.earlier) {
                 match of {
-                    Some(of) => drop(doors.earlier.insert(text, of)),
-                    None => drop(doors.earlier.remove(&text)),
+                    Some(of) => drop(key_states.earlier.insert(text, of)),
+                    None => drop(key_states.earlier.remove(&text)),
                 }
             }
             let mut found: Vec<Text> = expected.earlier.iter().map(|(text, _)| *text).collect();
             found.sort_unstable();
-            let of_this = doors.earlier.iter().filter(|(_, of)| **of == id);
+            let of_this = key_states.earlier.iter().filter(|(_, of)| **of == id);
             whole &= of_this.map(|(text, _)| *text).eq(found);
             if before.text != expected.text {
-                doors.texts.entry(id).or_default().push(expected.text);
+                key_states.texts.entry(id).or_default().push(expected.text);
             }
             let limits = expected.limits;
-            doors.doors.insert(id, expected);
+            key_states.states.insert(id, expected);
             if !whole {
                 self.fault(format!(
-                    "key {id} was {before:?}, then came {change:?}: {key:?}"
+                    "the change {change:?} of key {id} from {before:?} is recorded as {key:?}"
                 ));
             }
             self.may_spend(id, limits);
             self.key_changed(id, limits);
             let action = match change {
-                KeyChange::Rotates { .. } => Action::KeyRotate,
+                KeyChange::Rotate { .. } => Action::KeyRotate,
                 KeyChange::Limits(_) | KeyChange::Active(_) => Action::KeyChange,
             };
             self.count(match change {
-                KeyChange::Rotates { .. } => "keys rotated",
+                KeyChange::Rotate { .. } => "keys rotated",
                 KeyChange::Limits(_) => "keys given limits",
                 KeyChange::Active(true) => "keys switched on",
                 KeyChange::Active(false) => "keys switched off",
             });
-            self.happened.insert((action.word(), id.0));
+            self.audited_changes.insert((action.word(), id.0));
         }
         let Step {
             by_text,
@@ -245,7 +246,9 @@ impl Model {
         } = step;
         let left = by_text.len() + by_id.len() + of_account.len() + earlier.len();
         if left > 0 {
-            self.fault(format!("{left} records lead to keys that were not changed"));
+            self.fault(format!(
+                "{left} index entries were changed without their key"
+            ));
         }
     }
 }

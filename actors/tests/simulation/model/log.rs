@@ -1,4 +1,4 @@
-//! The log of changes: a line for each change that somebody is to answer for, in the commit that makes it, and no other.
+//! The audit log: one entry for each audited change, in the commit that makes it, and no other entries.
 
 use super::Model;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,30 +6,32 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AuditId;
 use uuid::Uuid;
 
-/// Changes, by their words and what they were done to.
-pub type Happened = BTreeSet<(&'static str, Uuid)>;
+/// Changes by their action and subject.
+pub type AuditedChanges = BTreeSet<(&'static str, Uuid)>;
 
 impl Model {
     pub(super) fn log_step(&mut self, lines: BTreeMap<AuditId, Option<AuditEntry>>) {
-        let mut happened = std::mem::take(&mut self.happened);
+        let mut audited_changes = std::mem::take(&mut self.audited_changes);
         for (id, line) in lines {
             let Some(line) = line else {
-                self.fault(format!("line {id} of the log was removed"));
+                self.fault(format!("audit log entry {id} was deleted"));
                 continue;
             };
-            let told = line.subject.map(|subject| (line.action.word(), subject));
-            if !told.is_some_and(|told| happened.remove(&told)) || line.id != id {
-                self.fault(format!("the log tells of what did not happen: {line:?}"));
+            let entry = line.subject.map(|subject| (line.action.word(), subject));
+            if !entry.is_some_and(|entry| audited_changes.remove(&entry)) || line.id != id {
+                self.fault(format!("no change explains the audit log entry {line:?}"));
             }
             if !self.log.insert(id) {
-                self.fault(format!("line {id} of the log was written twice"));
+                self.fault(format!("audit log entry {id} was written twice"));
             }
             self.count("lines of the log");
         }
-        // A job that nobody waits for any more is canceled by the service itself, without a line.
-        happened.retain(|(action, _)| *action != Action::JobCancel.word());
-        if !happened.is_empty() {
-            self.fault(format!("the log does not tell of {happened:?}"));
+        // The service itself cancels jobs of lost callers, without an entry.
+        audited_changes.retain(|(action, _)| *action != Action::JobCancel.word());
+        if !audited_changes.is_empty() {
+            self.fault(format!(
+                "the audit log has no entry for {audited_changes:?}"
+            ));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The reference: what the records must be, in plain integers and sets, by the specification's words alone.
+//! The reference model: computes the expected records from the specification alone, in plain integers and sets.
 //!
-//! It is told what callers ask, what back ends and receivers did, and each commit that became durable. A commit is taken apart
-//! into its records; every one of them must follow from the state before it by a step that somebody has asked for. Types of
-//! the domain are read here, none of its functions is called.
+//! It receives the requests of callers, the results of backends and receivers, and each durable commit. It decodes the records of a
+//! commit; each must follow from the state before by a step that a request explains. The model reads types of the domain, but calls none
+//! of its functions.
 
 mod batches;
 mod ceilings;
@@ -19,19 +19,19 @@ mod requests;
 mod spending;
 
 pub use hooks::HookChange;
-pub use jobs::Stands;
-pub use keys::{Door, KeyChange, Limits};
+pub use jobs::JobStatus;
+pub use keys::{KeyChange, KeyState, Limits};
 pub use records::amount;
-pub use requests::{DepositRequest, Made, Request};
+pub use requests::{Created, DepositRequest, Request};
 
 use batches::{Joined, KnownBatch};
 use ceilings::Ceiling;
 use deliveries::Deliveries;
 use hooks::Hooks;
-use jobs::{Known, OfLife};
-use keys::Doors;
-use log::Happened;
-use money::Purse;
+use jobs::{KnownJob, LifeEvents};
+use keys::KeyStates;
+use log::AuditedChanges;
+use money::AccountMoney;
 use names::Names;
 use records::{Change, Used};
 use requests::Window;
@@ -51,7 +51,7 @@ use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::IdempotencyRecord;
 
-/// The settings of a story.
+/// The settings of a scenario.
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub max_runs: u32,
@@ -62,14 +62,14 @@ pub struct Rules {
     pub delays: Vec<i64>,
 }
 
-/// What a decision was built on: taken when its commit is handed to the disk.
+/// The state on which a decision was built, captured when its commit is submitted.
 #[derive(Clone)]
 pub struct Before {
     hooks: Arc<Hooks>,
     set_back: i64,
 }
 
-/// What happened, for whoever wants to know whether the stories are worth telling.
+/// How often each kind of event happened.
 pub type Counts = BTreeMap<&'static str, u64>;
 
 pub struct Model {
@@ -80,41 +80,41 @@ pub struct Model {
     pub deposits: Vec<DepositRequest>,
     windows: BTreeMap<u64, Window>,
     next_window: u64,
-    purses: BTreeMap<AccountId, Purse>,
+    account_money: BTreeMap<AccountId, AccountMoney>,
     keys: BTreeMap<KeyId, KeyMoney>,
     ceilings: BTreeMap<AccountId, Ceiling>,
-    pub doors: Doors,
-    /// Prices that were held in the commit at hand.
+    pub key_states: KeyStates,
+    /// Jobs that the current commit has accepted.
     granted: Vec<Granted>,
-    /// Pictures, failures and charges of an account's key on a day.
-    tallies: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
-    pub jobs: BTreeMap<JobId, Known>,
-    of_life: BTreeMap<JobId, OfLife>,
+    /// Images, failures and charges of an account's key on a day.
+    daily_usage: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
+    pub jobs: BTreeMap<JobId, KnownJob>,
+    life_events: BTreeMap<JobId, LifeEvents>,
     batches: BTreeMap<BatchId, KnownBatch>,
-    /// Jobs of batches that the commit at hand has accepted.
+    /// Batch jobs that the current commit has accepted.
     joined: Vec<Joined>,
     names: Names,
     pub deliveries: Deliveries,
     hooks: Arc<Hooks>,
     hook_accounts: BTreeMap<WebhookId, AccountId>,
     hooks_asked: BTreeMap<WebhookId, HookChange>,
-    /// Lines of the log of changes.
+    /// The audit log.
     log: BTreeSet<AuditId>,
-    /// What the commit at hand has changed that the log tells of.
-    happened: Happened,
+    /// Changes of the current commit that need an audit log entry.
+    audited_changes: AuditedChanges,
     paused: [bool; 3],
-    /// Switches that were asked for in this life.
+    /// Changes of the paused tiers in this life.
     pauses_asked: Vec<[bool; 3]>,
     paused_since: i64,
-    /// Time that passed, whatever the clock says.
+    /// Independent of clock steps.
     uptime: i64,
-    /// By how much the clock was set back in all.
+    /// By how much the clock was set back in total.
     pub set_back: i64,
-    /// The highest moment that was ever seen.
+    /// The latest time that the clock has shown.
     clock_high: i64,
-    /// Storage has failed in this life.
+    /// Has storage failed in this life?
     pub storage_failed: bool,
-    /// An orderly stop has been asked for in this life.
+    /// Has an orderly stop begun in this life?
     pub stopping: bool,
 }
 
@@ -128,7 +128,7 @@ struct Changed {
     progress: BTreeMap<(AccountId, BatchId), Option<BatchProgress>>,
     lines: BTreeMap<(AccountId, TransactionId), Option<LedgerEntry>>,
     spent: BTreeMap<KeyId, Option<Spending>>,
-    tallies: BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
+    daily_usage: BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
     names: BTreeMap<Used, Option<IdempotencyRecord>>,
     deliveries: BTreeMap<DeliveryId, Option<Delivery>>,
     delivery_accounts: BTreeMap<DeliveryId, Option<AccountId>>,
@@ -136,11 +136,11 @@ struct Changed {
     attempts: BTreeMap<(DeliveryId, u32), Option<Attempt>>,
     keys: keys::Step,
     log: BTreeMap<AuditId, Option<AuditEntry>>,
-    /// Deliveries that were over before this moment are said to be forgotten.
+    /// Deliveries that ended before this time are marked as deleted.
     mark: Option<i64>,
 }
 
-/// What the jobs of one commit did to each account's money.
+/// The money that the jobs of one commit have moved, per account.
 #[derive(Clone, Copy, Default)]
 struct Moved {
     settled: i64,
@@ -159,14 +159,14 @@ impl Model {
             deposits: Vec::new(),
             windows: BTreeMap::new(),
             next_window: 0,
-            purses: BTreeMap::new(),
+            account_money: BTreeMap::new(),
             keys: BTreeMap::new(),
             ceilings: BTreeMap::new(),
-            doors: Doors::default(),
+            key_states: KeyStates::default(),
             granted: Vec::new(),
-            tallies: BTreeMap::new(),
+            daily_usage: BTreeMap::new(),
             jobs: BTreeMap::new(),
-            of_life: BTreeMap::new(),
+            life_events: BTreeMap::new(),
             batches: BTreeMap::new(),
             joined: Vec::new(),
             names: Names::default(),
@@ -175,7 +175,7 @@ impl Model {
             hook_accounts: BTreeMap::new(),
             hooks_asked: BTreeMap::new(),
             log: BTreeSet::new(),
-            happened: Happened::new(),
+            audited_changes: AuditedChanges::new(),
             paused: [false; 3],
             pauses_asked: Vec::new(),
             paused_since: 0,
@@ -195,7 +195,7 @@ impl Model {
         *self.counts.entry(what).or_default() += 1;
     }
 
-    /// The state that a decision made now is built on.
+    /// The state on which a decision now is built.
     pub fn before(&self) -> Before {
         Before {
             hooks: Arc::clone(&self.hooks),
@@ -203,16 +203,16 @@ impl Model {
         }
     }
 
-    /// The process has started anew: what was only in its memory is gone.
+    /// The process starts again and has lost its memory.
     pub fn life_begins(&mut self) {
         let open = self.windows.len() as u64;
         if open > 0 {
             *self.counts.entry("calls without an answer").or_default() += open;
         }
         self.windows.clear();
-        self.of_life.clear();
+        self.life_events.clear();
         self.deliveries.life_begins();
-        self.doors.life_begins();
+        self.key_states.life_begins();
         self.ceilings_life_begins();
         self.hooks_asked.clear();
         self.requests.iter_mut().for_each(|it| it.sent = false);
@@ -228,7 +228,7 @@ impl Model {
         }
     }
 
-    /// A commit has become durable. Returns what there is to tell of it.
+    /// Checks a commit that has become durable. Returns trace lines.
     pub fn commit(
         &mut self,
         writes: &[(Key, Option<Value>)],
@@ -239,16 +239,16 @@ impl Model {
         self.saw_clock(now);
         self.uptime = uptime;
         self.count("commits");
-        let (faults, mut told) = (self.faults.len(), Vec::new());
+        let (faults, mut trace) = (self.faults.len(), Vec::new());
         let mut changed = self.sort(writes);
         self.cancellations(&changed);
-        let (mut moved, ended) = self.jobs_step(&mut changed, &mut told);
-        let batches = self.batches_step(&mut changed, &mut told);
-        self.lines_step(&mut changed, &mut moved);
+        let (mut moved, ended) = self.jobs_step(&mut changed, &mut trace);
+        let batches = self.batches_step(&mut changed, &mut trace);
+        self.ledger_step(&mut changed, &mut moved);
         self.spending_step(&changed, &ended);
         self.limits_step();
         self.keys_step(std::mem::take(&mut changed.keys));
-        self.tallies_step(&changed.tallies, &ended);
+        self.daily_usage_step(&changed.daily_usage, &ended);
         self.names_step(changed.names);
         self.ceilings_step(&changed.accounts, &ended);
         self.accounts_step(&changed.accounts, &moved);
@@ -263,11 +263,11 @@ impl Model {
             hooks: &before.hooks,
             set_back: before.set_back,
         };
-        self.deliveries_step(deliveries, &mut told);
+        self.deliveries_step(deliveries, &mut trace);
         self.log_step(changed.log);
         let new = self.faults[faults..].iter();
-        told.extend(new.map(|fault| format!("FAULT {fault}")));
-        told
+        trace.extend(new.map(|fault| format!("FAULT {fault}")));
+        trace
     }
 
     fn sort(&mut self, writes: &[(Key, Option<Value>)]) -> Changed {
@@ -279,9 +279,7 @@ impl Model {
                 self.fault(format!("a commit writes a key twice: {key:?}"));
             }
             let Some(change) = records::read(key, value.as_ref()) else {
-                self.fault(format!(
-                    "a record that nobody here writes, or that cannot be read: {key:?}"
-                ));
+                self.fault(format!("an unexpected or damaged record: {key:?}"));
                 continue;
             };
             match change {
@@ -295,7 +293,7 @@ impl Model {
                 Change::Line(account, id, it) => drop(changed.lines.insert((account, id), it)),
                 Change::Spent(id, it) => drop(changed.spent.insert(id, it)),
                 Change::DailyUsage(account, day, key, it) => {
-                    changed.tallies.insert((account, day, key), it);
+                    changed.daily_usage.insert((account, day, key), it);
                 }
                 Change::Name(used, it) => drop(changed.names.insert(used, it)),
                 Change::Delivery(id, it) => drop(changed.deliveries.insert(id, it)),
@@ -323,7 +321,7 @@ impl Model {
         for id in untested {
             if !matches!(hook_accounts.get(&id), Some(None)) {
                 self.fault(format!(
-                    "webhook {id} stays, and its test delivery is forgotten"
+                    "the test delivery of webhook {id} is deleted, but the webhook is not"
                 ));
             }
         }
@@ -333,26 +331,29 @@ impl Model {
                 .iter()
                 .find(|(_, hooks)| hooks.iter().any(|it| it.id == id));
             if of.map(|(account, _)| *account) != account {
-                self.fault(format!("webhook {id} is said to be of {account:?}"));
+                self.fault(format!("the index assigns webhook {id} to {account:?}"));
             }
         }
         changed
     }
 
-    /// What is still owed once the world has been calm for long: nothing may be.
-    pub fn check_nothing_is_owed(&mut self) {
+    /// Checks that no work is left after the calm phase.
+    pub fn check_all_finished(&mut self) {
         let unfinished: Vec<String> = self
             .jobs
             .values()
-            .filter(|job| !job.stands.is_terminal())
-            .map(|job| format!("job {} never ended: {:?}", job.number, job.stands))
+            .filter(|job| !job.status.is_terminal())
+            .map(|job| format!("job {} never ended: {:?}", job.number, job.status))
             .collect();
-        let held = self.purses.values().filter(|purse| purse.reserved != 0);
+        let held = self
+            .account_money
+            .values()
+            .filter(|money| money.reserved != 0);
         let held: Vec<String> = held
             .map(|it| format!("{} is still reserved", it.reserved))
             .collect();
         let unanswered = self.windows.len();
-        let open = self.open_for_ever();
+        let open = self.unfinished_batches();
         self.faults
             .extend(unfinished.into_iter().chain(held).chain(open));
         if unanswered > 0 {
@@ -362,7 +363,7 @@ impl Model {
         self.faults.extend(
             pending
                 .into_iter()
-                .map(|id| format!("delivery {id} is pending for ever")),
+                .map(|id| format!("delivery {id} is still pending")),
         );
     }
 }

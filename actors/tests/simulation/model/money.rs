@@ -1,4 +1,4 @@
-//! Balances, reservations, ledgers and tallies, all in millionths.
+//! Balances, reservations, ledgers and daily usage, all in millionths.
 
 use super::jobs::Ended;
 use super::records::{Used, millionths};
@@ -13,9 +13,8 @@ use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 
 pub(super) const DAY: i64 = 86_400_000;
 
-/// What an account has.
 #[derive(Default)]
-pub struct Purse {
+pub struct AccountMoney {
     pub balance: i64,
     pub reserved: i64,
     deposited: i64,
@@ -25,36 +24,36 @@ pub struct Purse {
 }
 
 impl Model {
-    /// An account was opened with so much, before the story began.
+    /// Adds an account before the scenario begins.
     pub fn opened(&mut self, account: AccountId, balance: i64, line: TransactionId) {
-        let purse = Purse {
+        let of_account = AccountMoney {
             balance,
             deposited: balance,
             last_line: Some(line),
-            ..Purse::default()
+            ..AccountMoney::default()
         };
-        self.purses.insert(account, purse);
+        self.account_money.insert(account, of_account);
     }
 
     pub fn available(&self, account: AccountId) -> i64 {
-        self.purses
+        self.account_money
             .get(&account)
             .map_or(0, |it| it.balance - it.reserved)
     }
 
     pub fn reserved(&self, account: AccountId) -> i64 {
-        self.purses.get(&account).map_or(0, |it| it.reserved)
+        self.account_money.get(&account).map_or(0, |it| it.reserved)
     }
 
     pub fn live(&self, account: AccountId) -> usize {
-        self.purses.get(&account).map_or(0, |it| it.live)
+        self.account_money.get(&account).map_or(0, |it| it.live)
     }
 
     pub fn all_live(&self) -> usize {
-        self.purses.values().map(|it| it.live).sum()
+        self.account_money.values().map(|it| it.live).sum()
     }
 
-    /// A price is held, for a job that was asked for within these limits at the loosest.
+    /// Reserves the price of a job. `limits` are the loosest under which it may have been accepted.
     pub(super) fn hold(
         &mut self,
         account: AccountId,
@@ -65,19 +64,19 @@ impl Model {
     ) {
         self.granted.push(Granted { key, at, limits });
         self.grant_of_account(account, at);
-        let purse = self.purses.entry(account).or_default();
-        purse.reserved += price;
-        purse.live += 1;
+        let of_account = self.account_money.entry(account).or_default();
+        of_account.reserved += price;
+        of_account.live += 1;
         let money = self.keys.entry(key).or_default();
         money.held += price;
         money.live += 1;
     }
 
-    /// A job has ended: what was held for it is charged, or given back.
-    pub(super) fn let_go(&mut self, ended: &Ended, moved: &mut Moved) {
-        let purse = self.purses.entry(ended.account).or_default();
-        purse.reserved -= ended.price;
-        purse.live -= 1;
+    /// Charges or releases the reservation of an ended job.
+    pub(super) fn settle(&mut self, ended: &Ended, moved: &mut Moved) {
+        let of_account = self.account_money.entry(ended.account).or_default();
+        of_account.reserved -= ended.price;
+        of_account.live -= 1;
         moved.ended += 1;
         let key = self.keys.entry(ended.key).or_default();
         key.held -= ended.price;
@@ -90,8 +89,8 @@ impl Model {
         }
     }
 
-    /// New lines of ledgers: a charge for each job that was done in this commit, and deposits that were asked for.
-    pub(super) fn lines_step(
+    /// Checks new ledger entries: a charge for each job that this commit has finished, and requested deposits.
+    pub(super) fn ledger_step(
         &mut self,
         changed: &mut Changed,
         moved: &mut BTreeMap<AccountId, Moved>,
@@ -99,7 +98,7 @@ impl Model {
         let lines = std::mem::take(&mut changed.lines);
         for ((account, id), line) in lines {
             let Some(line) = line else {
-                self.fault(format!("line {id} of a ledger was removed"));
+                self.fault(format!("ledger entry {id} was deleted"));
                 continue;
             };
             let of_account = moved.entry(account).or_default();
@@ -113,7 +112,7 @@ impl Model {
             self.line(account, id, &line);
         }
         for (account, moved) in moved {
-            // Each done job had its charge taken off again, so nothing is left.
+            // The charges cancel out the finished jobs.
             if moved.settled != 0 {
                 self.fault(format!(
                     "account {account}: done jobs and charges differ by {}",
@@ -124,22 +123,22 @@ impl Model {
     }
 
     fn line(&mut self, account: AccountId, id: TransactionId, line: &LedgerEntry) {
-        let purse = self.purses.entry(account).or_default();
+        let of_account = self.account_money.entry(account).or_default();
         let amount = millionths(line.amount);
-        purse.balance += amount;
+        of_account.balance += amount;
         match line.kind {
-            EntryKind::Charge => purse.charged -= amount,
-            EntryKind::Deposit | EntryKind::Adjustment => purse.deposited += amount,
+            EntryKind::Charge => of_account.charged -= amount,
+            EntryKind::Deposit | EntryKind::Adjustment => of_account.deposited += amount,
         }
-        let rises = purse.last_line.is_none_or(|last| last.0 < id.0);
-        purse.last_line = Some(id);
-        let balance = purse.balance;
+        let rises = of_account.last_line.is_none_or(|last| last.0 < id.0);
+        of_account.last_line = Some(id);
+        let balance = of_account.balance;
         if !rises {
-            self.fault(format!("line {id} sorts before one that was there"));
+            self.fault(format!("ledger entry {id} sorts before an earlier one"));
         }
         if line.id != id || millionths(line.balance_after) != balance {
             self.fault(format!(
-                "line {id} says balance {}, it is {balance}",
+                "ledger entry {id} has the balance {}, expected {balance}",
                 line.balance_after
             ));
         }
@@ -164,11 +163,14 @@ impl Model {
             .as_deref()
             .and_then(|it| it.strip_prefix("deposit ")?.parse::<usize>().ok());
         let Some(known) = number.and_then(|it| self.deposits.get_mut(it)) else {
-            self.fault(format!("nobody asked for the deposit {:?}", line.reference));
+            self.fault(format!(
+                "no request explains the deposit {:?}",
+                line.reference
+            ));
             return;
         };
         known.lines += 1;
-        self.happened
+        self.audited_changes
             .insert((Action::DepositCreate.word(), line.id.0));
         let known = known.clone();
         let at = line.created_at.millis();
@@ -195,62 +197,62 @@ impl Model {
         };
         if !once || known.account != account || known.amount != millionths(line.amount) {
             self.fault(format!(
-                "the deposit {:?} was made in another way, or too often",
+                "the deposit {:?} differs from its request, or was made too often",
                 line.reference
             ));
         }
     }
 
-    /// Each job is counted on the day of its end, in the commit that ends it.
-    pub(super) fn tallies_step(
+    /// Checks that the commit that ends a job counts it on the day of its end.
+    pub(super) fn daily_usage_step(
         &mut self,
         written: &BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
         ended: &[Ended],
     ) {
         for job in ended {
-            let place = (job.account, job.at.div_euclid(DAY), job.key);
-            let (done, failed, spent) = self.tallies.entry(place).or_default();
+            let key = (job.account, job.at.div_euclid(DAY), job.key);
+            let (done, failed, spent) = self.daily_usage.entry(key).or_default();
             *done += u64::from(job.done);
             *failed += u64::from(!job.done);
             *spent += if job.done { job.price } else { 0 };
-            if !written.contains_key(&place) {
-                self.fault("the end of a job is not in its key's tally".to_owned());
+            if !written.contains_key(&key) {
+                self.fault("the end of a job is not in the daily usage of its key".to_owned());
             }
         }
-        for (place, tally) in written {
-            let known = self.tallies.get(place).copied();
-            let found = tally
+        for (key, record) in written {
+            let known = self.daily_usage.get(key).copied();
+            let found = record
                 .as_ref()
                 .map(|it| (it.done, it.failed, millionths(it.spent)));
             if found != known {
-                self.fault(format!("a tally is {found:?}, by the jobs {known:?}"));
+                self.fault(format!("a daily usage is {found:?}, by the jobs {known:?}"));
             }
         }
     }
 
-    /// The account records say what is true, and do so in the very commit that changes it.
+    /// Checks that account records are correct, and change in the commit that moves the money.
     pub(super) fn accounts_step(
         &mut self,
         accounts: &BTreeMap<AccountId, Option<Account>>,
         moved: &BTreeMap<AccountId, Moved>,
     ) {
         for (account, record) in accounts {
-            let Some(purse) = self.purses.get(account) else {
-                self.fault(format!("account {account} came from nowhere"));
+            let Some(of_account) = self.account_money.get(account) else {
+                self.fault(format!("account {account} is unknown"));
                 continue;
             };
             let expected = [
-                purse.balance,
-                purse.reserved,
-                purse.deposited,
-                purse.charged,
+                of_account.balance,
+                of_account.reserved,
+                of_account.deposited,
+                of_account.charged,
             ];
-            let books = record.as_ref().map(|it| it.balances);
-            let found =
-                books.map(|it| [it.balance, it.reserved, it.deposited, it.charged].map(millionths));
+            let balances = record.as_ref().map(|it| it.balances);
+            let found = balances
+                .map(|it| [it.balance, it.reserved, it.deposited, it.charged].map(millionths));
             if found != Some(expected) {
                 self.fault(format!(
-                    "account {account}: the books are {found:?}, by the records {expected:?}"
+                    "account {account} has the balances {found:?}, expected {expected:?}"
                 ));
             }
             if expected[1] < 0 || expected[1] > expected[0] {
@@ -262,10 +264,10 @@ impl Model {
         for (account, moved) in moved {
             if !accounts.contains_key(account) {
                 self.fault(format!(
-                    "account {account}: money moved and its books did not"
+                    "account {account}: money moved, but its record did not change"
                 ));
             }
-            // With those that the same commit has ended taken off.
+            // Without the jobs that the same commit has ended.
             let live = self.live(*account);
             if live > self.rules.max_live {
                 self.fault(format!("account {account} has {live} live jobs"));

@@ -1,4 +1,4 @@
-//! What idempotency keys stand for.
+//! Idempotency keys.
 
 use super::records::Used;
 use super::{Changed, Model};
@@ -7,24 +7,23 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::IdempotencyRecord;
 use uuid::Uuid;
 
-/// One use of a key.
 struct Use {
     made: Uuid,
     expires_at: i64,
-    /// Its record was removed, after it had expired.
+    /// Was its record deleted after its expiry?
     forgotten: bool,
 }
 
-/// All uses, oldest first.
 #[derive(Default)]
 pub struct Names {
+    /// Oldest first.
     uses: BTreeMap<(AccountId, u8, String), Vec<Use>>,
-    /// Jobs whose callers waited and got no answer: keys no longer stand for them.
-    nothing: BTreeSet<Uuid>,
+    /// Jobs whose waiting callers got no image. Their keys are free again.
+    released: BTreeSet<Uuid>,
 }
 
 impl Names {
-    /// Could the key have stood for such a thing at a moment not before `clock_low`?
+    /// Could the key have been in use for a matching job, batch or deposit at `clock_low` or later?
     pub fn stood_for(
         &self,
         account: AccountId,
@@ -40,12 +39,12 @@ impl Names {
         })
     }
 
-    /// A job came to nothing: its key is free.
-    pub fn came_to_nothing(&mut self, job: Uuid) {
-        self.nothing.insert(job);
+    /// Frees the key of a job that ended without an image.
+    pub fn release(&mut self, job: Uuid) {
+        self.released.insert(job);
     }
 
-    /// Was the record of a use that ended then removed before?
+    /// Was the record of a use with this expiry deleted before?
     fn is_forgotten(&self, key: &(AccountId, u8, String), expires_at: i64) -> bool {
         let uses = self.uses.get(key);
         uses.is_some_and(|uses| {
@@ -54,14 +53,15 @@ impl Names {
         })
     }
 
-    /// A key is used; complains if it stands for something.
+    /// Records a use. Returns a fault if the key is in use already.
     pub fn used(&mut self, used: &Used, made: Uuid, at: i64) -> Option<String> {
         let key = (used.account, used.call, used.name.clone());
         let uses = self.uses.entry(key).or_default();
-        let nothing = &self.nothing;
-        let stands = |it: &Use| !it.forgotten && it.expires_at > at && !nothing.contains(&it.made);
-        // Only the last use counts: it was made because those before it were over, whatever the clock says by now.
-        let doubled = uses.last().is_some_and(stands);
+        let released = &self.released;
+        let is_valid =
+            |it: &Use| !it.forgotten && it.expires_at > at && !released.contains(&it.made);
+        // Only the last use counts. It shows that the uses before it had expired, even if the clock was set back since.
+        let doubled = uses.last().is_some_and(is_valid);
         uses.push(Use {
             made,
             expires_at: used.expires_at,
@@ -72,7 +72,7 @@ impl Names {
 }
 
 impl Model {
-    /// The commit that makes something under a key records that.
+    /// Checks that a commit records the idempotency key of the job or batch that it accepts.
     pub(super) fn name_recorded(
         &mut self,
         used: &Used,
@@ -91,20 +91,20 @@ impl Model {
         self.faults.extend(doubled);
     }
 
-    /// What is left of the idempotency records once jobs and deposits have taken theirs: only expired ones that are forgotten.
+    /// Checks the other changes of idempotency records: only expired ones may be deleted.
     pub fn names_step(&mut self, names: BTreeMap<Used, Option<IdempotencyRecord>>) {
         for (used, record) in names {
             let key = (used.account, used.call, used.name.clone());
-            // Two who tidy up at the same time remove it twice.
+            // Two concurrent maintenance runs delete a record twice.
             let is_gone = self.names.is_forgotten(&key, used.expires_at);
             let found = self.names.uses.get_mut(&key).and_then(|uses| {
                 let is = |it: &&mut Use| it.expires_at == used.expires_at && !it.forgotten;
                 uses.iter_mut().find(is)
             });
-            let nothing = &self.names.nothing;
+            let released = &self.names.released;
             match (record, found) {
                 (None, Some(known))
-                    if known.expires_at <= self.clock_high || nothing.contains(&known.made) =>
+                    if known.expires_at <= self.clock_high || released.contains(&known.made) =>
                 {
                     known.forgotten = true;
                     self.count("names forgotten");

@@ -1,4 +1,4 @@
-//! What a commit changes, read from its raw keys and values.
+//! The record changes of a commit, decoded from its raw keys and values.
 
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
@@ -23,7 +23,7 @@ use tintype_storage::store::tables::{
 use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, Table, TableKey};
 use uuid::Uuid;
 
-/// One changed record; `None` where it is removed.
+/// One changed record; `None` if it is deleted.
 #[derive(Debug)]
 pub enum Change {
     Account(AccountId, Option<Account>),
@@ -38,7 +38,7 @@ pub enum Change {
     Name(Used, Option<IdempotencyRecord>),
     Webhook(WebhookId, Option<Webhook>),
     WebhookAccount(WebhookId, Option<AccountId>),
-    /// That a webhook was sent a test delivery is forgotten. No story sends one.
+    /// The record of a webhook's last test delivery is deleted. No scenario writes one.
     NoTestDelivery(WebhookId),
     Delivery(DeliveryId, Option<Delivery>),
     DeliveryAccount(DeliveryId, Option<AccountId>),
@@ -49,14 +49,14 @@ pub enum Change {
     Key([u8; 32], Option<ApiKey>),
     KeyById(KeyId, Option<KeyHash>),
     KeyOfAccount(AccountId, KeyId, Option<KeyHash>),
-    /// Whose text this hash was of.
+    /// The key of an earlier text.
     EarlierText([u8; 32], Option<KeyId>),
     LogLine(AuditId, Option<AuditEntry>),
-    /// The mark that tells a forgotten delivery from a lost one.
+    /// Deliveries that ended before this time were deleted, so a missing one is not lost.
     ForgottenBefore(i64),
 }
 
-/// The key of a use of an idempotency key.
+/// A use of an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Used {
     pub account: AccountId,
@@ -66,7 +66,7 @@ pub struct Used {
     pub expires_at: i64,
 }
 
-/// Millionths, from the text that callers are shown.
+/// Parses the text that callers see.
 pub fn millionths(amount: Amount) -> i64 {
     let text = amount.to_string();
     let (sign, digits) = text
@@ -77,7 +77,6 @@ pub fn millionths(amount: Amount) -> i64 {
     sign * (number(whole) * 1_000_000 + number(&format!("{fraction:0<6}")))
 }
 
-/// An amount of so many millionths.
 pub fn amount(millionths: i64) -> Amount {
     let sign = if millionths < 0 { "-" } else { "" };
     let size = millionths.unsigned_abs();
@@ -95,7 +94,7 @@ fn record<K: TableKey, R: Record>(table: &Table<K, R>, value: Option<&Value>) ->
         .map_or(Some(None), |it| it.map(Some))
 }
 
-/// A record that says itself whose it is and under which id, and lies there.
+/// Decodes a record and checks that the ids inside match its key.
 fn at_its_place<K: TableKey, R: Record>(
     table: &Table<K, R>,
     value: Option<&Value>,
@@ -104,7 +103,7 @@ fn at_its_place<K: TableKey, R: Record>(
     record(table, value).filter(|record| record.as_ref().is_none_or(is))
 }
 
-/// Reads a change; `None` for one that no actor of this story makes, or that cannot be read.
+/// Reads a change; `None` if it cannot be decoded, or no actor of the simulation makes it.
 pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
     let (kind, rest) = key.split_first()?;
     Some(match kind {

@@ -1,7 +1,7 @@
-//! What callers ask, and whether the answers that they get may be given.
+//! The requests of clients, and the checks of their answers.
 
 use super::keys::Text;
-use super::{Limits, Model, Stands};
+use super::{JobStatus, Limits, Model};
 use std::collections::BTreeMap;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::ledger::LedgerError;
@@ -16,38 +16,37 @@ use uuid::Uuid;
 pub struct Request {
     pub account: AccountId,
     pub key: KeyId,
-    /// Of all its pictures together.
+    /// Of all its images together.
     pub price: i64,
     pub tier: Tier,
-    /// How many pictures a batch asks for; `None` for a single job.
+    /// The number of images of a batch; `None` for a single job.
     pub size: Option<u32>,
-    /// Its caller waits for the picture.
+    /// Does its caller wait for the image?
     pub synchronous: bool,
     pub callback: Option<(WebhookId, String)>,
     /// Its idempotency key.
     pub name: Option<String>,
-    /// Its words lie in the object store.
+    /// Is its prompt in the object store?
     pub stored: bool,
     /// How often it was sent.
     pub issues: u64,
     /// Was it sent in this life of the process?
     pub sent: bool,
-    /// The jobs or batches that came of it.
+    /// The jobs or batches that it created.
     pub made: Vec<Uuid>,
 }
 
 impl Request {
-    /// What one picture costs.
+    /// The price of one image.
     pub fn unit(&self) -> i64 {
         self.price / i64::from(self.jobs())
     }
 
-    /// How many jobs it asks for.
     pub fn jobs(&self) -> u32 {
         self.size.unwrap_or(1)
     }
 
-    /// The call of its idempotency key.
+    /// The namespace of its idempotency key; see [`Used::call`](super::records::Used::call).
     pub fn call(&self) -> u8 {
         match self.size {
             Some(_) => b'b',
@@ -56,14 +55,14 @@ impl Request {
     }
 }
 
-/// What came of a call: a job or a batch.
+/// A job or a batch that a call created or replayed.
 #[derive(Clone, Copy, Debug)]
-pub struct Made {
+pub struct Created {
     pub id: Uuid,
     pub replayed: bool,
 }
 
-impl From<Accepted> for Made {
+impl From<Accepted> for Created {
     fn from(job: Accepted) -> Self {
         Self {
             id: job.job.0,
@@ -72,7 +71,7 @@ impl From<Accepted> for Made {
     }
 }
 
-impl From<AcceptedBatch> for Made {
+impl From<AcceptedBatch> for Created {
     fn from(batch: AcceptedBatch) -> Self {
         Self {
             id: batch.batch.0,
@@ -81,7 +80,7 @@ impl From<AcceptedBatch> for Made {
     }
 }
 
-/// A deposit. It may be asked for several times.
+/// A deposit. It may be sent several times.
 #[derive(Clone, Debug)]
 pub struct DepositRequest {
     pub account: AccountId,
@@ -91,16 +90,16 @@ pub struct DepositRequest {
     pub lines: u64,
 }
 
-/// A call that waits for its answer, with the extremes of what it may have been decided on.
+/// A call that waits for its answer, with the extremes of the state on which it may have been decided.
 pub struct Window {
     request: usize,
     account: AccountId,
     key: KeyId,
-    /// The strictest limits of its key that it may have been decided on.
+    /// The strictest limits of its key.
     limits: Limits,
-    /// The text that was shown may have been refused.
+    /// May the account have rejected the key's text?
     may_be_refused: bool,
-    /// Tiers that were paused, or were to be.
+    /// Tiers that were paused, or about to be.
     paused: [bool; 3],
     pub least_available: i64,
     pub most_live: usize,
@@ -110,13 +109,13 @@ pub struct Window {
     most_live_of_key: i64,
     /// The strictest limits of its account.
     ceiling: Limits,
-    /// By the account, in a day and in a month.
+    /// In a day, and in a month.
     most_used_by_account: [i64; 2],
     pub clock_low: i64,
 }
 
 impl Model {
-    /// A request is sent with this text of its key, which has these limits. Returns the number of the call.
+    /// A request is sent with this text of its key, under these limits. Returns the number of the call.
     pub fn issue(&mut self, request: usize, limits: Limits, text: &Text, now: i64) -> u64 {
         self.saw_clock(now);
         self.count("calls");
@@ -129,7 +128,7 @@ impl Model {
             account,
             key,
             limits,
-            may_be_refused: !self.doors.is_current(key, text),
+            may_be_refused: !self.key_states.is_current(key, text),
             paused: self.may_be_paused(),
             least_available: self.available(account),
             most_live: self.live(account),
@@ -146,7 +145,7 @@ impl Model {
         self.next_window
     }
 
-    /// The extremes after a commit that gave so much back to an account, and ended so many of its jobs.
+    /// Widens the extremes after a commit that released `given_back` of an account's money and ended `ended` of its jobs.
     pub fn widen(&mut self, account: AccountId, given_back: i64, ended: usize) {
         let (available, live) = (self.available(account), self.live(account));
         let used = |key: &KeyId| {
@@ -177,7 +176,7 @@ impl Model {
         }
     }
 
-    /// A key was changed while calls with it were under way.
+    /// A key was changed while calls with it were in flight.
     pub(super) fn key_changed(&mut self, key: KeyId, limits: Limits) {
         for window in self.windows.values_mut().filter(|it| it.key == key) {
             window.limits = window.limits.or_stricter(limits);
@@ -185,14 +184,14 @@ impl Model {
         }
     }
 
-    /// The limits of an account were changed while calls of it were under way.
+    /// The limits of an account were changed while its calls were in flight.
     pub(super) fn ceiling_changed(&mut self, account: AccountId, limits: Limits) {
         for window in self.windows.values_mut().filter(|it| it.account == account) {
             window.ceiling = window.ceiling.or_stricter(limits);
         }
     }
 
-    /// Tiers are to be paused from now on, or to go on.
+    /// The operator is about to pause or resume tiers.
     pub fn pause_asked(&mut self, tiers: [bool; 3]) {
         self.pauses_asked.push(tiers);
         let paused = self.may_be_paused();
@@ -201,27 +200,25 @@ impl Model {
         }
     }
 
-    /// Tiers that are paused, or may be while the commits of the last switches are under way.
+    /// Tiers that are paused, or may be while the commits of the last changes are in flight.
     fn may_be_paused(&self) -> [bool; 3] {
         [0, 1, 2].map(|at| self.paused[at] || self.pauses_asked.iter().any(|it| it[at]))
     }
 
-    /// A call has ended without an answer.
     pub fn unanswered(&mut self, call: u64) {
         self.windows.remove(&call);
         self.count("calls without an answer");
     }
 
-    /// A call is answered.
-    pub fn answered(&mut self, call: u64, outcome: &Result<Made, AcceptError>, now: i64) {
+    pub fn answered(&mut self, call: u64, outcome: &Result<Created, AcceptError>, now: i64) {
         self.saw_clock(now);
         let Some(window) = self.windows.remove(&call) else {
             return;
         };
         let number = window.request;
         let request = self.requests[number].clone();
-        let complaint = match outcome {
-            Ok(Made {
+        let fault = match outcome {
+            Ok(Created {
                 id,
                 replayed: false,
             }) => {
@@ -229,7 +226,7 @@ impl Model {
                 (!request.made.contains(id))
                     .then(|| format!("request {number} was answered {id} before that was durable"))
             }
-            Ok(Made { id, replayed: true }) => {
+            Ok(Created { id, replayed: true }) => {
                 self.count(match request.size {
                     Some(_) => "batches replayed",
                     None => "replayed",
@@ -251,7 +248,7 @@ impl Model {
                     self.names
                         .stood_for(account, call, name, window.clock_low, other)
                 });
-                (!remembered).then(|| format!("request {number}: its key was called reused"))
+                (!remembered).then(|| format!("request {number}: its key was reported as reused"))
             }
             Err(AcceptError::TooManyLive { .. }) => {
                 self.count("refused: too many live");
@@ -325,24 +322,22 @@ impl Model {
             Err(AcceptError::Paused(_)) => {
                 self.count("refused: paused");
                 (!window.paused[request.tier.index()]).then(|| {
-                    format!("request {number} was refused for a pause that nobody asked for")
+                    format!("request {number} was refused for a pause, but its tier was not paused")
                 })
             }
             Err(AcceptError::Store(_)) if self.storage_failed => None,
             Err(error) => Some(format!("request {number} was refused: {error}")),
         };
-        self.faults.extend(complaint);
+        self.faults.extend(fault);
     }
 
-    /// A deposit is asked for.
     pub fn deposit_issued(&mut self, number: usize) {
         self.deposits[number].issues += 1;
     }
 
-    /// It is answered.
     pub fn deposit_answered(&mut self, number: usize, outcome: &Result<(), DepositError>) {
         let deposit = &self.deposits[number];
-        let complaint = match outcome {
+        let fault = match outcome {
             Ok(()) => (deposit.lines == 0)
                 .then(|| format!("deposit {number} was answered before it was durable")),
             Err(DepositError::KeyReused) => deposit
@@ -355,20 +350,18 @@ impl Model {
             Err(error) => Some(format!("deposit {number} was refused: {error}")),
         };
         self.count("deposits answered");
-        self.faults.extend(complaint);
+        self.faults.extend(fault);
     }
 
-    /// A caller asks for a job to be canceled.
     pub fn cancel_asked(&mut self, job: JobId) {
-        self.of_life.entry(job).or_default().cancel_asked = true;
+        self.life_events.entry(job).or_default().cancel_asked = true;
     }
 
-    /// And hears that it is.
     pub fn cancel_answered(&mut self, job: JobId, canceled: bool) {
-        let stands = self.jobs.get(&job).map(|it| it.stands);
-        if canceled && stands != Some(Stands::Failed) {
+        let status = self.jobs.get(&job).map(|it| it.status);
+        if canceled && status != Some(JobStatus::Failed) {
             self.fault(format!(
-                "a cancellation was answered while the job is {stands:?}"
+                "a cancellation was answered while the job is {status:?}"
             ));
         }
     }

@@ -1,13 +1,13 @@
-//! What keys spend, in all, in a month and in a day, and what they may.
+//! The spending of keys in total, per month and per day, and its limits.
 
 use super::jobs::Ended;
 use super::money::DAY;
 use super::records::millionths;
-use super::{Changed, Door, Limits, Model};
+use super::{Changed, KeyState, Limits, Model};
 use std::collections::BTreeMap;
 use tintype_storage::domain::ids::KeyId;
 
-/// The number of the calendar month that a day since 1970 is in.
+/// The number of the calendar month of a day since 1970.
 pub(super) fn month(day: i64) -> i64 {
     let leaps = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let (mut left, mut year) = (day, 1_970);
@@ -24,14 +24,14 @@ pub(super) fn month(day: i64) -> i64 {
     }
 }
 
-/// A price that was held for a job, and how it was asked for.
+/// An accepted job, with the limits under which it was sent.
 pub struct Granted {
     pub key: KeyId,
     pub at: i64,
     pub limits: Limits,
 }
 
-/// What a key holds and has spent, and the most that it was ever allowed to.
+/// The reserved and spent money of a key, and its loosest limits ever.
 #[derive(Clone, Copy, Default)]
 pub struct KeyMoney {
     loosest: Limits,
@@ -41,7 +41,7 @@ pub struct KeyMoney {
     windows: Windows,
 }
 
-/// What was charged in the newest day and month with a charge.
+/// The charges of the newest day and month with a charge.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Windows {
     pub day: i64,
@@ -58,7 +58,7 @@ impl Windows {
     }
 }
 
-/// What was spent in a day or month with one more charge. A clock that is set back opens none anew.
+/// Adds a charge to a day or month. A clock that is set back starts no new one.
 fn charged(known: &mut i64, spent: &mut i64, number: i64, price: i64) {
     if *known < number {
         (*known, *spent) = (number, 0);
@@ -67,17 +67,16 @@ fn charged(known: &mut i64, spent: &mut i64, number: i64, price: i64) {
 }
 
 impl Model {
-    /// A key is there from the beginning, and may spend so much.
-    pub fn key(&mut self, key: KeyId, door: Door) {
+    /// Adds a key before the scenario begins.
+    pub fn key(&mut self, key: KeyId, key_state: KeyState) {
         let money = KeyMoney {
-            loosest: door.limits,
+            loosest: key_state.limits,
             ..KeyMoney::default()
         };
         self.keys.insert(key, money);
-        self.doors.add(key, door);
+        self.key_states.add(key, key_state);
     }
 
-    /// From now on it may spend so much.
     pub(super) fn may_spend(&mut self, key: KeyId, limits: Limits) {
         let money = self.keys.entry(key).or_default();
         money.loosest = money.loosest.or_looser(limits);
@@ -87,24 +86,23 @@ impl Model {
         self.keys.get(&key).map_or(0, |it| it.held + it.spent)
     }
 
-    /// Jobs of a key that are not over.
     pub fn live_of_key(&self, key: KeyId) -> i64 {
         self.keys.get(&key).map_or(0, |it| it.live)
     }
 
-    /// The most that a key may be taken to have used on one day.
+    /// The most that may count as used by a key on one day.
     pub fn used_in_day(&self, key: KeyId) -> i64 {
         let money = self.keys.get(&key);
         money.map_or(0, |it| it.held + it.windows.spent_in_day)
     }
 
-    /// And in one month.
+    /// The same in one month.
     pub fn used_in_month(&self, key: KeyId) -> i64 {
         let money = self.keys.get(&key);
         money.map_or(0, |it| it.held + it.windows.spent_in_month)
     }
 
-    /// What keys have spent, against the jobs that were done in this commit.
+    /// Checks the spending of keys against the jobs that this commit has finished.
     pub(super) fn spending_step(&mut self, changed: &Changed, ended: &[Ended]) {
         for done in ended.iter().filter(|it| it.done) {
             let money = self.keys.entry(done.key).or_default();
@@ -116,7 +114,7 @@ impl Model {
             ] {
                 if most.is_some_and(|most| spent > most) {
                     self.fault(format!(
-                        "a key has spent {spent} in a {of}, allowed was {most:?}"
+                        "a key has spent {spent} in a {of}, but its limit is {most:?}"
                     ));
                 }
             }
@@ -134,8 +132,8 @@ impl Model {
         }
     }
 
-    /// What was held in this commit was within the limits under which it was asked for. All that has happened since only
-    /// lowers what counts, and of several grants the last one was within the loosest of their limits.
+    /// Checks that the reservations of this commit are within their limits. Later events only lower the counted usage, and the last of
+    /// several reservations must be within the loosest of their limits.
     pub(super) fn limits_step(&mut self) {
         let mut granted: BTreeMap<KeyId, (i64, Limits)> = BTreeMap::new();
         for Granted { key, at, limits } in std::mem::take(&mut self.granted) {
@@ -152,7 +150,7 @@ impl Model {
             let in_month = within(windows.month, month(day), windows.spent_in_month);
             if limits.live.is_some_and(|most| money.live > most) {
                 self.fault(format!(
-                    "a key has {} live jobs, allowed was {:?}",
+                    "a key has {} live jobs, but its limit is {:?}",
                     money.live, limits.live
                 ));
             }
@@ -163,7 +161,7 @@ impl Model {
             ] {
                 if most.is_some_and(|most| spent + money.held > most) {
                     self.fault(format!(
-                        "a key holds {} and has spent {spent} {of}, allowed was {most:?}",
+                        "a key has reserved {} and spent {spent} {of}, but its limit is {most:?}",
                         money.held
                     ));
                 }

@@ -1,4 +1,4 @@
-//! An account with one key, what is asked for under it, and the only way to a back end.
+//! Samples: an account with one key, its jobs, and the route to the only backend.
 
 use tintype_actors::backends::{Route, Routes};
 use tintype_storage::domain::account::Account;
@@ -37,7 +37,6 @@ pub fn opened(store: &Store, id: AccountId, balance: &str, at: Timestamp) -> Wri
     writes
 }
 
-/// A picture of a fox.
 pub fn fox(account: AccountId, tier: Tier, price: &str) -> NewJob {
     NewJob {
         tier,
@@ -45,7 +44,7 @@ pub fn fox(account: AccountId, tier: Tier, price: &str) -> NewJob {
     }
 }
 
-/// All models on the first back end.
+/// All tiers on the first backend.
 pub fn only_backend() -> Routes {
     let route = Route {
         backend: 0,

@@ -1,6 +1,6 @@
-//! The end of a story: all that was accepted has ended, and the records add up.
+//! The end of a scenario: all accepted jobs have ended, and the store is consistent.
 
-use super::story::{ACCOUNTS, TO_THE_END, World};
+use super::scenario::{ACCOUNTS, TO_THE_END, World};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use tintype_storage::verify::verify;
 use tokio::time::{Instant, sleep};
 
 impl World {
-    /// Nothing goes wrong any more, and all that was accepted ends.
-    pub async fn come_to_an_end(&mut self) {
+    /// Injects no more failures, and waits until all accepted jobs have ended.
+    pub async fn finish(&mut self) {
         self.shared.calm.store(true, Ordering::SeqCst);
         if self.healthy().is_empty() {
             self.join();
@@ -37,7 +37,7 @@ impl World {
                 break;
             }
             if Instant::now() > deadline {
-                self.tell_what_is_left(&store);
+                self.trace_live_jobs(&store);
                 let left = format!("{live} jobs and {pending} deliveries have not ended");
                 return self.shared.fault(left);
             }
@@ -45,11 +45,10 @@ impl World {
         self.check(&store).await;
     }
 
-    /// Where the jobs are that have not ended.
-    fn tell_what_is_left(&self, store: &Store) {
-        let tell = |line| self.shared.tell(line);
+    fn trace_live_jobs(&self, store: &Store) {
+        let trace = |line| self.shared.trace(line);
         let live = store.each_live_job(|job| {
-            tell(format!(
+            trace(format!(
                 "{} of {} is {}",
                 job.id,
                 job.account,
@@ -59,37 +58,37 @@ impl World {
         });
         live.wait().expect("readable");
         let queued = QUEUE.each(store, &All, |place, _| {
-            tell(format!("{place:?} is queued"));
+            trace(format!("{place:?} is queued"));
             Ok(())
         });
         queued.wait().expect("readable");
         let taken = TAKEN_JOBS.each(store, &All, |(node, job), _| {
-            tell(format!("{node} has {job}"));
+            trace(format!("{node} has {job}"));
             Ok(())
         });
         taken.wait().expect("readable");
         let nodes = NODES.each(store, &All, |id, node| {
-            tell(format!("{id} is on record: {node:?}"));
+            trace(format!("{id} is on record: {node:?}"));
             Ok(())
         });
         nodes.wait().expect("readable");
     }
 
-    /// The records add up, at any moment between two commits.
-    pub fn audit(&self) {
+    /// Verifies the invariants of the store, which hold between any two commits.
+    pub fn verify(&self) {
         let store = Store::new(Arc::clone(&self.shared.memory) as Arc<dyn Engine>);
-        let report = verify(&store, |_| {}).expect("an audit");
+        let report = verify(&store, |_| {}).expect("a report");
         for fault in report.faults {
             self.shared.fault(fault);
         }
     }
 
     async fn check(&self, store: &Store) {
-        self.audit();
+        self.verify();
         self.check_changes(store);
         self.check_deliveries(store);
-        let heard = self.heard.lock();
-        for (account, job) in &heard.jobs {
+        let acknowledged = self.acknowledged.lock();
+        for (account, job) in &acknowledged.jobs {
             match store.job(*account, *job).wait().expect("readable") {
                 Some(job) if job.state.is_terminal() => {
                     if let JobState::Failed { error, .. } = &job.state
@@ -110,16 +109,20 @@ impl World {
             let load = ACCOUNT_LOADS.get(store, &account).wait().expect("readable");
             if load.is_some_and(|it| it.live_jobs != 0 || !it.keys.is_empty()) {
                 self.shared
-                    .fault(format!("{account} has live jobs by its load"));
+                    .fault(format!("the load of {account} still counts live jobs"));
             }
-            let deposits = heard.deposited.get(&account).copied().unwrap_or_default();
+            let deposits = acknowledged
+                .deposited
+                .get(&account)
+                .copied()
+                .unwrap_or_default();
             let entries = store.ledger(account, 1_000, None).wait().expect("readable");
             let made = entries
                 .items
                 .iter()
                 .filter(|it| it.kind == EntryKind::Deposit)
                 .count() as u64;
-            // The opening is one. A deposit whose answer was lost may be there or not.
+            // The opening entry is a deposit too. A deposit whose answer was lost may be durable or not.
             if made < deposits + 1 {
                 self.shared.fault(format!("{account} lost a deposit"));
             }

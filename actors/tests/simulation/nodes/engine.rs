@@ -1,7 +1,7 @@
-//! The engine of one node: its commits take their time, its connection breaks, and what it holds is let go of when it stands still.
+//! The engine of one node: its commits have latency, its connection breaks, and the store releases its locks when it stalls.
 
 use super::shared::Shared;
-use crate::chance::Chance;
+use crate::rng::Rng;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,57 +13,57 @@ use tintype_storage::testing::layer::{DecidedTwice, Layer};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-/// What becomes of a node that stands still for long.
+/// What happens to the commits of a node that stalls for long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Still {
-    /// Its connections break, and what it had under way is lost.
+pub enum Stall {
+    /// The connections break, and commits in flight are lost.
     Breaks,
-    /// The connection of its beats breaks. Other commits are on the wire still, and arrive late.
+    /// The connection of the heartbeats breaks. Other commits arrive late.
     LosesBeats,
-    /// Everything arrives late.
+    /// All commits arrive late.
     IsLate,
 }
 
-/// The store lets go of what a node holds that says nothing for so long.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The store releases the locks of a node that is silent for this time.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub struct NodeEngine {
     pub id: NodeId,
     shared: Arc<Shared>,
-    chance: Chance,
+    rng: Rng,
     state: Mutex<State>,
     arrived: Notify,
-    /// The node that the round fences that decides at the moment.
+    /// The node that the deciding round fences.
     fence: Arc<Mutex<Option<NodeId>>>,
 }
 
 #[derive(Default)]
 struct State {
     queue: VecDeque<(Commit, Option<NodeId>)>,
-    /// Nothing of this node arrives any more.
+    /// The connection is broken for good.
     is_cut: bool,
     has_lost_beats: bool,
-    still: Option<(Instant, Still)>,
+    stall: Option<(Instant, Stall)>,
 }
 
 impl NodeEngine {
-    pub fn new(id: NodeId, shared: &Arc<Shared>, chance: &Chance) -> Arc<Self> {
+    pub fn new(id: NodeId, shared: &Arc<Shared>, rng: &Rng) -> Arc<Self> {
         Arc::new(Self {
             id,
             shared: Arc::clone(shared),
-            chance: chance.clone(),
+            rng: rng.clone(),
             state: Mutex::default(),
             arrived: Notify::new(),
             fence: Arc::default(),
         })
     }
 
-    /// The node dies. Of the commits that are on their way some come through, unanswered.
+    /// Kills the node. Some commits in flight become durable without an acknowledgement.
     pub fn cut(&self) {
         let (mut lost, through) = {
             let mut state = self.state.lock();
             state.is_cut = true;
-            let through = self.chance.below(state.queue.len() as u64 + 1) as usize;
+            let through = self.rng.below(state.queue.len() as u64 + 1) as usize;
             (std::mem::take(&mut state.queue), through)
         };
         for (commit, fence) in lost.drain(..through) {
@@ -74,7 +74,7 @@ impl NodeEngine {
             self.apply(unanswered, fence);
             drop(commit);
         }
-        // Dropped: the store lets go of what the rounds hold.
+        // Dropping the rounds releases their locks.
         drop(lost);
     }
 
@@ -86,38 +86,36 @@ impl NodeEngine {
             all.into_iter().partition(|(commit, _)| is_beat(commit));
         state.queue = kept;
         drop(state);
-        // The store lets go of what these rounds hold.
+        // Dropping these rounds releases their locks.
         drop(lost);
     }
 
-    /// The node stands still for so long.
-    pub fn stand_still(&self, span: Duration, still: Still) {
-        self.state.lock().still = Some((Instant::now() + span, still));
+    pub fn stall(&self, span: Duration, stall: Stall) {
+        self.state.lock().stall = Some((Instant::now() + span, stall));
     }
 
-    fn still(&self) -> Option<(Instant, Still)> {
+    fn current_stall(&self) -> Option<(Instant, Stall)> {
         let state = self.state.lock();
-        state.still.filter(|(until, _)| *until > Instant::now())
+        state.stall.filter(|(until, _)| *until > Instant::now())
     }
 
-    /// Has the connection broken for good?
     pub fn is_cut(&self) -> bool {
         self.state.lock().is_cut
     }
 
-    /// Runs for as long as the story does.
+    /// Runs until the end of the scenario.
     pub async fn run(self: Arc<Self>) {
         loop {
             while self.state.lock().queue.is_empty() {
                 self.arrived.notified().await;
             }
-            if self.chance.one_in(2) {
-                sleep(self.chance.millis(0, 4)).await;
+            if self.rng.one_in(2) {
+                sleep(self.rng.millis(0, 4)).await;
             }
-            if let Some((until, still)) = self.still() {
-                if until - Instant::now() >= PATIENCE && still != Still::IsLate {
-                    sleep(PATIENCE).await;
-                    if still == Still::Breaks {
+            if let Some((until, stall)) = self.current_stall() {
+                if until - Instant::now() >= IDLE_TIMEOUT && stall != Stall::IsLate {
+                    sleep(IDLE_TIMEOUT).await;
+                    if stall == Stall::Breaks {
                         self.cut();
                         continue;
                     }
@@ -144,9 +142,9 @@ impl NodeEngine {
         self.shared.committed(self.id, &commit.writes);
         self.shared.memory.submit(commit);
         let may_die = is_fencing && !self.shared.is_calm() && !self.is_cut();
-        if may_die && self.chance.one_in(4) {
+        if may_die && self.rng.one_in(4) {
             self.shared
-                .tell(format!("{} dies as it has fenced", self.id));
+                .trace(format!("{} dies after it has fenced a node", self.id));
             self.shared.count("nodes died after a fence");
             self.shared.died(self.id);
             self.cut();
@@ -163,8 +161,8 @@ impl Layer for NodeEngine {
         &self.shared.holds
     }
 
-    fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {
-        let round: Box<dyn Round> = match self.chance.one_in(3) {
+    fn replaced(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+        let round: Box<dyn Round> = match self.rng.one_in(3) {
             true => Box::new(DecidedTwice(round)),
             false => round,
         };
@@ -192,7 +190,7 @@ fn is_beat(commit: &Commit) -> bool {
     commit.writes.iter().any(|(key, _)| of_node(key))
 }
 
-/// A round that leaves word of whom it fences. Its commit is submitted right after its decision.
+/// Reports the node that a round fences. The commit of the round is submitted right after its decision.
 struct NotesFence {
     round: Box<dyn Round>,
     fence: Arc<Mutex<Option<NodeId>>>,

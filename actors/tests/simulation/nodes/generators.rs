@@ -1,7 +1,7 @@
-//! The back end of a node.
+//! The backend of a node.
 
 use super::shared::Shared;
-use crate::chance::Chance;
+use crate::rng::Rng;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tokio::time::sleep;
 
-/// A back end that knows at which node it works.
+/// Reports to the shared state on which node it works.
 pub struct NodeGenerator {
     pub node: NodeId,
     pub shared: Arc<Shared>,
-    pub chance: Chance,
+    pub rng: Rng,
 }
 
 struct Working {
@@ -34,8 +34,8 @@ impl Generator for NodeGenerator {
         task: GenerationTask,
     ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let (node, shared) = (self.node, Arc::clone(&self.shared));
-        let span = self.chance.millis(10, 3_000);
-        let fails = self.chance.one_in(12) && !self.shared.is_calm();
+        let span = self.rng.millis(10, 3_000);
+        let fails = self.rng.one_in(12) && !self.shared.is_calm();
         async move {
             shared.work_begins(task.job, node);
             let _working = Working {
@@ -45,7 +45,7 @@ impl Generator for NodeGenerator {
             };
             sleep(span).await;
             match fails {
-                true => Err(GenerateError::Refused("as chance says".into())),
+                true => Err(GenerateError::Refused("an injected refusal".into())),
                 false => Ok(Picture::foreign(vec![1])),
             }
         }

@@ -1,26 +1,24 @@
-//! Several nodes on one store: each with its own engine, clock and back end, over records that all of them share.
+//! Several nodes on one store: each has its own engine, clock and backend, and all share the records.
 //!
-//! Chance has nodes join, leave, die, and stand still for a while, in the middle of their commits too. Clients call any of them. What
-//! every commit does to the queue and to the jobs is held against the rules; at the end all that was accepted must have ended, and
-//! the records must add up.
+//! At random, nodes join, leave, die and stall, also during their commits. Clients call any node. The simulation checks what each commit
+//! does to the queue and the jobs; at the end all accepted jobs must have ended, and the store must be consistent.
 
 mod account;
-mod alone;
+mod deliveries;
 mod ending;
 mod engine;
 mod generators;
-mod locked;
+mod locks;
 mod ports;
-mod post;
+mod scenario;
 mod shared;
-mod story;
+mod single_process;
 
 use super::number;
 use std::collections::BTreeMap;
 
-/// A short run; thousands are asked for by hand.
 const SEEDS: u64 = 60;
-/// What has to happen somewhere in them, for else they prove little.
+/// Events that must happen within these seeds. Without them the simulation proves little.
 const EXPECTED: [&str; 22] = [
     "abandoned",
     "accepted",
@@ -48,11 +46,11 @@ const EXPECTED: [&str; 22] = [
 
 #[test]
 fn nodes_that_come_and_go_keep_every_promise() {
-    super::hush();
+    super::silence_expected_panics();
     if let Some(seed) = number("NODES_SEED") {
-        let story = story::tell(seed);
-        story.lines.iter().for_each(|line| println!("{line}"));
-        assert_eq!(story.faults, Vec::<String>::new());
+        let scenario = scenario::simulate(seed);
+        scenario.lines.iter().for_each(|line| println!("{line}"));
+        assert_eq!(scenario.faults, Vec::<String>::new());
         return;
     }
     let (first, count) = (
@@ -62,12 +60,12 @@ fn nodes_that_come_and_go_keep_every_promise() {
     let mut happened: BTreeMap<&str, u64> = BTreeMap::new();
     let mut failed = Vec::new();
     for seed in first..first + count {
-        let story = story::tell(seed);
-        for (what, times) in story.counts {
+        let scenario = scenario::simulate(seed);
+        for (what, times) in scenario.counts {
             *happened.entry(what).or_default() += times;
         }
-        if !story.faults.is_empty() {
-            failed.push((seed, story.faults));
+        if !scenario.faults.is_empty() {
+            failed.push((seed, scenario.faults));
         }
     }
     println!("{count} seeds from {first} on: {happened:?}");
@@ -85,6 +83,6 @@ fn nodes_that_come_and_go_keep_every_promise() {
         .collect();
     assert!(
         missing.is_empty() || count < SEEDS,
-        "the stories lack {missing:?}"
+        "expected events did not happen: {missing:?}"
     );
 }

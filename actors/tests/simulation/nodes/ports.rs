@@ -1,4 +1,4 @@
-//! The ports of a node whose accounts have neither webhooks nor batches.
+//! The ports of a node that needs neither webhooks nor batches.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -10,10 +10,10 @@ use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 use tintype_storage::domain::webhook::Webhook;
 
-/// Keeps every picture, finds no inputs, and sends nothing: no account here has a webhook or a batch.
-pub struct Rest;
+/// Stores every image, and panics for inputs and deliveries.
+pub struct NoopPorts;
 
-impl ImageStore for Rest {
+impl ImageStore for NoopPorts {
     fn keep(
         &self,
         job: &Job,
@@ -38,14 +38,14 @@ impl ImageStore for Rest {
     }
 }
 
-impl InputFetcher for Rest {
+impl InputFetcher for NoopPorts {
     fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
         panic!("job {} has no input images", job.id);
     }
 }
 
-impl Transport for Rest {
+impl Transport for NoopPorts {
     fn attempt(&self, delivery: Delivery, _: Webhook) -> LocalBoxFuture<'static, AttemptOutcome> {
-        panic!("delivery {} was owed to no webhook", delivery.id);
+        panic!("delivery {} has no webhook", delivery.id);
     }
 }

@@ -1,6 +1,6 @@
-//! What all nodes share: the records, the keys that rounds hold, the fences, and the rules that every commit is held against.
+//! The state that all nodes share: the records, the keys that rounds hold, the fences, and the checks of every commit.
 
-use super::post::Post;
+use super::deliveries::ReceiverLog;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,35 +15,34 @@ use tintype_storage::store::tables::{ENDED_JOBS, QUEUE, TAKEN_JOBS};
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::time::Instant;
 
-/// A job that could be served is passed over for so long at most: a second until a take looks from the first place on, the time
-/// that a take waits for a late node that holds the record of the turns served, and the time that its own commit may be late.
-const PASSED_OVER: Duration = Duration::from_secs(20);
+/// The longest time for which takes may skip a job: a second until the next full scan, the wait of a take for a late node that holds
+/// the record of the served turns, and the delay of its own commit.
+const MAX_SKIPPED: Duration = Duration::from_secs(20);
 
-/// Runs that the back end takes at a time: from each node, or from all together.
-pub const PLACES: usize = 2;
+/// Concurrent runs of the backend, per node or in total.
+pub const SLOTS: usize = 2;
 
 pub struct Shared {
     pub memory: Arc<MemoryEngine>,
-    /// The nodes share the places of the back end.
-    pub has_shared_places: bool,
+    /// Do the nodes share the slots of the backend?
+    pub has_shared_slots: bool,
     pub holds: Arc<Holds>,
-    /// Nothing goes wrong any more.
+    /// No more failures are injected.
     pub calm: AtomicBool,
-    pub post: Post,
+    pub receivers: ReceiverLog,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     fenced: HashSet<NodeId>,
-    /// Since when each place of the queue has been on record.
-    queued: BTreeMap<QueueEntry, Instant>,
-    /// The node that has taken each job last.
+    /// When each place of the queue was recorded.
+    queued: BTreeMap<QueuePlace, Instant>,
+    /// The node that took each job last.
     taken: HashMap<JobId, NodeId>,
     ended: HashSet<JobId>,
-    /// Nodes at which a back end works for each job.
+    /// The nodes whose backends work for each job.
     working: HashMap<JobId, Vec<NodeId>>,
-    /// Nodes that are dead, whatever they still do.
     dead: HashSet<NodeId>,
     lines: Vec<String>,
     faults: Vec<String>,
@@ -51,13 +50,13 @@ struct State {
 }
 
 impl Shared {
-    pub fn new(memory: Arc<MemoryEngine>, has_shared_places: bool) -> Self {
+    pub fn new(memory: Arc<MemoryEngine>, has_shared_slots: bool) -> Self {
         Self {
             memory,
-            has_shared_places,
+            has_shared_slots,
             holds: Arc::default(),
             calm: AtomicBool::new(false),
-            post: Post::default(),
+            receivers: ReceiverLog::default(),
             state: Mutex::default(),
         }
     }
@@ -76,8 +75,8 @@ impl Shared {
         state.fenced.insert(node);
     }
 
-    /// Is this node dead, or out of the others' reckoning?
-    fn is_over(state: &State, node: NodeId) -> bool {
+    /// Is the node dead or fenced?
+    fn is_gone(state: &State, node: NodeId) -> bool {
         state.dead.contains(&node) || state.fenced.contains(&node)
     }
 
@@ -85,7 +84,7 @@ impl Shared {
         *self.state.lock().counts.entry(what).or_default() += 1;
     }
 
-    pub fn tell(&self, line: String) {
+    pub fn trace(&self, line: String) {
         self.state.lock().lines.push(line);
     }
 
@@ -108,7 +107,6 @@ impl Shared {
         )
     }
 
-    /// A back end begins to work for a job.
     pub fn work_begins(&self, job: JobId, node: NodeId) {
         let mut state = self.state.lock();
         let others: Vec<NodeId> = state
@@ -117,19 +115,19 @@ impl Shared {
             .into_iter()
             .flatten()
             .copied()
-            .filter(|it| !Self::is_over(&state, *it))
+            .filter(|it| !Self::is_gone(&state, *it))
             .collect();
-        if !others.is_empty() && !Self::is_over(&state, node) {
+        if !others.is_empty() && !Self::is_gone(&state, node) {
             let text = format!("job {job} runs at {node} and at {others:?}");
             state.faults.push(text);
         }
         state.working.entry(job).or_default().push(node);
         let working = state.working.values().flatten();
-        let working = working.filter(|it| !Self::is_over(&state, **it)).count();
-        if self.has_shared_places && !Self::is_over(&state, node) {
+        let working = working.filter(|it| !Self::is_gone(&state, **it)).count();
+        if self.has_shared_slots && !Self::is_gone(&state, node) {
             *state.counts.entry("runs in shared places").or_default() += 1;
-            if working > PLACES {
-                let text = format!("{working} runs at a back end with {PLACES} places");
+            if working > SLOTS {
+                let text = format!("{working} runs on a backend with {SLOTS} slots");
                 state.faults.push(text);
             }
         }
@@ -144,29 +142,28 @@ impl Shared {
         }
     }
 
-    /// An attempt of a delivery begins.
     pub fn attempt_begins(&self, webhook: WebhookId, node: NodeId, id: DeliveryId) {
-        let others = self.post.begin(webhook, node);
+        let others = self.receivers.begin(webhook, node);
         let mut state = self.state.lock();
         state.lines.push(format!("{node} sends {id}"));
         if state.fenced.contains(&node) {
-            let text = format!("{node} sends {id}, and was taken for dead before");
+            let text = format!("{node} sends {id} after it was declared dead");
             state.faults.push(text);
         }
         let others: Vec<NodeId> = others
             .into_iter()
-            .filter(|it| !Self::is_over(&state, *it))
+            .filter(|it| !Self::is_gone(&state, *it))
             .collect();
-        if !others.is_empty() && !Self::is_over(&state, node) {
-            let text = format!("{node} sends to webhook {webhook}, and {others:?} does");
+        if !others.is_empty() && !Self::is_gone(&state, node) {
+            let text = format!("{node} and {others:?} send to webhook {webhook}");
             state.faults.push(text);
         }
     }
 
-    /// Holds a commit that becomes durable now against the rules.
+    /// Checks a commit that becomes durable now.
     pub fn committed(&self, node: NodeId, writes: &[(Key, Option<Value>)]) {
         let now = Instant::now();
-        let (faults, counts) = self.post.committed(writes);
+        let (faults, counts) = self.receivers.committed(writes);
         faults.into_iter().for_each(|it| self.fault(it));
         counts.into_iter().for_each(|it| self.count(it));
         let mut state = self.state.lock();
@@ -190,12 +187,12 @@ impl Shared {
                         }
                         state.queued.insert(place, now);
                     }
-                    // The job has ended, which says nothing of its place.
+                    // The job has ended.
                     None if !takes.contains(&place.job) => drop(state.queued.remove(&place)),
                     None => {
                         moved.push(place);
                         let was_queued = state.queued.remove(&place).is_some();
-                        // A job that ended while a take was under way is found to have ended when its run would begin.
+                        // A job that ended during a take is found to have ended when its run would begin.
                         if !was_queued && !state.ended.contains(&place.job) {
                             let text = format!("{node} has taken job {} twice", place.job);
                             state.faults.push(text);
@@ -212,12 +209,12 @@ impl Shared {
             }
         }
         for place in &moved {
-            let passed_over = state.queued.iter().find(|(other, since)| {
+            let skipped = state.queued.iter().find(|(other, since)| {
                 (other.tier, other.class) == (place.tier, place.class)
                     && other.turn < place.turn
-                    && now.duration_since(**since) > PASSED_OVER
+                    && now.duration_since(**since) > MAX_SKIPPED
             });
-            if let Some((other, _)) = passed_over {
+            if let Some((other, _)) = skipped {
                 let text = format!("{node} has taken {place:?} before {other:?}");
                 state.lines.push(format!("FAULT {text}"));
                 state.faults.push(text);

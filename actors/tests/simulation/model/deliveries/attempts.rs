@@ -1,7 +1,7 @@
-//! Attempts: which may begin, and what they make of a delivery.
+//! Attempts: which ones may begin, and how they change a delivery.
 
 use super::super::Model;
-use super::{Owed, SLACK, State, fits};
+use super::{KnownDelivery, SLACK, State, fits};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
 use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::webhook::WebhookId;
@@ -27,7 +27,7 @@ impl Model {
         }
     }
 
-    pub(super) fn after(&self, before: &Owed, attempt: &Attempt) -> State {
+    pub(super) fn after(&self, before: &KnownDelivery, attempt: &Attempt) -> State {
         let at = attempt.at.millis() + i64::try_from(attempt.duration_ms).unwrap_or(i64::MAX);
         match before.state {
             State::Delivered { .. } => before.state,
@@ -48,15 +48,15 @@ impl Model {
         }
     }
 
-    /// A receiver is sent a delivery.
+    /// An attempt begins.
     pub fn attempt_begins(&mut self, delivery: &Delivery, webhook: WebhookId, now: i64) {
         self.count("attempts");
         let id = delivery.id;
         let longest = self.rules.delays.iter().max().copied().unwrap_or(0);
-        let complaint = match self.deliveries.owed.get(&id) {
+        let fault = match self.deliveries.owed.get(&id) {
             None => Some("is not durable".to_owned()),
             Some(owed) => match owed.state {
-                // What was scheduled before the clock was set back has moved along with it.
+                // Deliveries that were scheduled before the clock was set back have moved with it.
                 State::Pending { due, .. }
                     if now + self.set_back - owed.set_back < due
                         && due <= now + longest + SLACK =>
@@ -70,23 +70,23 @@ impl Model {
                         .any(|it| it.id == webhook && fits(owed.named.as_ref(), it));
                     let of_job = self.jobs.get(&JobId(owed.subject));
                     let of_batch = self.batches.get(&BatchId(owed.subject));
-                    let told = owed.is_test
-                        || of_job.is_some_and(|it| it.stands.is_terminal())
+                    let is_known = owed.is_test
+                        || of_job.is_some_and(|it| it.status.is_terminal())
                         || of_batch.is_some_and(|it| it.ended);
                     let as_recorded =
                         delivery.round == owed.round && delivery.attempts == owed.attempts;
                     let ours = webhook == owed.webhook && registered;
-                    (!told || !as_recorded || !ours)
+                    (!is_known || !as_recorded || !ours)
                         .then(|| format!("is not as recorded: {owed:?}"))
                 }
                 state => Some(format!("is {state:?}")),
             },
         };
-        if let Some(complaint) = complaint {
-            self.fault(format!("delivery {id} is sent, which {complaint}"));
+        if let Some(fault) = fault {
+            self.fault(format!("delivery {id} is sent, which {fault}"));
         }
         self.deliveries.began.insert(id, self.set_back);
-        if !self.deliveries.under_way.insert(id) {
+        if !self.deliveries.in_flight.insert(id) {
             self.fault(format!("delivery {id} is sent twice at a time"));
         }
     }

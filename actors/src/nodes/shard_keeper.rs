@@ -1,10 +1,10 @@
-//! Which node sends to which receivers. A shard is taken from a node that is off the record, or that was declared dead and fenced; a node
-//! lets go of a shard once no attempt of it is under way. So two living nodes never send to one receiver.
+//! Assigns shards of webhook receivers to nodes. A node takes over a shard only if its holder has left, or was declared dead and fenced.
+//! A living node releases a shard once it has no attempt in flight. So two living nodes never send to the same receiver.
 
 use super::living_nodes::{all_nodes, living_nodes};
 use crate::delivery::{DeliveryActor, DeliveryCommand};
 use crate::fail_stop::FailStop;
-use crate::node::{BEAT, NodeContext};
+use crate::node::{HEARTBEAT_INTERVAL, NodeContext};
 use crate::round::{Decided, Decision, decide, value_of};
 use actix::Addr;
 use futures_util::future::{try_join, try_join_all};
@@ -18,7 +18,7 @@ use tintype_storage::store::{All, Store, StoreError, Writes};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-/// How many deliveries are pending to the receivers that a node sends to.
+/// The number of pending deliveries in the shards that a node holds.
 ///
 /// # Errors
 /// The engine fails, or a record is damaged.
@@ -31,7 +31,7 @@ pub async fn pending_deliveries(store: &Store, node: NodeId) -> Result<usize, St
     Ok(try_join_all(counts).await?.into_iter().sum())
 }
 
-/// Has a node hold the shards that are its own among the living nodes.
+/// Takes and releases shards, until the node holds its share among the living nodes.
 pub struct ShardKeeper {
     pub node: Arc<NodeContext>,
     pub store: Store,
@@ -43,24 +43,24 @@ impl ShardKeeper {
     /// Runs until it is aborted.
     pub async fn run(self) {
         loop {
-            sleep(BEAT).await;
+            sleep(HEARTBEAT_INTERVAL).await;
             if !self.node.is_trusted() {
                 continue;
             }
-            if let Err(error) = self.look().await {
+            if let Err(error) = self.rebalance().await {
                 return self.fail_stop.trip(error.to_string());
             }
         }
     }
 
-    async fn look(&self) -> Result<(), StoreError> {
+    async fn rebalance(&self) -> Result<(), StoreError> {
         while let Some(moves) = self.next_move().await? {
             decide(&self.store, moves).await?;
         }
         Ok(())
     }
 
-    /// Tells the actor which shards it sends to, and returns what is to be taken and let go of, if anything.
+    /// Sends the held shards to the delivery actor, and returns the shards to take and to release, if any.
     async fn next_move(&self) -> Result<Option<Move>, StoreError> {
         let node = self.node.id;
         let (nodes, holders) = (NODES.range(&All), SHARD_HOLDERS.range(&All));
@@ -73,11 +73,11 @@ impl ShardKeeper {
         .await?;
         let mut living = nodes;
         living.retain(|(_, it)| !it.has_ended);
-        let lives = |id: &NodeId| living.iter().any(|(it, _)| it == id);
-        if !lives(&node) {
+        let is_alive = |id: &NodeId| living.iter().any(|(it, _)| it == id);
+        if !is_alive(&node) {
             return Ok(None);
         }
-        // A node that leaves lets go of all.
+        // A leaving node releases all shards.
         let staying = living.iter().filter(|(_, it)| !it.is_leaving);
         let staying: Vec<NodeId> = staying.map(|(id, _)| *id).collect();
         let holders: HashMap<Shard, ShardHolder> = holders.into_iter().collect();
@@ -91,7 +91,7 @@ impl ShardKeeper {
             node,
             take: missing
                 .into_iter()
-                .filter(|it| holder(it).is_none_or(|of| !lives(&of)))
+                .filter(|it| holder(it).is_none_or(|of| !is_alive(&of)))
                 .collect(),
             release: others
                 .into_iter()
@@ -101,17 +101,16 @@ impl ShardKeeper {
         Ok((!moves.take.is_empty() || !moves.release.is_empty()).then_some(moves))
     }
 
-    /// Returns the other shards that still have attempts.
+    /// Returns the other shards that still have attempts in flight.
     async fn hold(&self, shards: HashSet<Shard>) -> HashSet<Shard> {
         let (reply, busy) = oneshot::channel();
         let command = DeliveryCommand::Hold { shards, reply };
         self.deliveries.do_send(command);
-        // The actor has stopped, and the process with it.
+        // The actor has stopped with the process.
         busy.await.unwrap_or_else(|_| Shard::all().collect())
     }
 }
 
-/// Takes shards that have no holder, and lets go of others.
 struct Move {
     node: NodeId,
     take: Vec<Shard>,

@@ -1,9 +1,9 @@
-//! Takes: a node with free slots moves the next jobs of the shared queue to itself.
+//! A node with free slots takes the next jobs of the shared queue.
 //!
-//! The record of the turns that a tier has served is held from before the reads to the commit, so takes are one after the other over
-//! all nodes: no job is taken twice, and none passed over.
+//! A take holds the record of a tier's served turns from before its reads until its commit. This serializes the takes of all nodes: no
+//! job is taken twice, and none is skipped.
 
-use super::places::PlaceAsks;
+use super::shared_slots::SlotDemands;
 use crate::dispatch::DispatchContext;
 use crate::fail_stop::FailStop;
 use crate::node::{NodeContext, Taking};
@@ -21,95 +21,104 @@ use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JO
 use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::time::{Instant, timeout};
 
-/// The queue is looked at this often, since other nodes put jobs into it.
+/// Other nodes add jobs to the queue without waking this one.
 const POLL: Duration = Duration::from_millis(250);
-/// An acceptance that has read the served turns before a take, and commits after it, is below them. A take that looks from the
-/// first place on finds it.
-const LOOK_FROM_FIRST: Duration = Duration::from_secs(1);
-/// Jobs that one round takes.
-const MOST: usize = 64;
+/// An acceptance that read the served turns before a take and commits after it gets a place below them. Only a full scan, from the
+/// first place on, finds that place.
+const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(1);
+/// Most jobs per round.
+const MAX_JOBS: usize = 64;
 
-/// When a take has found all places of a tier that are below the turns served, for single jobs and for those of batches.
+/// The last full scan of a tier, for each class [`IN_TURN`].
 #[derive(Clone, Copy, Default)]
-struct Looked([Option<Instant>; 2]);
+struct FullScans([Option<Instant>; 2]);
 
 /// The classes whose turns rise.
 const IN_TURN: [QueueClass; 2] = [QueueClass::Single, QueueClass::Batch];
 
 /// Takes jobs for the dispatcher of this node.
-pub struct Taker {
+pub struct JobTaker {
     pub node: Arc<NodeContext>,
     pub store: Store,
     pub dispatch: Arc<DispatchContext>,
     pub fail_stop: FailStop,
 }
 
-impl Taker {
+impl JobTaker {
     /// Runs until it is aborted.
     pub async fn run(self) {
-        let mut looked = [Looked::default(); 3];
+        let mut full_scans = [FullScans::default(); 3];
         loop {
             let _ = timeout(POLL, self.node.take.notified()).await;
             // Held during the takes.
             let taking = self.node.taking.lock().await;
-            let takes = *taking == Taking::Yes;
+            let takes_jobs = *taking == Taking::Yes;
             if !self.node.is_trusted() {
                 continue;
             }
             for tier in Tier::ALL {
-                let looked = &mut looked[tier.index()];
-                if let Err(error) = self.take(*tier, takes, looked).await {
+                let full_scans = &mut full_scans[tier.index()];
+                if let Err(error) = self.take(*tier, takes_jobs, full_scans).await {
                     return self.fail_stop.trip(error.to_string());
                 }
             }
         }
     }
 
-    /// Takes what there are slots for, and gives the places of shared back ends back that are not used. A node that leaves takes no more,
-    /// but its runs may still fail over.
-    async fn take(&self, tier: Tier, takes: bool, looked: &mut Looked) -> Result<(), StoreError> {
+    /// Takes jobs for the free slots, and releases unused slots of shared backends. A leaving node takes no jobs, but still takes slots
+    /// for runs that fail over.
+    async fn take(
+        &self,
+        tier: Tier,
+        takes_jobs: bool,
+        full_scans: &mut FullScans,
+    ) -> Result<(), StoreError> {
         loop {
             let DispatchContext { queues, pool, .. } = &*self.dispatch;
             let now = Instant::now();
-            let waiting = if takes { queues.waiting() } else { [0; 3] };
-            let own = if takes { pool.own_slots(tier, now) } else { 0 };
+            let waiting = if takes_jobs { queues.waiting() } else { [0; 3] };
+            let own_slots = match takes_jobs {
+                true => pool.own_slots(tier, now),
+                false => 0,
+            };
             // Jobs of all tiers may wait for the same slots.
-            let own = own.saturating_sub(waiting.iter().sum());
-            let places = PlaceAsks(pool.spare_places(tier, waiting, now));
-            if own == 0 && !places.are_worth_a_round(takes) {
+            let own_slots = own_slots.saturating_sub(waiting.iter().sum());
+            let demands = SlotDemands(pool.release_spare_slots(tier, waiting, now));
+            if own_slots == 0 && !demands.are_worth_a_round(takes_jobs) {
                 return Ok(());
             }
-            let is_due =
-                |at: Option<Instant>| at.is_none_or(|at| now.duration_since(at) >= LOOK_FROM_FIRST);
-            let from_first = looked.0.map(is_due);
+            let is_due = |last: Option<Instant>| {
+                last.is_none_or(|last| now.duration_since(last) >= FULL_SCAN_INTERVAL)
+            };
+            let scans_all = full_scans.0.map(is_due);
             let take = Take {
                 node: self.node.id,
                 tier,
-                own,
-                places,
-                takes,
-                from_first,
+                own_slots,
+                demands,
+                takes_jobs,
+                scans_all,
             };
             let Taken {
                 jobs,
-                most,
-                places,
+                limit,
+                slots,
                 found_all,
                 changes,
             } = decide(&self.store, take).await?;
-            let has_places = places.iter().any(|(_, places)| *places > 0);
-            for (backend, places) in places {
-                pool.add_places(backend, places);
+            let has_slots = slots.iter().any(|(_, slots)| *slots > 0);
+            for (backend, slots) in slots {
+                pool.add_slots(backend, slots);
             }
-            if has_places {
+            if has_slots {
                 queues.wake();
             }
             if let Some(queue) = &self.dispatch.accounts.context().shared_queue {
-                queue.follow(changes, queues.turns());
+                queue.apply(changes, queues.turns());
             }
-            for (at, looked) in looked.0.iter_mut().enumerate() {
-                if from_first[at] && found_all[at] {
-                    *looked = Some(now);
+            for (at, last) in full_scans.0.iter_mut().enumerate() {
+                if scans_all[at] && found_all[at] {
+                    *last = Some(now);
                 }
             }
             let count = jobs.len();
@@ -141,7 +150,7 @@ impl Taker {
                 stats.takes.fetch_add(1, Ordering::Relaxed);
                 stats.jobs_taken.fetch_add(count as u64, Ordering::Relaxed);
             }
-            if count < most || most == 0 {
+            if count < limit || limit == 0 {
                 return Ok(());
             }
         }
@@ -151,24 +160,23 @@ impl Taker {
 struct Take {
     node: NodeId,
     tier: Tier,
-    /// Jobs that there are slots for at back ends that are not shared.
-    own: usize,
-    places: PlaceAsks,
-    /// Otherwise only places are taken and given back.
-    takes: bool,
-    /// From the first place of a class on, not from the turn that was served last.
-    from_first: [bool; 2],
+    /// Free slots of backends that are not shared.
+    own_slots: usize,
+    demands: SlotDemands,
+    /// If false, the round only takes and releases slots.
+    takes_jobs: bool,
+    /// By class: scan from the first place on, not from the last served turn on?
+    scans_all: [bool; 2],
 }
 
-/// What was taken.
 #[derive(Default)]
 struct Taken {
     jobs: Vec<(JobId, TakenJob)>,
-    /// How many jobs there were slots for.
-    most: usize,
-    /// Places of shared back ends, by the index of the back end.
-    places: Vec<(usize, usize)>,
-    /// Has it taken all places of a class below the turn that was served last, of those that it has looked at?
+    /// The number of jobs that had slots.
+    limit: usize,
+    /// Slots of shared backends, by the index of the backend.
+    slots: Vec<(usize, usize)>,
+    /// By class: has the take found all scanned places below the last served turn?
     found_all: [bool; 2],
     changes: Vec<QueueChange>,
 }
@@ -178,7 +186,7 @@ impl Decision for Take {
 
     fn holds(&self) -> Vec<Key> {
         let mut holds = vec![SERVED_TURNS.key(&self.tier)];
-        holds.extend(self.places.holds());
+        holds.extend(self.demands.holds());
         holds
     }
 
@@ -188,7 +196,7 @@ impl Decision for Take {
             Ask::Get(NODES.key(&self.node)),
             Ask::Get(PAUSE.key(&())),
         ];
-        needs.extend(self.places.needs());
+        needs.extend(self.demands.needs());
         needs
     }
 
@@ -202,20 +210,20 @@ impl Decision for Take {
         if own.is_none_or(|it| it.has_ended) {
             return Ok(Decided::Write(Writes::new(), Taken::default()));
         }
-        let takes = self.takes && !pause.is_some_and(|it| it.covers(self.tier));
-        let mut places = self.places.settle(self.node, seen)?;
-        let most = match takes {
-            true => (self.own + places.free()).min(MOST),
+        let takes_jobs = self.takes_jobs && !pause.is_some_and(|it| it.covers(self.tier));
+        let mut slots = self.demands.settle(self.node, seen)?;
+        let limit = match takes_jobs {
+            true => (self.own_slots + slots.free()).min(MAX_JOBS),
             false => 0,
         };
-        if most == 0 {
+        if limit == 0 {
             let nothing = Taken {
-                places: places.granted(),
+                slots: slots.granted(),
                 ..Taken::default()
             };
-            return Ok(Decided::Write(places.writes(), nothing));
+            return Ok(Decided::Write(slots.writes(), nothing));
         }
-        let scans = QueueClass::ALL.map(|class| self.scan(class, served.of(class), most));
+        let scans = QueueClass::ALL.map(|class| self.scan(class, served.of(class), limit));
         let unread: Vec<Ask> = scans
             .iter()
             .filter(|scan| seen.pairs(scan).is_none())
@@ -227,7 +235,7 @@ impl Decision for Take {
         let before = served;
         let (mut writes, mut jobs, mut taken) = (Writes::new(), Vec::new(), Vec::new());
         let waiting = scans.iter().filter_map(|scan| seen.pairs(scan)).flatten();
-        for (key, value) in waiting.take(most) {
+        for (key, value) in waiting.take(limit) {
             let Some((place, account)) = QUEUE.entry(key, value)? else {
                 continue;
             };
@@ -248,19 +256,19 @@ impl Decision for Take {
         if !jobs.is_empty() {
             writes.push(SERVED_TURNS.put(&self.tier, &served));
         }
-        places.take(jobs.len());
-        writes.extend(places.writes());
+        slots.take(jobs.len());
+        writes.extend(slots.writes());
         let found_all = IN_TURN.map(|class| {
             let is_beyond = |it: &QueueEntry| {
                 it.class > class || it.class == class && it.turn >= before.of(class)
             };
-            taken.len() < most || taken.iter().any(is_beyond)
+            taken.len() < limit || taken.iter().any(is_beyond)
         });
         let changes = QueueChange::of(&writes)?;
         let taken = Taken {
             jobs,
-            most,
-            places: places.granted(),
+            limit,
+            slots: slots.granted(),
             found_all,
             changes,
         };
@@ -269,14 +277,14 @@ impl Decision for Take {
 }
 
 impl Take {
-    fn scan(&self, class: QueueClass, served: u64, most: usize) -> Ask {
+    fn scan(&self, class: QueueClass, served: u64, limit: usize) -> Ask {
         let mut range = QUEUE.range(&(self.tier, class));
-        let from_first = IN_TURN
+        let scans_all = IN_TURN
             .iter()
-            .zip(self.from_first)
-            .any(|(it, from_first)| *it == class && from_first);
-        if class != QueueClass::Resumed && !from_first {
-            let first = QueueEntry {
+            .zip(self.scans_all)
+            .any(|(it, scans_all)| *it == class && scans_all);
+        if class != QueueClass::Resumed && !scans_all {
+            let first = QueuePlace {
                 tier: self.tier,
                 class,
                 turn: served,
@@ -284,6 +292,6 @@ impl Take {
             };
             range = range.starting_at(QUEUE.key(&first));
         }
-        Ask::Scan(range, Direction::Rising, most)
+        Ask::Scan(range, Direction::Rising, limit)
     }
 }

@@ -1,4 +1,4 @@
-//! A beat: a node shows that it lives, and sees the beats of the others.
+//! Heartbeats: a node proves that it is alive, and reads the heartbeats of the others.
 
 use super::living_nodes::all_nodes;
 use crate::round::{Decided, Decision, value_of};
@@ -8,26 +8,25 @@ use tintype_storage::engine::{Ask, Key, Seen};
 use tintype_storage::store::tables::NODES;
 use tintype_storage::store::{StoreError, Writes};
 
-/// The first beat of a node: from here on the others watch it.
+/// The first heartbeat of a node. From now on the others watch the node.
 pub struct Join {
     pub node: NodeId,
     pub process: NodeProcess,
 }
 
-/// A further one.
-pub struct Beat {
+/// A further heartbeat.
+pub struct Heartbeat {
     pub node: NodeId,
     pub is_leaving: bool,
-    /// Jobs that the node runs.
+    /// Jobs that run on the node.
     pub running: u64,
 }
 
-/// What a beat has seen.
-pub enum Beaten {
-    /// All nodes that are on record.
+pub enum HeartbeatOutcome {
+    /// All recorded nodes.
     Alive(Vec<(NodeId, Node)>),
-    /// Another node has taken this one for dead.
-    Dead,
+    /// Another node has declared this one dead.
+    DeclaredDead,
 }
 
 impl Decision for Join {
@@ -48,8 +47,8 @@ impl Decision for Join {
     }
 }
 
-impl Decision for Beat {
-    type Outcome = Beaten;
+impl Decision for Heartbeat {
+    type Outcome = HeartbeatOutcome;
 
     fn holds(&self) -> Vec<Key> {
         vec![NODES.key(&self.node)]
@@ -59,23 +58,26 @@ impl Decision for Beat {
         vec![Ask::Get(NODES.key(&self.node)), all_nodes()]
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<Beaten>, StoreError> {
+    fn decide(&self, seen: &Seen) -> Result<Decided<HeartbeatOutcome>, StoreError> {
         let own = value_of(seen, &NODES.key(&self.node), |it| NODES.decode(it))?;
         let Some(own) = own.filter(|it| !it.has_ended) else {
-            return Ok(Decided::Write(Writes::new(), Beaten::Dead));
+            return Ok(Decided::Write(
+                Writes::new(),
+                HeartbeatOutcome::DeclaredDead,
+            ));
         };
         let pairs = seen.pairs(&all_nodes()).ok_or(StoreError::NotRead)?;
         let nodes = pairs
             .iter()
             .filter_map(|(key, value)| NODES.entry(key, value).transpose())
             .collect::<Result<_, _>>()?;
-        let beaten = Node {
+        let updated = Node {
             beat: own.beat + 1,
             is_leaving: self.is_leaving,
             running: self.running,
             ..own
         };
-        let writes = vec![NODES.put(&self.node, &beaten)];
-        Ok(Decided::Write(writes, Beaten::Alive(nodes)))
+        let writes = vec![NODES.put(&self.node, &updated)];
+        Ok(Decided::Write(writes, HeartbeatOutcome::Alive(nodes)))
     }
 }

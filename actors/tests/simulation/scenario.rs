@@ -1,10 +1,10 @@
-//! A story: what chance from a seed makes of several lives of the process.
+//! A scenario: several lives of the process, determined by a seed.
 
-use crate::chance::Chance;
 use crate::disk::Image;
 use crate::keys;
 use crate::life::{Death, Ending, Plan, live};
 use crate::model::{Counts, Model, Rules, amount};
+use crate::rng::Rng;
 use crate::world::{BEGIN, World};
 use std::fmt;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
 use uuid::Uuid;
 
-/// What came of a seed.
-pub struct Story {
+/// The result of a seed.
+pub struct Scenario {
     pub lines: Vec<String>,
     pub faults: Vec<String>,
-    pub figures: Figures,
+    pub counts: EventCounts,
 }
 
-/// How often what happened.
+/// How often each kind of event happened.
 #[derive(Default)]
-pub struct Figures(Counts);
+pub struct EventCounts(Counts);
 
-/// What has to happen somewhere in a few hundred stories, for else they prove little.
+/// Events that must happen within a few hundred seeds. Without them the simulation proves little.
 const EXPECTED: [&str; 42] = [
     "batches accepted",
     "batches replayed",
@@ -76,7 +76,7 @@ const EXPECTED: [&str; 42] = [
     "lines of the log",
 ];
 
-impl Figures {
+impl EventCounts {
     pub fn add(&mut self, other: &Self) {
         for (what, count) in &other.0 {
             *self.0.entry(what).or_default() += count;
@@ -88,7 +88,7 @@ impl Figures {
     }
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for EventCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<String> = self
             .0
@@ -108,27 +108,24 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Tells the story of a seed.
-pub fn tell(seed: u64) -> Story {
-    let chance = Chance::new(seed);
+pub fn simulate(seed: u64) -> Scenario {
+    let rng = Rng::new(seed);
     let rules = Rules {
-        max_runs: 1 + chance.below(4) as u32,
-        max_live: chance.pick(&[4, 8, 100]).unwrap_or(8),
-        retention: chance
-            .pick(&[60_000, 3_600_000, 86_400_000])
-            .unwrap_or(60_000),
+        max_runs: 1 + rng.below(4) as u32,
+        max_live: rng.pick(&[4, 8, 100]).unwrap_or(8),
+        retention: rng.pick(&[60_000, 3_600_000, 86_400_000]).unwrap_or(60_000),
         delays: [60, 120, 300, 600, 900, 1_200]
             .map(|it| it * 1_000)
             .to_vec(),
     };
-    let world = World::new(chance.clone(), Model::new(rules));
+    let world = World::new(rng.clone(), Model::new(rules));
     let (plan, mut image) = begin(&world);
-    let lives = 2 + chance.below(4);
+    let lives = 2 + rng.below(4);
     for life in 0..=lives {
         let ending = if life == lives {
             Ending::Calm
         } else {
-            ending(&chance)
+            ending(&rng)
         };
         let (disk, next) = live(&world, &plan, image, ending);
         if matches!(ending, Ending::Crash { .. }) {
@@ -141,19 +138,19 @@ pub fn tell(seed: u64) -> Story {
         }
     }
     let mut model = world.model.lock();
-    Story {
+    Scenario {
         lines: world.lines(),
         faults: std::mem::take(&mut model.faults),
-        figures: Figures(std::mem::take(&mut model.counts)),
+        counts: EventCounts(std::mem::take(&mut model.counts)),
     }
 }
 
-fn ending(chance: &Chance) -> Ending {
-    let steps = 6 + chance.below(30);
-    match chance.below(10) {
+fn ending(rng: &Rng) -> Ending {
+    let steps = 6 + rng.below(30);
+    match rng.below(10) {
         0..5 => Ending::Crash {
             steps,
-            at_commit: Some(1 + chance.below(1 + steps * 3)),
+            at_commit: Some(1 + rng.below(1 + steps * 3)),
         },
         5..7 => Ending::Crash {
             steps,
@@ -161,29 +158,29 @@ fn ending(chance: &Chance) -> Ending {
         },
         7 => Ending::Failure {
             steps,
-            at_commit: 1 + chance.below(1 + steps),
+            at_commit: 1 + rng.below(1 + steps),
         },
         _ => Ending::Stop {
             steps,
-            grace: chance.millis(0, 60_000),
-            death: match chance.below(4) {
-                0 => Some(Death::After(chance.millis(0, 20_000))),
-                1 => Some(Death::AtCommit(1 + chance.below(6))),
+            grace: rng.millis(0, 60_000),
+            death: match rng.below(4) {
+                0 => Some(Death::After(rng.millis(0, 20_000))),
+                1 => Some(Death::AtCommit(1 + rng.below(6))),
                 _ => None,
             },
         },
     }
 }
 
-/// Accounts with some money and keys, and how much there is of everything.
+/// Opens some accounts with money and keys, and chooses the settings.
 fn begin(world: &World) -> (Plan, Image) {
-    let chance = &world.chance;
+    let rng = &world.rng;
     let engine = Arc::new(MemoryEngine::new());
     let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
     let mut keys = Vec::new();
-    for number in 0..1 + u128::from(chance.below(3)) {
+    for number in 0..1 + u128::from(rng.below(3)) {
         let id = AccountId(Uuid::from_u128(0xa00 + number));
-        let balance = chance.between(200_000, 6_000_000);
+        let balance = rng.between(200_000, 6_000_000);
         let line = LedgerEntry {
             id: TransactionId(Uuid::from_u128(1 + number)),
             kind: EntryKind::Deposit,
@@ -193,13 +190,13 @@ fn begin(world: &World) -> (Plan, Image) {
             reference: None,
             created_at: Timestamp::from_millis(BEGIN),
         };
-        let books = Balances {
+        let balances = Balances {
             balance: amount(balance),
             deposited: amount(balance),
             ..Balances::default()
         };
         let account = Account {
-            balances: books,
+            balances: balances,
             ..Account::new(
                 id,
                 format!("account {number}"),
@@ -211,26 +208,26 @@ fn begin(world: &World) -> (Plan, Image) {
         model.opened(id, balance, line.id);
         for key in 0..2 {
             let key = KeyId(Uuid::from_u128(0xb00 + number * 16 + key));
-            let (door, record) = keys::first(chance, id, key);
-            writes.extend(store.put_key(&KeyHash(door.text), &record));
-            model.key(key, door);
+            let (key_state, record) = keys::first(rng, id, key);
+            writes.extend(store.put_key(&KeyHash(key_state.text), &record));
+            model.key(key, key_state);
             keys.push((id, key));
         }
         drop(model);
         commit_and_wait(&*engine, writes).expect("an account");
     }
-    let weights = chance.pick(&[
+    let weights = rng.pick(&[
         [None; 3],
         [Some(2), Some(1), None],
         [Some(1), Some(1), Some(3)],
     ]);
     let plan = Plan {
         keys,
-        places: [0, 1, 2].map(|_| 1 + chance.below(3) as usize).to_vec(),
-        retries: chance.below(3) as u32,
+        slots: [0, 1, 2].map(|_| 1 + rng.below(3) as usize).to_vec(),
+        retries: rng.below(3) as u32,
         delivery_limits: DeliveryLimits {
-            total: 2 + chance.below(6) as usize,
-            per_receiver: 1 + chance.below(3) as usize,
+            total: 2 + rng.below(6) as usize,
+            per_receiver: 1 + rng.below(3) as usize,
         },
         weights: weights.unwrap_or_default(),
     };

@@ -1,21 +1,21 @@
-//! The one source of chance of a story: the same seed gives the same numbers.
+//! The random number generator of a scenario: the same seed gives the same numbers.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A small generator that repeats itself from a seed (splitmix64). A clone draws from the same row.
+/// splitmix64. Clones share the state.
 #[derive(Clone)]
-pub struct Chance(Arc<Mutex<u64>>);
+pub struct Rng(Arc<Mutex<u64>>);
 
-impl Chance {
+impl Rng {
     pub fn new(seed: u64) -> Self {
-        // Neighbouring seeds are to tell different stories from the first number on.
-        let chance = Self(Arc::new(Mutex::new(
+        // Scrambles the seed, so that neighbouring seeds differ from the first number on.
+        let rng = Self(Arc::new(Mutex::new(
             seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
         )));
-        chance.next();
-        chance
+        rng.next();
+        rng
     }
 
     fn next(&self) -> u64 {
@@ -32,23 +32,21 @@ impl Chance {
         self.next() % bound.max(1)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// A number from `low` to `high`, inclusive.
     pub fn between(&self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1).unsigned_abs()) as i64
     }
 
-    /// True once in so many times.
+    /// True with the probability 1 / `times`.
     pub fn one_in(&self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of these.
     pub fn pick<T: Clone>(&self, from: &[T]) -> Option<T> {
         let at = self.below(from.len() as u64) as usize;
         from.get(at).cloned()
     }
 
-    /// A span between two numbers of milliseconds.
     pub fn millis(&self, low: i64, high: i64) -> Duration {
         Duration::from_millis(self.between(low, high).unsigned_abs())
     }

@@ -1,12 +1,12 @@
-//! A story: what chance from a seed makes of some nodes and their clients.
+//! A scenario: some nodes and their clients, determined by a seed.
 
 use super::account::{amount, fox, only_backend, opened};
-use super::engine::{NodeEngine, Still};
+use super::deliveries::{NodeTransport, callback, registered, retry_delays};
+use super::engine::{NodeEngine, Stall};
 use super::generators::NodeGenerator;
-use super::ports::Rest;
-use super::post::{NodePost, callback, registered, retry_delays};
-use super::shared::{PLACES, Shared};
-use crate::chance::Chance;
+use super::ports::NoopPorts;
+use super::shared::{SLOTS, Shared};
+use crate::rng::Rng;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,9 @@ use tintype_actors::clock::Clock;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::node::NodeContext;
-use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_actors::system::{
+    DeliveryOptions, JobOptions, ProcessOptions, System, SystemOptions, Threads,
+};
 use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::request::Fingerprint;
@@ -31,7 +33,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
-/// What a job costs, in the account's currency.
+/// The price of a job.
 const PRICE: &str = "0.04";
 const BALANCE: &str = "100";
 pub const ACCOUNTS: [AccountId; 3] = [
@@ -40,13 +42,13 @@ pub const ACCOUNTS: [AccountId; 3] = [
     AccountId(Uuid::from_u128(3)),
 ];
 const DEAD_AFTER: Duration = Duration::from_secs(3);
-/// When every story begins.
+/// When every scenario begins, in milliseconds.
 const BEGIN: i64 = 1_796_040_000_000;
-/// Far longer than all that was accepted takes once nothing goes wrong any more.
+/// Far longer than all accepted jobs take in the calm phase.
 pub const TO_THE_END: Duration = Duration::from_secs(600);
 
-/// What came of a seed.
-pub struct Story {
+/// The result of a seed.
+pub struct Scenario {
     pub lines: Vec<String>,
     pub faults: Vec<String>,
     pub counts: BTreeMap<&'static str, u64>,
@@ -56,20 +58,20 @@ pub struct Node {
     pub id: NodeId,
     pub engine: Arc<NodeEngine>,
     pub system: Arc<System>,
-    /// Taken by each change under a lock.
+    /// Serializes the changes under a lock.
     pub changes: Arc<tokio::sync::Mutex<()>>,
     pub fail_stop: FailStop,
-    /// It has died, left, or stood still for so long that it may be taken for dead.
+    /// The node has died, left, or stalled for so long that it may be declared dead.
     is_doubtful: bool,
-    /// It has the store for itself.
+    /// The process is the only one on the store.
     is_alone: bool,
 }
 
-/// What clients have heard.
+/// The answers that clients have received.
 #[derive(Default)]
-pub struct Heard {
-    /// Jobs that were accepted, and the names that they were accepted under.
+pub struct Acknowledged {
     pub jobs: Vec<(AccountId, JobId)>,
+    /// The jobs by their idempotency keys.
     names: BTreeMap<(AccountId, u64), JobId>,
     pub deposited: BTreeMap<AccountId, u64>,
     /// Changes under a lock.
@@ -79,14 +81,13 @@ pub struct Heard {
 
 pub struct World {
     pub shared: Arc<Shared>,
-    pub chance: Chance,
-    pub heard: Arc<Mutex<Heard>>,
+    pub rng: Rng,
+    pub acknowledged: Arc<Mutex<Acknowledged>>,
     pub nodes: Vec<Node>,
     joined: u64,
 }
 
-/// Tells the story of a seed.
-pub fn tell(seed: u64) -> Story {
+pub fn simulate(seed: u64) -> Scenario {
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().start_paused(true).build().expect("it")
@@ -95,9 +96,9 @@ pub fn tell(seed: u64) -> Story {
         let mut world = World::new(seed);
         world.begin().await;
         world.act().await;
-        world.come_to_an_end().await;
+        world.finish().await;
         let (lines, faults, counts) = world.shared.report();
-        Story {
+        Scenario {
             lines,
             faults,
             counts,
@@ -111,20 +112,19 @@ impl World {
         open_accounts(&memory);
         Self {
             shared: Arc::new(Shared::new(memory, seed % 2 == 1)),
-            chance: Chance::new(seed),
-            heard: Arc::default(),
+            rng: Rng::new(seed),
+            acknowledged: Arc::default(),
             nodes: Vec::new(),
             joined: 0,
         }
     }
 
-    /// A node joins.
     pub fn join(&mut self) {
         let id = self.next_id();
         let node = NodeContext::new(id, DEAD_AFTER);
         self.start(id, Some(Arc::new(node)));
         self.shared.count("nodes joined");
-        self.shared.tell(format!("{id} joins"));
+        self.shared.trace(format!("{id} joins"));
     }
 
     pub fn next_id(&mut self) -> NodeId {
@@ -132,62 +132,68 @@ impl World {
         NodeId(Uuid::from_u128(0x1000 + u128::from(self.joined)))
     }
 
-    /// Starts a process. Its clock is set by that of the store, so it is a little off.
+    /// Starts a process. Its clock is synchronized with that of the store, and deviates a little.
     pub fn start(&mut self, id: NodeId, node: Option<Arc<NodeContext>>) {
         let is_alone = node.is_none();
-        let engine = NodeEngine::new(id, &self.shared, &self.chance);
+        let engine = NodeEngine::new(id, &self.shared, &self.rng);
         actix::spawn(Arc::clone(&engine).run());
-        let (began, off) = (Instant::now(), self.chance.between(-30, 30));
+        let (began, off) = (Instant::now(), self.rng.between(-30, 30));
         let passed = self.uptime();
         let fail_stop = FailStop::new();
         let generator = NodeGenerator {
             node: id,
             shared: Arc::clone(&self.shared),
-            chance: self.chance.clone(),
+            rng: self.rng.clone(),
         };
         let clock: Clock = Arc::new(move || {
             let own = (passed + began.elapsed()).as_millis() as i64;
             Timestamp::from_millis(BEGIN + own + off)
         });
-        let post = NodePost {
+        let transport = NodeTransport {
             node: id,
             clock: Arc::clone(&clock),
             shared: Arc::clone(&self.shared),
-            chance: self.chance.clone(),
+            rng: self.rng.clone(),
         };
         let operator = Webhook::of_operator("https://it/".into(), SealedSecret(Vec::new()));
         let system = System::start(SystemOptions {
             store: Store::new(Arc::clone(&engine) as Arc<dyn Engine>),
-            clock,
-            jitter: Arc::new(|| 0.5),
-            limits: Limits {
-                max_live_per_account: 1_000,
-                idempotency_retention: Duration::from_secs(86_400),
+            jobs: JobOptions {
+                limits: Limits {
+                    max_live_per_account: 1_000,
+                    idempotency_retention: Duration::from_secs(86_400),
+                },
+                max_runs: 50,
+                run_timeout: Duration::from_secs(60),
+                backends: vec![Backend {
+                    name: "it".into(),
+                    generator: Arc::new(generator),
+                    slots: SLOTS,
+                    is_shared: self.shared.has_shared_slots,
+                    timeout: Duration::from_secs(30),
+                    retries: 0,
+                }],
+                routes: only_backend(),
+                image_store: Arc::new(NoopPorts),
+                input_fetcher: Arc::new(NoopPorts),
             },
-            max_runs: 50,
-            run_timeout: Duration::from_secs(60),
-            backends: vec![Backend {
-                name: "it".into(),
-                generator: Arc::new(generator),
-                slots: PLACES,
-                is_shared: self.shared.has_shared_places,
-                timeout: Duration::from_secs(30),
-                retries: 0,
-            }],
-            routes: only_backend(),
-            image_store: Arc::new(Rest),
-            input_fetcher: Arc::new(Rest),
-            transport: Arc::new(post),
-            operator: Some(Arc::new(operator)),
-            retry_delays: retry_delays(),
-            delivery_limits: DeliveryLimits {
-                total: 8,
-                per_receiver: 2,
+            deliveries: DeliveryOptions {
+                transport: Arc::new(transport),
+                operator_webhook: Some(Arc::new(operator)),
+                retry_delays: retry_delays(),
+                limits: DeliveryLimits {
+                    total: 8,
+                    per_receiver: 2,
+                },
             },
-            observer: None,
-            fail_stop: fail_stop.clone(),
-            threads: Threads::Callers,
-            node,
+            process: ProcessOptions {
+                clock,
+                jitter: Arc::new(|| 0.5),
+                observer: None,
+                fail_stop: fail_stop.clone(),
+                threads: Threads::Callers,
+                node,
+            },
         })
         .expect("a node");
         self.nodes.push(Node {
@@ -202,7 +208,7 @@ impl World {
     }
 
     fn uptime(&self) -> Duration {
-        // The paused clock begins with the story.
+        // The paused clock begins with the scenario.
         thread_local!(static BEGAN: std::cell::Cell<Option<Instant>> = const { std::cell::Cell::new(None) });
         if self.joined == 1 {
             BEGAN.set(Some(Instant::now()));
@@ -218,26 +224,26 @@ impl World {
 
     async fn act(&mut self) {
         for step in 0..60 {
-            sleep(self.chance.millis(0, 500)).await;
-            let Some(at) = self.chance.pick(&self.healthy()) else {
+            sleep(self.rng.millis(0, 500)).await;
+            let Some(at) = self.rng.pick(&self.healthy()) else {
                 self.join();
                 continue;
             };
-            for _ in 0..self.chance.below(4) {
+            for _ in 0..self.rng.below(4) {
                 self.change(at);
             }
-            match self.chance.below(27) {
+            match self.rng.below(27) {
                 0 if step > 3 => self.die(at),
-                1 if step > 3 => self.stand_still(at),
+                1 if step > 3 => self.stall(at),
                 2 if self.healthy().len() > 1 => self.leave(at).await,
                 3 if self.healthy().len() < 4 => self.join(),
                 4..=6 => self.cancel(at),
                 7 => self.deposit(at),
                 8..=10 => self.send_again(at),
                 11..=12 => self.redeliver(at),
-                13 => self.audit(),
+                13 => self.verify(),
                 _ => {
-                    for _ in 0..=self.chance.below(4) {
+                    for _ in 0..=self.rng.below(4) {
                         self.send(at, None);
                     }
                 }
@@ -249,67 +255,67 @@ impl World {
         let node = &mut self.nodes[at];
         node.is_doubtful = true;
         self.shared.count("nodes died");
-        self.shared.tell(format!("{} dies", node.id));
+        self.shared.trace(format!("{} dies", node.id));
         self.shared.died(node.id);
         node.engine.cut();
         node.system.stop();
     }
 
-    pub fn stand_still(&mut self, at: usize) {
-        let span = self.chance.millis(300, 9_000);
-        let kinds = [Still::Breaks, Still::LosesBeats, Still::IsLate];
-        let still = self.chance.pick(&kinds).expect("one of them");
+    pub fn stall(&mut self, at: usize) {
+        let span = self.rng.millis(300, 9_000);
+        let kinds = [Stall::Breaks, Stall::LosesBeats, Stall::IsLate];
+        let stall = self.rng.pick(&kinds).expect("one of them");
         let node = &mut self.nodes[at];
-        // The store keeps what a late node holds, its own record too, so that no other node can take it for dead.
-        node.is_doubtful = span > Duration::from_millis(1_500) && still != Still::IsLate;
-        self.shared.count("nodes stood still");
+        // The store keeps the locks of a late node, including the lock on its own record, so no other node can declare it dead.
+        node.is_doubtful = span > Duration::from_millis(1_500) && stall != Stall::IsLate;
+        self.shared.count("nodes stood stall");
         self.shared
-            .tell(format!("{} stands still for {span:?}: {still:?}", node.id));
-        node.engine.stand_still(span, still);
+            .trace(format!("{} status stall for {span:?}: {stall:?}", node.id));
+        node.engine.stall(span, stall);
     }
 
     async fn leave(&mut self, at: usize) {
         self.nodes[at].is_doubtful = true;
         let (id, system) = (self.nodes[at].id, Arc::clone(&self.nodes[at].system));
-        self.shared.tell(format!("{id} leaves"));
-        let grace = self.chance.millis(0, 4_000);
+        self.shared.trace(format!("{id} leaves"));
+        let grace = self.rng.millis(0, 4_000);
         let (shared, engine) = (Arc::clone(&self.shared), Arc::clone(&self.nodes[at].engine));
         actix::spawn(async move {
             system.drain(grace).await;
             system.leave().await;
             shared.count("nodes left");
-            shared.tell(format!("{id} has left"));
+            shared.trace(format!("{id} has left"));
             shared.died(id);
             engine.cut();
         });
     }
 
     pub fn send(&self, at: usize, name: Option<u64>) {
-        let account = self.chance.pick(&ACCOUNTS).expect("an account");
-        let name = name.or_else(|| self.chance.one_in(3).then(|| self.chance.below(1 << 40)));
+        let account = self.rng.pick(&ACCOUNTS).expect("an account");
+        let name = name.or_else(|| self.rng.one_in(3).then(|| self.rng.below(1 << 40)));
         self.send_for(at, account, name);
     }
 
-    /// Sends a call again, at any node, whose answer was heard.
+    /// Repeats an acknowledged call, at any node.
     fn send_again(&self, at: usize) {
-        let names: Vec<(AccountId, u64)> = self.heard.lock().names.keys().copied().collect();
-        match self.chance.pick(&names) {
+        let names: Vec<(AccountId, u64)> = self.acknowledged.lock().names.keys().copied().collect();
+        match self.rng.pick(&names) {
             Some((account, name)) => self.send_for(at, account, Some(name)),
             None => self.send(at, None),
         }
     }
 
     fn send_for(&self, at: usize, account: AccountId, name: Option<u64>) {
-        let tier = self.chance.pick(&[Tier::Fast, Tier::Pro]).expect("a model");
+        let tier = self.rng.pick(&[Tier::Fast, Tier::Pro]).expect("a model");
         let job = NewJob {
-            cancel_after: self.chance.one_in(6).then(|| self.chance.millis(1, 4_000)),
+            cancel_after: self.rng.one_in(6).then(|| self.rng.millis(1, 4_000)),
             idempotency: name.map(|name| IdempotencyUse {
                 name: name.to_string(),
                 fingerprint: Fingerprint([7; 32]),
             }),
-            callback: callback(account, &self.chance),
-            // A failed job of a caller who waits for it keeps no name.
-            origin: match self.nodes[at].is_alone && name.is_none() && self.chance.one_in(3) {
+            callback: callback(account, &self.rng),
+            // A failed job of a waiting caller does not keep its idempotency key.
+            origin: match self.nodes[at].is_alone && name.is_none() && self.rng.one_in(3) {
                 true => Origin::Synchronous,
                 false => Origin::Native,
             },
@@ -324,7 +330,7 @@ impl World {
         let Ok(guard) = handle.accept(job, None, reply) else {
             return;
         };
-        let (shared, heard) = (Arc::clone(&self.shared), Arc::clone(&self.heard));
+        let (shared, acknowledged) = (Arc::clone(&self.shared), Arc::clone(&self.acknowledged));
         actix::spawn(async move {
             let _guard = guard;
             let Ok(Ok(answer)) = timeout(TO_THE_END, answer).await else {
@@ -332,23 +338,26 @@ impl World {
             };
             let accepted = match answer {
                 Ok(accepted) => accepted,
-                Err(error) => return shared.tell(format!("refused: {error}")),
+                Err(error) => return shared.trace(format!("refused: {error}")),
             };
             shared.count(if accepted.replayed {
                 "replayed at another node"
             } else {
                 "accepted"
             });
-            let mut heard = heard.lock();
+            let mut acknowledged = acknowledged.lock();
             if !accepted.replayed {
-                shared.tell(format!("{} is accepted", accepted.job));
-                heard.jobs.push((account, accepted.job));
+                shared.trace(format!("{} is accepted", accepted.job));
+                acknowledged.jobs.push((account, accepted.job));
             }
             if let Some(name) = name {
-                let first = *heard.names.entry((account, name)).or_insert(accepted.job);
+                let first = *acknowledged
+                    .names
+                    .entry((account, name))
+                    .or_insert(accepted.job);
                 if first != accepted.job {
                     shared.fault(format!(
-                        "{} and {first} were made of one name",
+                        "{} and {first} were accepted under one idempotency key",
                         accepted.job
                     ));
                 }
@@ -357,8 +366,8 @@ impl World {
     }
 
     pub fn cancel(&self, at: usize) {
-        let jobs = self.heard.lock().jobs.clone();
-        let Some((account, job)) = self.chance.pick(&jobs) else {
+        let jobs = self.acknowledged.lock().jobs.clone();
+        let Some((account, job)) = self.rng.pick(&jobs) else {
             return;
         };
         let accounts = self.nodes[at].system.accounts();
@@ -376,7 +385,7 @@ impl World {
     }
 
     fn deposit(&self, at: usize) {
-        let account = self.chance.pick(&ACCOUNTS).expect("an account");
+        let account = self.rng.pick(&ACCOUNTS).expect("an account");
         let (reply, answer) = oneshot::channel();
         let command = AccountCommand::Deposit {
             deposit: Deposit {
@@ -393,11 +402,11 @@ impl World {
             .expect("readable")
             .expect("an account");
         let _ = handle.send(command);
-        let (shared, heard) = (Arc::clone(&self.shared), Arc::clone(&self.heard));
+        let (shared, acknowledged) = (Arc::clone(&self.shared), Arc::clone(&self.acknowledged));
         actix::spawn(async move {
             if let Ok(Ok(_)) = answer.await {
                 shared.count("deposits");
-                *heard.lock().deposited.entry(account).or_default() += 1;
+                *acknowledged.lock().deposited.entry(account).or_default() += 1;
             }
         });
     }

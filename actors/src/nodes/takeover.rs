@@ -1,7 +1,7 @@
-//! A node that died, or leaves: the jobs that it has taken go back to the front of their queues.
+//! Takeover: the jobs of a node that died or leaves go back to the front of their queues.
 //!
-//! This takes two steps. The first declares the node dead and fences it, so that it commits nothing any more. Only then are its jobs
-//! looked for: a take of it that was under way has been committed by then, or never will be.
+//! The first step declares the node dead and fences it, so that it can commit nothing more. The second step reads its jobs: by then a
+//! take that was in flight has been committed, or never will be.
 
 use super::locks;
 use crate::round::{Decided, Decision, value_of};
@@ -12,19 +12,19 @@ use tintype_storage::engine::{Ask, Direction, Key, Seen};
 use tintype_storage::store::tables::{NODES, QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{StoreError, Writes};
 
-/// Jobs that one round puts back.
+/// Jobs per round.
 const STEP: usize = 500;
 
-/// Declares a node dead whose beat still stands where it was seen to stand still.
-pub struct Declare {
+/// Declares a node dead, if its heartbeat counter is still `beat`.
+pub struct DeclareDead {
     pub dead: NodeId,
     pub beat: u64,
-    /// The node that says so, which must live itself.
+    /// The declaring node, which must be alive itself.
     pub by: NodeId,
 }
 
-impl Decision for Declare {
-    /// Is it dead?
+impl Decision for DeclareDead {
+    /// Is the node dead?
     type Outcome = bool;
 
     fn holds(&self) -> Vec<Key> {
@@ -40,8 +40,8 @@ impl Decision for Declare {
 
     fn decide(&self, seen: &Seen) -> Result<Decided<bool>, StoreError> {
         let by = node(seen, self.by)?;
-        let stands_still = |it: &Node| it.beat == self.beat && !it.has_ended;
-        let dead = node(seen, self.dead)?.filter(stands_still);
+        let is_silent = |it: &Node| it.beat == self.beat && !it.has_ended;
+        let dead = node(seen, self.dead)?.filter(is_silent);
         let (Some(dead), Some(_)) = (dead, by.filter(|it| !it.has_ended)) else {
             return Ok(Decided::Write(Writes::new(), false));
         };
@@ -58,28 +58,28 @@ impl Decision for Declare {
     }
 }
 
-/// Puts jobs back that a node had taken.
-pub struct PutBack {
-    /// A node that was declared dead, or that leaves and takes no more.
+/// Puts the jobs that a node has taken back into their queues.
+pub struct Requeue {
+    /// A node that was declared dead, or that leaves and takes no more jobs.
     pub node: NodeId,
     pub is_leaving: bool,
 }
 
-/// What came of it.
+/// The outcome of [`Requeue`], with the number of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
-    /// That many jobs were put back; there may be more.
+pub enum Requeued {
+    /// The node may have more jobs.
     Some(usize),
-    /// All have been, and the node's record is gone.
+    /// The node has no more jobs, and its record is deleted.
     All(usize),
-    /// All have been. The node's record is still there, because it has a lock.
+    /// The node has no more jobs. It holds a lock, so its record stays.
     Locked(usize),
-    /// The node is off the record, or lives.
+    /// The node has no record, or is alive.
     None,
 }
 
-impl Decision for PutBack {
-    type Outcome = Moved;
+impl Decision for Requeue {
+    type Outcome = Requeued;
 
     fn holds(&self) -> Vec<Key> {
         vec![NODES.key(&self.node)]
@@ -93,10 +93,10 @@ impl Decision for PutBack {
         needs
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<Moved>, StoreError> {
+    fn decide(&self, seen: &Seen) -> Result<Decided<Requeued>, StoreError> {
         let found = node(seen, self.node)?;
         if found.is_none_or(|it| it.has_ended == self.is_leaving) {
-            return Ok(Decided::Write(Writes::new(), Moved::None));
+            return Ok(Decided::Write(Writes::new(), Requeued::None));
         }
         let taken = seen.pairs(&self.taken()).ok_or(StoreError::NotRead)?;
         let mut writes = Writes::new();
@@ -115,19 +115,19 @@ impl Decision for PutBack {
         }
         let is_last = taken.len() < STEP;
         let outcome = match is_last && self.is_leaving && locks::has_any(seen, self.node)? {
-            // Another node would take the lock over, and what is decided under it is not committed yet.
-            true => Moved::Locked(taken.len()),
+            // Without the record another node would take the lock over before the work under it is committed.
+            true => Requeued::Locked(taken.len()),
             false if is_last => {
                 writes.push(NODES.delete(&self.node));
-                Moved::All(taken.len())
+                Requeued::All(taken.len())
             }
-            false => Moved::Some(taken.len()),
+            false => Requeued::Some(taken.len()),
         };
         Ok(Decided::Write(writes, outcome))
     }
 }
 
-impl PutBack {
+impl Requeue {
     fn taken(&self) -> Ask {
         let range = TAKEN_JOBS.range(&self.node);
         Ask::Scan(range, Direction::Rising, STEP)

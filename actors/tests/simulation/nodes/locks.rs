@@ -1,6 +1,6 @@
-//! Changes that are decided on what was read under a lock: none of them may be lost, also where a node dies with the lock.
+//! Read-modify-write changes under a lock: none may be lost, even if a node dies while it holds the lock.
 
-use super::story::World;
+use super::scenario::World;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::nodes::locks::{self, Taken};
@@ -11,23 +11,23 @@ use tintype_storage::store::{Generation, Store, Writes};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-/// How long a change waits for its lock: longer than it takes to declare a node dead.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than it takes to declare a node dead.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl World {
-    /// Raises a number that every node raises.
+    /// Increments a number that all nodes increment.
     pub fn change(&self, at: usize) {
         let node = &self.nodes[at];
         let (id, turn) = (node.id, Arc::clone(&node.changes));
         let context = node.system.accounts();
-        let (shared, chance) = (Arc::clone(&self.shared), self.chance.clone());
-        let (heard, accounts) = (Arc::clone(&self.heard), Arc::clone(context));
+        let (shared, rng) = (Arc::clone(&self.shared), self.rng.clone());
+        let (acknowledged, accounts) = (Arc::clone(&self.acknowledged), Arc::clone(context));
         actix::spawn(async move {
             let context = accounts.context();
             let store = &context.store;
-            // Callers of one node take turns in its memory.
+            // A lock in memory serializes the callers of one node.
             let _turn = turn.lock().await;
-            let until = Instant::now() + PATIENCE;
+            let until = Instant::now() + LOCK_TIMEOUT;
             let newest = loop {
                 match locks::take(store, id, LockName::People).await {
                     Ok(Taken::Yes { newest }) => break newest,
@@ -35,49 +35,49 @@ impl World {
                         return shared.fault(format!("{id} has waited too long for a lock"));
                     }
                     Ok(Taken::Held) => shared.count("locks waited for"),
-                    // It leaves, or is dead.
+                    // The node leaves, or is dead.
                     Ok(Taken::NotJoined) if Instant::now() > until => return,
                     Ok(Taken::NotJoined) => {}
                     Err(_) => return,
                 }
-                sleep(chance.millis(1, 50)).await;
+                sleep(rng.millis(1, 50)).await;
             };
             newest.into_iter().for_each(|it| context.ids.raise(it));
             let made = moment_of(&context.ids.next((context.clock)()));
             if newest > made {
-                shared.fault(format!("{id} makes an id from before {newest:?}"));
+                shared.fault(format!("{id} generates an id from before {newest:?}"));
             }
             let mut writes = Writes::new();
-            let changes = !chance.one_in(4);
+            let changes = !rng.one_in(4);
             if changes {
                 let Ok(Generation(read)) = store.operator_generation().await else {
                     return;
                 };
-                sleep(chance.millis(0, 40)).await;
+                sleep(rng.millis(0, 40)).await;
                 writes.extend(store.set_operator_generation(Generation(read + 1)));
-                heard.lock().changes_begun += 1;
+                acknowledged.lock().changes_begun += 1;
             }
             writes.push(locks::release(LockName::People, made));
-            let (tell, told) = oneshot::channel();
-            store.commit(writes, |outcome| drop(tell.send(outcome)));
-            if let Ok(Ok(())) = told.await
+            let (reply, committed) = oneshot::channel();
+            store.commit(writes, |outcome| drop(reply.send(outcome)));
+            if let Ok(Ok(())) = committed.await
                 && changes
             {
                 shared.count("changes under a lock");
-                heard.lock().changes_made += 1;
+                acknowledged.lock().changes_made += 1;
             }
         });
     }
 
-    /// Has every change been made once that was answered?
+    /// Checks that every acknowledged change was made once.
     pub fn check_changes(&self, store: &Store) {
         let Generation(made) = store.operator_generation().wait().expect("readable");
-        let heard = self.heard.lock();
+        let acknowledged = self.acknowledged.lock();
         let made = u64::from(made);
-        if made < heard.changes_made || made > heard.changes_begun {
+        if made < acknowledged.changes_made || made > acknowledged.changes_begun {
             self.shared.fault(format!(
-                "of {} changes {} were answered, and {made} were made",
-                heard.changes_begun, heard.changes_made
+                "{} changes were begun, {} acknowledged, and {made} made",
+                acknowledged.changes_begun, acknowledged.changes_made
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! Runs that go on at another back end: they wait for a place there outside of their time, and do not crowd out anybody.
+//! Failover: runs wait for a slot of the next backend without using up their deadline, and without starving other jobs.
 
 use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, World, quick, run, until};
@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 const SLOW: Duration = Duration::from_secs(100);
 
-/// A back end that can be used for nothing, with four places, and a slow one with one.
+/// A failing backend with four slots, and a slow one with one slot.
 fn broken_and_slow(act: Act) -> (Plan, Scripted) {
     let second = Scripted::always(Act::Take(SLOW));
     let mut plan = Plan::with(Scripted::always(act), 4);
@@ -34,10 +34,10 @@ fn in_state(world: &World, jobs: &[JobId], word: &str) -> usize {
 }
 
 #[test]
-fn waiting_for_the_next_back_end_takes_nothing_of_a_runs_time() {
+fn waiting_for_the_next_backend_does_not_count_against_the_run_deadline() {
     run(async {
         for act in [Act::Broken, Act::NotAsked, Act::Transient(None)] {
-            // Twenty times a hundred seconds on one place, and ten minutes for each run.
+            // Twenty times a hundred seconds on one slot, and a deadline of ten minutes for each run.
             let (plan, second) = broken_and_slow(act);
             let world = plan.start();
             let jobs = accepted(&world, 20).await;
@@ -51,14 +51,14 @@ fn waiting_for_the_next_back_end_takes_nothing_of_a_runs_time() {
 }
 
 #[test]
-fn no_more_jobs_are_begun_than_can_go_on_soon() {
+fn waiting_failovers_limit_the_jobs_that_start() {
     run(async {
         let (plan, second) = broken_and_slow(Act::Broken);
         let world = plan.start();
         let jobs = accepted(&world, 20).await;
-        until("one is being made", || second.running() == 1).await;
+        until("one runs", || second.running() == 1).await;
         sleep(Duration::from_secs(1)).await;
-        // One that is made, and as many that wait as there are places, with those that had begun together with the last.
+        // One runs, five wait for the five slots, and up to four began together with the last of these.
         let begun = in_state(&world, &jobs, "processing");
         assert!((6..=10).contains(&begun), "{begun}");
         assert_eq!(in_state(&world, &jobs, "queued"), 20 - begun);
@@ -76,31 +76,31 @@ fn no_more_jobs_are_begun_than_can_go_on_soon() {
 }
 
 #[test]
-fn runs_that_go_on_keep_no_other_tier_and_no_other_account_waiting() {
+fn failovers_do_not_block_other_tiers_or_accounts() {
     run(async {
         let (mut plan, second) = broken_and_slow(Act::Broken);
         plan.pro = Some(vec![1]);
         let world = plan.start();
         let jobs = accepted(&world, 20).await;
-        until("one is being made", || second.running() == 1).await;
+        until("one runs", || second.running() == 1).await;
         let pro = world.accept(B, Tier::Pro, "another tier's").await;
         let fast = world.accept(B, Tier::Fast, "another account's").await;
         world.done(pro).await;
         let done = in_state(&world, &jobs, "done");
-        assert!(done <= 2, "after {done} of the others");
+        assert!(done <= 2, "it ran after {done} of the others");
         world.done(fast).await;
         let done = in_state(&world, &jobs, "done");
-        assert!(done <= 14, "after {done} of the others");
+        assert!(done <= 14, "it ran after {done} of the others");
     });
 }
 
 #[test]
-fn a_run_that_waits_for_its_next_back_end_goes_on_in_a_pause_and_in_an_orderly_stop() {
+fn a_run_that_waits_for_its_next_backend_goes_on_in_an_orderly_stop() {
     run(async {
         let (plan, second) = broken_and_slow(Act::Broken);
         let world = plan.start();
         let jobs = accepted(&world, 2).await;
-        until("one is made and one waits", || {
+        until("one runs and one waits", || {
             second.running() == 1 && in_state(&world, &jobs, "processing") == 2
         })
         .await;
@@ -110,7 +110,7 @@ fn a_run_that_waits_for_its_next_back_end_goes_on_in_a_pause_and_in_an_orderly_s
 }
 
 #[test]
-fn the_time_of_a_run_bounds_its_work_over_all_back_ends() {
+fn the_deadline_of_a_run_covers_all_backends() {
     run(async {
         let first = Scripted::always(Act::Hang);
         let mut plan = Plan::with(first.clone(), 1);
@@ -124,12 +124,16 @@ fn the_time_of_a_run_bounds_its_work_over_all_back_ends() {
         assert_eq!(error, "no picture was made within 150 s");
         let took = began.elapsed();
         assert!((150..152).contains(&took.as_secs()), "{took:?}");
-        assert_eq!(world.system.backends()[0].faults, 2, "the cut try is none");
+        assert_eq!(
+            world.system.backends()[0].faults,
+            2,
+            "the try that the deadline ends does not count"
+        );
     });
 }
 
 #[test]
-fn work_that_a_slow_back_end_holds_is_waited_for_after_a_restart() {
+fn after_a_restart_a_run_finds_its_work_on_a_slow_backend() {
     run(async {
         let (first, second) = (quick(), Scripted::always(Act::Hang));
         let engine = crate::world::fresh("100");

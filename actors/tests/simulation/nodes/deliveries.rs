@@ -1,8 +1,8 @@
-//! Webhooks of the accounts, what their receivers hear from which node, and the rules of deliveries.
+//! The webhooks of the accounts, the deliveries that their receivers get from each node, and the rules of deliveries.
 
+use super::scenario::World;
 use super::shared::Shared;
-use super::story::World;
-use crate::chance::Chance;
+use crate::rng::Rng;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
@@ -25,29 +25,29 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-/// The webhooks of an account.
+/// Webhooks per account.
 const WEBHOOKS: u64 = 4;
 /// The delays before retries, in seconds.
 pub const RETRIES: [u64; 3] = [1, 2, 4];
 
-/// What receivers have heard, and what is on record of it.
+/// The deliveries that receivers got, and the records of their attempts.
 #[derive(Default)]
-pub struct Post(Mutex<State>);
+pub struct ReceiverLog(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     /// The nodes that send to each receiver.
     sending: HashMap<WebhookId, Vec<NodeId>>,
-    /// Deliveries that a receiver has taken.
+    /// Deliveries that a receiver has accepted.
     taken: HashSet<DeliveryId>,
-    /// Attempts that are on record.
+    /// Recorded attempts.
     recorded: HashSet<(DeliveryId, u32)>,
-    /// How often each delivery was sent again by hand, as far as the caller has heard.
+    /// Acknowledged redeliveries of each delivery.
     sent_again: HashMap<DeliveryId, u32>,
 }
 
-impl Post {
-    /// The nodes that send to a receiver already.
+impl ReceiverLog {
+    /// Begins an attempt. Returns the other nodes that send to the receiver.
     pub fn begin(&self, webhook: WebhookId, node: NodeId) -> Vec<NodeId> {
         let mut state = self.0.lock();
         let sending = state.sending.entry(webhook).or_default();
@@ -65,7 +65,7 @@ impl Post {
         }
     }
 
-    /// Holds a commit that becomes durable now against the rules. Returns what is wrong, and what has happened.
+    /// Checks a durable commit. Returns its faults and events.
     pub fn committed(&self, writes: &[(Key, Option<Value>)]) -> (Vec<String>, Vec<&'static str>) {
         let (mut faults, mut counts) = (Vec::new(), Vec::new());
         for (key, value) in writes {
@@ -82,7 +82,6 @@ impl Post {
     }
 }
 
-/// The webhooks of an account.
 pub fn webhooks(account: AccountId, at: Timestamp) -> Vec<Webhook> {
     let webhook = |number: u64| {
         Webhook::new(
@@ -102,9 +101,9 @@ fn url(number: u64) -> String {
     format!("https://it/{number}")
 }
 
-/// One webhook of an account, or none in particular.
-pub fn callback(account: AccountId, chance: &Chance) -> Option<Callback> {
-    let number = chance.below(WEBHOOKS + 1);
+/// A random webhook of an account, or none.
+pub fn callback(account: AccountId, rng: &Rng) -> Option<Callback> {
+    let number = rng.below(WEBHOOKS + 1);
     let webhook = webhooks(account, Timestamp::from_millis(0));
     let webhook = webhook.get(usize::try_from(number).ok()?)?;
     Some(Callback {
@@ -113,15 +112,15 @@ pub fn callback(account: AccountId, chance: &Chance) -> Option<Callback> {
     })
 }
 
-/// Sends from a node. Receivers fail for as long as things go wrong.
-pub struct NodePost {
+/// The transport of a node. Receivers fail at random, except in the calm phase.
+pub struct NodeTransport {
     pub node: NodeId,
     pub clock: Clock,
     pub shared: Arc<Shared>,
-    pub chance: Chance,
+    pub rng: Rng,
 }
 
-/// An attempt that is under way.
+/// An attempt in flight.
 struct Sending {
     webhook: WebhookId,
     node: NodeId,
@@ -130,11 +129,11 @@ struct Sending {
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        self.shared.post.end(self.webhook, self.node);
+        self.shared.receivers.end(self.webhook, self.node);
     }
 }
 
-impl Transport for NodePost {
+impl Transport for NodeTransport {
     fn attempt(
         &self,
         delivery: Delivery,
@@ -142,13 +141,13 @@ impl Transport for NodePost {
     ) -> LocalBoxFuture<'static, AttemptOutcome> {
         let (node, shared) = (self.node, Arc::clone(&self.shared));
         let is_calm = shared.is_calm();
-        let took = match self.chance.one_in(6) && !is_calm {
-            true => self.chance.millis(500, 6_000),
-            false => self.chance.millis(1, 300),
+        let took = match self.rng.one_in(6) && !is_calm {
+            true => self.rng.millis(500, 6_000),
+            false => self.rng.millis(1, 300),
         };
         let (fails, is_not_sent) = (
-            self.chance.one_in(2) && !is_calm,
-            self.chance.one_in(40) && !is_calm,
+            self.rng.one_in(2) && !is_calm,
+            self.rng.one_in(40) && !is_calm,
         );
         let at = (self.clock)();
         shared.attempt_begins(webhook.id, node, delivery.id);
@@ -160,13 +159,13 @@ impl Transport for NodePost {
             };
             sleep(took).await;
             if is_not_sent {
-                return AttemptOutcome::NotSent("as chance says".into());
+                return AttemptOutcome::NotSent("an injected failure of the service".into());
             }
             AttemptOutcome::Made(match fails {
-                true => Attempt::broken(delivery.round, at, took, "as chance says"),
+                true => Attempt::broken(delivery.round, at, took, "an injected failure"),
                 false => {
                     shared.count("deliveries received");
-                    shared.post.0.lock().taken.insert(delivery.id);
+                    shared.receivers.0.lock().taken.insert(delivery.id);
                     Attempt::answered(delivery.round, at, took, 200, b"", None)
                 }
             })
@@ -176,10 +175,10 @@ impl Transport for NodePost {
 }
 
 impl World {
-    /// Sends a delivery again that has ended, from any node.
+    /// Redelivers a random delivery, from any node.
     pub fn redeliver(&self, at: usize) {
-        let jobs = self.heard.lock().jobs.clone();
-        let Some((_, job)) = self.chance.pick(&jobs) else {
+        let jobs = self.acknowledged.lock().jobs.clone();
+        let Some((_, job)) = self.rng.pick(&jobs) else {
             return;
         };
         let id = DeliveryId(job.0);
@@ -194,15 +193,15 @@ impl World {
         actix::spawn(async move {
             if let Ok(Ok(_)) = answer.await {
                 shared.count("deliveries sent again");
-                *shared.post.0.lock().sent_again.entry(id).or_default() += 1;
+                *shared.receivers.0.lock().sent_again.entry(id).or_default() += 1;
             }
         });
     }
 
-    /// Every job that has ended was told of, and what was recorded of that is on record.
+    /// Checks that every ended job has its delivery, and that the records match the attempts.
     pub fn check_deliveries(&self, store: &Store) {
         let fault = |text| self.shared.fault(text);
-        let state = self.shared.post.0.lock();
+        let state = self.shared.receivers.0.lock();
         let mut numbers: HashMap<DeliveryId, u32> = HashMap::new();
         for (id, _) in &state.recorded {
             *numbers.entry(*id).or_default() += 1;
@@ -213,7 +212,7 @@ impl World {
                 DeliveryState::Pending { due, .. } => fault(format!("{id} is due since {due}")),
                 DeliveryState::Delivered { .. } if !state.taken.contains(&id) => {
                     fault(format!(
-                        "{id} is delivered, and its receiver has not taken it"
+                        "{id} is recorded as delivered, but its receiver has not accepted it"
                     ));
                 }
                 DeliveryState::Delivered { .. } => {}
@@ -229,19 +228,19 @@ impl World {
             let again = state.sent_again.get(&id).copied().unwrap_or_default();
             if delivery.round < again {
                 fault(format!(
-                    "{id} was sent again {again} times, and is in round {}",
+                    "{id} was redelivered {again} times, but is in round {}",
                     delivery.round
                 ));
             }
             Ok(())
         });
         checked.wait().expect("readable");
-        let heard = self.heard.lock();
-        for (account, job) in &heard.jobs {
+        let acknowledged = self.acknowledged.lock();
+        for (account, job) in &acknowledged.jobs {
             let delivery = store.delivery(DeliveryId(job.0)).wait().expect("readable");
             let of = store.job(*account, *job).wait().expect("readable");
             if delivery.is_none() && of.is_some_and(|it| it.origin == Origin::Native) {
-                fault(format!("no delivery tells of job {job}"));
+                fault(format!("job {job} has no delivery"));
             }
         }
         for shard in Shard::all() {

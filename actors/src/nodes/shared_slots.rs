@@ -1,0 +1,114 @@
+//! Slots of backends that nodes share. The rounds that take jobs also take the slots, and release them once the runs have ended; see
+//! [`SharedPlaces`], the record of these slots.
+
+use super::living_nodes::{all_nodes, living_nodes};
+use crate::backends::SlotDemand;
+use crate::round::value_of;
+use tintype_storage::domain::ids::NodeId;
+use tintype_storage::domain::shared_places::{PlaceGrant, PlaceRequest, SharedPlaces};
+use tintype_storage::engine::{Ask, Key, Seen};
+use tintype_storage::store::tables::SHARED_PLACES;
+use tintype_storage::store::{StoreError, Writes};
+
+/// A node's demand for slots of a tier's shared backends.
+pub struct SlotDemands(pub Vec<SlotDemand>);
+
+/// The slots that a round gives to the node.
+pub struct GrantedSlots<'a> {
+    demands: &'a [SlotDemand],
+    node: NodeId,
+    before: SharedPlaces,
+    places: SharedPlaces,
+    /// One per demand.
+    grants: Vec<PlaceGrant>,
+}
+
+impl SlotDemands {
+    /// Could a round change anything?
+    pub fn are_worth_a_round(&self, takes_jobs: bool) -> bool {
+        self.0.iter().any(|it| {
+            let may_take = takes_jobs && it.may_begin && it.keeps < it.slots;
+            it.has_released || it.needs > 0 || may_take
+        })
+    }
+
+    pub fn holds(&self) -> Option<Key> {
+        (!self.0.is_empty()).then(|| SHARED_PLACES.key(&()))
+    }
+
+    pub fn needs(&self) -> Vec<Ask> {
+        match self.holds() {
+            Some(key) => vec![Ask::Get(key), all_nodes()],
+            None => Vec::new(),
+        }
+    }
+
+    /// Releases slots, and takes slots for the node's waiting runs.
+    ///
+    /// # Errors
+    /// A record is damaged, or was not read.
+    pub fn settle(&self, node: NodeId, seen: &Seen) -> Result<GrantedSlots<'_>, StoreError> {
+        let mut slots = GrantedSlots {
+            demands: &self.0,
+            node,
+            before: SharedPlaces::default(),
+            places: SharedPlaces::default(),
+            grants: Vec::new(),
+        };
+        let Some(key) = self.holds() else {
+            return Ok(slots);
+        };
+        let living = living_nodes(seen)?;
+        let places = value_of(seen, &key, |it| SHARED_PLACES.decode(it))?;
+        slots.before = places.unwrap_or_default();
+        slots.places = slots.before.clone();
+        for demand in &self.0 {
+            let request = PlaceRequest {
+                backend: &demand.name,
+                slots: demand.slots as u32,
+                node,
+                keeps: demand.keeps as u32,
+                needs: demand.needs as u32,
+            };
+            let grant = slots.places.settle(request, |it| living.contains(&it));
+            slots.grants.push(grant);
+        }
+        Ok(slots)
+    }
+}
+
+impl GrantedSlots<'_> {
+    /// The number of jobs that can begin in free slots.
+    pub fn free(&self) -> usize {
+        let grants = self.demands.iter().zip(&self.grants);
+        let free = grants.filter(|(demand, _)| demand.may_begin);
+        free.map(|(_, grant)| grant.free as usize).sum()
+    }
+
+    /// Takes free slots for up to this number of jobs.
+    pub fn take(&mut self, jobs: usize) {
+        let mut left = jobs as u32;
+        let grants = self.demands.iter().zip(&mut self.grants);
+        for (demand, grant) in grants.filter(|(demand, _)| demand.may_begin) {
+            let taken = left.min(grant.free);
+            self.places.take(&demand.name, self.node, taken);
+            grant.granted += taken;
+            grant.free -= taken;
+            left -= taken;
+        }
+    }
+
+    /// The number of slots that the node gets, by the index of the backend.
+    pub fn granted(&self) -> Vec<(usize, usize)> {
+        let grants = self.demands.iter().zip(&self.grants);
+        let granted = grants.map(|(demand, grant)| (demand.backend, grant.granted as usize));
+        granted.collect()
+    }
+
+    pub fn writes(&self) -> Writes {
+        match self.places == self.before {
+            true => Writes::new(),
+            false => vec![SHARED_PLACES.put(&(), &self.places)],
+        }
+    }
+}

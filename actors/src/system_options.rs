@@ -1,0 +1,74 @@
+//! The options of a [`System`](crate::system::System): its dependencies and its settings.
+
+use crate::backends::{Backend, Routes};
+use crate::clock::{Clock, Jitter, random_jitter, system_clock};
+use crate::delivery::DeliveryLimits;
+use crate::fail_stop::FailStop;
+use crate::node::NodeContext;
+use crate::ports::{ImageStore, InputFetcher, Observer, Transport};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::store::{Limits, Store};
+
+pub struct SystemOptions {
+    pub store: Store,
+    pub jobs: JobOptions,
+    pub deliveries: DeliveryOptions,
+    pub process: ProcessOptions,
+}
+
+pub struct JobOptions {
+    pub limits: Limits,
+    /// Most runs of a job.
+    pub max_runs: u32,
+    /// The longest time of one run over all tries and backends, not counting waits for slots.
+    pub run_timeout: Duration,
+    pub backends: Vec<Backend>,
+    pub routes: Routes,
+    pub image_store: Arc<dyn ImageStore>,
+    pub input_fetcher: Arc<dyn InputFetcher>,
+}
+
+pub struct DeliveryOptions {
+    pub transport: Arc<dyn Transport>,
+    /// Receives operator events; without it there are none.
+    pub operator_webhook: Option<Arc<Webhook>>,
+    /// The delay before each retry.
+    pub retry_delays: Vec<Duration>,
+    pub limits: DeliveryLimits,
+}
+
+pub struct ProcessOptions {
+    pub clock: Clock,
+    pub jitter: Jitter,
+    pub observer: Option<Arc<dyn Observer>>,
+    pub fail_stop: FailStop,
+    pub threads: Threads,
+    /// `None` on a single node: no other process uses the store.
+    pub node: Option<Arc<NodeContext>>,
+}
+
+/// A single node with the system's clock.
+impl Default for ProcessOptions {
+    fn default() -> Self {
+        Self {
+            clock: system_clock(),
+            jitter: random_jitter(),
+            observer: None,
+            fail_stop: FailStop::default(),
+            threads: Threads::default(),
+            node: None,
+        }
+    }
+}
+
+/// The threads on which the actors run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// Three new threads: one for decisions, one for jobs, one for deliveries.
+    #[default]
+    Own,
+    /// The caller's thread, so that tests can pause one clock for all actors.
+    Callers,
+}
