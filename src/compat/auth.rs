@@ -3,7 +3,7 @@
 use super::refusal::{Kind, Refusal};
 use crate::application::payer::Payer;
 use crate::application::state::AppState;
-use crate::web::admission::{self, NotAdmitted};
+use crate::web::api_key_auth::{self, KeyRejected};
 use crate::web::bearer::{self, NoBearer};
 use actix_web::HttpRequest;
 use actix_web::dev::RequestHead;
@@ -24,14 +24,14 @@ pub async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Pay
             "send an API key: in the header x-goog-api-key, as ?key=, or as Authorization: Bearer",
         )
     })?;
-    let admitted = admission::admit(request, state, &shown).await;
+    let admitted = api_key_auth::authenticate(request, state, &shown).await;
     admitted.map_err(|refused| match refused {
-        NotAdmitted::Unknown => invalid(
+        KeyRejected::Unknown => invalid(
             "API key not valid. Please pass a valid API key; check that it was copied whole.",
         ),
-        NotAdmitted::Key(_) => invalid(&format!("API key not valid: {refused}")),
-        NotAdmitted::Address(_) => Refusal::new(Kind::WrongAddress, refused.to_string()),
-        NotAdmitted::Store(error) => error.into(),
+        KeyRejected::Key(_) => invalid(&format!("API key not valid: {refused}")),
+        KeyRejected::Address(_) => Refusal::new(Kind::WrongAddress, refused.to_string()),
+        KeyRejected::Store(error) => error.into(),
     })
 }
 

@@ -12,7 +12,6 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_api::ListedJob;
 
-/// Lists jobs.
 pub async fn list(
     principal: Principal,
     request: HttpRequest,

@@ -56,7 +56,7 @@ async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(
     let mut archive = ZipArchive::default();
     let (mut names, mut missing) = (FileNames::default(), String::new());
     // So that no picture takes it.
-    names.give("missing", 0);
+    names.assign("missing", 0);
     let (created, mut position) = (batch.created_at, 0);
     let mut jobs = Jobs::of(state.clone(), batch);
     loop {
@@ -70,7 +70,7 @@ async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(
         for job in &next {
             let custom_id = job.member().map(|it| it.custom_id()).unwrap_or_default();
             // Also for those without a picture, so that a name does not depend on how far the others are.
-            let name = names.give(&custom_id, position);
+            let name = names.assign(&custom_id, position);
             position += 1;
             if !add(&state, job, &name, &mut archive, pieces).await? {
                 missing.push_str(&format!("{custom_id}\n"));

@@ -11,7 +11,7 @@ use crate::application::state::AppState;
 use crate::application::submit_batch;
 use crate::images::FAULT_TARGET;
 use crate::request_text;
-use crate::web::access::{OfAccount, part};
+use crate::web::access::{OfAccount, path_segment};
 use crate::web::batch_call::{self, MAX_BODY_BYTES};
 use crate::web::batch_lines;
 use crate::web::problem::{FieldFault, Problem};
@@ -33,7 +33,7 @@ async fn find(
     request: &HttpRequest,
     state: &AppState,
 ) -> Result<BatchWithProgress, Problem> {
-    Ok(batches::find(state, of.account.id, part(request, "batch_id")).await?)
+    Ok(batches::find(state, of.account.id, path_segment(request, "batch_id")).await?)
 }
 
 /// A batch with the delivery that told of its end.
@@ -92,10 +92,10 @@ pub async fn create(
         let table = file.bytes.clone();
         let read = move || batch_table::lines(&table, MAX_BODY_BYTES);
         let lines = batch_call::off_thread(file.bytes.len(), read).await?;
-        let Lines { text, places } = lines.map_err(faulty)?;
+        let Lines { text, line_numbers } = lines.map_err(faulty)?;
         let parsed = batch_call::parse(&state, account, text.into(), Form::Lines).await?;
         let submitted = batch_call::submit(&state, &payer, &request, parsed).await;
-        submitted.map_err(|problem| placed(problem, &places))
+        submitted.map_err(|problem| placed(problem, &line_numbers))
     };
     submitted
         .await
@@ -115,11 +115,11 @@ fn faulty(faults: Vec<TableFault>) -> Problem {
 }
 
 /// The same problem, whose faults name the lines of the table as well: a row may have several.
-fn placed(mut problem: Problem, places: &[usize]) -> Problem {
+fn placed(mut problem: Problem, line_numbers: &[usize]) -> Problem {
     for fault in &mut problem.errors {
         let index = fault.field.strip_prefix("requests[");
         let index = index.and_then(|it| it.split_once(']')?.0.parse::<usize>().ok());
-        if let Some(line) = index.and_then(|index| places.get(index)) {
+        if let Some(line) = index.and_then(|index| line_numbers.get(index)) {
             fault.message = format!("on line {line}: {}", fault.message);
         }
     }
@@ -138,7 +138,7 @@ pub async fn results(of: OfAccount, request: HttpRequest, state: Data<AppState>)
 pub async fn failed(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let (batch, _) = find(&of, &request, &state).await?;
     let name = format!("batch-{}-failed.jsonl", batch.id);
-    let answer = batch_lines::answer(&request, state, batch, async |state, job| match job.state {
+    let answer = batch_lines::respond(&request, state, batch, async |state, job| match job.state {
         JobState::Failed { .. } => request_line(state, job).await.map(Some),
         _ => Ok(None),
     });

@@ -1,6 +1,6 @@
 //! The page and its parts, from the binary.
 
-use crate::web::assets::{self, Part};
+use crate::web::assets::{self, Asset};
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse};
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 macro_rules! assets {
     ($($name:literal),+ $(,)?) => {
         /// Each part with its text.
-        const ASSETS: &[Part] = &[
+        const ASSETS: &[Asset] = &[
             $(($name, include_bytes!(concat!("assets/", $name)))),+
         ];
     };
@@ -89,13 +89,13 @@ static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
 /// `GET /panel`: the one page, whatever is shown in it.
 pub async fn page(request: HttpRequest) -> Result<HttpResponse, Problem> {
-    assets::answer(&request, ASSETS, &TAG, "index.html")
+    assets::respond(&request, ASSETS, &TAG, "index.html")
 }
 
 /// `GET /panel/assets/{name}`
 pub async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
     let name = request.match_info().get("name").unwrap_or_default();
-    assets::answer(&request, ASSETS, &TAG, name)
+    assets::respond(&request, ASSETS, &TAG, name)
 }
 
 #[cfg(test)]

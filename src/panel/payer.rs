@@ -17,7 +17,7 @@ pub async fn of(state: &AppState, of: &OfAccount) -> Result<Payer, Problem> {
 /// What a person is told where a submission is refused: they are signed in, so that 401 means the key.
 pub fn refusal(payer: &Payer, problem: Problem) -> Problem {
     match problem.code {
-        Code::Unauthorized => panel_key::refused(&payer.key, &problem.detail).into(),
+        Code::Unauthorized => panel_key::refusal(&payer.key, &problem.detail).into(),
         _ => problem,
     }
 }

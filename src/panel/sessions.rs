@@ -2,7 +2,7 @@
 
 use super::guard::SignedIn;
 use super::{cookie, form};
-use crate::application::sessions::{self, NewSession, Who};
+use crate::application::sessions::{self, NewSession, User};
 use crate::application::sign_in;
 use crate::application::state::AppState;
 use crate::web::audit_context;
@@ -43,18 +43,18 @@ pub fn begun(state: &AppState, session: NewSession) -> Result<HttpResponse, Prob
     let cookie = cookie::write(&state.public_url, &session.id, lifetime);
     Ok(HttpResponse::Created()
         .insert_header((header::SET_COOKIE, cookie))
-        .json(view(state, &session.who)?))
+        .json(view(state, &session.user)?))
 }
 
-fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
+fn view(state: &AppState, user: &User) -> Result<Value, Problem> {
     let common = json!({
         "currency": state.config.billing.currency,
         "public_url": state.public_url,
         "demo_models": state.config.demo_models(),
         "version": env!("CARGO_PKG_VERSION"),
     });
-    let own = match who {
-        Who::Operator => {
+    let own = match user {
+        User::Operator => {
             let first = state
                 .store
                 .accounts(1, None)
@@ -68,7 +68,7 @@ fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
                 "account_name": first.map(|it| it.name),
             })
         }
-        Who::Person(person) => {
+        User::Person(person) => {
             let account = state.store.account(person.account).wait()?;
             json!({
                 "kind": "person",
@@ -88,7 +88,7 @@ fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
 
 /// `GET /session`: who has signed in.
 pub async fn show(visitor: SignedIn, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
-    Ok(HttpResponse::Ok().json(view(&state, &visitor.who)?))
+    Ok(HttpResponse::Ok().json(view(&state, &visitor.user)?))
 }
 
 /// `DELETE /session`: signs out.
@@ -97,7 +97,7 @@ pub async fn sign_out(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let context = audit_context::of(visitor.who.actor(), &request, &state);
+    let context = audit_context::of(visitor.user.actor(), &request, &state);
     sessions::end(&state, &context, &visitor).await?;
     Ok(gone(&state))
 }
@@ -108,7 +108,7 @@ pub async fn sign_out_everywhere(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let context = audit_context::of(visitor.who.actor(), &request, &state);
+    let context = audit_context::of(visitor.user.actor(), &request, &state);
     sessions::end_all(&state, &context, &visitor).await?;
     Ok(gone(&state))
 }
@@ -120,7 +120,7 @@ pub async fn change_password(
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let Who::Person(person) = visitor.who else {
+    let User::Person(person) = visitor.user else {
         let detail = "the operator has a token, no password; it is set in the configuration";
         return Err(Problem::new(Code::Forbidden, detail));
     };

@@ -73,7 +73,7 @@ pub(crate) async fn run(state: Data<AppState>) {
         }
         state.images.help_writes();
         bounded_lines::report();
-        state.maintainer.look(&state.system).await;
+        state.maintainer.try_acquire(&state.system).await;
         report_to_operator(&state, beat).await;
         if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&state).await;
@@ -97,7 +97,7 @@ pub(crate) async fn run(state: Data<AppState>) {
             sweeps.forget_old_files(&state).await;
             remove_orphaned_uploads(&state).await;
             sessions::forget_old(&state).await;
-            forget_gone_nodes(&state).await;
+            delete_counts_of_gone_nodes(&state).await;
         }
     }
 }
@@ -256,8 +256,8 @@ pub async fn note_key_uses(state: &AppState) {
             return;
         }
         // No caller removes a key meanwhile, whose last use would then be left behind for ever.
-        let turn = match state.operator.take().await {
-            Ok(turn) => turn,
+        let guard = match state.operator.lock().await {
+            Ok(guard) => guard,
             Err(error) => {
                 tracing::warn!(%error, "could not write down when keys were last used");
                 return;
@@ -282,7 +282,7 @@ pub async fn note_key_uses(state: &AppState) {
         }
         let writes = state.store.put_last_uses(&newer);
         let ring = Arc::clone(&state.auth.api_keys);
-        let change = Change::in_turn(turn, writes).then(move || ring.uses_written(&uses));
+        let change = Change::under_lock(guard, writes).then(move || ring.mark_uses_written(&uses));
         if state.commit(change).await.is_err() {
             return;
         }
@@ -331,8 +331,8 @@ async fn remove_old_thumbnails(state: &AppState) {
     }
 }
 
-async fn forget_gone_nodes(state: &AppState) {
-    if let Err(error) = rate_exchange::forget_gone_nodes(state).await {
+async fn delete_counts_of_gone_nodes(state: &AppState) {
+    if let Err(error) = rate_exchange::delete_counts_of_gone_nodes(state).await {
         tracing::warn!(%error, "could not remove what nodes have counted that are gone");
     }
 }

@@ -83,7 +83,7 @@ async fn answered<B: MessageBody + 'static>(
     let answer = tokio::select! {
         biased;
         answer = AssertUnwindSafe(next.call(request)).catch_unwind() => answer,
-        () = outage => return Err(rendered(error::database_away().into()).into()),
+        () = outage => return Err(rendered(error::database_unavailable().into()).into()),
     };
     let mut response = match answer {
         Ok(Ok(response)) => response.map_into_boxed_body(),
@@ -111,7 +111,7 @@ fn refused_unseen(state: &AppState, path: &str) -> Option<Problem> {
     if state.fail_stop.has_tripped() {
         return Some(error::stopping().into());
     }
-    database_outage::is_in_vain(state, path).then(|| error::database_away().into())
+    database_outage::is_in_vain(state, path).then(|| error::database_unavailable().into())
 }
 
 /// The problem that an error is.

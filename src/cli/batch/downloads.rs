@@ -106,7 +106,7 @@ async fn list(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow::R
                 .context("the answer is not from Tintype; check --server")?;
             let custom_id = result.custom_id.into_owned();
             // Also for those without an image, so that a name does not depend on how far the others are.
-            let name = names.give(&custom_id, position);
+            let name = names.assign(&custom_id, position);
             position += 1;
             match (result.result, result.error) {
                 (Some(it), _) => {

@@ -87,10 +87,10 @@ impl Call {
     async fn submit(mut self) -> Result<(FileBatchStatus, bool), Refusal> {
         let (state, caller) = (&self.state, &self.caller);
         let input = self.asked.terms.input;
-        let _turn = state.file_turns.take(input).await?;
+        let _guard = state.file_locks.lock(input).await?;
         if self.is_retry {
             let terms = &self.asked.terms;
-            let earlier = file_batches::of_earlier_attempt(state, caller, terms).await?;
+            let earlier = file_batches::find_earlier_attempt(state, caller, terms).await?;
             if let Some(batch) = earlier {
                 return Ok((batch, true));
             }
@@ -112,7 +112,7 @@ impl Call {
             }
             Err(faults) => {
                 let terms = self.asked.terms;
-                let failed = file_batches::keep_failed(state, caller, terms, faults).await?;
+                let failed = file_batches::record_failed(state, caller, terms, faults).await?;
                 Ok((failed, false))
             }
         }
