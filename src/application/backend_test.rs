@@ -15,7 +15,7 @@ pub async fn test(state: &AppState, name: &str) -> Result<Findings, Error> {
     let backends = &state.config.backends;
     let index = backends.keys().position(|it| it == name);
     let (Some(index), Some(backend)) = (index, backends.get(name)) else {
-        return Err(Error::not_found("there is no such back end"));
+        return Err(Error::not_found("there is no such backend"));
     };
     let findings = readiness::test(&state.config, name, backend).await;
     let outcome = match findings.fails.is_empty() {

@@ -99,7 +99,7 @@ pub async fn remove_old_pictures(
         let guard = match state.favourites.lock().await {
             Ok(guard) => guard,
             Err(error) => {
-                tracing::warn!(%error, "could not go on removing old pictures");
+                tracing::warn!(%error, "could not continue to remove old images");
                 return Ok(0);
             }
         };
@@ -130,7 +130,7 @@ async fn is_kept(state: &AppState, picture: &Path) -> bool {
         .is_anyones_favourite(job)
         .await
         .unwrap_or_else(|error| {
-            tracing::error!(%job, %error, "could not read whether a picture is a favourite");
+            tracing::error!(%job, %error, "could not check whether an image is a favourite");
             true
         })
 }

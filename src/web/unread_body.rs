@@ -1,7 +1,7 @@
 //! Closes the connection after a response to a chunked body that was not read completely.
 //!
 //! If the response comes before the whole body, actix closes the connection of a body with a declared length. For a chunked body it reads
-//! and discards the rest once the reader is dropped, for as long as the client sends, or stays silent. So the reader of a chunked body lives
+//! and discards the rest once the reader is dropped, however long the client sends or stays silent. So the reader of a chunked body lives
 //! until the response is sent: actix then sees an unread body and closes the connection too.
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
