@@ -236,8 +236,8 @@ async fn customer(
         balance: Some(balance),
         ..NewAccount::default()
     };
-    let turn = state.operator.take().await?;
-    let account = accounts::create(state, turn, &author, new, None).await?;
+    let guard = state.operator.lock().await?;
+    let account = accounts::create(state, guard, &author, new, None).await?;
     if let Some(receiver) = receiver {
         let now = state.now();
         let id = WebhookId(IdSource::new(now).next(now));
@@ -252,8 +252,8 @@ async fn customer(
         let writes = state.store.put_webhook(&webhook);
         commit_and_wait(state.store.engine().as_ref(), writes)?;
     }
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let none = |_: &ApiKey| Writes::new();
-    let (text, _) = api_keys::issue(state, turn, &author, account.id, |key| key, none).await?;
+    let (text, _) = api_keys::issue(state, guard, &author, account.id, |key| key, none).await?;
     Ok(text)
 }

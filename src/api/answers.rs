@@ -1,4 +1,4 @@
-//! Answers that need more than their record.
+//! Builds responses that need more than their record.
 
 use crate::application::accounts;
 use crate::application::batches::BatchWithProgress;
@@ -27,7 +27,7 @@ use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
 use tintype_storage::store::Page;
 
-/// An account with what it has used of its limits.
+/// An account with the usage of its limits.
 pub fn account(state: &AppState, account: account::Account) -> Result<Account, Error> {
     let live_jobs = match account.limits.max_concurrent {
         Some(_) => accounts::actor(state, account.id)?.live_jobs(),
@@ -36,17 +36,16 @@ pub fn account(state: &AppState, account: account::Account) -> Result<Account, E
     Ok(Account::new(account, live_jobs, state.now()))
 }
 
-/// A key with what it has spent and when it was used; `text` is that of a new key.
+/// A key with its spending and its last use. `text` is set for a new key.
 pub async fn api_key(
     state: &AppState,
     key: api_key::ApiKey,
     text: Option<String>,
 ) -> Result<ApiKey, Error> {
     let panel_key = state.store.panel_key(key.account).await?;
-    with_use(state, key, panel_key, text).await
+    with_usage(state, key, panel_key, text).await
 }
 
-/// A page of the keys of one account.
 pub async fn api_keys(
     state: &AppState,
     account: AccountId,
@@ -54,18 +53,18 @@ pub async fn api_keys(
 ) -> Result<Listing<ApiKey>, Error> {
     let panel_key = state.store.panel_key(account).await?;
     let keys = page.items.into_iter();
-    let listed = keys.map(|key| with_use(state, key, panel_key, None));
+    let listed = keys.map(|key| with_usage(state, key, panel_key, None));
     Ok(Listing::of(try_join_all(listed).await?, page.next))
 }
 
-async fn with_use(
+async fn with_usage(
     state: &AppState,
     key: api_key::ApiKey,
     panel_key: Option<KeyId>,
     text: Option<String>,
 ) -> Result<ApiKey, Error> {
     let store = &state.store;
-    // Asked at the same time, so that they share a round trip.
+    // Concurrent, so that both reads share a round trip.
     let (spending, written) =
         tokio::try_join!(store.key_spending(key.id), store.key_last_use(key.id))?;
     let last_use = state.auth.api_keys.last_use(key.id).max(written);
@@ -74,7 +73,7 @@ async fn with_use(
     Ok(ApiKey::new(key, system, &spending, last_use, text, now))
 }
 
-/// A person; `token` is that of an invitation that was made just now.
+/// `token` is set for a new invitation.
 pub fn person(state: &AppState, person: &person::Person, token: Option<&str>) -> Person {
     let link = |token| format!("{}/panel#/invitation/{token}", state.public_url);
     Person::new(person, token.map(link), state.now())
@@ -89,32 +88,32 @@ pub fn webhook(state: &AppState, webhook: webhook::Webhook) -> Result<Webhook, E
     })
 }
 
-/// A delivery with the attempts on record.
+/// A delivery with its attempts.
 pub async fn delivery(state: &AppState, delivery: delivery::Delivery) -> Result<Delivery, Error> {
     let attempts = deliveries::attempts(state, &delivery).await?;
     Ok(Delivery::new(delivery, attempts))
 }
 
-/// A job of a list. If the text of its prompt cannot be read at the moment, the job is listed without it.
+/// A job of a list, without its prompt if the prompt cannot be read now.
 pub async fn listed_job<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<'a>, Error> {
     let text = prompt_text(state, job).await.unwrap_or_else(|error| {
-        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "the words of a job could not be read");
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt of a job");
         None
     });
     with_picture(state, job, text).await
 }
 
-/// A job with everything on record.
+/// A job with its prompt.
 pub async fn job_record<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<'a>, Error> {
     let text = prompt_text(state, job).await.map_err(|error| {
-        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "the words of a job could not be read");
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt of a job");
         let detail = "the prompt of the job could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     })?;
     with_picture(state, job, text).await
 }
 
-/// A job with what only the operator sees: the back end that made its image, or what went wrong at each one.
+/// Adds what only the operator sees: the backend of the image, or the error of each failed attempt.
 pub fn for_operator<'a>(state: &AppState, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
     let tries = state.system.failed_tries(job.id).into_iter();
     let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
@@ -126,29 +125,27 @@ pub fn for_operator<'a>(state: &AppState, job: &Job, record: JobRecord<'a>) -> J
     }
 }
 
-/// A batch of a list. If its metadata cannot be read at the moment, the batch is listed without it.
+/// A batch of a list, without its metadata if the metadata cannot be read now.
 pub async fn listed_batch(state: &AppState, (batch, progress): &BatchWithProgress) -> Batch {
     let text = text_of(state, &batch.text).await.unwrap_or_else(|error| {
-        tracing::error!(batch = %batch.id, %error, "the metadata of a batch could not be read");
+        tracing::error!(batch = %batch.id, %error, "could not read the metadata of a batch");
         None
     });
     Batch::new(batch, progress, text.and_then(|it| it.metadata))
 }
 
-/// A batch.
 pub async fn batch(
     state: &AppState,
     (batch, progress): &BatchWithProgress,
 ) -> Result<Batch, Error> {
     let text = text_of(state, &batch.text).await.map_err(|error| {
-        tracing::error!(batch = %batch.id, %error, "the metadata of a batch could not be read");
+        tracing::error!(batch = %batch.id, %error, "could not read the metadata of a batch");
         let detail = "the metadata of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     })?;
     Ok(Batch::new(batch, progress, text.and_then(|it| it.metadata)))
 }
 
-/// A page of batches.
 pub async fn batches(state: &AppState, page: Page<BatchWithProgress>) -> Listing<Batch> {
     let listed = page.items.iter().map(|it| listed_batch(state, it));
     Listing::of(join_all(listed).await, page.next)
@@ -163,7 +160,7 @@ async fn with_picture<'a>(
     Ok(JobRecord::new(job, text, url, waiting(state, job)))
 }
 
-/// The text of a job, from the record or from the object store; `None` if its object is gone.
+/// The text of a job, from the record or from the object store; `None` if the object no longer exists.
 ///
 /// # Errors
 /// The object store fails.
@@ -179,11 +176,11 @@ async fn text_of(
     prompt: &PromptRef,
 ) -> Result<Option<PromptText>, RequestTextError> {
     match prompt {
-        PromptRef::Inline(words) => Ok(Some(words.clone())),
+        PromptRef::Inline(text) => Ok(Some(text.clone())),
         PromptRef::Stored(key) => match request_text::load(&state.images, key).await {
-            Ok(words) => Ok(Some(words)),
+            Ok(text) => Ok(Some(text)),
             Err(error) if error.is_gone() => {
-                tracing::warn!(%key, "a text is gone from the object store");
+                tracing::warn!(%key, "a text is missing from the object store");
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -191,7 +188,7 @@ async fn text_of(
     }
 }
 
-/// All models as they are now. `allows` tells which of them the caller may use.
+/// All models in their current state. `allows` decides which of them the caller may use.
 pub fn models_on_sale(
     state: &AppState,
     pause: &Pause,

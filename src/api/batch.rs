@@ -1,4 +1,4 @@
-//! The body of a batch, parsed into a request that cannot be invalid.
+//! Parses the body of a batch into a valid request.
 
 use super::generation::{self, Endpoint};
 use crate::application::batch_request::{BatchEntry, BatchRequest};
@@ -10,16 +10,14 @@ use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::tier::{Mode, Tier};
 
-/// How the requests are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One JSON object that holds them.
+    /// One JSON object with a list of requests.
     Json,
-    /// One JSON object per line, and nothing else.
+    /// One request per line (JSON Lines).
     Lines,
 }
 
-/// What bounds a batch.
 #[derive(Clone, Copy)]
 pub struct Bounds<'a> {
     pub catalog: &'a Catalog,
@@ -27,24 +25,20 @@ pub struct Bounds<'a> {
     pub max_requests: usize,
 }
 
-/// A body that was read, or all of its faults.
 pub struct Parsed {
-    /// The models that are named, also by faulty requests.
+    /// The models of all requests, faulty ones included.
     pub models: Vec<Tier>,
     pub request: Result<BatchRequest, Vec<FieldFault>>,
 }
 
-/// Where the requests are.
 const REQUESTS: &str = "requests";
 const FIELDS: &[&str] = &[REQUESTS, "metadata", "callback_url"];
 const CUSTOM_ID: &str = "custom_id";
 const MODEL: &str = "model";
-/// Characters of a custom id.
 const MAX_CUSTOM_ID_CHARS: usize = 64;
-/// Faults that an answer lists.
+/// Faults that a response lists.
 const MAX_FAULTS: usize = 100;
 
-/// Parses a body.
 pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> Parsed {
     let mut entries = Entries::new(bounds);
     let batch = match form {
@@ -68,10 +62,10 @@ pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> Parsed {
     Parsed { models, request }
 }
 
-/// What a batch says beside its requests.
-type Beside = (Option<tintype_storage::domain::json::Json>, Option<String>);
+/// Metadata and `callback_url`.
+type BatchFields = (Option<tintype_storage::domain::json::Json>, Option<String>);
 
-fn read_object(body: &[u8], entries: &mut Entries<'_>) -> Beside {
+fn read_object(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
     let mut fields = match Fields::parse(body) {
         Ok(fields) => fields,
         Err(faults) => {
@@ -82,7 +76,7 @@ fn read_object(body: &[u8], entries: &mut Entries<'_>) -> Beside {
     match fields.raw(REQUESTS) {
         None => fields.fault(REQUESTS, "is required"),
         Some(raw) => match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-            Ok(requests) if entries.bounds.holds(requests.len()) => {
+            Ok(requests) if entries.bounds.allows(requests.len()) => {
                 for (at, request) in requests.into_iter().enumerate() {
                     entries.read(at, request.get().as_bytes());
                 }
@@ -103,14 +97,14 @@ fn read_object(body: &[u8], entries: &mut Entries<'_>) -> Beside {
     (metadata, callback_url)
 }
 
-fn read_lines(body: &[u8], entries: &mut Entries<'_>) -> Beside {
+fn read_lines(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
     let lines = body.split(|byte| *byte == b'\n');
     let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
     let lines: Vec<(usize, &[u8])> = lines
         .enumerate()
         .filter(|(_, line)| !is_blank(line))
         .collect();
-    if !entries.bounds.holds(lines.len()) {
+    if !entries.bounds.allows(lines.len()) {
         let message = entries.bounds.count_message(lines.len());
         entries.faults.add(FieldFault::new(REQUESTS, message));
         return (None, None);
@@ -125,26 +119,25 @@ fn read_lines(body: &[u8], entries: &mut Entries<'_>) -> Beside {
 }
 
 impl Bounds<'_> {
-    fn holds(&self, requests: usize) -> bool {
+    fn allows(&self, requests: usize) -> bool {
         (1..=self.max_requests).contains(&requests)
     }
 
     fn count_message(&self, requests: usize) -> String {
-        let most = self.max_requests;
-        format!("has {requests} entries; 1 to {most} are allowed")
+        let max = self.max_requests;
+        format!("has {requests} entries; 1 to {max} are allowed")
     }
 }
 
-/// The requests that were read so far, and what is wrong with them.
 struct Entries<'a> {
     bounds: Bounds<'a>,
     models: Vec<Tier>,
     read: Vec<BatchEntry>,
-    /// The custom id of each request that has one, with the position of the request.
+    /// The given custom ids, with the positions of their requests.
     custom_ids: Vec<(usize, String)>,
     count: usize,
     faults: Faults,
-    /// The fields of a request, by model. That images can be asked for is told also where there are none.
+    /// The accepted fields, by model. Always includes the input images.
     known: Vec<Vec<&'static str>>,
 }
 
@@ -166,7 +159,7 @@ impl<'a> Entries<'a> {
         match self.entry(at, text) {
             Ok(entry) => self.read.push(entry),
             Err(faults) => {
-                let faults = faults.into_iter().map(|fault| placed(at, fault));
+                let faults = faults.into_iter().map(|fault| with_index(at, fault));
                 self.faults.extend(faults);
             }
         }
@@ -179,11 +172,11 @@ impl<'a> Entries<'a> {
             self.custom_ids.push((at, custom_id.clone()));
         }
         if fields.optional("callback_url").is_some() {
-            let message = "is not accepted in a request; a batch sends one webhook, so name it beside `requests`";
+            let message = "is not accepted in a request; a batch sends one webhook, so set it beside `requests`";
             fields.fault("callback_url", message);
         }
         let request = self.generation(fields)?;
-        // One that repeats the position says nothing.
+        // The position is the default.
         let custom_id = custom_id.filter(|it| *it != at.to_string());
         Ok(BatchEntry { custom_id, request })
     }
@@ -220,7 +213,7 @@ impl<'a> Entries<'a> {
         )
     }
 
-    /// Each names one request, and none is the default of another request.
+    /// A custom id must be unique and must not equal the default (the position) of another request.
     fn check_custom_ids(&mut self) {
         let mut taken: HashMap<&str, usize> = HashMap::with_capacity(self.custom_ids.len());
         let named: HashSet<usize> = self.custom_ids.iter().map(|(at, _)| *at).collect();
@@ -235,7 +228,7 @@ impl<'a> Entries<'a> {
                 Some(other) => {
                     let message = format!("is also that of {REQUESTS}[{other}]");
                     let fault = FieldFault::new(CUSTOM_ID, message);
-                    self.faults.add(placed(*at, fault));
+                    self.faults.add(with_index(*at, fault));
                 }
                 None => {
                     taken.insert(custom_id, *at);
@@ -253,7 +246,7 @@ fn known_of(tier: &Tier) -> Vec<&'static str> {
     known_fields(&generation::useful_fields(endpoint))
 }
 
-/// The fields of a request of these fields of a generation call.
+/// The fields of a request of a batch, from those of a generation call.
 fn known_fields(of_call: &[&'static str]) -> Vec<&'static str> {
     let of_call = of_call.iter().copied();
     [CUSTOM_ID, MODEL]
@@ -273,8 +266,8 @@ fn custom_id(fields: &mut Fields<'_>) -> Option<String> {
     Some(custom_id)
 }
 
-/// The fault under the place of its request.
-fn placed(at: usize, fault: FieldFault) -> FieldFault {
+/// Prefixes the field with the position of its request.
+fn with_index(at: usize, fault: FieldFault) -> FieldFault {
     let field = match fault.field.as_str() {
         "body" => format!("{REQUESTS}[{at}]"),
         field => format!("{REQUESTS}[{at}].{field}"),
@@ -282,7 +275,7 @@ fn placed(at: usize, fault: FieldFault) -> FieldFault {
     FieldFault { field, ..fault }
 }
 
-/// The first faults, and how many there are.
+/// The first faults, and the count of all.
 #[derive(Default)]
 struct Faults {
     listed: Vec<FieldFault>,
@@ -301,11 +294,11 @@ impl Faults {
         faults.into_iter().for_each(|fault| self.add(fault));
     }
 
-    /// Says on which line a request stands that is no object, in those of its faults that came after `before`.
+    /// Adds the line number to faults after the first `before` that concern the request as a whole.
     fn name_line(&mut self, before: usize, at: usize, line: usize) {
-        let place = format!("{REQUESTS}[{at}]");
+        let field = format!("{REQUESTS}[{at}]");
         for fault in self.listed.iter_mut().skip(before) {
-            if fault.field == place {
+            if fault.field == field {
                 fault.message = format!("on line {line}: {}", fault.message);
             }
         }
@@ -363,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_custom_id_names_one_request() {
+    fn a_custom_id_is_unique() {
         let read = batch(&[fox("\"1\""), fox("null"), fox("\"x\""), fox("\"x\"")].join(","));
         assert_eq!(
             read,
@@ -379,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_may_be_blank_and_end_as_they_like() {
+    fn lines_may_be_blank_and_end_with_lf_or_crlf() {
         let body = format!("{}\r\n\n  \n{}", fox("null"), fox("\"b\""));
         assert_eq!(parsed(&body, Form::Lines), Ok(vec![None, Some("b".into())]));
         let body = format!("{}\n\n[1]\n", fox("null"));

@@ -1,36 +1,36 @@
-//! Names of files after the custom ids of requests.
+//! File names from the custom ids of requests.
 
 use std::collections::HashSet;
 
-/// Bytes of a name that the callers of any usual file system can have, with room for an extension.
+/// Fits every common file system, with room for an extension.
 const MAX_BYTES: usize = 200;
 
-/// Gives each request a name of its own. The same requests in the same order always get the same names.
+/// Assigns each request a unique name. The same requests in the same order always get the same names.
 #[derive(Default)]
 pub struct FileNames {
-    /// In lower case: some file systems do not tell them apart otherwise.
-    given: HashSet<String>,
+    /// Lowercase, because some file systems ignore case.
+    used: HashSet<String>,
 }
 
 impl FileNames {
-    /// A name without extension for the request at this position.
-    pub fn give(&mut self, custom_id: &str, position: usize) -> String {
-        let name = sanitized(custom_id);
-        if self.given.insert(name.to_lowercase()) {
+    /// Returns a name without an extension for the request at this position.
+    pub fn assign(&mut self, custom_id: &str, position: usize) -> String {
+        let name = sanitize(custom_id);
+        if self.used.insert(name.to_lowercase()) {
             return name;
         }
-        // Another custom id has come to the same name.
+        // Another custom id already has this name.
         let mut numbers = std::iter::successors(Some(position), |it| it.checked_add(1_000_000));
         let numbered = numbers
             .by_ref()
             .map(|number| format!("{name}-{number}"))
-            .find(|name| self.given.insert(name.to_lowercase()));
+            .find(|name| self.used.insert(name.to_lowercase()));
         numbered.unwrap_or(name)
     }
 }
 
-/// Letters, digits and `._-` stay as they are. A name never begins with a point or a hyphen: it is no hidden file and no option.
-fn sanitized(custom_id: &str) -> String {
+/// Keeps letters, digits and `._-`. A name never begins with a dot (hidden file) or a hyphen (option).
+fn sanitize(custom_id: &str) -> String {
     let is_plain = |c: &char| c.is_alphanumeric() || ['.', '_', '-'].contains(c);
     let mut name = String::new();
     for c in custom_id.chars() {
@@ -63,22 +63,22 @@ mod tests {
             ("\u{0}\n\u{1b}[2J", "____2J"),
             ("", "_"),
         ] {
-            assert_eq!(sanitized(custom_id), name, "{custom_id:?}");
+            assert_eq!(sanitize(custom_id), name, "{custom_id:?}");
         }
-        assert!(sanitized(&"é".repeat(300)).len() <= MAX_BYTES);
+        assert!(sanitize(&"é".repeat(300)).len() <= MAX_BYTES);
     }
 
     #[test]
-    fn names_that_come_to_the_same_are_told_apart() {
-        let give = || {
+    fn equal_names_get_a_number() {
+        let assign = || {
             let mut names = FileNames::default();
             ["a/b", "a_b", "A_B", "a_b-1"]
                 .iter()
                 .enumerate()
-                .map(|(at, it)| names.give(it, at))
+                .map(|(at, it)| names.assign(it, at))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(give(), ["a_b", "a_b-1", "A_B-2", "a_b-1-3"]);
-        assert_eq!(give(), give());
+        assert_eq!(assign(), ["a_b", "a_b-1", "A_B-2", "a_b-1-3"]);
+        assert_eq!(assign(), assign());
     }
 }

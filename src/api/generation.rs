@@ -1,4 +1,4 @@
-//! The body of a generation call, parsed into a request that cannot be invalid.
+//! Parses the body of a generation call into a valid request.
 
 use crate::application::generation_request::{GenerationRequest, Input, Shape};
 use crate::inputs;
@@ -13,12 +13,10 @@ use tintype_storage::domain::request::{
 };
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 
-/// Which of the six generation calls a body came with.
+/// One of the six generation calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The model.
     pub tier: Tier,
-    /// With input images or without.
     pub mode: Mode,
 }
 
@@ -38,7 +36,6 @@ const IMAGE_FIELDS: &[&str] = &[
     "metadata",
 ];
 
-/// The fields that a body may have.
 pub fn fields(mode: Mode) -> &'static [&'static str] {
     match mode {
         Mode::TextToImage => TEXT_FIELDS,
@@ -46,18 +43,18 @@ pub fn fields(mode: Mode) -> &'static [&'static str] {
     }
 }
 
-/// The fields that are of use: `resolution` may only be `null` on the fast model.
+/// The fields to suggest in errors. Omits `resolution` on the fast model, where it may only be `null`.
 pub fn useful_fields(endpoint: Endpoint) -> Vec<&'static str> {
     let mut fields = fields(endpoint.mode).to_vec();
     fields.retain(|name| *name != "resolution" || endpoint.tier != Tier::Fast);
     fields
 }
 
-/// Parses a body, or lists all of its faults. `handed` input images came apart from it.
+/// Parses a body, or lists all of its faults. `uploads` is the number of input images that arrived beside the body.
 pub fn parse(
     body: &[u8],
     endpoint: Endpoint,
-    handed: usize,
+    uploads: usize,
     catalog: &Catalog,
     max_prompt_chars: usize,
 ) -> Result<GenerationRequest, Vec<FieldFault>> {
@@ -65,18 +62,18 @@ pub fn parse(
     parse_fields(
         Fields::parse(body)?,
         endpoint,
-        handed,
+        uploads,
         catalog,
         max_prompt_chars,
         &known,
     )
 }
 
-/// The same where the fields of the body have been taken apart. What is left over of them and is none of `known` is a fault.
+/// Parses the fields of a body. Reports remaining fields as unknown and lists the `known` ones.
 pub fn parse_fields(
     mut fields: Fields<'_>,
     endpoint: Endpoint,
-    handed: usize,
+    uploads: usize,
     catalog: &Catalog,
     max_prompt_chars: usize,
     known: &[&str],
@@ -84,11 +81,11 @@ pub fn parse_fields(
     let prompt = prompt(&mut fields, max_prompt_chars);
     let aspect = aspect(&mut fields, endpoint, catalog);
     let offer = offer(&mut fields, endpoint.tier, catalog);
-    let inputs = read_inputs(&mut fields, endpoint.mode, handed);
+    let inputs = read_inputs(&mut fields, endpoint.mode, uploads);
     let callback_url = callback_url(&mut fields);
     let metadata = metadata(&mut fields);
     fields.finish(known)?;
-    // Each is there: where it is not, there was a fault.
+    // All are `Some`: a missing one is a fault above.
     match (prompt, aspect, offer, inputs) {
         (Some(prompt), Some(shape), Some(offer), Some(inputs)) => Ok(GenerationRequest {
             offer,
@@ -106,7 +103,7 @@ pub fn parse_fields(
     }
 }
 
-/// The faults of a request that names no model, as far as they do not depend on it.
+/// The faults of a request without a model, except those that depend on the model.
 pub fn faults_without_model(
     mut fields: Fields<'_>,
     (mode, max_prompt_chars): (Mode, usize),
@@ -115,7 +112,7 @@ pub fn faults_without_model(
     prompt(&mut fields, max_prompt_chars);
     read_inputs(&mut fields, mode, 0);
     metadata(&mut fields);
-    // What these may be depends on the model.
+    // Their valid values depend on the model.
     for name in ["aspect_ratio", "resolution"] {
         fields.raw(name);
     }
@@ -177,14 +174,14 @@ fn aspect(fields: &mut Fields<'_>, endpoint: Endpoint, catalog: &Catalog) -> Opt
     }
 }
 
-/// The size with its price. One that is not on sale has none, also where it is the default.
+/// The size with its price. A size without a price is refused, even the default.
 fn offer(fields: &mut Fields<'_>, tier: Tier, catalog: &Catalog) -> Option<Offer> {
     let name = "resolution";
     let text = match fields.optional(name) {
         Some(_) if tier == Tier::Fast => {
             fields.fault(
                 name,
-                "is not accepted on the fast model, which always makes 1K; leave it out",
+                "is not accepted on the fast model, which always generates 1K; omit it",
             );
             return None;
         }
@@ -200,8 +197,8 @@ fn offer(fields: &mut Fields<'_>, tier: Tier, catalog: &Catalog) -> Option<Offer
     offer
 }
 
-/// The entries of `input_images_urls`; every faulty one is told.
-fn read_inputs(fields: &mut Fields<'_>, mode: Mode, handed: usize) -> Option<Vec<Input>> {
+/// Reads `input_images_urls` and reports every faulty entry.
+fn read_inputs(fields: &mut Fields<'_>, mode: Mode, uploads: usize) -> Option<Vec<Input>> {
     let name = inputs::FIELD;
     let raw = match (mode, fields.raw(name)) {
         (Mode::TextToImage, None) => return Some(Vec::new()),
@@ -213,7 +210,7 @@ fn read_inputs(fields: &mut Fields<'_>, mode: Mode, handed: usize) -> Option<Vec
             );
             return None;
         }
-        (Mode::ImageToImage, None) if (1..=MAX_INPUTS).contains(&handed) => {
+        (Mode::ImageToImage, None) if (1..=MAX_INPUTS).contains(&uploads) => {
             return Some(Vec::new());
         }
         (Mode::ImageToImage, None) => {
@@ -234,7 +231,7 @@ fn read_inputs(fields: &mut Fields<'_>, mode: Mode, handed: usize) -> Option<Vec
             None => read.push(Input::Url { url, field }),
         }
     }
-    let count = entries.len() + handed;
+    let count = entries.len() + uploads;
     if !(1..=MAX_INPUTS).contains(&count) {
         let message = format!("has {count} entries; 1 to {MAX_INPUTS} are allowed");
         fields.fault(name, message);
@@ -271,7 +268,7 @@ pub fn metadata(fields: &mut Fields<'_>) -> Option<Json> {
         fields.fault("metadata", format!("must be an object, not {}", kind(raw)));
         return None;
     }
-    // Before a tree is built of it, which may take many times its size.
+    // Before parsing: the tree may take many times the size of the text.
     let bytes = compact_length(raw);
     if bytes > MAX_METADATA_BYTES {
         let message =

@@ -1,4 +1,4 @@
-//! Requests and answers of `tintype_api` where they need the service: what it knows beyond the record, and what is on sale.
+//! Requests and responses of `tintype_api` that need the state of the service, such as the catalog.
 
 pub(crate) mod answers;
 pub(crate) mod batch;

@@ -1,4 +1,4 @@
-//! Requests that need more than their body.
+//! Parses requests that need more than their body.
 
 use crate::application::deliveries::Range;
 use crate::application::error::{Error, FieldFault};
@@ -10,12 +10,11 @@ use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::time::Timestamp;
 use uuid::Uuid;
 
-/// Reads a body.
 pub fn read<B: Body>(body: &[u8]) -> Result<B, Error> {
     tintype_api::read(body).map_err(Error::invalid)
 }
 
-/// Reads a body and the idempotency key of its call; their faults are listed together.
+/// Reads a body together with the idempotency key of its call, and lists the faults of both.
 pub fn read_once<B: Body>(
     body: &[u8],
     key: Result<Option<String>, FieldFault>,
@@ -31,34 +30,32 @@ pub fn read_once<B: Body>(
     Ok((read, key))
 }
 
-/// Reads a body that may be left out.
+/// Reads an optional body.
 pub fn read_optional<B: Body + Default>(body: Option<&[u8]>) -> Result<B, Error> {
     body.map_or_else(|| Ok(B::default()), read)
 }
 
-/// Reads a body of which some optional fields are required.
+/// Reads a body and requires some of its optional fields.
 pub fn read_requiring<B: Body>(body: &[u8], required: &'static [&'static str]) -> Result<B, Error> {
     tintype_api::read_requiring(body, required).map_err(Error::invalid)
 }
 
-/// A webhook that is to be registered.
 pub fn new_webhook(state: &AppState, body: &[u8]) -> Result<NewWebhook, Error> {
-    let asked = webhook(state, body, &["url"])?;
+    let fields = webhook(state, body, &["url"])?;
     Ok(NewWebhook {
-        target: asked
+        target: fields
             .target
             .ok_or_else(|| Error::field("url", "is required"))?,
-        encoding: asked.encoding.unwrap_or(Encoding::Ascii),
-        active: asked.active.unwrap_or(true),
+        encoding: fields.encoding.unwrap_or(Encoding::Ascii),
+        active: fields.active.unwrap_or(true),
     })
 }
 
-/// A change of a webhook.
 pub fn webhook_change(state: &AppState, body: &[u8]) -> Result<WebhookChange, Error> {
     webhook(state, body, &[])
 }
 
-/// Whether deliveries may go to a URL is judged here, so that its fault is listed with the others.
+/// Checks the URL against the address rules here, so that its fault is listed with the others.
 fn webhook(
     state: &AppState,
     body: &[u8],
@@ -86,12 +83,11 @@ fn webhook(
     })
 }
 
-/// Which failed deliveries are sent again.
 pub fn redelivery_range(body: &[u8]) -> Result<Range, Error> {
-    let asked: RedeliveryRange = read(body)?;
+    let fields: RedeliveryRange = read(body)?;
     Ok(Range {
-        from: asked.from.unwrap_or(Timestamp::from_millis(0)),
-        to: asked.to.unwrap_or(Timestamp::from_millis(i64::MAX)),
-        after: asked.cursor.map(Uuid::into_bytes),
+        from: fields.from.unwrap_or(Timestamp::from_millis(0)),
+        to: fields.to.unwrap_or(Timestamp::from_millis(i64::MAX)),
+        after: fields.cursor.map(Uuid::into_bytes),
     })
 }

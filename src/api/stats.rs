@@ -1,4 +1,4 @@
-//! The figures of the service, as they are answered.
+//! The response with the statistics of the service.
 
 use crate::application::service_stats::ServiceStats;
 use std::time::Duration;
@@ -7,7 +7,6 @@ use tintype_actors::stats::{RecentFigures, WINDOW};
 use tintype_api::{Backend, BackendError, BackendTries, Stats, Throughput};
 use tintype_storage::domain::tier::Tier;
 
-/// The figures of the whole service.
 pub fn stats(stats: &ServiceStats) -> Stats {
     let tiers = Tier::ALL.iter();
     let queued = tiers.map(|tier| (tier.word(), stats.depths.queued[tier.index()]));

@@ -1,9 +1,9 @@
-//! Accounts: opened, changed, and switched off and on.
+//! Opens, changes, deactivates and reactivates accounts.
 
 use super::api_keys::rate_facts;
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
-use super::commit::{Change, Turn, detached};
+use super::commit::{Change, ChangeGuard, detached};
 use super::error::{self, Error};
 use super::state::AppState;
 use serde_json::{Value, json};
@@ -21,19 +21,18 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall};
 use tokio::sync::oneshot;
 
-/// The account that a call has opened.
 pub struct Opened {
     pub account: Account,
-    /// Nothing was done anew: an earlier call with this idempotency key has opened it.
+    /// An earlier call with this idempotency key opened the account.
     pub is_replay: bool,
 }
 
-/// One text for an unknown id and for no id at all.
+/// The same text for an unknown id and for a malformed id.
 pub fn no_account() -> Error {
     Error::not_found("there is no such account")
 }
 
-/// An account that the caller sees.
+/// Finds an account that is visible to the caller.
 ///
 /// # Errors
 /// `NotFound`
@@ -45,13 +44,12 @@ pub async fn find(state: &AppState, caller: &Caller, id: AccountId) -> Result<Ac
     found.ok_or_else(no_account)
 }
 
-/// The actor that decides for an account.
 pub fn actor(state: &AppState, account: AccountId) -> Result<AccountHandle, Error> {
     let actor = state.system.accounts().get(account)?;
     actor.ok_or_else(error::busy)
 }
 
-/// What an idempotency key of the operator's is bound to.
+/// Fingerprint of an operator's request, stored with its idempotency key.
 pub fn fingerprint(parts: [&str; 2]) -> Fingerprint {
     let [first, second] = parts;
     let digest = Sha256::new()
@@ -61,7 +59,7 @@ pub fn fingerprint(parts: [&str; 2]) -> Fingerprint {
     Fingerprint(digest.finalize().into())
 }
 
-/// Opens an account, once for each idempotency key.
+/// Opens one account per idempotency key.
 pub async fn open(
     state: &AppState,
     caller: &Caller,
@@ -80,7 +78,7 @@ pub async fn open(
         fingerprint: fingerprint([&new.name, &money]),
         name: key,
     });
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     if let Some(account) = opened_before(state, used.as_ref()).await? {
         return Ok(Opened {
             account,
@@ -88,12 +86,12 @@ pub async fn open(
         });
     }
     Ok(Opened {
-        account: create(state, turn, caller, new, used).await?,
+        account: create(state, guard, caller, new, used).await?,
         is_replay: false,
     })
 }
 
-/// The account that the first use of the key has opened, as it is now.
+/// Returns the current state of the account that the first use of the key opened.
 async fn opened_before(
     state: &AppState,
     used: Option<&IdempotencyUse>,
@@ -114,10 +112,10 @@ async fn opened_before(
     }
 }
 
-/// Opens an account with its first ledger line, where it begins with money.
+/// Opens an account. A positive opening balance becomes its first ledger entry.
 pub async fn create(
     state: &AppState,
-    turn: Turn,
+    guard: ChangeGuard,
     caller: &Caller,
     new: NewAccount,
     used: Option<IdempotencyUse>,
@@ -148,16 +146,16 @@ pub async fn create(
         let call = IdempotentCall::Opening;
         writes.extend(state.store.remember_use(call, SERVICE, &used.name, &record));
     }
-    let entry = context.line(state, Action::AccountCreate, subject(account.id));
+    let entry = context.entry(state, Action::AccountCreate, subject(account.id));
     let mut facts = json!({"name": account.name, "balance": balance.to_string()});
     note_terms(&mut facts, &account);
     let entry = to_audit_entry(entry, None, Some(facts));
     writes.push(state.store.add_audit(&entry));
-    state.commit(Change::in_turn(turn, writes)).await?;
+    state.commit(Change::under_lock(guard, writes)).await?;
     Ok(account)
 }
 
-/// Gives an account another name or other limits, or switches it off or on.
+/// Changes the name, the limits or the active flag of an account.
 pub async fn change(
     state: &AppState,
     caller: &Caller,
@@ -166,7 +164,7 @@ pub async fn change(
 ) -> Result<Account, Error> {
     let context = caller.operate()?;
     let actor = actor(state, account)?;
-    let entry = context.line(state, Action::AccountChange, subject(account));
+    let entry = context.entry(state, Action::AccountChange, subject(account));
     let note = move |changed: &AccountChanged| {
         let [before, after] = [&changed.before, &changed.after].map(|it| Some(facts(it)));
         to_audit_entry(entry.clone(), before, after)
@@ -178,7 +176,7 @@ pub async fn change(
         reply: reply.into(),
     };
     let cache = Arc::clone(&state.auth.api_keys);
-    // Detached, so that the keys of an account that is switched off are refused also when the caller has left.
+    // Detached: the cache must drop the keys of a deactivated account even if the caller disconnects.
     detached(async move {
         actor.send(command).map_err(|_| error::busy())?;
         let account = answer.await.map_err(|_| error::busy())??;
@@ -195,7 +193,7 @@ fn subject(account: AccountId) -> Subject {
     }
 }
 
-/// What the audit log says of an account that is changed.
+/// The fields of an account that the audit log records.
 fn facts(account: &Account) -> Value {
     let mut facts = json!({"name": account.name, "active": account.active});
     note_terms(&mut facts, account);
@@ -211,7 +209,6 @@ fn note_terms(facts: &mut Value, account: &Account) {
     }
 }
 
-/// The limits that an account has.
 fn limit_facts(limits: &AccountLimits) -> Value {
     let text = |amount: Option<Amount>| amount.map(|it| it.to_string());
     json!({

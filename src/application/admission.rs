@@ -1,4 +1,4 @@
-//! Step 4 of the published order of checks, and the outcome of the decision: the same for one job and for a batch.
+//! Step 4 of the published order of checks, and the wait for the account's decision. Jobs and batches share both.
 
 use super::availability;
 use super::error::{self, Error};
@@ -13,48 +13,47 @@ use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::AcceptError;
 use tokio::sync::oneshot;
 
-/// What a call asks for.
-pub struct Asked<'a> {
-    /// The models of its jobs.
+pub struct AdmissionRequest<'a> {
     pub models: Vec<Tier>,
-    /// How many jobs.
     pub jobs: usize,
     pub callback_url: Option<&'a str>,
 }
 
-/// What a call finds that no check of step 4 refuses.
-pub struct Admitted {
+/// A call that has passed the checks of step 4.
+pub struct Admission {
     pub account: AccountHandle,
     pub callback: Option<Callback>,
 }
 
-impl Admitted {
-    /// Makes the checks.
-    ///
+impl Admission {
     /// # Errors
     /// `Paused`, `Overloaded`, `RateLimited`, `Invalid`
-    pub async fn of(state: &AppState, caller: &Payer, asked: &Asked<'_>) -> Result<Self, Error> {
+    pub async fn check(
+        state: &AppState,
+        caller: &Payer,
+        request: &AdmissionRequest<'_>,
+    ) -> Result<Self, Error> {
         let read = caller.before_jobs.as_deref();
-        // The decision reads both for itself, and only the check of a callback has to come after them.
-        let leaves_to_decision = caller.is_remembered && asked.callback_url.is_none();
+        // The account's decision checks the pause and the live jobs again. Only the callback check must come after them.
+        let leaves_to_decision = caller.is_cached && request.callback_url.is_none();
         if !leaves_to_decision {
             let pause = pause::for_call(state, caller).await?;
-            availability::check_pause(&pause, &asked.models)?;
+            availability::check_pause(&pause, &request.models)?;
         }
-        availability::check_queue(state, asked.jobs)?;
+        availability::check_queue(state, request.jobs)?;
         caller.check_rate()?;
         let account = state.system.accounts().get(caller.account())?;
         let account = account.ok_or_else(error::account_is_gone)?;
         if !leaves_to_decision {
             let key = &caller.key;
-            account.check_live_jobs(key, asked.jobs, read).await?;
+            account.check_live_jobs(key, request.jobs, read).await?;
         }
-        let callback = callback_of(state, caller, asked.callback_url).await?;
+        let callback = callback_of(state, caller, request.callback_url).await?;
         Ok(Self { account, callback })
     }
 }
 
-/// The webhook that the caller names, which must be registered with exactly this URL.
+/// Finds the webhook that is registered with exactly this URL.
 async fn callback_of(
     state: &AppState,
     caller: &Payer,
@@ -74,11 +73,11 @@ async fn callback_of(
         .ok_or_else(|| Error::field("callback_url", message))
 }
 
-/// The decision of the account, once it is durable.
+/// Waits until the decision of the account is durable.
 ///
 /// # Errors
-/// Why the account has refused; or the process stops.
-pub async fn decided<T>(
+/// The account refuses, or the process stops.
+pub async fn await_decision<T>(
     state: &AppState,
     answer: oneshot::Receiver<Result<T, AcceptError>>,
 ) -> Result<T, Error> {

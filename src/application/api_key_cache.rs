@@ -1,4 +1,4 @@
-//! API keys that were used lately, so that a call costs one hash and one look into memory; and when they were.
+//! Caches recently used API keys, so that authentication costs one hash and one map lookup. Records when each key was last used.
 
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -10,87 +10,83 @@ use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{BeforeJobs, Store, StoreError};
 
-/// Keys that are remembered; when there are more, all are looked up anew.
+/// A full cache is cleared.
 const CAPACITY: usize = 100_000;
 
-/// A copy of some of the store's keys, and of whether their accounts are switched on and how often they may call. What changes any of it must have it forgotten
-/// here, once that is on the disk.
+/// Caches keys with the active flag and the rate limit of their accounts. Code that changes any of these must invalidate the entry
+/// here once the change is durable.
 ///
-/// Where several nodes share the store, another node may change a key at any moment. Each call reads the key then, and what is
-/// remembered says only of which account it is.
+/// When several nodes share the store, another node may change a key at any time. Each call then reads the key from the store, and
+/// the cache only maps the hash to the account.
 #[derive(Default)]
 pub struct ApiKeyCache {
     state: RwLock<State>,
     is_shared: bool,
 }
 
-/// What a call needs of its key, where several nodes share the store.
+/// What a call reads of its key when several nodes share the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// The key as it is now.
     Key,
-    /// The same with what a call that asks for jobs is checked against.
+    /// The key, and the records that the checks of a job submission need.
     BeforeJobs,
-    /// What is remembered of the key: a decision that reads it anew has the last word.
+    /// Nothing: the cached key is enough, because the account's decision reads the key again.
     Nothing,
 }
 
 #[derive(Default)]
 struct State {
-    keys: HashMap<KeyHash, Found>,
-    /// Rises when a key is forgotten, so that nobody puts back what was read before that.
+    keys: HashMap<KeyHash, FoundKey>,
+    /// Rises with each invalidation, so that a reader does not cache a key that it read before.
     forgotten: u64,
-    /// Of every key that was found since the start.
+    /// Every key that was found since the start. Clearing the cache keeps these.
     uses: HashMap<KeyId, Arc<LastUse>>,
 }
 
-/// A key that a text has opened.
+/// A key that a caller presented.
 #[derive(Clone)]
-pub struct Found {
-    /// What is known about it.
+pub struct FoundKey {
     pub key: Arc<ApiKey>,
-    /// SHA-256 of the text.
+    /// SHA-256 of the presented text.
     pub hash: KeyHash,
     account_is_active: bool,
-    /// How often all keys of the account may call.
+    /// The shared limit of all keys of the account.
     pub account_rate_limit: Option<RateLimit>,
-    /// The text has been replaced and ends then.
-    until: Option<Timestamp>,
+    /// When a rotated text stops being valid.
+    valid_until: Option<Timestamp>,
     last_use: Arc<LastUse>,
-    /// What was read with the key.
     pub before_jobs: Option<Arc<BeforeJobs>>,
-    /// Another node may have changed the key since it was read.
-    pub is_remembered: bool,
+    /// The key comes from the cache, and another node may have changed it since.
+    pub is_cached: bool,
 }
 
-/// When a key was last used, in milliseconds: as it happened, and as far as it has been written down.
+/// When a key was last used, in milliseconds: in memory, and as stored.
 #[derive(Default)]
 struct LastUse {
     seen: AtomicI64,
     written: AtomicI64,
 }
 
-impl Found {
-    /// May it be used at `now`?
+impl FoundKey {
     pub fn admit(&self, now: Timestamp) -> Result<(), KeyRefusal> {
         self.key.admit(self.account_is_active, now)
     }
 
-    /// Notes that the key was used. Costs no lock and no write.
+    /// Records a use without a lock or a write.
     pub fn note_use(&self, now: Timestamp) {
         self.last_use
             .seen
             .fetch_max(now.millis(), Ordering::Relaxed);
     }
 
-    fn is_like(&self, other: &Self) -> bool {
-        let what = |it: &Self| (it.account_is_active, it.account_rate_limit, it.until);
-        self.key == other.key && what(self) == what(other)
+    fn has_same_terms(&self, other: &Self) -> bool {
+        let fields = |it: &Self| (it.account_is_active, it.account_rate_limit, it.valid_until);
+        self.key == other.key && fields(self) == fields(other)
     }
 
-    fn if_open(self, now: Timestamp) -> Option<Self> {
-        let is_open = self.until.is_none_or(|until| now < until);
-        is_open.then_some(self)
+    fn if_valid(self, now: Timestamp) -> Option<Self> {
+        let is_valid = self.valid_until.is_none_or(|until| now < until);
+        is_valid.then_some(self)
     }
 }
 
@@ -103,14 +99,14 @@ impl ApiKeyCache {
         }
     }
 
-    /// The key that this text opens; `None` when it is malformed, not known, or was replaced and has ended.
+    /// Finds the key of this text; `None` if the text is malformed or unknown, or was rotated out and has expired.
     pub async fn find(
         &self,
         store: &Store,
         text: &str,
         now: Timestamp,
         reading: Reading,
-    ) -> Result<Option<Found>, StoreError> {
+    ) -> Result<Option<FoundKey>, StoreError> {
         let hash = api_key::hash(text);
         let (known, forgotten) = {
             let state = self.state.read();
@@ -118,8 +114,8 @@ impl ApiKeyCache {
         };
         match known {
             Some(found) if self.is_shared && reading == Reading::Nothing => {
-                return Ok(found.if_open(now).map(|found| Found {
-                    is_remembered: true,
+                return Ok(found.if_valid(now).map(|found| FoundKey {
+                    is_cached: true,
                     ..found
                 }));
             }
@@ -127,17 +123,17 @@ impl ApiKeyCache {
                 let account = found.key.account;
                 let read = store.key_with_account(&hash, account, reading == Reading::BeforeJobs);
                 let read = read.await?;
-                // Otherwise the text is an earlier one of the key by now, or the key is gone.
+                // `None`: the key was rotated or deleted. The lookup below decides.
                 if let Some(key) = read.key {
                     let now = self.found(key, hash, None, read.account);
-                    if !now.is_like(&found) {
+                    if !now.has_same_terms(&found) {
                         self.remember(now.clone(), forgotten);
                     }
                     let before_jobs = read.before_jobs.map(Arc::new);
-                    return Ok(Some(Found { before_jobs, ..now }));
+                    return Ok(Some(FoundKey { before_jobs, ..now }));
                 }
             }
-            Some(found) => return Ok(found.if_open(now)),
+            Some(found) => return Ok(found.if_valid(now)),
             None if !api_key::is_well_formed(text) => return Ok(None),
             None => {}
         }
@@ -150,8 +146,8 @@ impl ApiKeyCache {
         Ok(Some(found))
     }
 
-    /// Remembers what was read when this many keys had been forgotten.
-    fn remember(&self, found: Found, forgotten: u64) {
+    /// Caches a key, unless an invalidation came after the read that began at `forgotten`.
+    fn remember(&self, found: FoundKey, forgotten: u64) {
         let mut state = self.state.write();
         if state.forgotten == forgotten {
             if state.keys.len() >= CAPACITY {
@@ -167,24 +163,24 @@ impl ApiKeyCache {
         hash: KeyHash,
         until: Option<Timestamp>,
         account: Option<Account>,
-    ) -> Found {
+    ) -> FoundKey {
         let known = self.state.read().uses.get(&key.id).cloned();
         let last_use =
             known.unwrap_or_else(|| Arc::clone(self.state.write().uses.entry(key.id).or_default()));
-        Found {
-            // That an account is gone is told where it is asked for.
+        FoundKey {
+            // A later check reports a missing account.
             account_is_active: account.as_ref().is_none_or(|it| it.active),
             account_rate_limit: account.and_then(|it| it.limits.rate_limit),
             last_use,
             key: Arc::new(key),
             hash,
-            until,
+            valid_until: until,
             before_jobs: None,
-            is_remembered: false,
+            is_cached: false,
         }
     }
 
-    /// Forgets a key that was changed or removed, as it was before: its text and those that it had earlier.
+    /// Invalidates a changed or deleted key: its current text and its retired ones.
     pub fn forget(&self, hash: &KeyHash, key: &ApiKey) {
         let mut state = self.state.write();
         state.forgotten += 1;
@@ -194,26 +190,26 @@ impl ApiKeyCache {
         }
     }
 
-    /// Forgets all keys of an account that was changed.
+    /// Invalidates all keys of a changed account.
     pub fn forget_account(&self, account: AccountId) {
         let mut state = self.state.write();
         state.forgotten += 1;
         state.keys.retain(|_, found| found.key.account != account);
     }
 
-    /// Forgets also when a key was used: it is no more.
+    /// Drops the last use of a deleted key.
     pub fn forget_use(&self, id: KeyId) {
         self.state.write().uses.remove(&id);
     }
 
-    /// When a key was last used since the start.
+    /// When a key was last used since the process started.
     pub fn last_use(&self, id: KeyId) -> Option<Timestamp> {
         let state = self.state.read();
         let seen = state.uses.get(&id)?.seen.load(Ordering::Relaxed);
         (seen > 0).then(|| Timestamp::from_millis(seen))
     }
 
-    /// Up to `limit` uses that are not written down yet.
+    /// Up to `limit` uses that are not stored yet.
     pub fn unwritten_uses(&self, limit: usize) -> Vec<(KeyId, Timestamp)> {
         let state = self.state.read();
         let unwritten = state.uses.iter().filter_map(|(id, it)| {
@@ -224,8 +220,8 @@ impl ApiKeyCache {
         unwritten.take(limit).collect()
     }
 
-    /// These uses are on the disk.
-    pub fn uses_written(&self, uses: &[(KeyId, Timestamp)]) {
+    /// Marks these uses as durable.
+    pub fn mark_uses_written(&self, uses: &[(KeyId, Timestamp)]) {
         let state = self.state.read();
         for (id, at) in uses {
             if let Some(it) = state.uses.get(id) {

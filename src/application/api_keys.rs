@@ -1,8 +1,8 @@
-//! API keys: issued, changed, rotated and deleted.
+//! Issues, changes, rotates and deletes API keys.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
-use super::commit::{Change, Turn};
+use super::commit::{Change, ChangeGuard};
 use super::error::Error;
 use super::state::AppState;
 use serde_json::{Value, json};
@@ -15,17 +15,17 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::Writes;
 
-/// Keys of one account.
+/// Per account.
 const MAX_KEYS: usize = 100;
-/// Earlier texts of one key that may be valid at once.
+/// Retired texts of one key that may be valid at the same time.
 const MAX_RETIRED: usize = 8;
 
-/// One text for an unknown id and for no id at all.
+/// The same text for an unknown id and for a malformed id.
 pub fn no_key() -> Error {
     Error::not_found("there is no such key")
 }
 
-/// A key that the caller sees, with the hash of its text.
+/// Finds a key that is visible to the caller, with the hash of its text.
 ///
 /// # Errors
 /// `NotFound`
@@ -39,16 +39,16 @@ pub async fn find(
     seen.ok_or_else(no_key)
 }
 
-/// No more writes than those of the key.
+/// For [`issue`]: adds no writes.
 pub fn no_writes(_: &ApiKey) -> Writes {
     Writes::new()
 }
 
-/// Makes a key with all rights and lets `shape` narrow it; `also` are writes of the same commit. Returns its text, which is
-/// kept nowhere.
+/// Issues a key with all rights, narrowed by `shape`. `also` adds writes to the same commit. Returns the text of the key, which is
+/// stored nowhere.
 pub async fn issue(
     state: &AppState,
-    turn: Turn,
+    guard: ChangeGuard,
     caller: &Caller,
     account: AccountId,
     shape: impl FnOnce(ApiKey) -> ApiKey,
@@ -79,18 +79,18 @@ pub async fn issue(
     let entry = entry(state, context, Action::KeyCreate, &key);
     let entry = to_audit_entry(entry, None, Some(facts(&key, now)));
     writes.push(state.store.add_audit(&entry));
-    state.commit(Change::in_turn(turn, writes)).await?;
+    state.commit(Change::under_lock(guard, writes)).await?;
     Ok((text, key))
 }
 
-/// Changes a key. What changes nothing is not written.
+/// Changes a key. Writes nothing if nothing changes.
 pub async fn change(
     state: &AppState,
     caller: &Caller,
     id: KeyId,
     change: KeyChange,
 ) -> Result<ApiKey, Error> {
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let (hash, before) = find(state, caller, id).await?;
     let context = caller.change(state, before.account).await?;
     let key = change.apply(before.clone());
@@ -102,19 +102,19 @@ pub async fn change(
     writes.push(state.store.add_audit(&entry));
     let cache = Arc::clone(&state.auth.api_keys);
     let (after, gone) = (Some((hash, key.clone())), before.clone());
-    let change = Change::in_turn(turn, writes).then(move || cache.forget(&hash, &gone));
+    let change = Change::under_lock(guard, writes).then(move || cache.forget(&hash, &gone));
     state.commit_key(&before, after, change).await?;
     Ok(key)
 }
 
-/// Gives a key another text, which is returned and kept nowhere. The text before is valid for `overlap` yet.
+/// Gives a key a new text and returns it; the text is stored nowhere. The old text stays valid for `overlap`.
 pub async fn rotate(
     state: &AppState,
     caller: &Caller,
     id: KeyId,
     overlap: Duration,
 ) -> Result<(String, ApiKey), Error> {
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let (old, before) = find(state, caller, id).await?;
     let context = caller.change(state, before.account).await?;
     let now = state.now();
@@ -127,7 +127,7 @@ pub async fn rotate(
     };
     if key.retired.len() > MAX_RETIRED {
         return Err(Error::conflict(format!(
-            "{MAX_RETIRED} earlier texts of this key are still valid; wait for one to end, or rotate with overlap_hours 0, which ends them all"
+            "{MAX_RETIRED} earlier texts of this key are still valid; wait until one expires, or rotate with overlap_hours 0, which revokes them all"
         )));
     }
     let new = api_key::hash(&text);
@@ -136,7 +136,7 @@ pub async fn rotate(
     writes.push(state.store.add_audit(&entry));
     let cache = Arc::clone(&state.auth.api_keys);
     let (after, gone) = (Some((new, key.clone())), before.clone());
-    let change = Change::in_turn(turn, writes).then(move || cache.forget(&old, &gone));
+    let change = Change::under_lock(guard, writes).then(move || cache.forget(&old, &gone));
     state.commit_key(&before, after, change).await?;
     Ok((text, key))
 }
@@ -144,14 +144,14 @@ pub async fn rotate(
 /// Deletes a key.
 ///
 /// # Errors
-/// `Conflict` for the key of the panel's playground: the playground would silently make another one.
+/// `Conflict` for the key of the panel's playground, because the playground would silently issue a new one.
 pub async fn delete(state: &AppState, caller: &Caller, id: KeyId) -> Result<(), Error> {
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let (hash, key) = find(state, caller, id).await?;
     let context = caller.change(state, key.account).await?;
     if state.store.panel_key(key.account).await? == Some(id) {
         return Err(Error::conflict(format!(
-            "the key `{}` belongs to the panel, whose playground charges it; deactivate it to switch the playground off",
+            "the key `{}` belongs to the panel, whose playground charges it; deactivate it to disable the playground",
             key.name
         )));
     }
@@ -161,7 +161,7 @@ pub async fn delete(state: &AppState, caller: &Caller, id: KeyId) -> Result<(), 
     writes.push(state.store.add_audit(&entry));
     let cache = Arc::clone(&state.auth.api_keys);
     let gone = key.clone();
-    let change = Change::in_turn(turn, writes).then(move || {
+    let change = Change::under_lock(guard, writes).then(move || {
         cache.forget(&hash, &gone);
         cache.forget_use(id);
     });
@@ -174,7 +174,7 @@ fn entry(state: &AppState, context: &AuditContext, action: Action, key: &ApiKey)
         account: Some(key.account),
         id: Some(key.id.0),
     };
-    context.line(state, action, subject)
+    context.entry(state, action, subject)
 }
 
 fn changed(
@@ -189,7 +189,7 @@ fn changed(
     to_audit_entry(entry(state, context, action, after), was, is)
 }
 
-/// What the audit log says of a key: all that an operator sets.
+/// The fields of a key that the audit log records: all that an operator sets.
 fn facts(key: &ApiKey, now: Timestamp) -> Value {
     json!({
         "name": key.name,
@@ -207,7 +207,6 @@ fn facts(key: &ApiKey, now: Timestamp) -> Value {
     })
 }
 
-/// What the audit log says of a rate limit.
 pub fn rate_facts(rate: RateLimit) -> Value {
     json!({"per_second": rate.per_second, "burst": rate.burst})
 }

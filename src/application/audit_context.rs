@@ -1,4 +1,4 @@
-//! Who asks for a change, and the line of the audit log that says so.
+//! Who requests a change, and the audit log entry about it.
 
 use super::call_origin::CallOrigin;
 use super::state::AppState;
@@ -7,10 +7,10 @@ use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use uuid::Uuid;
 
-/// Characters of one text that a line keeps: a record has to fit the store, with two of the longest URLs in it.
+/// Characters of one text that an entry keeps. A record with two of the longest URLs must fit the store.
 const MAX_TEXT_CHARS: usize = 500;
 
-/// Who asks, from where, under which request.
+/// The actor of a change, the client's address and the request id.
 #[derive(Clone, Debug)]
 pub struct AuditContext {
     actor: Actor,
@@ -18,17 +18,15 @@ pub struct AuditContext {
     address: Option<String>,
 }
 
-/// What is changed: whose, and which of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// Whose affairs; `None` for what concerns all.
+    /// `None` for a change that concerns all accounts.
     pub account: Option<AccountId>,
-    /// The thing itself.
+    /// The changed record.
     pub id: Option<Uuid>,
 }
 
 impl AuditContext {
-    /// The service itself.
     pub fn service() -> Self {
         Self {
             actor: Actor::Service,
@@ -37,7 +35,6 @@ impl AuditContext {
         }
     }
 
-    /// The operator, or a person, behind a call.
     pub fn new(actor: Actor, origin: &CallOrigin) -> Self {
         Self {
             actor,
@@ -46,8 +43,8 @@ impl AuditContext {
         }
     }
 
-    /// A line that says nothing yet of before and after.
-    pub fn line(&self, state: &AppState, action: Action, subject: Subject) -> AuditEntry {
+    /// An entry without `before` and `after`.
+    pub fn entry(&self, state: &AppState, action: Action, subject: Subject) -> AuditEntry {
         let at = state.now();
         AuditEntry {
             id: AuditId(state.system.accounts().context().ids.next(at)),
@@ -64,36 +61,40 @@ impl AuditContext {
     }
 }
 
-/// The line of something that is made, which has its id only once it is decided.
-pub fn note_of_new<I: Copy + Into<Uuid>>(line: AuditEntry, facts: Value) -> Note<I> {
+/// The entry about a new record, whose id is known only after the decision.
+pub fn note_creation<I: Copy + Into<Uuid>>(entry: AuditEntry, facts: Value) -> Note<I> {
     Box::new(move |id| {
-        let line = AuditEntry {
+        let entry = AuditEntry {
             subject: Some((*id).into()),
-            ..line.clone()
+            ..entry.clone()
         };
-        to_audit_entry(line, None, Some(facts.clone()))
+        to_audit_entry(entry, None, Some(facts.clone()))
     })
 }
 
-/// The line with how its subject was before and is afterwards.
-pub fn to_audit_entry(line: AuditEntry, before: Option<Value>, after: Option<Value>) -> AuditEntry {
-    let text = |facts: Option<Value>| facts.map(|facts| shortened(facts).to_string());
+/// Adds the state of the subject before and after the change, with long texts truncated.
+pub fn to_audit_entry(
+    entry: AuditEntry,
+    before: Option<Value>,
+    after: Option<Value>,
+) -> AuditEntry {
+    let text = |facts: Option<Value>| facts.map(|facts| truncate_texts(facts).to_string());
     AuditEntry {
         before: text(before),
         after: text(after),
-        ..line
+        ..entry
     }
 }
 
-fn shortened(value: Value) -> Value {
+fn truncate_texts(value: Value) -> Value {
     match value {
         Value::String(text) => match text.char_indices().nth(MAX_TEXT_CHARS) {
             Some((at, _)) => Value::String(format!("{}...", &text[..at])),
             None => Value::String(text),
         },
-        Value::Array(items) => items.into_iter().map(shortened).collect(),
+        Value::Array(items) => items.into_iter().map(truncate_texts).collect(),
         Value::Object(members) => {
-            let short = |(name, value)| (name, shortened(value));
+            let short = |(name, value)| (name, truncate_texts(value));
             Value::Object(members.into_iter().map(short).collect())
         }
         other => other,
@@ -106,11 +107,11 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn long_texts_are_cut_wherever_they_stand() {
+    fn long_texts_are_truncated_at_every_depth() {
         let long = "é".repeat(501);
         let cut = format!("{}...", "é".repeat(500));
         let facts = json!({"url": long, "ips": ["é".repeat(500), long], "rate": {"burst": 1}});
         let short = json!({"url": cut, "ips": ["é".repeat(500), cut], "rate": {"burst": 1}});
-        assert_eq!(shortened(facts), short);
+        assert_eq!(truncate_texts(facts), short);
     }
 }

@@ -1,7 +1,7 @@
-//! The audit log, read.
+//! Reads the audit log.
 
 use super::error::Error;
-use super::filtered_page::sifted;
+use super::filtered_page::filter_page;
 use super::list::{TimeRange, Window};
 use super::state::AppState;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
@@ -10,18 +10,18 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Page;
 use uuid::Uuid;
 
-/// Which lines a list is to hold. `None` for no matter.
+/// `None` matches every entry.
 #[derive(Default)]
 pub struct AuditFilter {
     pub account: Option<AccountId>,
     pub person: Option<Uuid>,
-    /// An action, or what stands before its dot, for all of that kind.
+    /// An action, or the part before its dot for all actions of that kind.
     pub action: Option<String>,
     pub range: TimeRange,
 }
 
 impl AuditFilter {
-    fn takes(&self, entry: &AuditEntry) -> bool {
+    fn matches(&self, entry: &AuditEntry) -> bool {
         let action = self.action.as_deref();
         self.account.is_none_or(|it| entry.account == Some(it))
             && self
@@ -32,7 +32,7 @@ impl AuditFilter {
     }
 }
 
-/// Does this name select an action? `key.change` and `key` both select `key.change`.
+/// `key.change` and `key` both match `key.change`.
 pub fn is_named(action: Action, name: &str) -> bool {
     action.word() == name || action.word().split('.').next() == Some(name)
 }
@@ -47,14 +47,14 @@ pub async fn page(
     filter: AuditFilter,
 ) -> Result<Page<AuditEntry>, Error> {
     let (store, range) = (state.store.clone(), filter.range);
-    sifted(
+    filter_page(
         window,
         move |limit, after| {
             let page = store.audit_log(limit, range.below(after)).wait()?;
-            Ok(range.ended(page, |entry| entry.id.0))
+            Ok(range.end_list(page, |entry| entry.id.0))
         },
         |entry| entry.id.0.into_bytes(),
-        move |entry| filter.takes(entry),
+        move |entry| filter.matches(entry),
     )
     .await
 }

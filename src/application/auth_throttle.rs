@@ -1,7 +1,7 @@
-//! Slows guesses at passwords and tokens down. The right password or token is never refused and never waits.
+//! Delays repeated failed authentication. Correct credentials are never refused or delayed.
 //!
-//! A delay alone does not stop a guesser who leaves without waiting for the answer: passwords are also expensive to check, and
-//! tokens have too many random bits. The delay keeps an honest client with wrong credentials, and the log, quiet.
+//! A delay does not stop an attacker who disconnects without waiting. Expensive password hashes and long random tokens do. The delay
+//! slows down honest clients with wrong credentials, and so limits the log.
 
 use super::call_origin::CallOrigin;
 use super::rate_limit::Elapsed;
@@ -11,34 +11,33 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::person::Email;
-use tokio::sync::{Mutex as Turn, Semaphore, watch};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, watch};
 use tokio::time::sleep;
 
-/// Failures count for so long after the first of them.
+/// Failures count for this long after the first one.
 const WINDOW: Duration = Duration::from_secs(900);
-/// Failures of one guesser within the window that are answered at once.
-const FREE: u32 = 10;
-/// How long each further refusal waits. The refusals of one guesser wait one after the other.
+/// Failures of one source within the window that are answered without a delay.
+const UNDELAYED_FAILURES: u32 = 10;
+/// Delay of each further refusal. The refusals of one source wait one after the other.
 const DELAY: Duration = Duration::from_secs(1);
-/// How often a refusal that waits looks at the clock.
+/// How often a waiting refusal reads the clock.
 const STEP: Duration = Duration::from_millis(100);
-/// Refusals that wait at most, each with its connection and request. Past it they are answered at once.
+/// Each waiting refusal holds a connection and a request. Refusals beyond this number are answered without a delay.
 const MAX_WAITING: usize = 8_192;
-/// Guessers that are remembered.
+/// Sources in the table.
 const CAPACITY: usize = 50_000;
-/// Two lines of the log about one guesser are so far apart.
-const LOG_EVERY: Duration = Duration::from_secs(1);
+/// Minimum time between two log lines about one source.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Who guesses, or at whose password.
+/// A network that sends wrong credentials, or an e-mail address whose password is tried.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Guesser {
+enum Source {
     Network([u8; 16]),
     Email(String),
-    /// Calls that come from no address, as over a Unix socket.
+    /// Calls without an address, as over a Unix socket.
     Unknown,
 }
 
-/// The failures of all guessers.
 pub struct AuthThrottle {
     elapsed: Elapsed,
     table: Mutex<Table>,
@@ -47,9 +46,9 @@ pub struct AuthThrottle {
 
 #[derive(Default)]
 struct Table {
-    guessers: HashMap<Guesser, Failures>,
-    /// Guessers by their last failure: the first is the one to evict.
-    by_age: BTreeMap<u64, Guesser>,
+    sources: HashMap<Source, Failures>,
+    /// Sources by their last failure, oldest first. The first one is evicted.
+    by_age: BTreeMap<u64, Source>,
     next: u64,
 }
 
@@ -58,15 +57,14 @@ struct Failures {
     count: u32,
     age: u64,
     logged: Option<Duration>,
-    /// Held by the refusal that waits.
-    turn: Arc<Turn<()>>,
+    /// The waiting refusal holds this.
+    delay_lock: Arc<AsyncMutex<()>>,
 }
 
-/// What one more failure comes to.
-struct Counted {
+struct FailureCount {
     count: u32,
     is_logged: bool,
-    turn: Arc<Turn<()>>,
+    delay_lock: Arc<AsyncMutex<()>>,
 }
 
 impl AuthThrottle {
@@ -78,8 +76,8 @@ impl AuthThrottle {
         }
     }
 
-    /// Counts a failed attempt, logs it, and returns when it may be answered: after a delay where there were too many failures of
-    /// the address, or of the e-mail address.
+    /// Counts and logs a failed attempt. Returns when the caller may answer it: after a delay if the network or the e-mail address
+    /// has too many failures.
     pub async fn record_failure(
         &self,
         what: &'static str,
@@ -88,8 +86,8 @@ impl AuthThrottle {
         stopping: &watch::Sender<bool>,
     ) {
         let address = origin.caller();
-        let network = address.map_or(Guesser::Unknown, |it| Guesser::Network(network(it)));
-        let email = email.map(|it| Guesser::Email(it.as_str().to_owned()));
+        let network = address.map_or(Source::Unknown, |it| Source::Network(network(it)));
+        let email = email.map(|it| Source::Email(it.as_str().to_owned()));
         let now = (self.elapsed)();
         let (network, email) = {
             let mut table = self.table.lock();
@@ -101,45 +99,44 @@ impl AuthThrottle {
             tracing::warn!(address, failures = network.count, "failed {what}");
         }
         let slow = [Some(network), email].into_iter().flatten();
-        let turns: Vec<_> = slow.filter(|it| it.count > FREE).collect();
-        if turns.is_empty() {
+        let delayed: Vec<_> = slow.filter(|it| it.count > UNDELAYED_FAILURES).collect();
+        if delayed.is_empty() {
             return;
         }
         let mut stopping = stopping.subscribe();
         tokio::select! {
-            () = self.wait(&turns) => {}
+            () = self.wait(&delayed) => {}
             _ = stopping.wait_for(|it| *it) => {}
         }
     }
 
-    /// Waits for its turn, then for the delay.
-    async fn wait(&self, turns: &[Counted]) {
-        let Ok(_place) = self.waiting.try_acquire() else {
+    async fn wait(&self, delayed: &[FailureCount]) {
+        let Ok(_slot) = self.waiting.try_acquire() else {
             return;
         };
-        let mut held = Vec::with_capacity(turns.len());
-        // Networks come before e-mail addresses everywhere, so that no two refusals wait for each other.
-        for counted in turns {
-            held.push(counted.turn.lock().await);
+        let mut held = Vec::with_capacity(delayed.len());
+        // Always lock the network before the e-mail address, to avoid a deadlock.
+        for counted in delayed {
+            held.push(counted.delay_lock.lock().await);
         }
         let until = (self.elapsed)() + DELAY;
-        while let Some(left) = until
+        while let Some(remaining) = until
             .checked_sub((self.elapsed)())
             .filter(|it| !it.is_zero())
         {
-            sleep(left.min(STEP)).await;
+            sleep(remaining.min(STEP)).await;
         }
     }
 }
 
 impl Table {
-    fn count(&mut self, guesser: Guesser, now: Duration) -> Counted {
+    fn count(&mut self, source: Source, now: Duration) -> FailureCount {
         let age = self.next;
         self.next += 1;
-        let found = self.guessers.entry(guesser.clone());
+        let found = self.sources.entry(source.clone());
         let failures = found.or_insert_with(|| Failures::none(now));
         self.by_age.remove(&failures.age);
-        self.by_age.insert(age, guesser);
+        self.by_age.insert(age, source);
         failures.age = age;
         if now.saturating_sub(failures.first) >= WINDOW {
             (failures.first, failures.count) = (now, 0);
@@ -147,19 +144,19 @@ impl Table {
         failures.count = failures.count.saturating_add(1);
         let is_logged = failures
             .logged
-            .is_none_or(|it| now.saturating_sub(it) >= LOG_EVERY);
+            .is_none_or(|it| now.saturating_sub(it) >= LOG_INTERVAL);
         if is_logged {
             failures.logged = Some(now);
         }
-        let counted = Counted {
+        let counted = FailureCount {
             count: failures.count,
             is_logged,
-            turn: Arc::clone(&failures.turn),
+            delay_lock: Arc::clone(&failures.delay_lock),
         };
-        while self.guessers.len() > CAPACITY
+        while self.sources.len() > CAPACITY
             && let Some((_, oldest)) = self.by_age.pop_first()
         {
-            self.guessers.remove(&oldest);
+            self.sources.remove(&oldest);
         }
         counted
     }
@@ -170,15 +167,15 @@ impl Failures {
         Self {
             first: now,
             count: 0,
-            // No guesser has it: the numbers of failures begin at 0.
+            // Not in `by_age`: real ages start at 0.
             age: u64::MAX,
             logged: None,
-            turn: Arc::default(),
+            delay_lock: Arc::default(),
         }
     }
 }
 
-/// An address as one guesser has it: of IPv6 the /64 that a host is given whole.
+/// The network that counts as one source: of IPv6 the /64, which providers assign to a host as a whole.
 pub fn network(address: IpAddr) -> [u8; 16] {
     let v6 = match address {
         IpAddr::V4(it) => return it.to_ipv6_mapped().octets(),

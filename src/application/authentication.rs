@@ -1,4 +1,4 @@
-//! What tells callers apart: API keys, passwords, the operator's token.
+//! State of authentication: API keys, passwords and the operator's token.
 
 use super::api_key_cache::ApiKeyCache;
 use super::auth_throttle::AuthThrottle;
@@ -8,15 +8,10 @@ use super::untrusted_proxies::UntrustedProxies;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
-/// What tells callers apart.
 pub struct Authentication {
-    /// API keys that were used lately.
     pub api_keys: Arc<ApiKeyCache>,
-    /// Failed sign-ins and tokens.
     pub throttle: AuthThrottle,
-    /// Hashes and checks passwords.
     pub passwords: Passwords,
-    /// Proxies that are not listed.
     pub untrusted_proxies: UntrustedProxies,
     /// SHA-256 of the operator's token.
     pub admin_token: [u8; 32],

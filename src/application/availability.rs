@@ -1,4 +1,4 @@
-//! Whether new jobs are accepted at all.
+//! Checks whether the service accepts new jobs at all.
 
 use super::error::{Error, ErrorKind};
 use super::state::AppState;
@@ -14,7 +14,7 @@ pub fn check_pause(pause: &Pause, models: &[Tier]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses while the queue has no room for so many jobs.
+/// Refuses while the queue has no room for this many jobs.
 ///
 /// # Errors
 /// `Overloaded`

@@ -1,4 +1,4 @@
-//! Testing a back end on demand, without making an image.
+//! Tests a backend on demand, without generating an image.
 
 use super::error::Error;
 use super::state::AppState;
@@ -6,16 +6,16 @@ use crate::backends::probe::Findings;
 use crate::backends::readiness;
 use tintype_actors::backends::BackendError;
 
-/// Asks a back end whether it works, and for the models that the configuration names. One that is not used after failures gets
-/// the next job at once if it does; what fails is its last error.
+/// Checks that a backend responds and has the configured models. A pass closes the circuit breaker, so the backend gets the next
+/// job; a failure becomes its last error.
 ///
 /// # Errors
-/// There is no back end of this name.
+/// `NotFound`
 pub async fn test(state: &AppState, name: &str) -> Result<Findings, Error> {
     let backends = &state.config.backends;
-    let place = backends.keys().position(|it| it == name);
-    let (Some(place), Some(backend)) = (place, backends.get(name)) else {
-        return Err(Error::not_found("there is no such back end"));
+    let index = backends.keys().position(|it| it == name);
+    let (Some(index), Some(backend)) = (index, backends.get(name)) else {
+        return Err(Error::not_found("there is no such backend"));
     };
     let findings = readiness::test(&state.config, name, backend).await;
     let outcome = match findings.fails.is_empty() {
@@ -25,6 +25,6 @@ pub async fn test(state: &AppState, name: &str) -> Result<Findings, Error> {
             cause: findings.fails.join("; "),
         }),
     };
-    state.system.backend_tested(place, outcome);
+    state.system.backend_tested(index, outcome);
     Ok(findings)
 }

@@ -1,4 +1,4 @@
-//! Whether a call can be paid, looked at before anything is fetched or stored for it. The reservation decides again.
+//! Checks whether the caller can pay, before the service fetches or stores anything. The reservation checks again.
 
 use super::error::{self, Error};
 use super::state::AppState;
@@ -10,7 +10,7 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::store::AcceptError;
 use tokio::task::spawn_blocking;
 
-/// Refuses what the account's balance, its limits or the key's own do not cover.
+/// Refuses a price that exceeds the balance, the limits of the account or the limits of the key.
 ///
 /// # Errors
 /// `InsufficientBalance`, `AccountLimitReached`, `KeyLimitReached`
@@ -26,14 +26,14 @@ pub async fn check(state: &Arc<AppState>, key: &Arc<ApiKey>, price: Amount) -> R
         return Ok(());
     }
     let (shared, key) = (Arc::clone(state), Arc::clone(key));
-    // Reads all live jobs of the account, which may be many: not on this thread, which serves other calls.
+    // Reads all live jobs of the account. There may be many, so this must not block the worker thread.
     let used = spawn_blocking(move || spent_and_held(&shared, &key)).await;
     let (spent, held) = used.map_err(|_| error::busy())??;
     let outcome = limits.check(&spent, held, price, state.now());
     Ok(outcome.map_err(AcceptError::from)?)
 }
 
-/// What a key has spent, and what its live jobs hold.
+/// The amounts that a key has spent and that its live jobs reserve.
 fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<(Spending, Amount), Error> {
     let spent = state.store.key_spending(key.id).wait()?;
     let mut held = Amount::ZERO;
@@ -41,7 +41,7 @@ fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<(Spending, Amount), 
         .store
         .each_live_job_of(key.account, |job| {
             if job.key == key.id {
-                // Beyond every limit there is nothing to tell apart.
+                // An overflow exceeds every limit anyway.
                 held = held.plus(job.price).unwrap_or(held);
             }
             Ok(())

@@ -1,4 +1,4 @@
-//! What a caller asks for in one call with many requests, once an interface has parsed it and found it valid.
+//! A parsed and validated batch.
 
 use super::generation_request::{GenerationRequest, Parts};
 use rust_decimal::Decimal;
@@ -10,29 +10,27 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::IdempotencyUse;
 
-/// A valid batch. Its custom ids are unique.
+/// A valid batch with unique custom ids.
 pub struct BatchRequest {
-    /// At least one.
+    /// Not empty.
     pub entries: Vec<BatchEntry>,
-    /// The caller's own object, to be echoed.
+    /// The caller's object, echoed in responses.
     pub metadata: Option<Json>,
-    /// The registered webhook that its end is for.
+    /// The registered webhook that receives the batch's event.
     pub callback_url: Option<String>,
-    /// The caller's name for the batch.
     pub idempotency_key: Option<String>,
-    /// How it was submitted as a file, where it was.
+    /// Set if the batch was submitted as a file.
     pub file: Option<FileBatchTerms>,
 }
 
-/// One of its requests.
 pub struct BatchEntry {
-    /// The caller's name for it; `None` where that is its position.
+    /// The caller's name for the request; `None`: its position.
     pub custom_id: Option<String>,
     pub request: GenerationRequest,
 }
 
 impl BatchRequest {
-    /// The models of its requests, each once.
+    /// The distinct models of the requests.
     pub fn models(&self) -> Vec<Tier> {
         let mut models = Tier::ALL.to_vec();
         let has = |tier: Tier| {
@@ -47,13 +45,13 @@ impl BatchRequest {
     /// The sum of the prices.
     ///
     /// # Errors
-    /// It is more than any account can hold.
+    /// The sum exceeds what an account can hold.
     pub fn price(&self, factor: Decimal) -> Result<Amount, AmountError> {
         let mut offers = self.entries.iter().map(|it| it.request.offer);
         offers.try_fold(Amount::ZERO, |sum, it| sum.plus(price(it, factor)?))
     }
 
-    /// The idempotency key with what it stands for.
+    /// The idempotency key with the fingerprint of the batch.
     pub fn idempotency(&self) -> Option<IdempotencyUse> {
         Some(IdempotencyUse {
             name: self.idempotency_key.clone()?,
@@ -61,8 +59,7 @@ impl BatchRequest {
         })
     }
 
-    /// SHA-256 of what the batch means. Records hold it for as long as an idempotency key is remembered, so its bytes do not
-    /// change.
+    /// SHA-256 of the meaning of the batch. Idempotency records store it, so its input must never change.
     fn fingerprint(&self) -> Fingerprint {
         let mut parts = Parts::default();
         parts.add("batch");
@@ -74,7 +71,7 @@ impl BatchRequest {
         let metadata = self.metadata.as_ref().map(Json::to_sorted);
         parts.add(metadata.unwrap_or_default());
         if let Some(file) = &self.file {
-            // The same requests in another file are the same batch.
+            // The same requests in another file count as the same batch.
             parts.add("file");
             parts.add([u8::from(file.as_urls)]);
         }
@@ -82,10 +79,10 @@ impl BatchRequest {
     }
 }
 
-/// What a picture of a batch costs.
+/// The price of one image of a batch.
 ///
 /// # Errors
-/// It is more than any account can hold.
+/// The price exceeds what an account can hold.
 pub fn price(offer: Offer, factor: Decimal) -> Result<Amount, AmountError> {
     offer.price().times_rounded_up(factor)
 }

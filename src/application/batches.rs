@@ -1,4 +1,4 @@
-//! Batches: looked up, listed, waited for and canceled.
+//! Finds, lists, awaits and cancels batches.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
@@ -21,20 +21,19 @@ use tintype_storage::store::{BatchError, Page, Part};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-/// Jobs that are read at a time where those of a batch are looked at.
+/// Jobs read at a time.
 const STEP: usize = 256;
-/// Jobs of a batch that are canceled side by side: what one round of an account decides.
-const CANCELED_AT_A_TIME: usize = 256;
+/// Jobs canceled in parallel: as many as an account decides in one round.
+const CANCELED_IN_PARALLEL: usize = 256;
 
-/// A batch with how far it is.
 pub type BatchWithProgress = (Batch, BatchProgress);
 
-/// One text for an unknown id, no id at all, and another account's batch.
+/// The same text for an unknown id, a malformed id and another account's batch.
 pub fn no_batch() -> Error {
     Error::not_found("there is no such batch")
 }
 
-/// A batch of an account.
+/// Finds a batch of an account.
 ///
 /// # Errors
 /// `NotFound`, also for another account's batch
@@ -47,7 +46,7 @@ pub async fn find(
     state.store.batch(account, id).await?.ok_or_else(no_batch)
 }
 
-/// A batch of any account. Searched for on the blocking pool: unless the account is known, there may be many to ask.
+/// Finds a batch of any account. Runs on the blocking pool: without a known account, the search reads many accounts.
 ///
 /// # Errors
 /// The store fails.
@@ -88,28 +87,28 @@ pub async fn page_of(
     })
 }
 
-/// How far a batch is once it has ended, or when `patience` ends before, or the service begins to stop.
+/// Waits until the batch ends, `max_wait` passes or the service begins to stop, and returns the progress at that time.
 ///
 /// # Errors
 /// The store fails.
-pub async fn until_ended(
+pub async fn wait_until_ended(
     state: &AppState,
     batch: &Batch,
-    patience: Duration,
+    max_wait: Duration,
 ) -> Result<BatchProgress, Error> {
     let mut stopping = state.stopping.subscribe();
     tokio::select! {
-        ended = all_ended(state, batch) => ended?,
+        ended = wait_for_jobs(state, batch) => ended?,
         _ = state.fail_stop.tripped() => return Err(error::stopping()),
-        () = tokio::time::sleep(patience) => {}
+        () = tokio::time::sleep(max_wait) => {}
         // The sender lives as long as the state does.
         _ = stopping.wait_for(|it| *it) => {}
     }
     Ok(state.store.progress_of(batch).await?)
 }
 
-/// Waits for the newest of its live jobs until there is none: jobs begin in their order, so few of them are waited for.
-async fn all_ended(state: &AppState, batch: &Batch) -> Result<(), Error> {
+/// Waits for the newest live job until none is left. Jobs start in order, so this waits for few of them.
+async fn wait_for_jobs(state: &AppState, batch: &Batch) -> Result<(), Error> {
     let (from, below) = (Some(batch.first), Some(batch.last.next()));
     loop {
         let live = state
@@ -122,7 +121,7 @@ async fn all_ended(state: &AppState, batch: &Batch) -> Result<(), Error> {
     }
 }
 
-/// Cancels what is still queued of a batch. What a cancellation entails is done also when the caller has left.
+/// Cancels the queued jobs of a batch, to the end even if the caller disconnects.
 ///
 /// # Errors
 /// `NotFound`; `Forbidden`; `Conflict` for a batch that has ended
@@ -143,7 +142,7 @@ pub async fn cancel(
     };
     let before = state.store.progress_of(&batch).await?;
     if before.status() == BatchStatus::Ended {
-        // A repeated cancellation is answered as the first was.
+        // A repeated cancellation gets the answer of the first one.
         return match before.canceled_at {
             Some(_) => Ok((batch, before)),
             None => Err(Error::conflict("the batch has already ended")),
@@ -171,7 +170,7 @@ pub async fn cancel(
     .await
 }
 
-/// Ends the queued jobs at once, so that their price is free. One that cannot be ended now is canceled when its turn comes.
+/// Cancels the queued jobs at once, to release their reserved prices. The dispatcher cancels a job that cannot be canceled now.
 async fn cancel_queued(state: &Arc<AppState>, batch: &Batch) -> Result<(), Error> {
     let mut from = batch.first;
     loop {
@@ -185,7 +184,7 @@ async fn cancel_queued(state: &Arc<AppState>, batch: &Batch) -> Result<(), Error
         from = last.id.next();
         let queued = jobs.iter().filter(|job| job.state == JobState::Queued);
         stream::iter(queued)
-            .for_each_concurrent(CANCELED_AT_A_TIME, |job| async {
+            .for_each_concurrent(CANCELED_IN_PARALLEL, |job| async {
                 if let Err(error) = jobs::end_queued(state, job.account, job.id, None).await {
                     tracing::debug!(job = %job.id, %error, "a job of a canceled batch was not canceled");
                 }
@@ -194,15 +193,14 @@ async fn cancel_queued(state: &Arc<AppState>, batch: &Batch) -> Result<(), Error
     }
 }
 
-/// The line of the audit log about a cancellation.
 fn note(state: &AppState, audit: &AuditContext, batch: &Batch) -> Note<BatchId> {
     let subject = Subject {
         account: Some(batch.account),
         id: Some(batch.id.0),
     };
-    let line = audit.line(state, Action::BatchCancel, subject);
+    let entry = audit.entry(state, Action::BatchCancel, subject);
     Box::new(move |_: &BatchId| {
         let after = json!({"status": BatchStatus::Canceling.word()});
-        to_audit_entry(line.clone(), None, Some(after))
+        to_audit_entry(entry.clone(), None, Some(after))
     })
 }

@@ -1,6 +1,6 @@
-//! How much callers may do: how often, and how much memory their calls may hold.
+//! Rate limits of callers, and the memory that their calls may hold.
 
-use super::batch_turns::BatchTurns;
+use super::batch_permits::BatchPermits;
 use super::damaged_inputs::DamagedInputs;
 use super::error::Error;
 use super::rate_limit::{self, Elapsed, Limiters, Rates};
@@ -13,30 +13,27 @@ use tintype_storage::domain::person::PersonId;
 use tintype_storage::domain::rate_count::{Limited, RateCount};
 use tokio::sync::Semaphore;
 
-/// How often one person may change something.
+/// Changes by one person.
 const CHANGES: RateLimit = RateLimit {
     per_second: 10,
     burst: 50,
 };
-/// Refusals that are held back at most, each with its connection and request.
-pub(super) const MOST_HELD_REFUSALS: usize = 8_192;
+/// Each delayed refusal holds a connection and a request.
+pub(super) const MAX_HELD_REFUSALS: usize = 8_192;
 
-/// The limits of calls. They are the process's own and begin anew with it.
+/// The limits live in this process and reset when it restarts.
 pub struct CallLimits {
-    /// The rates of keys.
     pub keys: Rates,
-    /// The rates of all keys of an account together.
+    /// Shared by all keys of an account.
     pub accounts: Limiters<AccountId>,
-    /// How often keys that have no rate may make the service fetch.
+    /// Calls with fetched input images, of keys that have no rate limit.
     fetches: Rates,
     damaged_inputs: Arc<DamagedInputs>,
-    /// How often people of accounts may change something.
     changes: Limiters<PersonId>,
-    /// Places for refused creations whose callers are told after a pause.
+    /// Slots for delayed refusals of creations.
     pub held_refusals: Semaphore,
-    /// How many batches are worked on at a time.
-    pub batches: BatchTurns,
-    /// The memory that input images pass through.
+    pub batches: BatchPermits,
+    /// Memory for input images in transit.
     pub memory: MemoryBudget,
 }
 
@@ -54,17 +51,17 @@ impl CallLimits {
             fetches: Rates::new(limits.fetch_rate(), elapsed()),
             damaged_inputs,
             changes: Limiters::new(elapsed()),
-            held_refusals: Semaphore::new(MOST_HELD_REFUSALS),
-            batches: BatchTurns::default(),
+            held_refusals: Semaphore::new(MAX_HELD_REFUSALS),
+            batches: BatchPermits::default(),
             memory,
         }
     }
 
-    /// Counts a call with input images, where the calls of its key are not limited. A call that fetches none counts only while an
-    /// image of its key has turned out damaged recently: decoding such an image is work that no caller pays for.
+    /// Counts a call with input images, unless its key has a rate limit. A call that fetches no images counts only if an image of its
+    /// key was damaged recently, because no caller pays for decoding a damaged image.
     ///
     /// # Errors
-    /// It was one too many.
+    /// `RateLimited`
     pub fn admit_inputs(&self, key: &ApiKey, are_fetched: bool) -> Result<(), Error> {
         let counts = are_fetched || self.damaged_inputs.are_recent(key.id);
         if !counts || self.keys.of(key).is_some() {
@@ -73,7 +70,7 @@ impl CallLimits {
         let reason = match are_fetched {
             true => "only calls that fetch input images count",
             false => {
-                "calls with input images count, because one of this key's was damaged within the last minute"
+                "calls with input images count, because an input image of this key was damaged within the last minute"
             }
         };
         rate_limit::admit(self.fetches.count(key)).map_err(|error| Error {
@@ -82,7 +79,7 @@ impl CallLimits {
         })
     }
 
-    /// What other nodes are to hear of the calls that were counted here.
+    /// The counts to publish to the other nodes.
     pub fn counts(&self) -> Vec<RateCount> {
         let keys = self.keys.limiters().counts(Limited::Key, |it| it.0);
         let accounts = self.accounts.counts(Limited::Account, |it| it.0);
@@ -91,7 +88,7 @@ impl CallLimits {
         [keys, accounts, fetches, changes].concat()
     }
 
-    /// Takes out of the buckets what another node has admitted.
+    /// Charges calls that another node admitted.
     pub fn charge(&self, count: &RateCount) {
         let RateCount {
             id, rate, admitted, ..
@@ -104,10 +101,8 @@ impl CallLimits {
         }
     }
 
-    /// Counts a change that a person makes.
-    ///
     /// # Errors
-    /// It was one too many.
+    /// `RateLimited`
     pub fn admit_change(&self, person: PersonId) -> Result<(), Error> {
         self.changes.count(person, CHANGES).check("you", "changes")
     }

@@ -1,20 +1,20 @@
-//! Where a call comes from.
+//! The origin of a call.
 
 use std::net::IpAddr;
 
-/// Where a call comes from, as the audit log names it and as failures are counted.
+/// Recorded in the audit log, and the basis of failure counts.
 #[derive(Clone, Debug, Default)]
 pub struct CallOrigin {
-    /// The id of the request.
+    /// Request id.
     pub request: Option<String>,
-    /// The address of the client; `None` where a trusted proxy names none.
+    /// The client's address; `None` if a trusted proxy reports none.
     pub address: Option<IpAddr>,
-    /// The other end of the connection.
+    /// The peer of the TCP connection.
     pub peer: Option<IpAddr>,
 }
 
 impl CallOrigin {
-    /// The address that failures count for. Behind a proxy that names no client it is the proxy's.
+    /// The address to count failures against: the proxy's, if the proxy reports no client.
     pub fn caller(&self) -> Option<IpAddr> {
         self.address.or(self.peer)
     }

@@ -1,4 +1,4 @@
-//! Who asks for a use case, and what they may do. Every use case that is not about a caller's own generations decides here.
+//! The caller of a use case and their permissions. Every use case except the caller's own generations is authorized here.
 
 use super::audit_context::AuditContext;
 use super::error::{Error, ErrorKind};
@@ -8,23 +8,21 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Person, Role};
 
-/// Who asks.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    /// The holder of an API key, who sees the account of the key, and changes nothing but its jobs.
+    /// An API key sees its account and changes only its jobs.
     ApiKey(Payer),
-    /// A person who has signed in. They see their own account; owners change what is in it.
+    /// A signed-in person sees their account. Owners may also change it.
     Person { person: Person, audit: AuditContext },
     /// The operator, or the service itself.
     Operator {
         audit: AuditContext,
-        /// The one account that the call is about; `None`: all.
+        /// Restricts the call to one account; `None`: all.
         within: Option<AccountId>,
     },
 }
 
 impl Caller {
-    /// The service itself.
     pub fn service() -> Self {
         Self::operator(AuditContext::service())
     }
@@ -36,7 +34,7 @@ impl Caller {
         }
     }
 
-    /// The same caller, who now sees this account alone.
+    /// Restricts an operator to this account.
     pub fn within(self, account: AccountId) -> Self {
         match self {
             Self::Operator { audit, .. } => Self::Operator {
@@ -51,7 +49,7 @@ impl Caller {
         matches!(self, Self::Operator { .. })
     }
 
-    /// May they look at an account and what belongs to it? To those who may not, it does not exist.
+    /// May the caller see the account and its records? If not, the service answers that they do not exist.
     pub fn sees(&self, account: AccountId) -> bool {
         match self {
             Self::ApiKey(payer) => payer.account() == account,
@@ -60,18 +58,20 @@ impl Caller {
         }
     }
 
-    /// Who stands in the audit log with what only the operator may do.
+    /// Permits an operator's action and returns its audit context.
     ///
     /// # Errors
     /// `Forbidden`
     pub fn operate(&self) -> Result<&AuditContext, Error> {
         match self {
             Self::Operator { audit, .. } => Ok(audit),
-            Self::ApiKey(_) | Self::Person { .. } => Err(forbidden("this is for the operator")),
+            Self::ApiKey(_) | Self::Person { .. } => {
+                Err(forbidden("only the operator may do this"))
+            }
         }
     }
 
-    /// Who stands in the audit log with a change of what belongs to an account.
+    /// Permits a change in an account and returns its audit context.
     ///
     /// # Errors
     /// `Forbidden`
@@ -88,7 +88,7 @@ impl Caller {
         }
     }
 
-    /// The same for the id of an account.
+    /// [`Self::change_in`] by account id.
     ///
     /// # Errors
     /// `Forbidden`
@@ -100,12 +100,12 @@ impl Caller {
         if let Self::Operator { audit, .. } = self {
             return Ok(audit);
         }
-        let gone = || forbidden("the account is gone");
+        let gone = || forbidden("the account no longer exists");
         self.change_in(&state.store.account(account).await?.ok_or_else(gone)?)
     }
 }
 
-/// Refuses what is not done while the operator has an account switched off.
+/// Refuses changes in an account that the operator has deactivated.
 ///
 /// # Errors
 /// `Forbidden`
@@ -113,7 +113,7 @@ pub fn check_active(account: &Account) -> Result<(), Error> {
     match account.active {
         true => Ok(()),
         false => Err(forbidden(
-            "this account is switched off: it can be looked at, and nothing is made or changed for it",
+            "this account is deactivated: you can view it, but not change it or generate images",
         )),
     }
 }

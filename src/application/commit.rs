@@ -1,8 +1,8 @@
-//! Changes that go on though their caller leaves.
+//! Changes that complete even if their caller disconnects.
 //!
-//! When a connection closes, its handler is dropped wherever it waits. A commit that it has handed over becomes true all the
-//! same. So whatever has to follow a commit belongs to the commit and not to the handler: what memory learns, how long others
-//! wait for their turn, and that a failure ends the process.
+//! When a connection closes, actix drops its handler at the current await point, but a submitted commit still becomes durable. So
+//! everything that must follow a commit belongs to the commit, not to the handler: the update of in-memory state, the release of
+//! the lock, and the stop of the process after a failure.
 
 use super::error::{Error, ErrorKind};
 use std::sync::Arc;
@@ -17,75 +17,74 @@ use tintype_storage::store::{Store, Write, Writes};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a call waits for the turns of other nodes.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Seconds after which a call that has waited for so long may come again.
+/// How long a call waits for a lock that other nodes hold.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// Seconds for `Retry-After` once a call has waited this long.
 const RETRY_AFTER: u32 = 2;
-/// The first pause between two looks at a lock that another node has.
+/// The pause between attempts to take a lock doubles from this.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
-/// The longest one.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_millis(50);
 
-/// Turns at changing records that several callers may change: read, decide and write are one step.
+/// A lock on records that several callers change, so that read, decide and write are one step.
 #[derive(Clone)]
-pub struct Turns {
-    own: Arc<Mutex<()>>,
+pub struct ChangeLock {
+    local: Arc<Mutex<()>>,
     name: LockName,
-    /// `None` where this process is the only one on the store.
-    nodes: Option<Arc<Nodes>>,
+    /// `None` if this process alone uses the store.
+    nodes: Option<Arc<NodeLocks>>,
 }
 
-/// What turns over several nodes need.
-pub(super) struct Nodes {
+/// Takes locks that span several nodes.
+pub(super) struct NodeLocks {
     node: Arc<NodeContext>,
     store: Store,
     clock: Clock,
     ids: Arc<IdSource>,
 }
 
-/// What keeps the other callers of this process waiting.
-pub(super) type OwnTurn = Box<dyn Send>;
+/// Blocks the other callers of this process.
+pub(super) type ProcessGuard = Box<dyn Send>;
 
-/// Nobody else changes these records for as long as it is there.
-pub struct Turn {
-    own: Option<OwnTurn>,
+/// Exclusive access to the records of a [`ChangeLock`].
+pub struct ChangeGuard {
+    local: Option<ProcessGuard>,
     lock: Option<HeldLock>,
 }
 
-/// A lock that this node has.
+/// A lock that this node holds.
 struct HeldLock {
     name: LockName,
-    nodes: Arc<Nodes>,
+    nodes: Arc<NodeLocks>,
 }
 
-impl Turns {
-    /// Turns of the callers of this process, and where several nodes share the store, of those of all nodes.
+impl ChangeLock {
+    /// Excludes the callers of this process and, if several nodes share the store, those of all nodes.
     pub fn new(name: LockName, context: &AccountContext) -> Self {
         Self {
-            own: Arc::default(),
+            local: Arc::default(),
             name,
-            nodes: Nodes::of(context),
+            nodes: NodeLocks::of(context),
         }
     }
 
-    /// Waits for the turn. It is given to a [`Change`], which keeps it until the commit has ended.
+    /// Waits for the lock. A [`Change`] takes the guard and releases it after the commit.
     ///
     /// # Errors
-    /// `Overloaded` where callers of other nodes keep their turns for too long. The process on its own waits.
-    pub async fn take(&self) -> Result<Turn, Error> {
-        let own = Arc::clone(&self.own).lock_owned();
+    /// `Overloaded` on a timeout, if several nodes share the store. A single process waits without a timeout.
+    pub async fn lock(&self) -> Result<ChangeGuard, Error> {
+        let local = Arc::clone(&self.local).lock_owned();
         let Some(nodes) = &self.nodes else {
-            return Ok(Turn::of_process(Box::new(own.await)));
+            return Ok(ChangeGuard::in_process(Box::new(local.await)));
         };
-        let until = Instant::now() + PATIENCE;
-        let own = timeout(PATIENCE, own).await;
-        let own = own.map_err(|_| too_long())?;
-        nodes.take(Box::new(own), self.name, until).await
+        let until = Instant::now() + MAX_WAIT;
+        let local = timeout(MAX_WAIT, local).await;
+        let local = local.map_err(|_| lock_timeout())?;
+        nodes.lock(Box::new(local), self.name, until).await
     }
 }
 
-impl Nodes {
-    /// `None` where this process is the only one on the store.
+impl NodeLocks {
+    /// `None` if this process alone uses the store.
     pub(super) fn of(context: &AccountContext) -> Option<Arc<Self>> {
         let node = context.node.as_ref()?;
         Some(Arc::new(Self {
@@ -96,161 +95,162 @@ impl Nodes {
         }))
     }
 
-    /// Waits for a turn over all nodes, for a caller whose turn it is in this process.
+    /// Waits for the lock over all nodes. The caller already holds it within this process.
     ///
     /// # Errors
     /// `Overloaded`
-    pub(super) async fn take(
+    pub(super) async fn lock(
         self: &Arc<Self>,
-        own: OwnTurn,
+        local: ProcessGuard,
         name: LockName,
         until: Instant,
-    ) -> Result<Turn, Error> {
-        // A task of its own, so that a caller who leaves meanwhile leaves no lock behind.
-        let taking = take_lock(own, name, Arc::clone(self), until);
-        tokio::spawn(taking).await.unwrap_or_else(|_| Err(broken()))
+    ) -> Result<ChangeGuard, Error> {
+        // Spawned, so that a caller that disconnects meanwhile leaks no lock.
+        let taking = wait_for_lock(local, name, Arc::clone(self), until);
+        tokio::spawn(taking)
+            .await
+            .unwrap_or_else(|_| Err(task_failed()))
     }
 }
 
-async fn take_lock(
-    own: OwnTurn,
+async fn wait_for_lock(
+    local: ProcessGuard,
     name: LockName,
-    nodes: Arc<Nodes>,
+    nodes: Arc<NodeLocks>,
     until: Instant,
-) -> Result<Turn, Error> {
+) -> Result<ChangeGuard, Error> {
     let mut pause = FIRST_PAUSE;
     loop {
         let taken = locks::take(&nodes.store, nodes.node.id, name).await?;
         if let Taken::Yes { newest } = taken {
             newest.into_iter().for_each(|it| nodes.ids.raise(it));
-            return Ok(Turn {
-                own: Some(own),
+            return Ok(ChangeGuard {
+                local: Some(local),
                 lock: Some(HeldLock { name, nodes }),
             });
         }
         if Instant::now() >= until {
             return Err(match taken {
-                Taken::Yes { .. } | Taken::Held => too_long(),
+                Taken::Yes { .. } | Taken::Held => lock_timeout(),
                 Taken::NotJoined => not_joined(),
             });
         }
-        // Not the same for all, so that two nodes do not miss every free moment together.
+        // Jitter, so that two nodes do not retry in step.
         sleep(pause.mul_f64(rand::random_range(0.5..1.5))).await;
-        pause = LONGEST_PAUSE.min(pause * 2);
+        pause = MAX_PAUSE.min(pause * 2);
     }
 }
 
-fn too_long() -> Error {
-    let detail = "other changes of this kind take too long; try again in a moment";
+fn lock_timeout() -> Error {
+    let detail = "other changes are still in progress; try again in a moment";
     Error::new(ErrorKind::Overloaded, detail).retry_after(RETRY_AFTER)
 }
 
 fn not_joined() -> Error {
-    let detail =
-        "this node of the service has not started yet, or is about to stop; try again in a moment";
+    let detail = "this node of the service is starting or stopping; try again in a moment";
     Error::new(ErrorKind::Overloaded, detail).retry_after(RETRY_AFTER)
 }
 
-fn broken() -> Error {
-    let detail = "the call could not be finished; try again";
+fn task_failed() -> Error {
+    let detail = "the service could not finish the call; try again";
     Error::new(ErrorKind::Internal, detail)
 }
 
 impl HeldLock {
     fn release(&self) -> Write {
-        let Nodes { clock, ids, .. } = &*self.nodes;
-        // Later than all that was made in the turn.
+        let NodeLocks { clock, ids, .. } = &*self.nodes;
+        // Later than every id issued under the lock.
         let newest = moment_of(&ids.next(clock()));
         locks::release(self.name, newest)
     }
 }
 
-impl Turn {
-    /// A turn among the callers of this process, which is the only one on the store.
-    pub(super) fn of_process(own: OwnTurn) -> Self {
+impl ChangeGuard {
+    /// A guard for a process that alone uses the store.
+    pub(super) fn in_process(local: ProcessGuard) -> Self {
         Self {
-            own: Some(own),
+            local: Some(local),
             lock: None,
         }
     }
 
-    /// Adds to the writes that were decided in the turn what ends it, where several nodes take turns.
-    pub(super) fn end_with(&self, writes: &mut Writes) {
+    /// Adds the release of the database lock, if there is one, to the writes that were decided under it.
+    pub(super) fn add_release(&self, writes: &mut Writes) {
         writes.extend(self.lock.as_ref().map(HeldLock::release));
     }
 
-    /// The commit that ends the turn has ended.
-    pub(super) fn ended(mut self) {
+    /// Call after the commit that contains the release.
+    pub(super) fn released(mut self) {
         self.lock = None;
     }
 
-    /// May others have taken the turn over, because they take this node for dead? What is committed then is refused, and what is no
-    /// commit must not be done.
-    pub fn is_doubtful(&self) -> bool {
+    /// May another node have taken the lock over, because it considers this node dead? The engine then refuses commits of this node;
+    /// other side effects must not happen.
+    pub fn may_be_lost(&self) -> bool {
         let lock = self.lock.as_ref();
         lock.is_some_and(|it| !it.nodes.node.is_trusted())
     }
 }
 
-impl Drop for Turn {
-    /// Nothing was committed: the turn ends by itself.
+impl Drop for ChangeGuard {
+    /// Nothing was committed under the lock: releases it.
     fn drop(&mut self) {
-        let own = self.own.take();
+        let local = self.local.take();
         if let Some(lock) = self.lock.take() {
             let writes = vec![lock.release()];
-            // The callers of this process wait until the lock is free.
-            lock.nodes.store.commit(writes, move |_| drop(own));
+            // The callers of this process wait until the database lock is free.
+            lock.nodes.store.commit(writes, move |_| drop(local));
         }
     }
 }
 
-pub(super) type Learn = Box<dyn FnOnce() + Send>;
+pub(super) type AfterCommit = Box<dyn FnOnce() + Send>;
 
-/// Writes with what follows them.
+/// Writes and what must follow their commit.
 pub struct Change {
     pub(super) writes: Writes,
-    pub(super) turn: Option<Turn>,
-    pub(super) learn: Option<Learn>,
+    pub(super) guard: Option<ChangeGuard>,
+    pub(super) after_commit: Option<AfterCommit>,
 }
 
 impl From<Writes> for Change {
-    /// Of records that nobody else changes, and that nothing in memory is a copy of.
+    /// For records that have no other writer and no copy in memory.
     fn from(writes: Writes) -> Self {
         Self {
             writes,
-            turn: None,
-            learn: None,
+            guard: None,
+            after_commit: None,
         }
     }
 }
 
 impl Change {
-    /// The turn in which the writes were decided: the next one begins when they are on the disk.
-    pub fn in_turn(turn: Turn, writes: Writes) -> Self {
+    /// Releases the guard once the writes are durable.
+    pub fn under_lock(guard: ChangeGuard, writes: Writes) -> Self {
         Self {
-            turn: Some(turn),
+            guard: Some(guard),
             ..Self::from(writes)
         }
     }
 
-    /// What memory learns, once the writes are on the disk and before anybody is told so. It is done by the engine's thread:
-    /// it must be quick, and must not call the engine.
-    pub fn then(self, learn: impl FnOnce() + Send + 'static) -> Self {
+    /// Updates memory after the writes are durable and before any caller gets its response. Runs on the engine's thread: it must be
+    /// quick and must not call the engine.
+    pub fn then(self, after_commit: impl FnOnce() + Send + 'static) -> Self {
         Self {
-            learn: Some(Box::new(learn)),
+            after_commit: Some(Box::new(after_commit)),
             ..self
         }
     }
 }
 
-/// Does work to its end, also when the caller leaves meanwhile: for what takes more than one commit, or is no commit at all.
+/// Runs work to its end even if the caller disconnects. For work with several commits, or with none.
 ///
 /// # Errors
-/// Those of the work, and an internal one where it has panicked.
+/// The errors of the work, and `Internal` if it panics.
 pub async fn detached<T: 'static, E: From<Error> + 'static>(
     work: impl Future<Output = Result<T, E>> + 'static,
 ) -> Result<T, E> {
     tokio::task::spawn_local(work)
         .await
-        .map_err(|_| E::from(broken()))?
+        .map_err(|_| E::from(task_failed()))?
 }

@@ -1,4 +1,4 @@
-//! The API keys whose input images turned out damaged recently.
+//! Tracks API keys that recently sent damaged input images.
 
 use super::rate_limit::Elapsed;
 use parking_lot::Mutex;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use tintype_storage::domain::ids::KeyId;
 
 const RECENT: Duration = Duration::from_secs(60);
-/// Up to this many keys, old ones are not removed.
-const FEW: usize = 1_024;
+/// Expired keys are removed only from this size on.
+const SWEEP_SIZE: usize = 1_024;
 
-/// The process's own; forgotten when it ends.
+/// Kept in memory only.
 pub struct DamagedInputs {
     elapsed: Elapsed,
-    /// When the input image of a key was last noted.
+    /// When a job of the key last failed.
     noted: Mutex<HashMap<KeyId, Duration>>,
 }
 
@@ -26,17 +26,17 @@ impl DamagedInputs {
         }
     }
 
-    /// A job of this key failed because an input image is damaged.
+    /// Records that a job of this key failed because an input image is damaged.
     pub fn add(&self, key: KeyId) {
         let now = (self.elapsed)();
         let mut noted = self.noted.lock();
-        if noted.len() >= FEW {
+        if noted.len() >= SWEEP_SIZE {
             noted.retain(|_, at| *at + RECENT > now);
         }
         noted.insert(key, now);
     }
 
-    /// Has an input image of this key turned out damaged within the last minute?
+    /// Was an input image of this key damaged within the last minute?
     pub fn are_recent(&self, key: KeyId) -> bool {
         let now = (self.elapsed)();
         let noted = self.noted.lock();

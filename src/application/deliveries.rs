@@ -1,8 +1,8 @@
-//! Deliveries of webhooks: looked up, and sent again.
+//! Finds webhook deliveries and redelivers them.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
-use super::commit::{Turn, detached};
+use super::commit::{ChangeGuard, detached};
 use super::error::{self, Error, no_webhook};
 use super::state::AppState;
 use futures_util::future::join_all;
@@ -17,32 +17,31 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 
-/// Deliveries that one call for a webhook looks at, and sends again, at the most.
-const MAX_LOOKED_AT: usize = 10_000;
-/// Deliveries read, and sent again, at a time.
+/// Deliveries that one call scans.
+const MAX_SCANNED: usize = 10_000;
+/// Deliveries read, and redelivered, at a time.
 const STEP: usize = 500;
 
-/// Failed deliveries of a webhook, by when they were created.
+/// Selects failed deliveries of a webhook by their creation time.
 pub struct Range {
     pub from: Timestamp,
     pub to: Timestamp,
-    /// The last id that an earlier call has looked at.
+    /// The last id that an earlier call scanned.
     pub after: Option<[u8; 16]>,
 }
 
-/// What came of sending a range again.
 pub struct RangeRedelivered {
     pub count: usize,
-    /// Where another call goes on; `None` once the whole log has been looked at.
+    /// Where the next call continues; `None` at the end of the log.
     pub next: Option<[u8; 16]>,
 }
 
-/// One text for an unknown id and for no id at all.
+/// The same text for an unknown id and for a malformed id.
 pub fn no_delivery() -> Error {
     DeliveryError::NotFound.into()
 }
 
-/// A delivery that the caller sees.
+/// Finds a delivery that is visible to the caller.
 ///
 /// # Errors
 /// `NotFound`
@@ -52,15 +51,14 @@ pub async fn find(state: &AppState, caller: &Caller, id: DeliveryId) -> Result<D
     seen.ok_or_else(no_delivery)
 }
 
-/// The attempts of a delivery, as many as it counts.
+/// The attempts that the record of the delivery counts.
 pub async fn attempts(state: &AppState, delivery: &Delivery) -> Result<Vec<Attempt>, Error> {
     let mut attempts = state.store.attempts(delivery.id).await?;
-    // Read after the delivery, so there may be newer ones, which do not go with its status and moment.
+    // Read after the delivery: newer attempts would not match its status.
     attempts.truncate(usize::try_from(delivery.attempts).unwrap_or(usize::MAX));
     Ok(attempts)
 }
 
-/// Sends a delivery again.
 pub async fn redeliver(
     state: &AppState,
     caller: &Caller,
@@ -68,10 +66,10 @@ pub async fn redeliver(
 ) -> Result<Delivery, Error> {
     let delivery = find(state, caller, id).await?;
     let context = caller.change(state, delivery.account).await?;
-    Ok(send_again(state, context, id).await??)
+    Ok(redeliver_one(state, context, id).await??)
 }
 
-/// How many deliveries of a range have failed, and whether its whole log was looked at.
+/// Counts the failed deliveries of a range. Also returns whether the scan reached the end of the log.
 pub async fn count_failed(
     state: &AppState,
     webhook: Webhook,
@@ -80,13 +78,13 @@ pub async fn count_failed(
     let store = state.store.clone();
     let found = tokio::task::spawn_blocking(move || {
         let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
-        failed(page, &webhook, &range)
+        find_failed(page, &webhook, &range)
     });
-    let (wanted, next) = found.await.map_err(|_| error::busy())??;
-    Ok((wanted.len(), next.is_none()))
+    let (selected, next) = found.await.map_err(|_| error::busy())??;
+    Ok((selected.len(), next.is_none()))
 }
 
-/// Sends the failed deliveries of a range again, newest first. Looks at a bounded part of the account's log.
+/// Redelivers the failed deliveries of a range, newest first. Scans a bounded part of the account's log.
 pub async fn redeliver_range(
     state: &AppState,
     caller: &Caller,
@@ -98,22 +96,22 @@ pub async fn redeliver_range(
     let store = state.store.clone();
     let found = tokio::task::spawn_blocking(move || {
         let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
-        failed(page, &webhook, &range)
+        find_failed(page, &webhook, &range)
     });
-    let (wanted, mut next) = found.await.map_err(|_| error::busy())??;
+    let (selected, mut next) = found.await.map_err(|_| error::busy())??;
     let mut count = 0;
-    for step in wanted.chunks(STEP) {
-        // Begun together, so that they share the disk's time.
-        let send = |id: &DeliveryId| send_again(state, context, *id);
+    for step in selected.chunks(STEP) {
+        // Sent together, so that they share one fsync.
+        let send = |id: &DeliveryId| redeliver_one(state, context, *id);
         let mut refused = None;
         for answer in join_all(step.iter().map(send)).await {
             match answer {
                 Ok(Ok(_)) => count += 1,
-                // Removed for its age, or its webhook given another URL, meanwhile.
+                // Retention removed the delivery, or its webhook has a new URL.
                 Ok(Err(
                     DeliveryError::NotFound | DeliveryError::NoReceiver(NoReceiver::WebhookMoved),
                 )) => {}
-                // The webhook was removed meanwhile.
+                // The webhook was deleted meanwhile.
                 Ok(Err(DeliveryError::NoReceiver(NoReceiver::WebhookDeleted))) => {
                     return Err(no_webhook());
                 }
@@ -124,7 +122,7 @@ pub async fn redeliver_range(
         match refused {
             None => after = step.last().map(|id| id.0.into_bytes()),
             Some(refusal) if count == 0 => return Err(refusal),
-            // Too much at once. What has been done is told, and another call goes on with this step.
+            // Overloaded: report the progress. The next call repeats this step.
             Some(_) => {
                 next = Some(after.unwrap_or([u8::MAX; 16]));
                 break;
@@ -136,30 +134,30 @@ pub async fn redeliver_range(
 
 type Page = tintype_storage::store::Page<Delivery>;
 
-/// Those of a bounded part of the log, and where the rest begins. Blocks for as long as that takes to read.
-fn failed(
+/// Returns the failed deliveries of a bounded part of the log, and where the rest begins. Blocks.
+fn find_failed(
     page: impl Fn(Option<[u8; 16]>) -> Result<Page, StoreError>,
     webhook: &Webhook,
     range: &Range,
 ) -> Result<(Vec<DeliveryId>, Option<[u8; 16]>), StoreError> {
-    let (mut wanted, mut after, mut looked_at) = (Vec::new(), range.after, 0);
+    let (mut selected, mut after, mut scanned) = (Vec::new(), range.after, 0);
     loop {
         let page = page(after)?;
-        looked_at += page.items.len();
+        scanned += page.items.len();
         let within = |it: &&Delivery| {
             it.webhook == webhook.id
                 && matches!(it.state, DeliveryState::Failed { .. })
                 && (range.from..=range.to).contains(&it.created_at)
         };
-        wanted.extend(page.items.iter().filter(within).map(|it| it.id));
+        selected.extend(page.items.iter().filter(within).map(|it| it.id));
         after = page.next;
-        if after.is_none() || looked_at >= MAX_LOOKED_AT {
-            return Ok((wanted, after));
+        if after.is_none() || scanned >= MAX_SCANNED {
+            return Ok((selected, after));
         }
     }
 }
 
-async fn send_again(
+async fn redeliver_one(
     state: &AppState,
     context: &AuditContext,
     id: DeliveryId,
@@ -168,7 +166,7 @@ async fn send_again(
         account: None,
         id: Some(id.0),
     };
-    let entry = context.line(state, Action::DeliveryRedeliver, subject);
+    let entry = context.entry(state, Action::DeliveryRedeliver, subject);
     let note: Note<Redelivered> = Box::new(move |change| {
         let entry = AuditEntry {
             account: Some(change.before.account).filter(|it| *it != SERVICE),
@@ -188,16 +186,15 @@ async fn send_again(
     answer.await.map_err(|_| error::stopping())
 }
 
-/// Adds a delivery that no job owes, with the writes that are to be true with it. Its commit ends the turn in which they were decided,
-/// also when the caller leaves meanwhile.
+/// Adds a delivery that belongs to no job, in one commit with `writes`. The commit releases the guard even if the caller disconnects.
 pub(super) async fn add(
     state: &AppState,
-    turn: Turn,
+    guard: ChangeGuard,
     delivery: Delivery,
     mut writes: Writes,
 ) -> Result<Delivery, Error> {
     let (reply, answer) = oneshot::channel();
-    turn.end_with(&mut writes);
+    guard.add_release(&mut writes);
     let command = DeliveryCommand::Add {
         delivery,
         writes,
@@ -207,13 +204,13 @@ pub(super) async fn add(
     sent.map_err(|_| error::busy_delivering())?;
     detached(async move {
         let added = answer.await.map_err(|_| error::stopping())??;
-        turn.ended();
+        guard.released();
         Ok(added)
     })
     .await
 }
 
-/// What the audit log says of a delivery.
+/// The fields of a delivery that the audit log records.
 pub fn facts(delivery: &Delivery) -> Value {
     json!({
         "job_id": delivery.job().map(|it| it.to_string()),

@@ -1,4 +1,4 @@
-//! Deposits: money that is added to an account, or taken back.
+//! Deposits money into an account, and corrects deposits.
 
 use super::accounts;
 use super::audit_context::{Subject, to_audit_entry};
@@ -16,14 +16,13 @@ use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::store::{Deposit, IdempotencyUse};
 use tokio::sync::oneshot;
 
-/// The ledger line that a call has made.
 pub struct Deposited {
     pub entry: LedgerEntry,
-    /// Nothing was done anew: an earlier call with this idempotency key has made it.
+    /// An earlier call with this idempotency key made the deposit.
     pub is_replay: bool,
 }
 
-/// Deposits money, once for each idempotency key. A negative amount corrects an earlier deposit.
+/// Deposits money once per idempotency key. A negative amount corrects an earlier deposit.
 pub async fn deposit(
     state: &AppState,
     caller: &Caller,
@@ -34,10 +33,10 @@ pub async fn deposit(
     let context = caller.operate()?;
     let NewDeposit { amount, reference } = new;
     let idempotency = idempotency_key.map(|name| {
-        let words = reference.as_deref().unwrap_or_default();
+        let text = reference.as_deref().unwrap_or_default();
         IdempotencyUse {
             name,
-            fingerprint: accounts::fingerprint([&amount.to_string(), words]),
+            fingerprint: accounts::fingerprint([&amount.to_string(), text]),
         }
     });
     let actor = accounts::actor(state, account)?;
@@ -45,13 +44,13 @@ pub async fn deposit(
         account: Some(account),
         id: None,
     };
-    let entry = context.line(state, Action::DepositCreate, subject);
-    // Only what is done now has its line written.
+    let entry = context.entry(state, Action::DepositCreate, subject);
+    // The actor calls `note` only for a new deposit, not for a replay.
     let is_new = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&is_new);
-    let note = move |made: &LedgerEntry| {
+    let note = move |ledger_entry: &LedgerEntry| {
         noted.store(true, Ordering::Relaxed);
-        with_facts(entry.clone(), made)
+        with_facts(entry.clone(), ledger_entry)
     };
     let (reply, answer) = oneshot::channel();
     let command = AccountCommand::Deposit {
@@ -71,19 +70,18 @@ pub async fn deposit(
     })
 }
 
-/// The balance before and after, and the ledger's new line.
-fn with_facts(entry: AuditEntry, made: &LedgerEntry) -> AuditEntry {
+fn with_facts(entry: AuditEntry, ledger_entry: &LedgerEntry) -> AuditEntry {
     let entry = AuditEntry {
-        subject: Some(made.id.0),
+        subject: Some(ledger_entry.id.0),
         ..entry
     };
-    let before = made.balance_after.minus(made.amount).ok();
+    let before = ledger_entry.balance_after.minus(ledger_entry.amount).ok();
     let before = before.map(|it| json!({"balance": it.to_string()}));
     let after = json!({
-        "balance": made.balance_after.to_string(),
-        "kind": made.kind.word(),
-        "amount": made.amount.to_string(),
-        "reference": made.reference,
+        "balance": ledger_entry.balance_after.to_string(),
+        "kind": ledger_entry.kind.word(),
+        "amount": ledger_entry.amount.to_string(),
+        "reference": ledger_entry.reference,
     });
     to_audit_entry(entry, before, Some(after))
 }

@@ -1,4 +1,4 @@
-//! Why a use case refuses a call or fails. Each interface renders it in the form that its clients read.
+//! Refusals and failures of use cases. Each interface renders them in its own format.
 
 use crate::inputs::MemoryUnavailable;
 use std::fmt;
@@ -10,10 +10,9 @@ use tintype_storage::store::{AcceptError, DepositError, StoreError};
 
 pub use tintype_api::FieldFault;
 
-/// The header that names a request, as faults of it are told.
+/// The field name of faults in this header.
 pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
-/// What kind of refusal or failure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     Unauthorized,
@@ -31,23 +30,21 @@ pub enum ErrorKind {
     RateLimited,
     Internal,
     StorageUnavailable,
-    /// The caller's time was up.
     DeadlineExceeded,
-    /// The caller has left.
+    /// The caller disconnected.
     Canceled,
     Paused,
     Overloaded,
 }
 
-/// A refusal or a failure, with its explanation.
 #[derive(Clone, Debug)]
 pub struct Error {
     pub kind: ErrorKind,
-    /// What was wrong this time, and what to do.
+    /// What failed and what to do.
     pub detail: String,
-    /// Every faulty field, of [`ErrorKind::Invalid`].
+    /// All faulty fields, for [`ErrorKind::Invalid`].
     pub faults: Vec<FieldFault>,
-    /// Seconds after which a repeat makes sense, where the kind's own time does not fit.
+    /// Seconds before a retry; `None`: the default of the kind.
     pub retry_after: Option<u32>,
 }
 
@@ -69,7 +66,6 @@ impl Error {
         Self::new(ErrorKind::Conflict, detail)
     }
 
-    /// These fields are faulty.
     pub fn invalid(faults: Vec<FieldFault>) -> Self {
         let detail = match faults.as_slice() {
             [one] => format!("{}: {}", one.field, one.message),
@@ -99,33 +95,33 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The program itself is at fault, and the log says why.
+/// A bug or a failure whose cause is in the log.
 pub fn internal() -> Error {
-    let detail = "the service failed to answer this; tell its operator the request id";
+    let detail = "the service failed to process the call; report the request id to its operator";
     Error::new(ErrorKind::Internal, detail)
 }
 
-/// A key has outlived its account.
 pub fn account_is_gone() -> Error {
     let detail = "the account of this API key no longer exists";
     Error::new(ErrorKind::Unauthorized, detail)
 }
 
-/// One text for an unknown id and for no id at all.
+/// The same text for an unknown id and for a malformed id.
 pub fn no_webhook() -> Error {
     Error::not_found("there is no such webhook")
 }
 
-/// The answer to everything once storage has failed.
+/// The answer to every call after a storage failure.
 pub fn stopping() -> Error {
-    let detail = "the service is stopping after a storage failure and will be back once it has been restarted";
+    let detail =
+        "the service is stopping after a storage failure; it is available again after a restart";
     Error::new(ErrorKind::Overloaded, detail).retry_after(5)
 }
 
-/// The answer while the database does not answer.
-pub fn database_away() -> Error {
-    let detail = "the database of the service does not answer; try again in a moment, a creation with the same Idempotency-Key, because it \
-                  may have been accepted";
+/// The answer while the database does not respond.
+pub fn database_unavailable() -> Error {
+    let detail = "the database of the service does not respond; try again in a moment. Repeat a creation with the same Idempotency-Key: \
+                  the service may have accepted it";
     Error::new(ErrorKind::Overloaded, detail).retry_after(2)
 }
 
@@ -133,15 +129,14 @@ pub fn database_away() -> Error {
 pub fn busy() -> Error {
     Error::new(
         ErrorKind::Overloaded,
-        "too many calls of this account are under way; repeat it in a moment",
+        "too many calls of this account are in progress; try again in a moment",
     )
 }
 
-/// All accounts together have more calls under way than can be answered in time.
 pub fn overloaded() -> Error {
     Error::new(
         ErrorKind::Overloaded,
-        "the service has more calls under way than it can answer in time; repeat it in a moment",
+        "the service has more calls in progress than it can answer in time; try again in a moment",
     )
 }
 
@@ -149,11 +144,11 @@ pub fn overloaded() -> Error {
 pub fn busy_delivering() -> Error {
     Error::new(
         ErrorKind::Overloaded,
-        "too many deliveries are being added or sent again; repeat it in a moment",
+        "too many deliveries are being added or redelivered; try again in a moment",
     )
 }
 
-/// An idempotency key stands for another request.
+/// An earlier call used the idempotency key for another request.
 pub fn key_reused(detail: impl Into<String>) -> Error {
     let detail = detail.into();
     Error {
@@ -176,7 +171,7 @@ impl From<StoreError> for Error {
                 tracing::error!(%error, "corrupt record");
                 Self::new(
                     ErrorKind::Internal,
-                    "a record of the service is damaged; tell its operator",
+                    "a record of the service is damaged; report the request id to its operator",
                 )
             }
         }
@@ -218,7 +213,7 @@ impl From<CallerRefusal> for Error {
     fn from(refusal: CallerRefusal) -> Self {
         let kind = match refusal {
             CallerRefusal::Unknown | CallerRefusal::Key(_) => ErrorKind::Unauthorized,
-            // Not 401: the key is a good one, and another would be refused there as well.
+            // Not 401: the key is valid, and any other key would be refused from this address too.
             CallerRefusal::Address(_) => ErrorKind::AddressNotAllowed,
             CallerRefusal::Model(_) => ErrorKind::ModelNotAllowed,
         };

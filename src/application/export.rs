@@ -1,4 +1,4 @@
-//! All records as of one moment, written while the service goes on.
+//! Exports a point-in-time snapshot of all records while the service runs.
 
 use super::caller::Caller;
 use super::error::{Error, ErrorKind};
@@ -14,68 +14,67 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
-/// Blocks of lines that wait for the caller.
-const AHEAD: usize = 8;
-/// How long the caller may take nothing. The snapshot keeps what changes meanwhile.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Blocks of lines buffered for the caller.
+const BUFFERED_BLOCKS: usize = 8;
+/// How long the caller may read nothing. Meanwhile the snapshot holds back changed records.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Why the writing of an export ends early.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-enum Ended {
-    #[error("the service stops")]
+enum Aborted {
+    #[error("the service is stopping")]
     Stopping,
-    #[error("the caller has gone, or takes nothing")]
-    Gone,
+    #[error("the caller disconnected or stopped reading")]
+    CallerGone,
 }
 
-/// Begins an export: its blocks of lines of JSON, in order.
+/// Starts an export. The receiver yields blocks of JSON lines, in order.
 ///
 /// # Errors
-/// `Forbidden`; `Conflict` while another export is written
-pub fn begin(state: &AppState, caller: &Caller) -> Result<mpsc::Receiver<Bytes>, Error> {
+/// `Forbidden`; `Conflict` while another export is running
+pub fn start(state: &AppState, caller: &Caller) -> Result<mpsc::Receiver<Bytes>, Error> {
     caller.operate()?;
     state.result_store.keep_inputs();
     let snapshot = Arc::clone(state.store.engine()).snapshot();
-    let snapshot = snapshot.map_err(refused)?;
-    let (sender, receiver) = mpsc::channel(AHEAD);
+    let snapshot = snapshot.map_err(to_error)?;
+    let (sender, receiver) = mpsc::channel(BUFFERED_BLOCKS);
     let stopping = state.stopping.subscribe();
     let runtime = Handle::current();
     let (store, now) = (state.store.clone(), state.now());
-    tracing::info!("an export of all records begins");
+    tracing::info!("export started");
     spawn_blocking(move || {
-        let give = |block: Vec<u8>| give(&runtime, &sender, &stopping, block.into());
-        match write(snapshot, give) {
+        let send = |block: Vec<u8>| send_block(&runtime, &sender, &stopping, block.into());
+        match write(snapshot, send) {
             Ok(records) => {
-                tracing::info!(records, "an export of all records is written");
-                note(&store, now);
+                tracing::info!(records, "export finished");
+                record_export(&store, now);
             }
-            Err(error) => tracing::warn!(%error, "an export of all records was given up"),
+            Err(error) => tracing::warn!(%error, "export aborted"),
         }
     });
     Ok(receiver)
 }
 
-/// A service that cannot write this down has its records exported all the same.
-fn note(store: &Store, now: Timestamp) {
+/// A failure only loses the time of the last export.
+fn record_export(store: &Store, now: Timestamp) {
     if let Err(error) = commit_and_wait(&**store.engine(), store.note_export(now)) {
-        tracing::warn!(%error, "could not note the export");
+        tracing::warn!(%error, "could not record the time of the export");
     }
 }
 
-fn give(
+fn send_block(
     runtime: &Handle,
     sender: &mpsc::Sender<Bytes>,
     stopping: &watch::Receiver<bool>,
     block: Bytes,
-) -> Result<(), Ended> {
+) -> Result<(), Aborted> {
     if *stopping.borrow() {
-        return Err(Ended::Stopping);
+        return Err(Aborted::Stopping);
     }
-    let sent = runtime.block_on(sender.send_timeout(block, PATIENCE));
-    sent.map_err(|_| Ended::Gone)
+    let sent = runtime.block_on(sender.send_timeout(block, READ_TIMEOUT));
+    sent.map_err(|_| Aborted::CallerGone)
 }
 
-fn refused(error: SnapshotError) -> Error {
+fn to_error(error: SnapshotError) -> Error {
     match error {
         SnapshotError::UnderWay => Error::conflict(error.to_string()),
         SnapshotError::Overrun(_) | SnapshotError::Unable => {

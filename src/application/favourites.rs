@@ -1,4 +1,4 @@
-//! Favourites: jobs that an account has marked, whose pictures retention leaves alone.
+//! Favourites: jobs that an account has marked. Retention keeps their images.
 
 use super::caller::Caller;
 use super::commit::Change;
@@ -15,13 +15,13 @@ use tintype_storage::domain::job::Job;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::MAX_FAVOURITES;
 
-/// Old pictures that are removed in one turn: people who mark favourites wait for so many at most.
-const IN_ONE_TURN: usize = 100;
+/// Old images removed under one lock, which bounds the wait of a person who marks a favourite.
+const REMOVED_PER_LOCK: usize = 100;
 
-/// Makes a job one of the favourites of its account. One that is a favourite already stays one.
+/// Marks a job as a favourite. Idempotent.
 ///
 /// # Errors
-/// `NotFound`; `Forbidden`; `Gone` where retention has removed the picture; `Invalid` where the account has as many as it may have
+/// `NotFound`; `Forbidden`; `Gone` if retention has removed the image; `Invalid` if the account has [`MAX_FAVOURITES`]
 pub async fn add(
     state: &AppState,
     caller: &Caller,
@@ -30,13 +30,13 @@ pub async fn add(
 ) -> Result<(), Error> {
     let job = jobs::find(state, account, id).await?;
     caller.change(state, account).await?;
-    // Retention takes the same turns: it does not remove what becomes a favourite meanwhile.
-    let turn = state.favourites.take().await?;
+    // Retention takes the same lock, so it cannot remove the image meanwhile.
+    let guard = state.favourites.lock().await?;
     if state.store.is_favourite(account, job.id).await? {
         return Ok(());
     }
     if let Some(picture) = job.picture() {
-        picture_views::check_there(state, &picture.key).await?;
+        picture_views::check_exists(state, &picture.key).await?;
     }
     let others = state
         .store
@@ -48,10 +48,10 @@ pub async fn add(
         return Err(Error::field("favourite", message));
     }
     let writes = state.store.put_favourite(account, job.id, state.now());
-    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+    Ok(state.commit(Change::under_lock(guard, writes)).await?)
 }
 
-/// Makes a job an ordinary one again. Its picture is removed once its time is over.
+/// Unmarks a job. Retention then removes its image when it is old enough.
 ///
 /// # Errors
 /// `NotFound`; `Forbidden`
@@ -63,12 +63,12 @@ pub async fn remove(
 ) -> Result<(), Error> {
     let job = jobs::find(state, account, id).await?;
     caller.change(state, account).await?;
-    let turn = state.favourites.take().await?;
+    let guard = state.favourites.lock().await?;
     let writes = state.store.remove_favourite(account, job.id);
-    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+    Ok(state.commit(Change::under_lock(guard, writes)).await?)
 }
 
-/// Until when the picture of a job stays; `None` where it has none, and where it is not removed.
+/// When retention removes the image of a job; `None` if there is no image or it is never removed.
 pub fn kept_until(state: &AppState, job: &Job, is_favourite: bool) -> Option<Timestamp> {
     let days = state.config.results.retention_days;
     if days == 0 || is_favourite {
@@ -79,8 +79,8 @@ pub fn kept_until(state: &AppState, job: &Job, is_favourite: bool) -> Option<Tim
     Some(job.state.finished_at()?.plus(age))
 }
 
-/// Removes up to `limit` pictures that were written before a moment and are of no favourite. Says how many it found; none where others'
-/// turns take too long.
+/// Removes up to `limit` images that are older than `older_than` and belong to no favourite. Returns how many it found, or 0 if it
+/// cannot get the lock in time.
 ///
 /// # Errors
 /// The object store fails.
@@ -94,12 +94,12 @@ pub async fn remove_old_pictures(
         .images
         .expired(RESULTS, older_than, limit, keeps)
         .await?;
-    // A list can be long, and people do not wait for it. What has become a favourite meanwhile is seen here.
-    for pictures in found.chunks(IN_ONE_TURN) {
-        let turn = match state.favourites.take().await {
-            Ok(turn) => turn,
+    // The listing may take long, so it ran without the lock. The check under the lock sees new favourites.
+    for pictures in found.chunks(REMOVED_PER_LOCK) {
+        let guard = match state.favourites.lock().await {
+            Ok(guard) => guard,
             Err(error) => {
-                tracing::warn!(%error, "could not go on removing old pictures");
+                tracing::warn!(%error, "could not continue to remove old images");
                 return Ok(0);
             }
         };
@@ -109,8 +109,8 @@ pub async fn remove_old_pictures(
                 removable.push(picture.clone());
             }
         }
-        // No commit that would be refused comes after the pictures.
-        if turn.is_doubtful() {
+        // The engine cannot refuse this removal as it would refuse a commit.
+        if guard.may_be_lost() {
             return Ok(0);
         }
         state.images.remove(RESULTS, removable).await?;
@@ -118,7 +118,7 @@ pub async fn remove_old_pictures(
     Ok(found.len())
 }
 
-/// Is this the picture of a favourite? Where that cannot be read, the picture stays until the next sweep.
+/// Does the image belong to a favourite? If the read fails, the image stays until the next sweep.
 async fn is_kept(state: &AppState, picture: &Path) -> bool {
     let name = picture.filename().unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
@@ -130,7 +130,7 @@ async fn is_kept(state: &AppState, picture: &Path) -> bool {
         .is_anyones_favourite(job)
         .await
         .unwrap_or_else(|error| {
-            tracing::error!(%job, %error, "could not read whether a picture is a favourite");
+            tracing::error!(%job, %error, "could not check whether an image is a favourite");
             true
         })
 }

@@ -1,4 +1,4 @@
-//! Batches that are submitted as uploaded files, and the files that hold their results.
+//! Batches that are submitted as uploaded files, and their result files.
 
 use super::batch_request::BatchRequest;
 use super::batches;
@@ -16,39 +16,36 @@ use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Direction;
 
-/// Batches among which that of an earlier attempt is looked for.
+/// Batches searched for an earlier attempt.
 const RECENT: usize = 20;
-/// A client that repeats a call by itself has done so after this time.
-const REPEATED_WITHIN: Duration = Duration::from_secs(15 * 60);
+/// An automatic retry of a client comes within this time.
+const RETRY_WINDOW: Duration = Duration::from_secs(15 * 60);
 
-/// A batch that was submitted as a file, and how far it is.
 pub struct FileBatchStatus {
     pub of_file: FileBatch,
-    /// `None` where the file was at fault.
+    /// `None` if the file was invalid.
     pub accepted: Option<(Batch, BatchProgress)>,
 }
 
-/// Which of the two files of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultsKind {
-    /// The requests that succeeded.
+    /// Successful requests.
     Output,
-    /// Those that failed.
+    /// Failed requests.
     Errors,
 }
 
-/// A file with results of a batch that has ended. It is written while it is read.
+/// A result file of an ended batch. Its content is generated while it is read.
 pub struct ResultsFile {
     pub kind: ResultsKind,
     pub batch: Batch,
-    /// The images are named by URLs.
+    /// The file contains image URLs instead of base64 data.
     pub as_urls: bool,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
 }
 
 impl FileBatchStatus {
-    /// The files of results that it has.
     pub fn results(&self, state: &AppState) -> impl Iterator<Item = ResultsFile> {
         let kinds = [ResultsKind::Output, ResultsKind::Errors];
         kinds
@@ -56,7 +53,7 @@ impl FileBatchStatus {
             .filter_map(|kind| self.results_of(kind, state))
     }
 
-    /// One of them; `None` while the batch runs, where no request came to that end, and once the file has expired or was deleted.
+    /// `None` while the batch runs, if the file would be empty, and after the file expired or was deleted.
     pub fn results_of(&self, kind: ResultsKind, state: &AppState) -> Option<ResultsFile> {
         let (batch, progress) = self.accepted.as_ref()?;
         let Validation::Accepted { deleted } = self.of_file.outcome else {
@@ -83,7 +80,7 @@ impl FileBatchStatus {
     }
 }
 
-/// A batch of an account; `None` also for one that was not submitted as a file.
+/// Finds a batch of an account; `None` also if it was not submitted as a file.
 ///
 /// # Errors
 /// The store fails.
@@ -98,7 +95,7 @@ pub async fn find(
     }
 }
 
-/// A batch with how far it is.
+/// Reads the progress of a batch.
 ///
 /// # Errors
 /// The store fails.
@@ -110,10 +107,11 @@ pub async fn status(state: &AppState, of_file: FileBatch) -> Result<FileBatchSta
     Ok(FileBatchStatus { of_file, accepted })
 }
 
-/// Has the requests of a file accepted as a batch, or finds the batch of its idempotency key's first use. Says whether it did.
+/// Submits the requests of a file as a batch, or finds the batch of the first call with this idempotency key. The flag is true for a
+/// replay.
 ///
 /// # Errors
-/// The first check that fails. Then nothing is kept of the call and nothing charged.
+/// The first check that fails. The service then stores and charges nothing.
 pub async fn submit(
     state: &Arc<AppState>,
     caller: &Payer,
@@ -124,11 +122,11 @@ pub async fn submit(
     Ok((found.ok_or_else(internal)?, accepted.replayed))
 }
 
-/// Keeps a batch whose file is at fault, so that its caller finds the faults. Nothing is charged.
+/// Records a batch whose file is invalid, so that its caller can read the errors. Charges nothing.
 ///
 /// # Errors
 /// The store fails.
-pub async fn keep_failed(
+pub async fn record_failed(
     state: &AppState,
     caller: &Payer,
     terms: FileBatchTerms,
@@ -151,12 +149,11 @@ pub async fn keep_failed(
     })
 }
 
-/// The batch that an earlier attempt at the same call has made, where a client repeats the call by itself without an idempotency
-/// key.
+/// Finds the batch of an earlier attempt at the same call: clients retry automatically without an idempotency key.
 ///
 /// # Errors
 /// The store fails.
-pub async fn of_earlier_attempt(
+pub async fn find_earlier_attempt(
     state: &AppState,
     caller: &Payer,
     terms: &FileBatchTerms,
@@ -170,7 +167,7 @@ pub async fn of_earlier_attempt(
         it.key == caller.key.id
             && it.terms.input == terms.input
             && it.terms.metadata == terms.metadata
-            && now <= it.created_at.plus(REPEATED_WITHIN)
+            && now <= it.created_at.plus(RETRY_WINDOW)
     });
     match same {
         Some(of_file) => Ok(Some(status(state, of_file).await?)),
@@ -178,7 +175,7 @@ pub async fn of_earlier_attempt(
     }
 }
 
-/// Cancels what is still queued of a batch.
+/// Cancels the queued jobs of a batch.
 ///
 /// # Errors
 /// `Conflict` for a batch that has ended or failed
@@ -198,14 +195,14 @@ pub async fn cancel(
     })
 }
 
-/// Deletes a file of results. The jobs of the batch and their images stay.
+/// Deletes a result file. The jobs of the batch and their images stay.
 ///
 /// # Errors
 /// The store fails.
 pub async fn delete_results(state: &Arc<AppState>, file: ResultsFile) -> Result<(), Error> {
     let state = Arc::clone(state);
     detached(async move {
-        let turn = state.operator.take().await?;
+        let guard = state.operator.lock().await?;
         let (account, id) = (file.batch.account, file.batch.id);
         let Some(mut of_file) = state.store.file_batch(account, id).await? else {
             return Ok(());
@@ -217,7 +214,7 @@ pub async fn delete_results(state: &Arc<AppState>, file: ResultsFile) -> Result<
             }
         }
         let writes = vec![state.store.put_file_batch(&of_file)];
-        Ok(state.commit(Change::in_turn(turn, writes)).await?)
+        Ok(state.commit(Change::under_lock(guard, writes)).await?)
     })
     .await
 }

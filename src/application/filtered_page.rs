@@ -1,51 +1,51 @@
-//! Lists with a filter, read until a page is full.
+//! Reads a list through a filter until a page is full.
 
 use super::error::{self, Error};
 use super::list::Window;
 use tintype_storage::store::{Page, StoreError};
 use tokio::task::spawn_blocking;
 
-/// Records looked at for one page when a filter lets few through; the cursor then goes on from there.
-const MAX_LOOKED_AT: usize = 10_000;
-/// Records read at a time while looking, once the first ones were not enough.
+/// Records scanned for one page. If few match, the page ends early and its cursor continues from there.
+const MAX_SCANNED: usize = 10_000;
+/// Records read at a time after the first read.
 const STEP: usize = 500;
 
-/// A page of what a filter lets through, read on the blocking pool: it may look at many. `read` gives the list in parts, `id`
-/// is what its cursor goes by.
-pub async fn sifted<R: Send + 'static>(
+/// Returns a page of matching records. Runs on the blocking pool, because it may scan many. `read` returns the list in parts, `id` the
+/// cursor of a record.
+pub async fn filter_page<R: Send + 'static>(
     window: Window,
     read: impl FnMut(usize, Option<[u8; 16]>) -> Result<Page<R>, StoreError> + Send + 'static,
     id: impl Fn(&R) -> [u8; 16] + Send + 'static,
-    lets: impl Fn(&R) -> bool + Send + 'static,
+    matches: impl Fn(&R) -> bool + Send + 'static,
 ) -> Result<Page<R>, Error> {
-    let page = spawn_blocking(move || sift(&window, read, id, lets)).await;
+    let page = spawn_blocking(move || filter_page_blocking(&window, read, id, matches)).await;
     Ok(page.map_err(|_| error::busy())??)
 }
 
-fn sift<R>(
+fn filter_page_blocking<R>(
     window: &Window,
     mut read: impl FnMut(usize, Option<[u8; 16]>) -> Result<Page<R>, StoreError>,
     id: impl Fn(&R) -> [u8; 16],
-    lets: impl Fn(&R) -> bool,
+    matches: impl Fn(&R) -> bool,
 ) -> Result<Page<R>, StoreError> {
-    let (mut items, mut after, mut looked_at) = (Vec::new(), window.after, 0);
-    // One more than the page holds says whether there is another, and is all that an open filter takes.
+    let (mut items, mut after, mut scanned) = (Vec::new(), window.after, 0);
+    // One record more than the page shows whether another page follows. A filter that matches all reads no more.
     let mut step = window.limit + 1;
     loop {
         let page = read(step, after)?;
         step = STEP;
-        looked_at += page.items.len();
+        scanned += page.items.len();
         let last = page.next;
         for record in page.items {
             if items.len() == window.limit {
                 let next = items.last().map(&id);
                 return Ok(Page { items, next });
             }
-            if lets(&record) {
+            if matches(&record) {
                 items.push(record);
             }
         }
-        if last.is_none() || looked_at >= MAX_LOOKED_AT {
+        if last.is_none() || scanned >= MAX_SCANNED {
             return Ok(Page { items, next: last });
         }
         after = last;
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// A list of the numbers below 2,000, largest first; notes how many were read at a time.
+    /// The numbers below 2,000, largest first. Records the size of each read.
     fn part(steps: &RefCell<Vec<usize>>, limit: usize, after: Option<[u8; 16]>) -> Page<u128> {
         steps.borrow_mut().push(limit);
         let below = after.map_or(2_000, u128::from_be_bytes);
@@ -67,7 +67,7 @@ mod tests {
         Page { items, next }
     }
 
-    fn sifted_by(lets: impl Fn(&u128) -> bool) -> (Vec<u128>, Vec<usize>) {
+    fn filtered_by(matches: impl Fn(&u128) -> bool) -> (Vec<u128>, Vec<usize>) {
         let (steps, mut found) = (RefCell::default(), Vec::new());
         let mut window = Window {
             limit: 3,
@@ -75,7 +75,8 @@ mod tests {
         };
         loop {
             let read = |limit, after| Ok(part(&steps, limit, after));
-            let page = sift(&window, read, |it| it.to_be_bytes(), &lets).unwrap();
+            let page =
+                filter_page_blocking(&window, read, |it| it.to_be_bytes(), &matches).unwrap();
             found.extend(page.items);
             match page.next {
                 Some(next) if found.len() < 6 => window.after = Some(next),
@@ -85,15 +86,15 @@ mod tests {
     }
 
     #[test]
-    fn an_open_filter_reads_no_more_than_the_page() {
-        let (found, steps) = sifted_by(|_| true);
+    fn a_filter_that_matches_all_reads_no_more_than_the_page() {
+        let (found, steps) = filtered_by(|_| true);
         assert_eq!(found, [1_999, 1_998, 1_997, 1_996, 1_995, 1_994]);
         assert_eq!(steps, [4, 4]);
     }
 
     #[test]
-    fn a_narrow_filter_reads_on_and_leaves_nothing_out() {
-        let (found, steps) = sifted_by(|it| it.is_multiple_of(500));
+    fn a_narrow_filter_reads_on_and_omits_nothing() {
+        let (found, steps) = filtered_by(|it| it.is_multiple_of(500));
         assert_eq!(found, [1_500, 1_000, 500, 0]);
         assert!(steps.contains(&STEP), "{steps:?}");
     }

@@ -1,4 +1,4 @@
-//! What a caller asks for, once an interface has parsed it and found it valid.
+//! A parsed and validated generation request.
 
 use crate::inputs::StoredUpload;
 use sha2::{Digest, Sha256};
@@ -11,49 +11,43 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Mode;
 use tintype_storage::store::IdempotencyUse;
 
-/// A valid request. Its offer holds the price: a size that is not on sale cannot be asked for.
+/// A valid request. Its offer holds the price, so a request for a size without a price cannot exist.
 pub struct GenerationRequest {
-    /// The model and size, with their price.
     pub offer: Offer,
     pub shape: Shape,
-    /// What to show, without NUL characters, not empty.
+    /// Not empty, without NUL characters.
     pub prompt: String,
-    /// Where the picture begins; none on text-to-image.
+    /// Empty for text-to-image.
     pub inputs: Vec<Input>,
-    /// The registered webhook that this job's event is for.
+    /// The registered webhook that receives the job's event.
     pub callback_url: Option<String>,
-    /// The caller's own object, to be echoed.
+    /// The caller's object, echoed in responses.
     pub metadata: Option<Json>,
-    /// Which interface asks.
     pub origin: Origin,
-    /// Pictures of the call. Each of them is a request of its own.
+    /// Images of the call. Each image is a separate request.
     pub pictures: usize,
     /// The job fails if it is still queued after this time.
     pub cancel_after: Option<Duration>,
-    /// The caller's name for the request.
     pub idempotency_key: Option<String>,
 }
 
-/// The shape that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     Fixed(AspectRatio),
-    /// That of the first input image; there must be one.
+    /// The shape of the first input image, which must exist.
     OfInput,
-    /// That of the first input image, else the square.
+    /// The shape of the first input image, otherwise the square.
     OfInputOrSquare,
 }
 
-/// An input image.
 pub enum Input {
-    /// It came with the call and is in the object store. Dropping it takes it back.
+    /// Uploaded with the call and already in the object store. Dropping it deletes the object.
     Stored(Box<StoredUpload>),
-    /// It is to be fetched. A fault of it is told under `field`.
+    /// To be fetched. Errors name it as `field`.
     Url { url: String, field: String },
 }
 
 impl GenerationRequest {
-    /// With input images or without.
     pub fn mode(&self) -> Mode {
         match self.inputs.is_empty() {
             true => Mode::TextToImage,
@@ -61,7 +55,7 @@ impl GenerationRequest {
         }
     }
 
-    /// Takes its text out, as a record has it.
+    /// Takes the prompt and the metadata out, in the form of a record.
     pub fn take_text(&mut self) -> PromptText {
         PromptText {
             prompt: std::mem::take(&mut self.prompt),
@@ -69,7 +63,7 @@ impl GenerationRequest {
         }
     }
 
-    /// The idempotency key with what it stands for.
+    /// The idempotency key with the fingerprint of the request.
     pub fn idempotency(&self) -> Option<IdempotencyUse> {
         Some(IdempotencyUse {
             name: self.idempotency_key.clone()?,
@@ -77,8 +71,8 @@ impl GenerationRequest {
         })
     }
 
-    /// SHA-256 of what the request means: equal for a repeat in other words, such as another member order or more blanks.
-    /// Records hold it for as long as an idempotency key is remembered, so its bytes do not change.
+    /// SHA-256 of the meaning of the request, independent of the member order and whitespace of the JSON. Idempotency records store it,
+    /// so its input must never change.
     pub fn fingerprint(&self) -> Fingerprint {
         match self.origin {
             Origin::Native | Origin::Batch(_) => self.native_fingerprint(),
@@ -123,7 +117,7 @@ impl GenerationRequest {
         parts.add(&self.prompt);
         for input in &self.inputs {
             match input {
-                Input::Stored(held) => parts.add(held.sha256()),
+                Input::Stored(upload) => parts.add(upload.sha256()),
                 Input::Url { url, .. } => parts.add(url),
             }
         }
@@ -142,20 +136,20 @@ impl GenerationRequest {
 
     fn stored(&self) -> impl Iterator<Item = &StoredUpload> {
         self.inputs.iter().filter_map(|it| match it {
-            Input::Stored(held) => Some(&**held),
+            Input::Stored(upload) => Some(&**upload),
             Input::Url { .. } => None,
         })
     }
 }
 
-/// The square, or the first shape on offer where the square is none of them.
+/// The square if it is offered, otherwise the first offered shape.
 pub fn square_or_first(offered: &[AspectRatio]) -> AspectRatio {
     let square = offered.iter().find(|it| **it == AspectRatio::SQUARE);
     let ratio = square.or(offered.first()).copied();
     ratio.unwrap_or(AspectRatio::SQUARE)
 }
 
-/// Each part is led by its length, so that no two requests can spell the same bytes.
+/// Prefixes each part with its length, so that different requests cannot hash the same bytes.
 #[derive(Default)]
 pub(super) struct Parts(Sha256);
 
@@ -254,7 +248,7 @@ mod tests {
         assert_eq!(prints.len(), others.len() + 1);
     }
 
-    /// Idempotency records outlive an update of the service.
+    /// Idempotency records outlive an upgrade of the service.
     #[test]
     fn fingerprints_stay_as_they_were_recorded() {
         let hex = |request: &GenerationRequest| {

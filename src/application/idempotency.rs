@@ -1,4 +1,4 @@
-//! The first use of an idempotency key.
+//! Looks up the first use of an idempotency key.
 
 use super::error::Error;
 use super::state::AppState;
@@ -6,10 +6,10 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall};
 use uuid::Uuid;
 
-/// The id of what the first use of an idempotency key in such a call has made; `None` when this is the first.
+/// The id of the record that the first use of the key created; `None` if this is the first use.
 ///
 /// # Errors
-/// `IdempotencyKeyReused` when that was another request.
+/// `IdempotencyKeyReused` if the first use was another request
 pub async fn first_use(
     state: &AppState,
     call: IdempotentCall,

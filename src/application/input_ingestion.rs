@@ -1,4 +1,4 @@
-//! What a call puts into the object store before its jobs exist: input images, and texts that are too large for a record.
+//! Stores input images, and texts that are too large for a record, before the jobs of a call exist.
 
 use super::error::{Error, ErrorKind, FieldFault};
 use super::generation_request::Input;
@@ -12,20 +12,18 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{self, Origin, PromptRef, PromptText};
 use uuid::Uuid;
 
-/// What is told to be too large on the synchronous interfaces, which name no field for all images.
+/// The field name of a total-size error on the synchronous interfaces, which have no field for all images.
 pub const ALL_INPUTS: &str = "the input images";
 
-/// The objects of a call. Those that are not kept are to be discarded.
+/// The stored objects of a call. [`Self::settle`] keeps or deletes them.
 #[derive(Default)]
 pub struct Objects {
     inputs: Vec<Ingested>,
-    /// Keys of texts.
     texts: Vec<String>,
 }
 
-/// An input image in the object store.
 enum Ingested {
-    /// It came with the call. Dropping it takes it back.
+    /// Uploaded with the call. Dropping it deletes the object.
     Stored(Box<StoredUpload>),
     Fetched(InputImage),
 }
@@ -33,17 +31,17 @@ enum Ingested {
 impl Ingested {
     fn image(&self) -> &InputImage {
         match self {
-            Self::Stored(held) => held.image(),
+            Self::Stored(upload) => upload.image(),
             Self::Fetched(image) => image,
         }
     }
 }
 
 impl Objects {
-    /// Fetches what is to be fetched. When it fails, or is dropped on the way, nothing stays in the store.
+    /// Fetches and stores the input images. On an error, or if the future is dropped, no object stays in the store.
     ///
     /// # Errors
-    /// Every faulty input; no memory in time; or the object store fails.
+    /// All faulty inputs; no memory in time; the object store fails.
     pub async fn ingest(
         state: &AppState,
         account: AccountId,
@@ -51,38 +49,43 @@ impl Objects {
         origin: Origin,
     ) -> Result<Self, Error> {
         let mut limits = state.input_limits(account);
-        let most = limits.max_total_bytes;
+        let max_bytes = limits.max_total_bytes;
         let (mut urls, mut fields, mut stored_bytes) = (Vec::new(), Vec::new(), 0);
         for input in &inputs {
             match input {
-                Input::Stored(held) => stored_bytes += held.image().bytes,
+                Input::Stored(upload) => stored_bytes += upload.image().bytes,
                 Input::Url { url, field } => {
                     urls.push(url.clone());
                     fields.push(field.clone());
                 }
             }
         }
-        if stored_bytes > most {
-            return Err(faulty(InputFaults::too_large(), &fields, most, origin));
+        if stored_bytes > max_bytes {
+            return Err(to_error(
+                InputFaults::too_large(),
+                &fields,
+                max_bytes,
+                origin,
+            ));
         }
-        limits.max_total_bytes = most - stored_bytes;
+        limits.max_total_bytes = max_bytes - stored_bytes;
         let mut fetched = Vec::new();
         if !urls.is_empty() {
             let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
             let store = state.images.store();
             let outcome = inputs::ingest(&state.egress, store, &prefix, &urls, &limits).await;
             fetched = outcome.map_err(|error| match error {
-                IngestError::Invalid(faults) => faulty(faults, &fields, most, origin),
+                IngestError::Invalid(faults) => to_error(faults, &fields, max_bytes, origin),
                 IngestError::MemoryUnavailable(fault) => fault.into(),
                 IngestError::Store(fault) => {
-                    tracing::error!(target: FAULT_TARGET, error = %fault, "input images could not be stored");
-                    unavailable("the input images could not be stored; try again")
+                    tracing::error!(target: FAULT_TARGET, error = %fault, "could not store input images");
+                    storage_unavailable("the input images could not be stored; try again")
                 }
             })?;
         }
         let mut fetched = fetched.into_iter();
         let inputs = inputs.into_iter().filter_map(|input| match input {
-            Input::Stored(held) => Some(Ingested::Stored(held)),
+            Input::Stored(upload) => Some(Ingested::Stored(upload)),
             Input::Url { .. } => fetched.next().map(Ingested::Fetched),
         });
         Ok(Self {
@@ -91,7 +94,7 @@ impl Objects {
         })
     }
 
-    /// Stores a text that is too large for a record.
+    /// Stores a text if it is too large for a record.
     ///
     /// # Errors
     /// The object store fails.
@@ -104,10 +107,10 @@ impl Objects {
             return Ok(PromptRef::Inline(text));
         }
         let key = request_text::store(&state.images, &text).await;
-        Ok(PromptRef::Stored(self.stored(key)?))
+        Ok(PromptRef::Stored(self.record_key(key)?))
     }
 
-    /// Stores URLs of input images that are too many for a record that has such a text.
+    /// Stores the URLs of input images if they do not fit a record beside the prompt.
     ///
     /// # Errors
     /// The object store fails.
@@ -125,13 +128,13 @@ impl Objects {
             return Ok(InputUrls::Inline(urls));
         }
         let key = request_text::store_urls(&state.images, &urls).await;
-        Ok(InputUrls::Stored(self.stored(key)?))
+        Ok(InputUrls::Stored(self.record_key(key)?))
     }
 
-    fn stored(&mut self, key: Result<String, ImagesError>) -> Result<String, Error> {
+    fn record_key(&mut self, key: Result<String, ImagesError>) -> Result<String, Error> {
         let key = key.map_err(|error| {
-            tracing::error!(target: FAULT_TARGET, %error, "the text of a request could not be stored");
-            unavailable("the request could not be stored; try again")
+            tracing::error!(target: FAULT_TARGET, %error, "could not store the text of a request");
+            storage_unavailable("the request could not be stored; try again")
         })?;
         self.texts.push(key.clone());
         Ok(key)
@@ -143,14 +146,14 @@ impl Objects {
         self.texts.extend(other.texts);
     }
 
-    /// Keeps the objects of a call that made something, and removes those of one that did not.
+    /// Keeps the objects if the call created jobs, and deletes them otherwise.
     pub async fn settle<T>(
         self,
         state: &AppState,
         outcome: &Result<T, Error>,
         is_new: impl FnOnce(&T) -> bool,
     ) {
-        // After a storage failure it is unknown whether the jobs are on the disk; if they are, they need their objects.
+        // After a storage failure the jobs may be durable, and then need their objects.
         let are_needed = match outcome {
             Ok(accepted) => is_new(accepted),
             Err(_) => state.fail_stop.has_tripped(),
@@ -167,7 +170,7 @@ impl Objects {
         Some((first.width, first.height))
     }
 
-    /// The input images as a job's record has them.
+    /// The input images in the form of a job's record.
     pub fn records(&self) -> Vec<job::InputImage> {
         let images = self.inputs.iter().map(Ingested::image);
         let record = |image: &InputImage| job::InputImage {
@@ -179,16 +182,14 @@ impl Objects {
         images.map(record).collect()
     }
 
-    /// Leaves all in the store.
     fn keep(self) {
         for input in self.inputs {
-            if let Ingested::Stored(held) = input {
-                held.keep();
+            if let Ingested::Stored(upload) = input {
+                upload.keep();
             }
         }
     }
 
-    /// Removes all from the store.
     pub async fn discard(self, state: &AppState) {
         for input in self.inputs {
             if let Ingested::Fetched(image) = input {
@@ -197,27 +198,27 @@ impl Objects {
         }
         for key in &self.texts {
             if let Err(error) = state.images.delete(key).await {
-                tracing::warn!(%key, %error, "an object of a refused call could not be removed");
+                tracing::warn!(%key, %error, "could not delete an object of a refused call");
             }
         }
     }
 }
 
-fn unavailable(detail: &str) -> Error {
+fn storage_unavailable(detail: &str) -> Error {
     Error::new(ErrorKind::StorageUnavailable, detail)
 }
 
-/// The faults under the names that the fields have in the caller's interface. `most` is the bound over all inputs, those that
-/// came with the call included.
-fn faulty(faults: InputFaults, fields: &[String], most: u64, origin: Origin) -> Error {
+/// Maps the faults to the field names of the caller's interface. `max_bytes` is the limit over all inputs, uploads included.
+fn to_error(faults: InputFaults, fields: &[String], max_bytes: u64, origin: Origin) -> Error {
     let too_large = faults.too_large.then(|| match origin {
         Origin::Native | Origin::Batch(_) => FieldFault::new(
             inputs::FIELD,
-            format!("must not exceed {most} bytes over all images"),
+            format!("must not exceed {max_bytes} bytes over all images"),
         ),
-        Origin::Synchronous => {
-            FieldFault::new(ALL_INPUTS, format!("must not exceed {most} bytes over all"))
-        }
+        Origin::Synchronous => FieldFault::new(
+            ALL_INPUTS,
+            format!("must not exceed {max_bytes} bytes over all"),
+        ),
     });
     let entry = |(at, message): (usize, String)| {
         let field = fields.get(at).cloned().unwrap_or_default();

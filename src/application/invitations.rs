@@ -1,29 +1,30 @@
-//! Taking up an invitation: the one-time link with which a person chooses their password.
+//! Accepts an invitation: the one-time link with which a person chooses their password.
 
 use super::audit_context::{AuditContext, to_audit_entry};
 use super::call_origin::CallOrigin;
 use super::error::{Error, ErrorKind};
 use super::people;
-use super::sessions::{self, NewSession, Who};
+use super::sessions::{self, NewSession, User};
 use super::state::AppState;
 use super::{passwords, tokens};
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::Person;
 
-fn worthless() -> Error {
+fn invalid_invitation() -> Error {
     let detail = "this invitation has been used or has expired; ask for a new one";
     Error::new(ErrorKind::Gone, detail)
 }
 
 async fn find(state: &AppState, token: &str) -> Result<Person, Error> {
-    let (account, person, secret) = tokens::read_invitation(token).ok_or_else(worthless)?;
+    let (account, person, secret) =
+        tokens::read_invitation(token).ok_or_else(invalid_invitation)?;
     let person = state.store.person(account, person).await?;
     let good = person.filter(|it| it.admits(&secret, state.now()));
-    good.ok_or_else(worthless)
+    good.ok_or_else(invalid_invitation)
 }
 
-/// Whom an invitation is for.
-pub async fn look(state: &AppState, origin: &CallOrigin, token: &str) -> Result<Person, Error> {
+/// Finds the invited person. Records a failed attempt if the link is invalid.
+pub async fn resolve(state: &AppState, origin: &CallOrigin, token: &str) -> Result<Person, Error> {
     match find(state, token).await {
         Err(error) if error.kind == ErrorKind::Gone => {
             let throttle = &state.auth.throttle;
@@ -36,25 +37,25 @@ pub async fn look(state: &AppState, origin: &CallOrigin, token: &str) -> Result<
     }
 }
 
-/// Chooses the password, and signs the person in.
+/// Sets the password and signs the person in.
 pub async fn accept(
     state: &AppState,
     origin: &CallOrigin,
     token: &str,
     password: String,
 ) -> Result<NewSession, Error> {
-    look(state, origin, token).await?;
+    resolve(state, origin, token).await?;
     passwords::check_new(&password)?;
     let hash = state.auth.passwords.hash(origin, password).await?;
-    let turn = state.people.take().await?;
-    // Once more: of two who hold the link, one is the first.
+    let guard = state.people.lock().await?;
+    // Read again under the lock: two callers may use the link at the same time.
     let before = find(state, token).await?;
     let person = before.clone().with_password(hash);
     let context = AuditContext::new(Actor::Person(person.id.0), origin);
-    let line = people::entry(state, &context, Action::PersonJoin, &person);
+    let entry = people::entry(state, &context, Action::PersonJoin, &person);
     let [was, is] = [&before, &person].map(|it| Some(people::facts(it)));
-    let line = to_audit_entry(line, was, is);
+    let entry = to_audit_entry(entry, was, is);
     let mut writes = state.store.put_person(&person);
-    writes.push(state.store.add_audit(&line));
-    sessions::begin(state, turn, Who::Person(person), Some(&context), writes).await
+    writes.push(state.store.add_audit(&entry));
+    sessions::begin(state, guard, User::Person(person), Some(&context), writes).await
 }

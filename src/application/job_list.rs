@@ -1,11 +1,11 @@
 //! Lists of jobs, newest first, filtered.
 //!
-//! A page looks at a bounded number of records, however few of them a filter lets through: then it ends early, perhaps empty,
-//! with a cursor that goes on. A search for words of the prompt asks the search index first which records to look at.
+//! A page scans a bounded number of records. If few of them match, the page ends early, perhaps empty, and its cursor continues from
+//! there. A search for words of the prompt first asks the search index which records to read.
 
 use super::batches;
 use super::error::{self, Error, ErrorKind};
-use super::list::{SET_BACK, Window};
+use super::list::{CLOCK_SKEW, Window};
 use super::state::AppState;
 use crate::images::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
@@ -26,28 +26,28 @@ use tokio::runtime::Handle;
 use tokio::task::{spawn_blocking, yield_now};
 use uuid::Uuid;
 
-/// Records of one account that are read at a time when not all of them are wanted.
+/// Records of one account read at a time through a filter.
 const STEP: usize = 200;
-/// Records of one account that one page looks at.
-const MOST_READ: usize = 2_000;
-/// The same of a search by words: these are the jobs of blocks of the index that have the words.
-const MOST_SEARCHED: usize = 10_000;
-/// Records of one account that a search reads at a time: a block of the index.
+/// Records of one account that one page scans.
+const MAX_READ: usize = 2_000;
+/// The same for a search by words, which reads only the jobs of matching index blocks.
+const MAX_SEARCHED: usize = 10_000;
+/// Records that a search reads at a time: one block of the index.
 const SEARCH_STEP: usize = MAX_JOBS + 1;
-/// Blocks of the index that a search looks at before others have their turn.
-const BLOCKS_OF_STEP: usize = 256;
-/// Such steps of one page. Together they go through more than two million jobs.
-const MOST_STEPS: usize = 40;
-/// A search tells of so many jobs that the index lacks. Some are always missing: the newest, which fill no block.
+/// Index blocks that a search checks before it yields to other tasks.
+const BLOCKS_PER_STEP: usize = 256;
+/// Steps of one page. Together they cover more than two million jobs.
+const MAX_STEPS: usize = 40;
+/// A search reports more unindexed jobs than this. The newest jobs, which fill no block, are always unindexed.
 const MANY_UNINDEXED: usize = 4 * MAX_JOBS;
-/// Metadata that one page fetches from the object store: large requests keep it there.
-const MOST_FETCHED: usize = 50;
-/// Records of all accounts that one page looks at.
-const MOST_READ_IN_ALL: usize = 10_000;
-/// The same where their metadata counts, some of which has to be fetched from the object store.
-const MOST_METADATA_IN_ALL: usize = 500;
+/// Texts that one page fetches from the object store, which holds the metadata of large requests.
+const MAX_FETCHED: usize = 50;
+/// Records of all accounts that one page scans.
+const MAX_READ_OF_ALL: usize = 10_000;
+/// The same for a filter by metadata, which may have to be fetched from the object store.
+const MAX_METADATA_OF_ALL: usize = 500;
 
-/// What a job of a list must be like. `None` for no matter.
+/// `None` matches every job.
 #[derive(Default)]
 pub struct JobFilter {
     /// The word of its state.
@@ -56,21 +56,20 @@ pub struct JobFilter {
     pub mode: Option<Mode>,
     pub key: Option<KeyId>,
     pub batch: Option<BatchId>,
-    /// This moment or later.
+    /// Inclusive.
     pub created_after: Option<Timestamp>,
-    /// Before this moment.
+    /// Exclusive.
     pub created_before: Option<Timestamp>,
-    /// Members that the metadata must have, as text.
+    /// Members that the metadata must contain, with their values as text.
     pub metadata: Vec<(String, String)>,
-    /// Words, in lower case, that a prompt must hold. One that is too large for its record is not searched.
+    /// Lowercase words that the prompt must contain. A prompt that is too large for its record never matches.
     pub words: Vec<String>,
     /// Only favourites of the account.
     pub is_favourite: bool,
 }
 
 impl JobFilter {
-    /// Does it let every job of its range through?
-    fn is_open(&self) -> bool {
+    fn matches_all(&self) -> bool {
         let of_key = self.key.is_none() && self.batch.is_none();
         let of_record = self.tier.is_none() && self.mode.is_none() && of_key;
         let of_time = self.created_after.is_none() && self.created_before.is_none();
@@ -82,12 +81,11 @@ impl JobFilter {
             && !self.is_favourite
     }
 
-    /// Is it asked by the search index? Favourites are few.
+    /// Does it use the search index? Favourites do not: there are few.
     fn is_search(&self) -> bool {
         !self.words.is_empty() && !self.is_favourite
     }
 
-    /// Where such jobs lie.
     fn part(&self) -> Part {
         match self.status {
             Some("queued" | "processing") => Part::Live,
@@ -96,20 +94,20 @@ impl JobFilter {
         }
     }
 
-    /// The ids that such jobs can have: from the first on, below the second.
+    /// The range of ids of matching jobs: from the first (inclusive) to the second (exclusive).
     fn range(&self) -> (Option<JobId>, Option<JobId>) {
         let (since, below) = self.moments();
         (since.map(JobId::first_of), below)
     }
 
-    /// The same with the moment that the first of them would tell.
+    /// The same with the time of the first id.
     fn moments(&self) -> (Option<Timestamp>, Option<JobId>) {
-        let before = self.created_before.map(|moment| moment.plus(SET_BACK));
+        let before = self.created_before.map(|moment| moment.plus(CLOCK_SKEW));
         (self.created_after, before.map(JobId::first_of))
     }
 
-    /// Is this one of them, as far as its record tells?
-    fn takes(&self, job: &Job) -> bool {
+    /// Checks everything but the metadata.
+    fn matches(&self, job: &Job) -> bool {
         let is = |wanted: Option<bool>| wanted.unwrap_or(true);
         is(self.status.map(|it| it == job.state.word()))
             && is(self.tier.map(|it| it == job.tier))
@@ -120,10 +118,10 @@ impl JobFilter {
                 .map(|it| job.member().is_some_and(|member| member.batch == it)))
             && is(self.created_after.map(|it| job.created_at >= it))
             && is(self.created_before.map(|it| job.created_at < it))
-            && self.takes_prompt(&job.prompt)
+            && self.prompt_matches(&job.prompt)
     }
 
-    fn takes_prompt(&self, text: &PromptRef) -> bool {
+    fn prompt_matches(&self, text: &PromptRef) -> bool {
         if self.words.is_empty() {
             return true;
         }
@@ -134,9 +132,8 @@ impl JobFilter {
         self.words.iter().all(|word| prompt.contains(word))
     }
 
-    /// Has the metadata of a job all members that are asked for? A string is compared as it is, a number or a word of JSON by
-    /// its text; an array or an object equals nothing.
-    fn takes_metadata(&self, text: &str) -> bool {
+    /// Strings are compared as they are, numbers and JSON literals by their text. Arrays and objects never match.
+    fn metadata_matches(&self, text: &str) -> bool {
         let Ok(Json::Object(members)) = Json::parse(text, MAX_METADATA_DEPTH) else {
             return false;
         };
@@ -156,16 +153,15 @@ impl JobFilter {
 #[derive(Default)]
 pub struct FoundJobs {
     pub jobs: Vec<Job>,
-    /// The last id that was looked at, if there may be more.
+    /// The last scanned id, if there may be more jobs.
     pub next: Option<JobId>,
-    /// Of a search for words while the index lacks many jobs, which are read one by one.
+    /// Set for a search by words while the index lacks many jobs.
     pub index_behind: Option<IndexBehind>,
 }
 
-/// How far the search index of an account has got.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexBehind {
-    /// It has all jobs that were accepted up to this moment; `None`: it has none.
+    /// The index contains all jobs that were accepted up to this time; `None`: no jobs.
     pub until: Option<Timestamp>,
 }
 
@@ -188,7 +184,7 @@ pub async fn page_of(
         from = from.max(Some(batch.first));
         before = Some(below(&batch, before));
     }
-    // The smaller one, where both are there.
+    // The smaller of both.
     let below = match (after, before) {
         (Some(after), Some(before)) => Some(after.min(before)),
         (after, before) => after.or(before),
@@ -209,40 +205,39 @@ pub async fn page_of(
     Ok(page.found)
 }
 
-/// Reads the jobs of a page.
 struct PageReader<'a> {
     state: &'a AppState,
     account: AccountId,
     filter: &'a JobFilter,
     limit: usize,
-    /// Records that were looked at.
+    /// Scanned records.
     read: usize,
-    /// Metadata that was fetched.
+    /// Fetched texts.
     fetched: usize,
     found: FoundJobs,
 }
 
 impl PageReader<'_> {
-    /// Looks at the jobs between two ids, newest first. False once the page is full or has looked at enough.
+    /// Scans the jobs between two ids, newest first. Returns false once the page is full or has reached a scan limit.
     async fn read(&mut self, mut below: Option<JobId>, from: Option<JobId>) -> Result<bool, Error> {
         let filter = self.filter;
-        let (step, most) = match (filter.is_open(), filter.is_search()) {
-            (true, _) => (self.limit + 1, MOST_READ),
-            (false, false) => (STEP, MOST_READ),
-            (false, true) => (SEARCH_STEP, MOST_SEARCHED),
+        let (step, max_read) = match (filter.matches_all(), filter.is_search()) {
+            (true, _) => (self.limit + 1, MAX_READ),
+            (false, false) => (STEP, MAX_READ),
+            (false, true) => (SEARCH_STEP, MAX_SEARCHED),
         };
         loop {
             let jobs = candidates(self.state, self.account, filter, below, from, step).await?;
             let is_last = jobs.len() < step;
             for job in jobs {
                 let is_full = self.found.jobs.len() == self.limit;
-                if is_full || self.read == most || self.fetched == MOST_FETCHED {
+                if is_full || self.read == max_read || self.fetched == MAX_FETCHED {
                     self.found.next = below;
                     return Ok(false);
                 }
                 self.read += 1;
                 below = Some(job.id);
-                if filter.takes(&job)
+                if filter.matches(&job)
                     && has_metadata(self.state, filter, &job, &mut self.fetched).await?
                 {
                     self.found.jobs.push(job);
@@ -251,22 +246,21 @@ impl PageReader<'_> {
             if is_last {
                 return Ok(true);
             }
-            // Others have their turn on this thread.
             yield_now().await;
         }
     }
 
-    /// Looks at those jobs between two ids that may have the words of the filter, by the search index.
+    /// Scans the jobs between two ids that may contain the words according to the search index.
     async fn search(&mut self, mut below: Option<JobId>, from: Option<JobId>) -> Result<(), Error> {
         let store = &self.state.store;
         let end = store.search_index_end(self.account).await?;
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let step = store.next_search_step(
                 self.account,
                 &self.filter.words,
                 end,
                 below,
-                BLOCKS_OF_STEP,
+                BLOCKS_PER_STEP,
             );
             let down_to = match step.await? {
                 SearchStep::Read { from: first, below } => {
@@ -287,7 +281,6 @@ impl PageReader<'_> {
                 return Ok(());
             }
             below = Some(down_to);
-            // Others have their turn on this thread.
             yield_now().await;
         }
         self.found.next = below;
@@ -295,7 +288,7 @@ impl PageReader<'_> {
     }
 }
 
-/// The next jobs of an account that a filter is asked about, newest first.
+/// The next jobs to check against the filter, newest first.
 async fn candidates(
     state: &AppState,
     account: AccountId,
@@ -315,7 +308,7 @@ async fn candidates(
     Ok(jobs.into_iter().flatten().collect())
 }
 
-/// The id below which the jobs of a batch lie, and below `other`.
+/// The upper bound of the ids of a batch, or `other` if it is smaller.
 fn below(batch: &Batch, other: Option<JobId>) -> JobId {
     let end = batch.last.next();
     other.map_or(end, |it| it.min(end))
@@ -332,17 +325,17 @@ async fn has_metadata(
     }
     *fetched += usize::from(matches!(job.prompt, PromptRef::Stored(_)));
     let metadata = metadata_of(state, job).await?;
-    Ok(metadata.is_some_and(|text| filter.takes_metadata(&text)))
+    Ok(metadata.is_some_and(|text| filter.metadata_matches(&text)))
 }
 
 /// The metadata of a job, from its record or from the object store.
 async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Error> {
     match &job.prompt {
-        PromptRef::Inline(words) => Ok(words.metadata.clone()),
+        PromptRef::Inline(text) => Ok(text.metadata.clone()),
         PromptRef::Stored(key) => {
             match request_text::load(&state.images, key).await {
-                Ok(words) => Ok(words.metadata),
-                // One object that was lost must not end every list that comes past it.
+                Ok(text) => Ok(text.metadata),
+                // One lost object must not make every list fail.
                 Err(error) if error.is_gone() => Ok(None),
                 Err(error) => Err(unreadable(error)),
             }
@@ -350,13 +343,13 @@ async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Erro
     }
 }
 
-fn unreadable(error: RequestTextError) -> Error {
-    tracing::error!(target: FAULT_TARGET, %error, "the text of a job could not be read");
+fn unreadable(error: WordsError) -> Error {
+    tracing::error!(target: FAULT_TARGET, %error, "could not read the text of a job");
     let detail = "the metadata of a job could not be read; try again, or list without that filter";
     Error::new(ErrorKind::StorageUnavailable, detail)
 }
 
-/// A page of the jobs of all accounts, or of one, read on the blocking pool: a filter may look at many.
+/// A page of the jobs of one account or of all. Runs on the blocking pool, because a filter may scan many.
 ///
 /// # Errors
 /// The store or the object store fails.
@@ -375,23 +368,23 @@ pub async fn page_of_all(
         since = since.max(moment_of(&batch.first.0));
         before = Some(below(&batch, before));
     }
-    let most = match filter.metadata.is_empty() {
-        true => MOST_READ_IN_ALL,
-        false => MOST_METADATA_IN_ALL,
+    let max_read = match filter.metadata.is_empty() {
+        true => MAX_READ_OF_ALL,
+        false => MAX_METADATA_OF_ALL,
     };
     let window = JobWindow {
         after: window.after,
         part: filter.part(),
         since,
         below: before,
-        ..JobWindow::first(window.limit, most)
+        ..JobWindow::first(window.limit, max_read)
     };
     let state = Arc::clone(state);
     let page = spawn_blocking(move || read(&state, account, &filter, window)).await;
     page.map_err(|_| error::busy())?
 }
 
-/// Blocks, also for what it fetches.
+/// Blocks for storage and for the object store.
 fn read(
     state: &AppState,
     account: Option<AccountId>,
@@ -399,20 +392,20 @@ fn read(
     window: JobWindow,
 ) -> Result<JobPage, Error> {
     let fault = RefCell::new(None);
-    let lets = |job: &Job| {
-        if !filter.takes(job) || filter.metadata.is_empty() {
-            return filter.takes(job);
+    let matches = |job: &Job| {
+        if !filter.matches(job) || filter.metadata.is_empty() {
+            return filter.matches(job);
         }
         let metadata = Handle::current().block_on(metadata_of(state, job));
         let metadata = metadata.unwrap_or_else(|error| {
             fault.replace(Some(error));
             None
         });
-        metadata.is_some_and(|text| filter.takes_metadata(&text))
+        metadata.is_some_and(|text| filter.metadata_matches(&text))
     };
     let page = match account {
-        Some(account) => state.store.filtered_jobs_of(account, window, lets).wait(),
-        None => state.store.all_jobs(window, lets).wait(),
+        Some(account) => state.store.sifted_jobs_of(account, window, matches).wait(),
+        None => state.store.all_jobs(window, matches).wait(),
     };
     match fault.into_inner() {
         Some(error) => Err(error),

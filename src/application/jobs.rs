@@ -1,4 +1,4 @@
-//! Jobs: looked up, waited for and canceled.
+//! Finds, awaits and cancels jobs.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
@@ -19,12 +19,12 @@ use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-/// One text for an unknown id, no id at all, and another account's job.
+/// The same text for an unknown id, a malformed id and another account's job.
 pub fn no_job() -> Error {
     Error::not_found("there is no such job")
 }
 
-/// A job of an account.
+/// Finds a job of an account.
 ///
 /// # Errors
 /// `NotFound`, also for another account's job
@@ -33,7 +33,7 @@ pub async fn find(state: &AppState, account: AccountId, id: &str) -> Result<Job,
     state.store.job(account, id).await?.ok_or_else(no_job)
 }
 
-/// A job of any account. Searched for on the blocking pool: unless the account is known, there may be many to ask.
+/// Finds a job of any account. Runs on the blocking pool: without a known account, the search reads many accounts.
 ///
 /// # Errors
 /// `NotFound`
@@ -50,7 +50,7 @@ pub async fn find_in_all(
     found.await.map_err(|_| error::busy())??.ok_or_else(no_job)
 }
 
-/// An id that a job can have: one that tells no moment was never given out.
+/// Parses a job id. The service never issued an id without a timestamp.
 ///
 /// # Errors
 /// `NotFound`
@@ -60,23 +60,27 @@ pub fn read_id(text: &str) -> Result<JobId, Error> {
     Ok(id)
 }
 
-/// The job once it is terminal; as it then is when `patience` ends before, or the service begins to stop.
+/// Waits until the job is terminal, `max_wait` passes or the service begins to stop, and returns the job at that time.
 ///
 /// # Errors
 /// The store fails.
-pub async fn until_terminal(state: &AppState, job: Job, patience: Duration) -> Result<Job, Error> {
+pub async fn wait_until_terminal(
+    state: &AppState,
+    job: Job,
+    max_wait: Duration,
+) -> Result<Job, Error> {
     let mut stopping = state.stopping.subscribe();
     tokio::select! {
         ended = state.system.ended(job.account, job.id) => return Ok(ended?.unwrap_or(job)),
         _ = state.fail_stop.tripped() => return Err(error::stopping()),
-        () = tokio::time::sleep(patience) => {}
+        () = tokio::time::sleep(max_wait) => {}
         // The sender lives as long as the state does.
         _ = stopping.wait_for(|it| *it) => {}
     }
     Ok(state.store.job(job.account, job.id).await?.unwrap_or(job))
 }
 
-/// Cancels a job of an account that is still queued. What a cancellation entails is done also when the caller has left.
+/// Cancels a queued job, to the end even if the caller disconnects.
 ///
 /// # Errors
 /// `NotFound`; `Forbidden`; `Conflict` for a job that has started or ended
@@ -100,7 +104,7 @@ pub async fn cancel(
     detached(async move { end_queued(&state, account, id, note).await }).await
 }
 
-/// Cancels a job that is still queued, and does what that entails.
+/// Cancels a queued job, removes it from the queue and deletes its input images.
 ///
 /// # Errors
 /// `NotFound`; `Conflict` for a job that has started or ended
@@ -131,20 +135,19 @@ pub async fn end_queued(
     }
 }
 
-/// The line of the audit log about a cancellation.
 fn note(state: &AppState, audit: &AuditContext, account: AccountId, id: JobId) -> Note<Job> {
     let subject = Subject {
         account: Some(account),
         id: Some(id.0),
     };
-    let line = audit.line(state, Action::JobCancel, subject);
+    let entry = audit.entry(state, Action::JobCancel, subject);
     Box::new(move |job: &Job| {
         let [before, after] = ["queued", job.state.word()].map(|it| Some(json!({"status": it})));
-        to_audit_entry(line.clone(), before, after)
+        to_audit_entry(entry.clone(), before, after)
     })
 }
 
-/// A fresh download URL of the picture of a done job.
+/// A fresh download URL of the image; `None` unless the job is done.
 ///
 /// # Errors
 /// `StorageUnavailable`

@@ -1,7 +1,7 @@
-//! An account's ledger, read in parts, with filters.
+//! Reads an account's ledger in pages, with filters.
 
 use super::error::Error;
-use super::filtered_page::sifted;
+use super::filtered_page::filter_page;
 use super::list::{TimeRange, Window};
 use super::state::AppState;
 use tintype_storage::domain::ids::AccountId;
@@ -9,7 +9,7 @@ use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Page, Store, StoreError};
 
-/// Which entries a list is to hold. `None` for no matter.
+/// `None` matches every entry.
 #[derive(Clone, Copy, Default)]
 pub struct LedgerFilter {
     pub kind: Option<EntryKind>,
@@ -17,13 +17,11 @@ pub struct LedgerFilter {
 }
 
 impl LedgerFilter {
-    /// Is this one of them?
-    pub fn takes(&self, entry: &LedgerEntry) -> bool {
+    pub fn matches(&self, entry: &LedgerEntry) -> bool {
         self.kind.is_none_or(|it| it == entry.kind) && self.range.contains(entry.created_at)
     }
 
-    /// A part of the ledger, newest first, in which entries that are later than the range are not read, and after which there is
-    /// nothing where they are all earlier.
+    /// Reads a part of the ledger, newest first. Skips entries after the time range, and ends the list before its start.
     pub fn read(
         &self,
         store: &Store,
@@ -34,11 +32,11 @@ impl LedgerFilter {
         let page = store
             .ledger(account, limit, self.range.below(after))
             .wait()?;
-        Ok(self.range.ended(page, |entry| entry.id.0))
+        Ok(self.range.end_list(page, |entry| entry.id.0))
     }
 }
 
-/// A page of what a filter lets through.
+/// A page of matching entries.
 ///
 /// # Errors
 /// The store fails.
@@ -49,11 +47,11 @@ pub async fn page(
     filter: LedgerFilter,
 ) -> Result<Page<LedgerEntry>, Error> {
     let store = state.store.clone();
-    sifted(
+    filter_page(
         window,
         move |limit, after| filter.read(&store, account, limit, after),
         |entry| entry.id.0.into_bytes(),
-        move |entry| filter.takes(entry),
+        move |entry| filter.matches(entry),
     )
     .await
 }

@@ -1,4 +1,4 @@
-//! Load shedding: refuses creations while more are under way than can be committed in time.
+//! Load shedding: refuses creations while more are in progress than can be committed in time.
 
 use super::error::{self, Error};
 use super::state::AppState;
@@ -7,15 +7,13 @@ use tintype_storage::domain::ids::AccountId;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-/// How long a refusal is held back.
+/// Delay of a refusal.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Refuses what would only wait, because more creations are under way than can be written down in time. A hint: calls that look at
-/// the same moment all pass.
+/// Refuses a creation that would only wait. Approximate: concurrent calls may all pass.
 ///
-/// Asked before a request is parsed. A refusal still costs half of what a creation does, nearly all of it for HTTP, and callers
-/// who try again at once would leave the processors little time for anything else. So they are told after a pause: on its connection
-/// none of them can ask again before that.
+/// Runs before the request is parsed. A refusal costs half as much as a creation, nearly all of it for HTTP, and immediate retries
+/// would occupy the processors. So the refusal comes after a pause, during which the client cannot retry on its connection.
 pub async fn check(state: &AppState, account: AccountId) -> Result<(), Error> {
     let Some(refusal) = refusal(state, account) else {
         return Ok(());
@@ -29,24 +27,24 @@ pub async fn check(state: &AppState, account: AccountId) -> Result<(), Error> {
 }
 
 fn refusal(state: &AppState, account: AccountId) -> Option<Error> {
-    let most = state.config.jobs.max_creations_under_way;
-    // So that one account that floods the service leaves room to the others.
-    let most_of_one = most.div_ceil(2);
+    let max = state.config.jobs.max_creations_under_way;
+    // One account cannot take all slots.
+    let max_per_account = max.div_ceil(2);
     let accounts = state.system.accounts();
     let all = accounts.in_flight();
-    // No account has more of them than there are.
-    if all < most_of_one {
+    // Then no account can have as many.
+    if all < max_per_account {
         return None;
     }
-    if all >= most {
+    if all >= max {
         return Some(error::overloaded());
     }
-    (accounts.in_flight_of(account) >= most_of_one).then(error::busy)
+    (accounts.in_flight_of(account) >= max_per_account).then(error::busy)
 }
 
-/// Holds a refusal back; not at all when too many are already.
-async fn pause(places: &Semaphore) {
-    if let Ok(_place) = places.try_acquire() {
+/// Delays a refusal, unless too many already wait.
+async fn pause(slots: &Semaphore) {
+    if let Ok(_slot) = slots.try_acquire() {
         sleep(PAUSE).await;
     }
 }
@@ -54,32 +52,32 @@ async fn pause(places: &Semaphore) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::application::call_limits::MOST_HELD_REFUSALS;
+    use crate::application::call_limits::MAX_HELD_REFUSALS;
     use futures_util::FutureExt as _;
     use futures_util::future::join_all;
     use tokio::time::Instant;
 
     #[tokio::test(start_paused = true)]
-    async fn so_many_wait_side_by_side_and_no_more() {
-        let places = Semaphore::new(MOST_HELD_REFUSALS);
+    async fn a_bounded_number_of_refusals_waits_in_parallel() {
+        let slots = Semaphore::new(MAX_HELD_REFUSALS);
         let began = Instant::now();
-        let mut waiting = Box::pin(join_all((0..MOST_HELD_REFUSALS).map(|_| pause(&places))));
+        let mut waiting = Box::pin(join_all((0..MAX_HELD_REFUSALS).map(|_| pause(&slots))));
         assert!(waiting.as_mut().now_or_never().is_none());
-        pause(&places).await;
+        pause(&slots).await;
         assert_eq!(began.elapsed(), Duration::ZERO, "there are too many");
         waiting.await;
         assert_eq!(began.elapsed(), PAUSE);
-        pause(&places).await;
+        pause(&slots).await;
         assert_eq!(began.elapsed(), PAUSE * 2, "there is room again");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_who_leaves_makes_room() {
-        let places = Semaphore::new(1);
-        let mut waiting = Box::pin(pause(&places));
+    async fn a_disconnect_frees_a_slot() {
+        let slots = Semaphore::new(1);
+        let mut waiting = Box::pin(pause(&slots));
         assert!(waiting.as_mut().now_or_never().is_none());
-        assert_eq!(places.available_permits(), 0);
+        assert_eq!(slots.available_permits(), 0);
         drop(waiting);
-        assert_eq!(places.available_permits(), 1);
+        assert_eq!(slots.available_permits(), 1);
     }
 }

@@ -1,16 +1,16 @@
-//! Which node maintains the store: sweeps it, builds the search index, and looks at the disk. What is done by several nodes at a time
-//! would be done several times over.
+//! Selects the one node that maintains the store: sweeps it, builds the search index and checks the disk. Several maintainers would
+//! repeat the same work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use tintype_actors::nodes::locks::{self, Taken};
 use tintype_actors::system::System;
 use tintype_storage::domain::lock::LockName;
 
-/// Is it this process?
+/// Whether this process is the maintainer.
 pub struct Maintainer(AtomicBool);
 
 impl Maintainer {
-    /// A process that is the only one on its store maintains it. One of several nodes does so once it has the lock.
+    /// A process that alone uses the store maintains it. With several nodes, the holder of the lock does.
     pub fn new(is_alone: bool) -> Self {
         Self(AtomicBool::new(is_alone))
     }
@@ -19,9 +19,9 @@ impl Maintainer {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Takes the maintenance over where the node that had it is gone. A node that has it keeps it for as long as it lives.
-    pub async fn look(&self, system: &System) {
-        // A node that leaves closes the store.
+    /// Takes the lock if its holder is dead. A holder keeps it until it stops.
+    pub async fn try_acquire(&self, system: &System) {
+        // A leaving node is about to close the store.
         let Some(node) = system.node().filter(|it| !it.is_leaving()) else {
             return;
         };
@@ -29,7 +29,7 @@ impl Maintainer {
             Ok(Taken::Yes { .. }) => true,
             Ok(Taken::Held | Taken::NotJoined) => false,
             Err(error) => {
-                tracing::warn!(%error, "could not look which node maintains the store");
+                tracing::warn!(%error, "could not take the maintenance lock");
                 false
             }
         };

@@ -1,4 +1,4 @@
-//! The use cases: what callers, operators and people may ask of the service, whichever interface they ask through.
+//! The use cases of callers, operators and people, shared by all interfaces.
 
 pub mod accounts;
 mod admission;
@@ -11,8 +11,8 @@ pub mod authentication;
 pub(crate) mod availability;
 pub(crate) mod backend_test;
 pub(crate) mod balance_check;
+pub(crate) mod batch_permits;
 pub(crate) mod batch_request;
-pub(crate) mod batch_turns;
 pub(crate) mod batches;
 pub mod call_limits;
 pub mod call_origin;
@@ -25,7 +25,7 @@ pub mod error;
 pub(crate) mod export;
 pub mod favourites;
 pub(crate) mod file_batches;
-pub(crate) mod file_turns;
+pub(crate) mod file_locks;
 pub(crate) mod filtered_page;
 pub(crate) mod generation_request;
 pub(crate) mod idempotency;

@@ -1,4 +1,4 @@
-//! The processes that serve the same records.
+//! The processes that share the store.
 
 use super::state::AppState;
 use std::collections::BTreeSet;
@@ -7,20 +7,19 @@ use tintype_actors::node::{HEARTBEAT_INTERVAL, NodeState, SeenNode};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 
-/// A node whose beat stands still for so long is worth a warning.
-const LATE: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
+/// A node without a heartbeat for this long causes a warning.
+const LATE: Duration = BEAT.saturating_mul(3);
 
-/// A process that serves the records.
 pub struct NodeView {
-    /// `None` for one that shares them with no other.
+    /// `None` if this process alone uses the store.
     pub id: Option<NodeId>,
     pub node: Node,
     pub beat_age: Duration,
-    /// Is it this process?
+    /// Is it the current process?
     pub is_this: bool,
 }
 
-/// All of them, in the order of their starts.
+/// All nodes, in the order of their starts.
 pub fn list(state: &AppState) -> Vec<NodeView> {
     let running = state.system.waiting_jobs().depths().running as u64;
     let Some(context) = state.system.node() else {
@@ -47,7 +46,7 @@ pub fn list(state: &AppState) -> Vec<NodeView> {
     views
 }
 
-/// What an operator should look into.
+/// Problems that need the operator's attention.
 pub fn warnings(views: &[NodeView]) -> Vec<String> {
     let mut warnings = Vec::new();
     let living = || views.iter().filter(|it| !it.node.has_ended);
@@ -70,14 +69,14 @@ pub fn warnings(views: &[NodeView]) -> Vec<String> {
     for late in living().filter(|it| it.beat_age >= LATE) {
         let NodeProcess { host, pid, .. } = &late.node.process;
         warnings.push(format!(
-            "the node {host}, process {pid}, has not been heard of for {} s",
+            "the node {host}, process {pid}, has sent no heartbeat for {} s",
             late.beat_age.as_secs()
         ));
     }
     warnings
 }
 
-/// Why this process should be sent no calls, where it should not.
+/// Why a load balancer should send this process no calls; `None` if it is ready.
 pub fn reason_not_ready(state: &AppState) -> Option<String> {
     match state.system.node()?.state() {
         NodeState::Trusted => None,
@@ -111,23 +110,24 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_are_alike_and_heard_of_are_worth_no_warning() {
-        let views = [
-            view("1", "x", Duration::ZERO),
-            view("1", "x", HEARTBEAT_INTERVAL),
-        ];
+    fn equal_nodes_with_recent_heartbeats_cause_no_warning() {
+        let views = [view("1", "x", Duration::ZERO), view("1", "x", BEAT)];
         assert!(warnings(&views).is_empty());
         assert!(warnings(&[]).is_empty());
     }
 
     #[test]
-    fn other_versions_other_configurations_and_silence_are() {
+    fn different_versions_or_configurations_and_missing_heartbeats_cause_warnings() {
         let views = [
             view("1", "x", Duration::ZERO),
             view("2", "y", Duration::from_secs(9)),
         ];
         let warnings = warnings(&views);
-        let about = ["1, 2", "configured differently", "process 7, has not"];
+        let about = [
+            "1, 2",
+            "configured differently",
+            "process 7, has sent no heartbeat",
+        ];
         assert_eq!(warnings.len(), about.len(), "{warnings:?}");
         for (warning, about) in warnings.iter().zip(about) {
             assert!(warning.contains(about), "{warning}");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_node_is_compared_with_no_other() {
+    fn a_dead_node_causes_no_warning() {
         let mut dead = view("2", "y", Duration::from_secs(9));
         dead.node.has_ended = true;
         assert!(warnings(&[view("1", "x", Duration::ZERO), dead]).is_empty());

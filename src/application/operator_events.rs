@@ -1,9 +1,9 @@
-//! Events for the operator: what the service looks for now and then, and a test. Those of accounts and of deliveries are made in the
-//! commits that they tell of.
+//! Operator events from periodic checks, and test events. Events about accounts and deliveries are written by the commits that cause
+//! them.
 
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
-use super::commit::{Change, Turn};
+use super::commit::{Change, ChangeGuard};
 use super::deliveries;
 use super::error::{self, Error};
 use super::state::AppState;
@@ -20,29 +20,28 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Writes;
 use tokio::task::spawn_blocking;
 
-/// Looks at the backends, and reports those that have gone down or come up again. Where several nodes share the store, each looks
-/// with its own eyes.
+/// Reports backends that went down or recovered. Each node checks from its own point of view.
 pub async fn watch_backends(state: &AppState) -> Result<(), Error> {
     let Some(operator) = webhook(state) else {
         return Ok(());
     };
     loop {
         let before = state.store.alarms().await?;
-        if see_backends(state, &before) == (before, None) {
+        if update_alarms(state, &before) == (before, None) {
             return Ok(());
         }
-        let turn = state.operator.take().await?;
-        // Once more: another node may have reported it meanwhile.
+        let guard = state.operator.lock().await?;
+        // Read again under the lock: another node may have reported the event.
         let before = state.store.alarms().await?;
-        match see_backends(state, &before) {
-            (alarms, Some(subject)) => raise(state, operator, turn, subject, &alarms).await?,
-            (alarms, None) => return keep(state, turn, &before, &alarms).await,
+        match update_alarms(state, &before) {
+            (alarms, Some(subject)) => raise(state, operator, guard, subject, &alarms).await?,
+            (alarms, None) => return save_alarms(state, guard, &before, &alarms).await,
         }
     }
 }
 
-/// How the backends look, up to the first event that this gives.
-fn see_backends(state: &AppState, before: &Alarms) -> (Alarms, Option<EventSubject>) {
+/// Updates the alarms from the health of the backends, up to the first event.
+fn update_alarms(state: &AppState, before: &Alarms) -> (Alarms, Option<EventSubject>) {
     let node = state.system.node();
     let nodes = node.map(|it| it.nodes()).unwrap_or_default();
     let living = nodes.iter().filter(|it| !it.node.has_ended);
@@ -55,14 +54,14 @@ fn see_backends(state: &AppState, before: &Alarms) -> (Alarms, Option<EventSubje
     alarms.keep_backends(|name| state.config.backends.contains_key(name));
     for health in state.system.backends() {
         let name = health.name.clone();
-        if let Some(subject) = alarms.observe_backend(&name, &by, look(health), state.now()) {
+        if let Some(subject) = alarms.see_backend(&name, &by, to_look(health), state.now()) {
             return (alarms, Some(subject));
         }
     }
     (alarms, None)
 }
 
-/// Looks at the free space of the data directory, and reports that it is low.
+/// Reports low free space in the data directory.
 pub async fn watch_disk(state: &AppState) -> Result<(), Error> {
     let Some(operator) = webhook(state) else {
         return Ok(());
@@ -84,44 +83,43 @@ pub async fn watch_disk(state: &AppState) -> Result<(), Error> {
     if alarms == before {
         return Ok(());
     }
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let before = state.store.alarms().await?;
     alarms = before.clone();
     event = event.and(alarms.observe_disk(&shown, free, low, state.now()));
     match event {
-        Some(subject) => raise(state, operator, turn, subject, &alarms).await,
-        None => keep(state, turn, &before, &alarms).await,
+        Some(subject) => raise(state, operator, guard, subject, &alarms).await,
+        None => save_alarms(state, guard, &before, &alarms).await,
     }
 }
 
-/// Sends an event that says it is a test.
+/// Sends a test event.
 ///
 /// # Errors
-/// `Conflict` where the configuration names no webhook, `RateLimited` within a minute of the last test
+/// `Conflict` if the configuration names no webhook, `RateLimited` within a minute of the last test
 pub async fn test(state: &AppState, caller: &Caller) -> Result<Delivery, Error> {
     let operator = webhook(state).ok_or_else(|| {
-        Error::conflict("the configuration names no [operator] webhook_url; set it and restart")
+        Error::conflict("the configuration has no [operator] webhook_url; set it and restart")
     })?;
     let context = caller.operate()?;
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let noted = webhooks::note_test(state, OPERATOR_WEBHOOK).await?;
     let delivery = delivery(state, operator);
     let subject = Subject {
         account: None,
         id: Some(delivery.id.0),
     };
-    let line = context.line(state, Action::WebhookTest, subject);
-    let line = to_audit_entry(line, None, Some(deliveries::facts(&delivery)));
-    let writes = vec![state.store.add_audit(&line), noted];
-    send(state, turn, delivery, EventSubject::Test, writes).await
+    let entry = context.entry(state, Action::WebhookTest, subject);
+    let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
+    let writes = vec![state.store.add_audit(&entry), noted];
+    send(state, guard, delivery, EventSubject::Test, writes).await
 }
 
-/// The webhook of the configuration, if it names one.
 fn webhook(state: &AppState) -> Option<&Webhook> {
     state.system.accounts().context().operator.as_deref()
 }
 
-fn look(health: BackendHealth) -> BackendCondition {
+fn to_look(health: BackendHealth) -> BackendLook {
     match health.health {
         Health::Up => BackendCondition::Up,
         Health::Down => BackendCondition::Down {
@@ -132,17 +130,17 @@ fn look(health: BackendHealth) -> BackendCondition {
     }
 }
 
-/// Bytes that the service may still write there.
+/// Bytes available to an unprivileged process.
 fn free_bytes(data_dir: &Path) -> nix::Result<u64> {
     let disk = nix::sys::statvfs::statvfs(data_dir)?;
     Ok(disk.blocks_available().saturating_mul(disk.fragment_size()))
 }
 
-/// Sends an event in the commit that takes note of its alarm.
+/// Sends an event in the commit that stores its alarm.
 async fn raise(
     state: &AppState,
     operator: &Webhook,
-    turn: Turn,
+    guard: ChangeGuard,
     subject: EventSubject,
     alarms: &Alarms,
 ) -> Result<(), Error> {
@@ -151,15 +149,20 @@ async fn raise(
         "reporting an event to the operator's webhook"
     );
     let writes = state.store.set_alarms(alarms);
-    send(state, turn, delivery(state, operator), subject, writes).await?;
+    send(state, guard, delivery(state, operator), subject, writes).await?;
     Ok(())
 }
 
-/// Writes alarms that have changed without an event.
-async fn keep(state: &AppState, turn: Turn, before: &Alarms, alarms: &Alarms) -> Result<(), Error> {
+/// Stores alarms that changed without an event.
+async fn save_alarms(
+    state: &AppState,
+    guard: ChangeGuard,
+    before: &Alarms,
+    alarms: &Alarms,
+) -> Result<(), Error> {
     if before != alarms {
         let writes = state.store.set_alarms(alarms);
-        state.commit(Change::in_turn(turn, writes)).await?;
+        state.commit(Change::under_lock(guard, writes)).await?;
     }
     Ok(())
 }
@@ -172,11 +175,11 @@ fn delivery(state: &AppState, operator: &Webhook) -> Delivery {
 
 async fn send(
     state: &AppState,
-    turn: Turn,
+    guard: ChangeGuard,
     delivery: Delivery,
     subject: EventSubject,
     mut writes: Writes,
 ) -> Result<Delivery, Error> {
     writes.extend(state.store.add_operator_event(&delivery, subject));
-    deliveries::add(state, turn, delivery, writes).await
+    deliveries::add(state, guard, delivery, writes).await
 }

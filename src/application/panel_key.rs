@@ -1,4 +1,4 @@
-//! The key that pictures made in the panel are charged to. Its text is thrown away when it is issued.
+//! The API key to which the panel's playground charges images. Its text is discarded when it is issued.
 
 use super::api_keys;
 use super::caller::Caller;
@@ -12,19 +12,17 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::StoreError;
 
-/// The name of the key.
 const NAME: &str = "panel";
 
-/// The account's key for pictures of the panel, which is issued if it is not there. One that has been switched off or narrowed
-/// stays so.
+/// Finds or issues the account's panel key. A deactivated or restricted key stays as it is.
 ///
 /// # Errors
 /// `Forbidden`
 pub async fn payer(state: &AppState, caller: &Caller, account: &Account) -> Result<Payer, Error> {
     let audit = caller.change_in(account)?.clone();
     let key = find_or_issue(state, caller, account.id).await?;
-    if let Err(refusal) = key.admit(account.active, state.now()) {
-        return Err(refused(&key, &refusal.to_string()));
+    if let Err(reason) = key.admit(account.active, state.now()) {
+        return Err(refusal(&key, &reason.to_string()));
     }
     let rate = account.limits.rate_limit;
     let counted = Counted::new(None, account.id, rate, &state.limits.accounts);
@@ -33,15 +31,15 @@ pub async fn payer(state: &AppState, caller: &Caller, account: &Account) -> Resu
         shown: None,
         counted,
         before_jobs: None,
-        is_remembered: false,
+        is_cached: false,
         audit: Some(audit),
     })
 }
 
-/// What a person is told where it is the key that is refused and not they.
-pub fn refused(key: &ApiKey, refusal: &str) -> Error {
+/// The error for a person whose panel key is refused.
+pub fn refusal(key: &ApiKey, reason: &str) -> Error {
     let name = &key.name;
-    let detail = format!("{refusal}: the key named `{name}`, which the playground uses");
+    let detail = format!("{reason}: the key named `{name}`, which the playground uses");
     Error::new(ErrorKind::Forbidden, detail)
 }
 
@@ -50,12 +48,12 @@ async fn find_or_issue(
     caller: &Caller,
     account: AccountId,
 ) -> Result<ApiKey, Error> {
-    // Only a new key takes a turn, so that no picture waits for others' changes.
+    // Without the lock, so that playground calls do not wait for changes.
     if let Some(key) = find(state, account).await? {
         return Ok(key);
     }
-    let turn = state.operator.take().await?;
-    // Of two callers who begin at the same time, one is the first.
+    let guard = state.operator.lock().await?;
+    // Read again under the lock: another caller may have issued it.
     if let Some(key) = find(state, account).await? {
         return Ok(key);
     }
@@ -64,7 +62,7 @@ async fn find_or_issue(
         ..key
     };
     let note = |key: &ApiKey| state.store.set_panel_key(key);
-    let (_, key) = api_keys::issue(state, turn, caller, account, named, note).await?;
+    let (_, key) = api_keys::issue(state, guard, caller, account, named, note).await?;
     Ok(key)
 }
 

@@ -1,4 +1,4 @@
-//! Passwords: argon2id, on the blocking pool, a few at a time, fair between addresses.
+//! Password hashing: argon2id on the blocking pool, few at a time, fair between networks.
 
 use super::auth_throttle::network;
 use super::call_origin::CallOrigin;
@@ -8,17 +8,15 @@ use argon2::password_hash::{PasswordHash, PasswordHasher as _, PasswordVerifier 
 use tintype_fair_semaphore::FairSemaphore;
 use tokio::task::spawn_blocking;
 
-/// Hashes that are computed at a time: each takes 19 MiB and some tens of milliseconds.
-const AT_A_TIME: u64 = 2;
-/// Of these for one network, so that a guesser leaves room for others.
-const AT_A_TIME_OF_ONE: u64 = 1;
+/// Concurrent hashes. Each takes 19 MiB and some tens of milliseconds.
+const MAX_CONCURRENT: u64 = 2;
+/// Concurrent hashes of one network, so that an attacker cannot block others.
+const MAX_CONCURRENT_PER_NETWORK: u64 = 1;
 const SALT_BYTES: usize = 16;
-/// Characters that a password must have. Length is what makes one strong (NIST SP 800-63B, section 5.1.1.2).
+/// Length is what makes a password strong (NIST SP 800-63B, section 5.1.1.2).
 pub const MIN_CHARS: usize = 10;
-/// Characters that a password may have.
 pub const MAX_CHARS: usize = 200;
 
-/// Computes and checks hashes.
 pub struct Passwords {
     permits: FairSemaphore<Option<[u8; 16]>>,
 }
@@ -26,38 +24,39 @@ pub struct Passwords {
 impl Default for Passwords {
     fn default() -> Self {
         Self {
-            permits: FairSemaphore::new(AT_A_TIME, AT_A_TIME_OF_ONE),
+            permits: FairSemaphore::new(MAX_CONCURRENT, MAX_CONCURRENT_PER_NETWORK),
         }
     }
 }
 
-fn faulty() -> Error {
-    let detail = "the password could not be hashed; try again";
+fn hash_failed() -> Error {
+    let detail = "the service could not hash the password; try again";
     Error::new(ErrorKind::Internal, detail)
 }
 
 fn hash(password: &[u8]) -> Result<String, Error> {
-    let salt = SaltString::encode_b64(&rand::random::<[u8; SALT_BYTES]>()).map_err(|_| faulty())?;
+    let salt =
+        SaltString::encode_b64(&rand::random::<[u8; SALT_BYTES]>()).map_err(|_| hash_failed())?;
     let hash = Argon2::default().hash_password(password, &salt);
-    Ok(hash.map_err(|_| faulty())?.to_string())
+    Ok(hash.map_err(|_| hash_failed())?.to_string())
 }
 
 fn verify(password: &[u8], hash: Option<&str>) -> Result<bool, Error> {
     match hash.map(PasswordHash::new) {
         Some(Ok(hash)) => Ok(Argon2::default().verify_password(password, &hash).is_ok()),
-        // As long as for somebody who exists: the time says nothing about who does.
+        // Hash anyway, so that the response time does not reveal whether the person exists.
         _ => self::hash(password).map(|_| false),
     }
 }
 
 impl Passwords {
-    /// The hash to keep of a new password (a PHC string).
+    /// Hashes a new password (a PHC string).
     pub async fn hash(&self, from: &CallOrigin, password: String) -> Result<String, Error> {
         let work = move || hash(password.as_bytes());
         self.compute(from, work).await
     }
 
-    /// Is this the password of that hash? Takes as long where there is none.
+    /// Takes the same time without a hash.
     pub async fn verify(
         &self,
         from: &CallOrigin,
@@ -78,7 +77,7 @@ impl Passwords {
     ) -> Result<T, Error> {
         let permit = self.permits.acquire(from.caller().map(network), 1).await;
         let done = spawn_blocking(move || {
-            // Given back by the work itself: a caller that goes away does not end it.
+            // The work itself releases the permit, because it continues after a disconnect.
             let _permit = permit;
             work()
         });
@@ -101,15 +100,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_password_itself_verifies_and_no_hash_refuses_all() {
-        let kept = hash(b"correct horse").unwrap();
+    fn only_the_exact_password_verifies_and_a_missing_hash_refuses_all() {
+        let stored = hash(b"correct horse").unwrap();
         assert!(
-            kept.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
-            "{kept}"
+            stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
+            "{stored}"
         );
-        assert_ne!(kept, hash(b"correct horse").unwrap());
-        assert!(verify(b"correct horse", Some(&kept)).unwrap());
-        assert!(!verify(b"correct horsf", Some(&kept)).unwrap());
+        assert_ne!(stored, hash(b"correct horse").unwrap());
+        assert!(verify(b"correct horse", Some(&stored)).unwrap());
+        assert!(!verify(b"correct horsf", Some(&stored)).unwrap());
         assert!(!verify(b"correct horse", None).unwrap());
         assert!(!verify(b"correct horse", Some("damaged")).unwrap());
     }

@@ -1,4 +1,4 @@
-//! The switches that pause the project or a model, with the reasons that callers are told.
+//! The pause switches of the project and of each model, with their reasons.
 
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
@@ -19,10 +19,10 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::StoreError;
 use tokio::time::sleep;
 
-/// How often a node looks for switches that another node has changed.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often a node reads switches that another node may have changed.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The switches as they are on record. Where several nodes share the store, another node may have changed them, and they are read.
+/// The current switches. With several nodes they are read from the store, because another node may have changed them.
 ///
 /// # Errors
 /// The store fails.
@@ -33,7 +33,7 @@ pub async fn current(state: &AppState) -> Result<Pause, StoreError> {
     }
 }
 
-/// The same for a call that asks for jobs, which may have read them with its key.
+/// The switches for a job submission, which may have read them together with its key.
 ///
 /// # Errors
 /// The store fails.
@@ -44,25 +44,25 @@ pub async fn for_call(state: &AppState, caller: &Payer) -> Result<Pause, StoreEr
     }
 }
 
-/// Has a node learn of switches that another node has changed, for what is decided on no record: estimates, and the jobs that the
-/// node has taken already. Runs for as long as the process does.
+/// Polls for switches that another node changed. Estimates, and the jobs that this node has already taken, use the copy in memory. Runs
+/// until the process stops.
 pub async fn follow(state: Data<AppState>) {
-    // The dispatcher has read them before.
+    // The dispatcher may have read an older version before.
     let mut is_first = true;
     while !*state.stopping.borrow() {
         match state.store.pause().await {
             Ok(pause) if is_first || *state.pause.read() != pause => {
-                learn(&state.pause, &state.system.dispatcher(), pause);
+                publish(&state.pause, &state.system.dispatcher(), pause);
                 is_first = false;
             }
             Ok(_) => {}
             Err(error) => return tracing::error!(%error, "could not read what is paused"),
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Changes the switches. What changes nothing is not written.
+/// Changes the switches. Writes nothing if nothing changes.
 pub async fn change(
     state: &AppState,
     caller: &Caller,
@@ -70,7 +70,7 @@ pub async fn change(
     unnamed: Unnamed,
 ) -> Result<Pause, Error> {
     let context = caller.operate()?;
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let before = current(state).await?;
     let pause = change.apply(&before, unnamed);
     if pause != before {
@@ -78,26 +78,27 @@ pub async fn change(
             account: None,
             id: None,
         };
-        let entry = context.line(state, Action::PauseChange, subject);
+        let entry = context.entry(state, Action::PauseChange, subject);
         let entry = to_audit_entry(entry, Some(facts(&before)), Some(facts(&pause)));
         let mut writes = state.store.set_pause(&pause);
         writes.push(state.store.add_audit(&entry));
         let (here, dispatcher) = (Arc::clone(&state.pause), state.system.dispatcher());
         let known = pause.clone();
-        let change = Change::in_turn(turn, writes).then(move || learn(&here, &dispatcher, known));
+        let change =
+            Change::under_lock(guard, writes).then(move || publish(&here, &dispatcher, known));
         state.commit_pause(pause.clone(), change).await?;
     }
     Ok(pause)
 }
 
-/// Tells the interfaces and the dispatcher of other switches: under the lock, so that both hear of the same ones last.
-fn learn(known: &RwLock<Pause>, dispatcher: &Recipient<DispatcherCommand>, pause: Pause) {
+/// Publishes new switches to the interfaces and the dispatcher, under the lock so that both end with the same version.
+fn publish(known: &RwLock<Pause>, dispatcher: &Recipient<DispatcherCommand>, pause: Pause) {
     let mut known = known.write();
     dispatcher.do_send(DispatcherCommand::Pause(pause.clone()));
     *known = pause;
 }
 
-/// What the audit log says of the switches; of reasons only where there is one.
+/// The switches as the audit log records them; reasons only if there are any.
 fn facts(pause: &Pause) -> Value {
     let tier = |tier: &Tier| (tier.word().to_owned(), json!(pause.tiers[tier.index()]));
     let mut facts = json!({

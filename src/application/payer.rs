@@ -10,24 +10,22 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::BeforeJobs;
 
-/// The key that is charged, and who uses it.
 #[derive(Clone, Debug)]
 pub struct Payer {
     pub key: Arc<ApiKey>,
-    /// How the key was shown; `None` for a person or the operator, who use a key of the account whose text is not stored.
+    /// The presented key text; `None` for a person or the operator, who use a key of the account without its text.
     pub shown: Option<ShownKey>,
-    /// How the key and the account stand with their rate limits, this call counted.
+    /// The rate limits of the key and the account after this call.
     pub counted: Counted,
-    /// What was read with the key, if anything was, for the checks of a call that asks for jobs.
+    /// Records that were read together with the key, for the checks of a job submission.
     pub before_jobs: Option<Arc<BeforeJobs>>,
-    /// Another node may have changed the key since it was read. Only a decision that reads it anew may accept anything.
-    pub is_remembered: bool,
-    /// For the audit log: the person or the operator.
+    /// The key comes from the cache, and another node may have changed it. Only a decision that reads it again may accept a job.
+    pub is_cached: bool,
+    /// Set for a person and for the operator.
     pub audit: Option<AuditContext>,
 }
 
 impl Payer {
-    /// The account that pays.
     pub fn account(&self) -> AccountId {
         self.key.account
     }
@@ -43,8 +41,8 @@ impl Payer {
         }
     }
 
-    /// Refuses a call that is one too many for the rate of the key or the account. The call was counted when it came; the refusal waits for its place
-    /// in the order of checks.
+    /// Refuses a call that exceeds the rate limit of the key or the account. Authentication counted the call; the refusal comes here, at
+    /// its step in the published order of checks.
     ///
     /// # Errors
     /// `RateLimited`

@@ -1,8 +1,8 @@
-//! People of an account, who sign in to the panel: invited, changed, signed out and removed.
+//! Invites, changes, signs out and removes the people of an account, who sign in to the panel.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
-use super::commit::{Change, Turn};
+use super::commit::{Change, ChangeGuard};
 use super::error::Error;
 use super::state::AppState;
 use super::tokens;
@@ -12,23 +12,22 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Email, Invitation, Person, PersonId, Role};
 
-/// People that the owners of an account can invite to it. The operator can invite more.
+/// Limit for the owners of an account. The operator can invite more.
 const MAX_PEOPLE: usize = 100;
-/// How long an invitation is good.
-const INVITATION: Duration = Duration::from_secs(7 * 86_400);
+const INVITATION_LIFETIME: Duration = Duration::from_secs(7 * 86_400);
 
-/// A person, and the text of the link with which they choose a password. Only a hash of it is kept.
+/// `token` is the secret of the link with which the person chooses a password. Only its hash is stored.
 pub struct Invited {
     pub person: Person,
     pub token: String,
 }
 
-/// One text for an unknown id and for no id at all.
+/// The same text for an unknown id and for a malformed id.
 pub fn no_person() -> Error {
     Error::not_found("there is no such person")
 }
 
-/// A person of an account that the caller sees.
+/// Finds a person in an account that is visible to the caller.
 ///
 /// # Errors
 /// `NotFound`
@@ -45,7 +44,6 @@ pub async fn find(
     found.ok_or_else(no_person)
 }
 
-/// Refuses one more person of an account.
 async fn check_room(state: &AppState, account: AccountId) -> Result<(), Error> {
     let people = state.store.people_of(account, MAX_PEOPLE, None).await?;
     if people.items.len() < MAX_PEOPLE {
@@ -55,14 +53,14 @@ async fn check_room(state: &AppState, account: AccountId) -> Result<(), Error> {
     Err(Error::conflict(detail))
 }
 
-/// Who stands in the audit log with a new link for a person, or with their removal. Owners have a say only over those who have not
-/// joined yet: with a link of one who has, they could sign in as that person.
-async fn may_withdraw<'a>(
+/// Permits a new link for a person, or their removal, and returns the audit context. Owners may do so only before the person has
+/// joined: with a new link of a member, an owner could sign in as that person.
+async fn permit_withdrawal<'a>(
     state: &AppState,
     caller: &'a Caller,
     person: &Person,
 ) -> Result<&'a AuditContext, Error> {
-    // The sessions of one whose password was revoked have ended, which counts.
+    // A person who joined and whose password was revoked has a generation above 0.
     match person.password.is_none() && person.generation == 0 {
         true => caller.change(state, person.account).await,
         false => caller.operate(),
@@ -78,13 +76,13 @@ pub async fn invite(
     role: Role,
 ) -> Result<Invited, Error> {
     let context = caller.change(state, account).await?;
-    let turn = state.people.take().await?;
+    let guard = state.people.lock().await?;
     if !caller.is_operator() {
         check_room(state, account).await?;
     }
     if state.store.person_by_email(&email).await?.is_some() {
         return Err(Error::conflict(
-            "somebody with this e-mail address has been invited already",
+            "a person with this e-mail address has already been invited",
         ));
     }
     let now = state.now();
@@ -98,18 +96,17 @@ pub async fn invite(
         password: None,
         invitation: Some(Invitation {
             secret,
-            expires_at: now.plus(INVITATION),
+            expires_at: now.plus(INVITATION_LIFETIME),
         }),
         generation: 0,
         created_at: now,
     };
     let entry = entry(state, context, Action::PersonInvite, &person);
-    put(state, turn, entry, None, &person).await?;
+    put(state, guard, entry, None, &person).await?;
     Ok(Invited { person, token })
 }
 
-/// Gives a person a new link, with which they choose a password. `revoke` ends the password that they have, and their sessions,
-/// at once.
+/// Issues a new link with which a person chooses a password. `revoke` also invalidates their password and sessions at once.
 pub async fn invite_again(
     state: &AppState,
     caller: &Caller,
@@ -117,30 +114,30 @@ pub async fn invite_again(
     id: PersonId,
     revoke: bool,
 ) -> Result<Invited, Error> {
-    let turn = state.people.take().await?;
+    let guard = state.people.lock().await?;
     let before = find(state, caller, account, id).await?;
-    let context = may_withdraw(state, caller, &before).await?;
+    let context = permit_withdrawal(state, caller, &before).await?;
     let (token, secret) = tokens::invitation(account, id);
     let invited = Person {
         invitation: Some(Invitation {
             secret,
-            expires_at: state.now().plus(INVITATION),
+            expires_at: state.now().plus(INVITATION_LIFETIME),
         }),
         ..before.clone()
     };
     let person = match revoke {
         true => Person {
             password: None,
-            ..signed_out(invited)
+            ..sign_out_all(invited)
         },
         false => invited,
     };
     let entry = entry(state, context, Action::PersonInviteAgain, &person);
-    put(state, turn, entry, Some(&before), &person).await?;
+    put(state, guard, entry, Some(&before), &person).await?;
     Ok(Invited { person, token })
 }
 
-/// Gives a person another role. What changes nothing is not written.
+/// Changes the role of a person. Writes nothing if nothing changes.
 pub async fn change_role(
     state: &AppState,
     caller: &Caller,
@@ -149,7 +146,7 @@ pub async fn change_role(
     role: Role,
 ) -> Result<Person, Error> {
     let context = caller.operate()?;
-    let turn = state.people.take().await?;
+    let guard = state.people.lock().await?;
     let before = find(state, caller, account, id).await?;
     let person = Person {
         role,
@@ -157,29 +154,29 @@ pub async fn change_role(
     };
     if person != before {
         let entry = entry(state, context, Action::PersonChange, &person);
-        put(state, turn, entry, Some(&before), &person).await?;
+        put(state, guard, entry, Some(&before), &person).await?;
     }
     Ok(person)
 }
 
-/// Removes a person. Their sessions are over at once.
+/// Removes a person and ends their sessions at once.
 pub async fn remove(
     state: &AppState,
     caller: &Caller,
     account: AccountId,
     id: PersonId,
 ) -> Result<(), Error> {
-    let turn = state.people.take().await?;
+    let guard = state.people.lock().await?;
     let person = find(state, caller, account, id).await?;
-    let context = may_withdraw(state, caller, &person).await?;
+    let context = permit_withdrawal(state, caller, &person).await?;
     let entry = entry(state, context, Action::PersonRemove, &person);
     let entry = to_audit_entry(entry, Some(facts(&person)), None);
     let mut writes = state.store.remove_person(&person);
     writes.push(state.store.add_audit(&entry));
-    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+    Ok(state.commit(Change::under_lock(guard, writes)).await?)
 }
 
-/// Ends all sessions of a person, who can sign in again.
+/// Ends all sessions of a person, who can then sign in again.
 pub async fn sign_out(
     state: &AppState,
     caller: &Caller,
@@ -187,26 +184,26 @@ pub async fn sign_out(
     id: PersonId,
 ) -> Result<(), Error> {
     let context = caller.operate()?;
-    let turn = state.people.take().await?;
+    let guard = state.people.lock().await?;
     let before = find(state, caller, account, id).await?;
-    let person = signed_out(before.clone());
+    let person = sign_out_all(before.clone());
     let entry = entry(state, context, Action::SessionEndAll, &person);
     let generation = |it: &Person| Some(json!({"generation": it.generation}));
     let entry = to_audit_entry(entry, generation(&before), generation(&person));
     let mut writes = state.store.put_person(&person);
     writes.push(state.store.add_audit(&entry));
-    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+    Ok(state.commit(Change::under_lock(guard, writes)).await?)
 }
 
-/// The person with all sessions over.
-pub fn signed_out(person: Person) -> Person {
+/// Invalidates all sessions of a person.
+pub fn sign_out_all(person: Person) -> Person {
     Person {
         generation: person.generation.wrapping_add(1),
         ..person
     }
 }
 
-/// What the audit log says of a person: neither password nor link.
+/// The fields of a person that the audit log records: never the password or the link.
 pub fn facts(person: &Person) -> Value {
     json!({
         "email": person.email.as_str(),
@@ -216,7 +213,6 @@ pub fn facts(person: &Person) -> Value {
     })
 }
 
-/// A line of the audit log about a person.
 pub fn entry(
     state: &AppState,
     context: &AuditContext,
@@ -227,13 +223,13 @@ pub fn entry(
         account: Some(person.account),
         id: Some(person.id.0),
     };
-    context.line(state, action, subject)
+    context.entry(state, action, subject)
 }
 
-/// Writes a changed person with the line that says so.
+/// Writes a changed person with its audit entry.
 async fn put(
     state: &AppState,
-    turn: Turn,
+    guard: ChangeGuard,
     entry: AuditEntry,
     before: Option<&Person>,
     after: &Person,
@@ -241,5 +237,5 @@ async fn put(
     let entry = to_audit_entry(entry, before.map(facts), Some(facts(after)));
     let mut writes = state.store.put_person(after);
     writes.push(state.store.add_audit(&entry));
-    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+    Ok(state.commit(Change::under_lock(guard, writes)).await?)
 }

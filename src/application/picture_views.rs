@@ -1,4 +1,4 @@
-//! Small forms of pictures: made once, at the first look, then kept beside the picture.
+//! Scaled-down views of images: created at the first request and stored beside the image.
 
 use super::commit::detached;
 use super::error::{self, Error, ErrorKind};
@@ -14,31 +14,29 @@ use tintype_imaging::{DecodePermit, encoding};
 use tintype_storage::domain::ids::AccountId;
 use tokio::time::timeout;
 
-/// Widths that a view can have, in pixels. So few that a picture has a bounded number of views.
+/// Widths of views, in pixels. A fixed set, so that an image has a bounded number of views.
 pub const WIDTHS: [u32; 4] = [256, 512, 1024, 2048];
 const QUALITY: u8 = 82;
-/// Pictures that are in memory at a time to be made smaller.
-const AT_A_TIME: u64 = 2;
-/// How long a call waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Images in memory at the same time.
+const MAX_CONCURRENT: u64 = 2;
+/// How long a call waits for a permit.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Turns to have a picture in memory, taken by accounts.
-static TURNS: LazyLock<FairSemaphore<AccountId>> =
-    LazyLock::new(|| FairSemaphore::new(AT_A_TIME, AT_A_TIME));
+/// Fair between accounts.
+static PERMITS: LazyLock<FairSemaphore<AccountId>> =
+    LazyLock::new(|| FairSemaphore::new(MAX_CONCURRENT, MAX_CONCURRENT));
 
-/// The form of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewFormat {
-    /// What is transparent shows its colour.
+    /// Transparent pixels show their colour.
     Jpeg,
-    /// Without loss.
+    /// Lossless.
     Webp,
 }
 
 impl ViewFormat {
     pub const ALL: [Self; 2] = [Self::Jpeg, Self::Webp];
 
-    /// The word on the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::Jpeg => "jpeg",
@@ -61,36 +59,35 @@ impl ViewFormat {
     }
 }
 
-/// A small form of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    /// One of [`WIDTHS`]; a picture that is narrower keeps its size.
+    /// One of [`WIDTHS`]. A narrower image keeps its size.
     pub width: u32,
     pub format: ViewFormat,
 }
 
 impl View {
-    /// Where the view of a picture is kept.
+    /// Object key of the view.
     pub fn key(self, picture: &str) -> String {
         view_key(picture, self.width, self.format.extension())
     }
 }
 
-/// Is the picture itself there?
+/// Checks that the image itself exists.
 ///
 /// # Errors
 /// `Gone`; `StorageUnavailable`
-pub async fn check_there(state: &AppState, picture: &str) -> Result<(), Error> {
+pub async fn check_exists(state: &AppState, picture: &str) -> Result<(), Error> {
     state.images.head(picture).await.map(drop).map_err(to_error)
 }
 
-/// The view of a picture, where it has been made.
+/// Finds the stored view of an image.
 ///
 /// # Errors
-/// `Gone` where the picture itself is not there; `StorageUnavailable`
+/// `Gone` if the image itself no longer exists; `StorageUnavailable`
 pub async fn find(state: &AppState, picture: &str, view: View) -> Result<Option<Bytes>, Error> {
     // A view must not outlive its picture.
-    check_there(state, picture).await?;
+    check_exists(state, picture).await?;
     match state.images.get(&view.key(picture)).await {
         Ok(bytes) => Ok(Some(bytes)),
         Err(ImagesError::NotFound { .. }) => Ok(None),
@@ -98,45 +95,46 @@ pub async fn find(state: &AppState, picture: &str, view: View) -> Result<Option<
     }
 }
 
-/// Makes the view of a picture and keeps it, also when the caller has left: so it is made once, and no work goes on past its
-/// turn.
+/// Creates and stores the view of an image, even if the caller disconnects: the work is done once, and always under a permit.
 ///
 /// # Errors
-/// `Gone`; `StorageUnavailable`; `Overloaded` where the turn does not come in time; `NotFound` for a picture that cannot be decoded
-pub async fn make(
+/// `Gone`; `StorageUnavailable`; `Overloaded` without a permit in time; `NotFound` for an image that cannot be decoded
+pub async fn create(
     state: &Arc<AppState>,
     account: AccountId,
     picture: &str,
     view: View,
 ) -> Result<Bytes, Error> {
-    let turn = timeout(PATIENCE, TURNS.acquire(account, 1)).await;
-    let turn = turn.map_err(|_| error::busy())?;
+    let permit = timeout(PERMIT_TIMEOUT, PERMITS.acquire(account, 1)).await;
+    let permit = permit.map_err(|_| error::busy())?;
     let (state, picture, key) = (Arc::clone(state), picture.to_owned(), view.key(picture));
     detached(async move {
-        let _turn = turn;
-        // Another call may have made it meanwhile.
+        let _permit = permit;
+        // Another call may have created it meanwhile.
         if let Ok(bytes) = state.images.get(&key).await {
             return Ok(bytes);
         }
         let whole = state.images.get(&picture).await.map_err(to_error)?;
-        let made = VIEWS
-            .run(account, move |permit| shrunk(permit, &whole, view))
+        let encoded = VIEWS
+            .run(account, move |permit| shrink(permit, &whole, view))
             .await;
-        let unreadable = || Error::not_found("this picture cannot be shown smaller");
-        let bytes = Bytes::from(made.ok().flatten().ok_or_else(unreadable)?);
+        let unreadable = || {
+            Error::not_found("the service cannot decode this picture, so it has no smaller view")
+        };
+        let bytes = Bytes::from(encoded.ok().flatten().ok_or_else(unreadable)?);
         let media_type = view.format.media_type();
         if let Err(error) = state.images.put(&key, bytes.clone(), media_type).await {
-            tracing::warn!(%key, %error, "could not keep a small form of a picture");
+            tracing::warn!(%key, %error, "could not store a scaled-down view");
         }
         Ok(bytes)
     })
     .await
 }
 
-fn shrunk(permit: &DecodePermit, bytes: &[u8], view: View) -> Option<Vec<u8>> {
+fn shrink(permit: &DecodePermit, bytes: &[u8], view: View) -> Option<Vec<u8>> {
     let opened = open_any(permit, bytes).ok()?;
     let (width, height) = opened.dimensions();
-    // A tall picture is longer than it is wide.
+    // `decode` takes the longer side, which is the height of a tall image.
     let longest = u64::from(view.width) * u64::from(height.max(width)) / u64::from(width.max(1));
     let small = opened.decode(u32::try_from(longest).ok()?).ok()?;
     let written = match view.format {

@@ -1,4 +1,4 @@
-//! The queues of jobs, for the operator: which job begins when, and the cancellation of many.
+//! The job queues, for the operator: the next jobs, and bulk cancellation.
 
 use super::caller::Caller;
 use super::error::{Error, ErrorKind};
@@ -11,12 +11,12 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 
-/// Jobs that one call cancels at the most.
-const MOST_CANCELED: usize = 500;
-/// Jobs that are canceled at the same time, so that they share commits.
+/// Jobs that one call cancels.
+const MAX_CANCELED: usize = 500;
+/// Jobs canceled in parallel, so that they share commits.
 const STEP: usize = 100;
 
-/// Which queued jobs are meant. `None` for no matter.
+/// `None` matches every job.
 #[derive(Clone, Copy)]
 pub struct QueueFilter {
     pub tier: Option<Tier>,
@@ -29,7 +29,6 @@ impl QueueFilter {
         all.filter(|tier| self.tier.is_none_or(|it| it == *tier))
     }
 
-    /// How many jobs wait.
     pub fn count(&self, state: &AppState) -> usize {
         let count = |tier: Tier| match self.account {
             Some(_) => self.next(state, tier, usize::MAX).len(),
@@ -38,7 +37,7 @@ impl QueueFilter {
         self.tiers().map(count).sum()
     }
 
-    /// The next jobs of a model, at most so many.
+    /// The next jobs of a model, up to `limit`.
     pub fn next(&self, state: &AppState, tier: Tier, limit: usize) -> Vec<NextJob> {
         state
             .system
@@ -47,17 +46,16 @@ impl QueueFilter {
     }
 }
 
-/// What came of the cancellation of many.
 pub struct Canceled {
     pub count: usize,
-    /// Are there more that were created before the moment? Then another call goes on.
+    /// Whether matching jobs remain for another call.
     pub more: bool,
 }
 
-/// Cancels queued jobs that were created before a moment, a bounded number of them; those that begin or end meanwhile stay.
+/// Cancels up to `MAX_CANCELED` queued jobs that were created before `before`. Skips jobs that start or end meanwhile.
 ///
 /// # Errors
-/// `Forbidden`; the service stops or is too busy before any was canceled
+/// `Forbidden`; the service stops or is overloaded before it has canceled any job
 pub async fn cancel(
     state: &Arc<AppState>,
     caller: &Caller,
@@ -65,12 +63,12 @@ pub async fn cancel(
     before: Timestamp,
 ) -> Result<Canceled, Error> {
     let before = JobId::first_of(before);
-    // A job that is not known of would stay, and the caller would hear that there are no more.
+    // Without the refresh, jobs of other nodes could be missed and `more` could be wrong.
     state.system.waiting_jobs().refresh(&state.store).await?;
-    let mut wanted: Vec<(AccountId, JobId)> = Vec::new();
+    let mut selected: Vec<(AccountId, JobId)> = Vec::new();
     let mut more = false;
     for tier in filter.tiers() {
-        let room = MOST_CANCELED - wanted.len();
+        let room = MAX_CANCELED - selected.len();
         let is_old = |job: JobId| job < before;
         let system = &state.system;
         let found = system
@@ -78,10 +76,10 @@ pub async fn cancel(
             .next(tier, filter.account, room + 1, is_old);
         more |= found.len() > room;
         let found = found.iter().take(room);
-        wanted.extend(found.map(|it| (it.account, it.job)));
+        selected.extend(found.map(|it| (it.account, it.job)));
     }
     let mut count = 0;
-    for step in wanted.chunks(STEP) {
+    for step in selected.chunks(STEP) {
         let cancel =
             |(account, job): &(AccountId, JobId)| jobs::cancel(state, caller, *account, *job);
         for outcome in join_all(step.iter().map(cancel)).await {
@@ -89,7 +87,7 @@ pub async fn cancel(
                 Ok(_) => count += 1,
                 Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Conflict) => {}
                 Err(error) if count == 0 => return Err(error),
-                // Too much at once. What has been done is told, and another call goes on.
+                // Overloaded: report the progress, and another call continues.
                 Err(_) => more = true,
             }
         }

@@ -1,4 +1,4 @@
-//! When queued jobs will begin, by how fast their queue has moved lately.
+//! Estimates when queued jobs will start, from the recent pace of their queue.
 
 use super::state::AppState;
 use std::cell::OnceCell;
@@ -11,15 +11,15 @@ use tintype_storage::domain::job::Job;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 
-/// The minutes that are looked at.
-const SPAN: Duration = Duration::from_secs(300);
+/// The window of recent starts.
+const WINDOW: Duration = Duration::from_secs(300);
 
-/// The place of a job in its queue; `None` for a job that is not queued.
+/// The position of a job in its queue; `None` if it is not queued.
 pub fn waiting(state: &AppState, job: &Job) -> Option<Waiting> {
     QueueEstimates::now(state).waiting(job)
 }
 
-/// The same for the jobs of a list, at one moment: the pace of a model is read once.
+/// Estimates for the jobs of a list at one time. Reads the pace of each model once.
 pub struct QueueEstimates<'a> {
     state: &'a AppState,
     now: Timestamp,
@@ -35,7 +35,7 @@ impl<'a> QueueEstimates<'a> {
         }
     }
 
-    /// The place of a job in its queue; `None` for a job that is not queued.
+    /// The position of a job in its queue; `None` if it is not queued.
     pub fn waiting(&self, job: &Job) -> Option<Waiting> {
         let position = self.state.system.waiting_jobs().position(job)?;
         Some(Waiting {
@@ -44,7 +44,7 @@ impl<'a> QueueEstimates<'a> {
         })
     }
 
-    /// When the job at this position of a model's queue will begin; `None` without data.
+    /// When the job at this position of a model's queue will start; `None` without data.
     pub fn starts_at(&self, tier: Tier, position: usize) -> Option<Timestamp> {
         let pace = self.paces[tier.index()].get_or_init(|| Pace::of(self.state, tier, self.now));
         let wait = pace.as_ref()?.wait(position)?;
@@ -52,7 +52,7 @@ impl<'a> QueueEstimates<'a> {
     }
 }
 
-/// How long a job of a model that is submitted now would wait; `None` without data.
+/// How long a job submitted now would wait; `None` without data.
 pub fn wait_now(state: &AppState, tier: Tier) -> Option<Duration> {
     match state.system.waiting_jobs().of_tier(tier).0 {
         0 if !state.pause.read().covers(tier) => Some(Duration::ZERO),
@@ -60,7 +60,6 @@ pub fn wait_now(state: &AppState, tier: Tier) -> Option<Duration> {
     }
 }
 
-/// How many jobs of a model have begun within a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pace {
     begun: u64,
@@ -73,17 +72,17 @@ impl Pace {
         if state.pause.read().covers(tier) {
             return None;
         }
-        let begun = state.system.stats().jobs.begun[tier.index()].counts(now, SPAN);
+        let begun = state.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);
         let [count] = begun.counts;
-        let lately = Self {
+        let recent = Self {
             begun: count,
             span: between(begun.since, now),
         };
         let own = match state.system.waiting_jobs().backlog(tier) {
-            Some(backlog) => Self::of_backlog(&backlog, lately, now)?,
-            None => lately,
+            Some(backlog) => Self::of_backlog(&backlog, recent, now)?,
+            None => recent,
         };
-        // The other nodes serve the same queue, with the same back ends.
+        // The other nodes serve the same queue with the same backends.
         let nodes = state.system.node().map_or(1, NodeContext::count);
         Some(Self {
             begun: own.begun * nodes as u64,
@@ -91,16 +90,16 @@ impl Pace {
         })
     }
 
-    /// The pace of a queue that was last empty a short while ago: the minutes before that tell how few jobs there were, not how
-    /// fast the backends are. `None` while the backends work on the first jobs that found them idle.
-    fn of_backlog(backlog: &Backlog, lately: Self, now: Timestamp) -> Option<Self> {
+    /// The pace of a queue that was empty a short while ago: the time before that shows how few jobs there were, not how fast the
+    /// backends are. `None` while the backends run the first jobs, which found them idle.
+    fn of_backlog(backlog: &Backlog, recent: Self, now: Timestamp) -> Option<Self> {
         let began = moment_of(&backlog.first.0)?;
         let span = between(began, now);
         match (backlog.begun, backlog.ended) {
-            _ if span >= lately.span => Some(lately),
-            (0, 0) => Some(lately),
+            _ if span >= recent.span => Some(recent),
+            (0, 0) => Some(recent),
             (_, 0) => None,
-            // A turn that has ended is a slot that has become free; the first turns took slots that were free before.
+            // Each ended run has freed a slot. The first runs took slots that were already free.
             (_, ended) => Some(Self {
                 begun: ended as u64,
                 span,
@@ -108,7 +107,6 @@ impl Pace {
         }
     }
 
-    /// How long the job at this position waits; `None` without data.
     fn wait(&self, position: usize) -> Option<Duration> {
         let jobs = u32::try_from(self.begun).ok().filter(|it| *it > 0)?;
         let position = u32::try_from(position).unwrap_or(u32::MAX);
@@ -126,10 +124,10 @@ mod tests {
     use super::*;
     use tintype_storage::domain::ids::{IdSource, JobId};
 
-    /// The clock of the tests when the backlog begins.
+    /// Milliseconds; when the backlog begins.
     const BEGAN: i64 = 1_700_000_000_000;
 
-    /// The backlog of a queue that found `slots` idle, `seconds` after it began. Each job takes `run` seconds.
+    /// A backlog `seconds` after it found `slots` idle slots. Each job takes `run` seconds.
     fn backlog(slots: u32, run: u32, seconds: u32) -> Backlog {
         let rounds = seconds / run;
         Backlog {
@@ -143,18 +141,17 @@ mod tests {
         Timestamp::from_millis(BEGAN + i64::from(seconds) * 1_000)
     }
 
-    /// However few jobs there were in the minutes before.
     #[test]
-    fn a_backlog_after_idle_minutes_is_told_within_a_factor_of_two() {
+    fn a_backlog_after_idle_minutes_is_estimated_within_a_factor_of_two() {
         let cases = |(slots, run)| (0..300).map(move |seconds| (slots, run, seconds));
         let backends = [1, 2, 4, 7, 64].map(|slots| [1, 3, 10, 59].map(|run| (slots, run)));
         for (slots, run, seconds) in backends.into_iter().flatten().flat_map(cases) {
             let backlog = backlog(slots, run, seconds);
-            let lately = Pace {
+            let recent = Pace {
                 begun: backlog.begun as u64,
-                span: SPAN,
+                span: WINDOW,
             };
-            let pace = Pace::of_backlog(&backlog, lately, after(seconds));
+            let pace = Pace::of_backlog(&backlog, recent, after(seconds));
             let case = format!("{slots} slots, {run} s each, after {seconds} s");
             if seconds < run {
                 assert_eq!(pace, None, "{case}");
@@ -167,23 +164,23 @@ mod tests {
     }
 
     #[test]
-    fn a_backlog_that_has_not_moved_or_is_older_than_the_window_is_told_by_the_window() {
-        let lately = Pace {
+    fn a_backlog_that_has_not_moved_or_is_older_than_the_window_uses_the_window() {
+        let recent = Pace {
             begun: 30,
-            span: SPAN,
+            span: WINDOW,
         };
-        let pace = |backlog, seconds| Pace::of_backlog(&backlog, lately, after(seconds));
-        assert_eq!(pace(backlog(4, 10, 300), 300), Some(lately));
+        let pace = |backlog, seconds| Pace::of_backlog(&backlog, recent, after(seconds));
+        assert_eq!(pace(backlog(4, 10, 300), 300), Some(recent));
         let waits = Backlog {
             begun: 0,
             ended: 0,
             ..backlog(4, 10, 0)
         };
-        assert_eq!(pace(waits, 5), Some(lately));
+        assert_eq!(pace(waits, 5), Some(recent));
     }
 
     #[test]
-    fn a_job_waits_as_long_as_those_before_it_take_to_begin() {
+    fn a_job_waits_until_the_jobs_before_it_have_started() {
         let minutes = Duration::from_secs(300);
         for (position, begun, seconds) in [
             (1, 300, Some(1)),

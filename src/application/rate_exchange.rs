@@ -1,8 +1,8 @@
-//! Rate limits over several nodes. Each node admits calls by buckets of its own, at the full rate. Four times a second it tells the others
-//! what it has admitted, of the limits of which a quarter is used, and takes what the others have admitted out of its own buckets.
+//! Rate limits over several nodes. Each node admits calls from its own buckets at the full rate. Four times a second it publishes the
+//! calls it has admitted, for limits of which at least a quarter is used, and charges the calls of the other nodes to its buckets.
 //!
-//! So the limits hold in the long run. Until the nodes have heard of each other, each may admit a burst; what was admitted too much then is
-//! paid back before the next call is admitted.
+//! So the limits hold in the long run. Before an exchange, each node may admit a burst. The excess becomes a debt that must be paid
+//! before the next call is admitted.
 
 use super::call_limits::CallLimits;
 use super::state::AppState;
@@ -18,16 +18,16 @@ use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
-const EVERY: Duration = Duration::from_millis(250);
+const EXCHANGE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A limit at another node.
-type Place = (NodeId, Limited, Uuid);
+type RemoteLimit = (NodeId, Limited, Uuid);
 
-/// What a node has told and heard.
+/// The counts that a node has published and received.
 pub struct RateExchange {
     node: NodeId,
-    told: Vec<RateCounts>,
-    heard: HashMap<Place, u64>,
+    published: Vec<RateCounts>,
+    received: HashMap<RemoteLimit, u64>,
 }
 
 /// Runs until the process stops.
@@ -37,28 +37,28 @@ pub async fn run(state: Data<AppState>) {
     };
     let mut exchange = RateExchange::new(node.id);
     let mut stopping = state.stopping.subscribe();
-    let mut pulse = interval(EVERY);
-    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut tick = interval(EXCHANGE_INTERVAL);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = pulse.tick() => {}
+            _ = tick.tick() => {}
             _ = stopping.wait_for(|it| *it) => return,
         }
-        if let Err(error) = exchange.turn(&state.store, &state.limits).await {
-            return tracing::error!(%error, "rate limits are not shared with the other nodes any more");
+        if let Err(error) = exchange.exchange(&state.store, &state.limits).await {
+            return tracing::error!(%error, "rate limits are no longer shared with the other nodes");
         }
     }
 }
 
-/// Removes what nodes have told that are gone.
+/// Deletes the counts of nodes that have left the cluster.
 ///
 /// # Errors
 /// The store fails.
-pub async fn forget_gone_nodes(state: &AppState) -> Result<(), StoreError> {
-    let (mut told, mut living) = (HashSet::new(), HashSet::new());
-    // In this order: a node is on record before it tells anything.
-    let add = |place: (NodeId, u32), _: RateCounts| {
-        told.insert(place);
+pub async fn delete_counts_of_gone_nodes(state: &AppState) -> Result<(), StoreError> {
+    let (mut published, mut living) = (HashSet::new(), HashSet::new());
+    // In this order: a node is registered before it publishes counts.
+    let add = |part: (NodeId, u32), _: RateCounts| {
+        published.insert(part);
         Ok(())
     };
     RATE_COUNTS.each(&state.store, &All, add).await?;
@@ -67,8 +67,8 @@ pub async fn forget_gone_nodes(state: &AppState) -> Result<(), StoreError> {
         Ok(())
     };
     NODES.each(&state.store, &All, add).await?;
-    let gone = told.iter().filter(|(node, _)| !living.contains(node));
-    let writes: Writes = gone.map(|place| RATE_COUNTS.delete(place)).collect();
+    let gone = published.iter().filter(|(node, _)| !living.contains(node));
+    let writes: Writes = gone.map(|part| RATE_COUNTS.delete(part)).collect();
     if !writes.is_empty() {
         state.commit(writes).await?;
     }
@@ -79,21 +79,21 @@ impl RateExchange {
     pub fn new(node: NodeId) -> Self {
         Self {
             node,
-            told: Vec::new(),
-            heard: HashMap::new(),
+            published: Vec::new(),
+            received: HashMap::new(),
         }
     }
 
-    /// Tells the other nodes what this one has admitted, and hears what they have.
+    /// Publishes the calls of this node and charges those of the others.
     ///
     /// # Errors
     /// The store fails.
-    pub async fn turn(&mut self, store: &Store, limits: &CallLimits) -> Result<(), StoreError> {
-        self.tell(store, limits).await?;
-        self.hear(store, limits).await
+    pub async fn exchange(&mut self, store: &Store, limits: &CallLimits) -> Result<(), StoreError> {
+        self.publish(store, limits).await?;
+        self.receive(store, limits).await
     }
 
-    async fn tell(&mut self, store: &Store, limits: &CallLimits) -> Result<(), StoreError> {
+    async fn publish(&mut self, store: &Store, limits: &CallLimits) -> Result<(), StoreError> {
         let counts = limits.counts();
         let parts: Vec<RateCounts> = counts
             .chunks(RateCounts::MAX)
@@ -103,45 +103,45 @@ impl RateExchange {
             .collect();
         let mut writes = Writes::new();
         for (part, at) in parts.iter().zip(0u32..) {
-            if self.told.get(at as usize) != Some(part) {
+            if self.published.get(at as usize) != Some(part) {
                 writes.push(RATE_COUNTS.put(&(self.node, at), part));
             }
         }
-        for at in parts.len()..self.told.len() {
+        for at in parts.len()..self.published.len() {
             writes.push(RATE_COUNTS.delete(&(self.node, at as u32)));
         }
         if !writes.is_empty() {
-            let (tell, told) = oneshot::channel();
-            store.commit(writes, |outcome| drop(tell.send(outcome)));
-            told.await.unwrap_or(Err(EngineError::Stopped))?;
+            let (sender, outcome) = oneshot::channel();
+            store.commit(writes, |result| drop(sender.send(result)));
+            outcome.await.unwrap_or(Err(EngineError::Stopped))?;
         }
-        self.told = parts;
+        self.published = parts;
         Ok(())
     }
 
-    async fn hear(&mut self, store: &Store, limits: &CallLimits) -> Result<(), StoreError> {
+    async fn receive(&mut self, store: &Store, limits: &CallLimits) -> Result<(), StoreError> {
         let all = RATE_COUNTS.range(&All);
         let parts = RATE_COUNTS
             .scan(store, &all, Direction::Rising, usize::MAX)
             .await?;
-        let mut heard = HashMap::new();
+        let mut received = HashMap::new();
         for ((node, _), part) in parts.into_iter().filter(|((it, _), _)| *it != self.node) {
             for count in part.counts {
-                let place = (node, count.limited, count.id);
-                let calls = match self.heard.get(&place) {
+                let limit = (node, count.limited, count.id);
+                let calls = match self.received.get(&limit) {
                     Some(before) if *before <= count.admitted => count.admitted - before,
                     Some(_) => count.admitted,
-                    // What came before this node was there has passed, but for what fills a bucket.
+                    // First count of that node: calls beyond a full bucket are too old to matter.
                     None => count.admitted.min(u64::from(count.rate.burst)),
                 };
-                heard.insert(place, count.admitted);
+                received.insert(limit, count.admitted);
                 limits.charge(&RateCount {
                     admitted: calls,
                     ..count
                 });
             }
         }
-        self.heard = heard;
+        self.received = received;
         Ok(())
     }
 }

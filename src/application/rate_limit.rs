@@ -1,5 +1,4 @@
-//! How often an API key and all keys of an account may call, and a person may change something: `governor` decides, one small limiter
-//! for each that has been counted lately.
+//! Rate limits of API keys, of accounts and of people who change records: one small `governor` limiter for each recently counted one.
 
 mod shared;
 
@@ -19,31 +18,29 @@ use std::time::{Duration, Instant};
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 
-/// Time since some moment; never goes back.
+/// Monotonic time since an arbitrary start.
 pub type Elapsed = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-/// The system's own.
+/// The system's monotonic clock.
 pub fn elapsed() -> Elapsed {
     let start = Instant::now();
     Arc::new(move || start.elapsed())
 }
 
-/// Limiters up to which nobody looks for quiet ones.
-const FEW: usize = 1_024;
+/// Below this size, full buckets are not swept.
+const MIN_SWEEP_SIZE: usize = 1_024;
 
-/// The limiters that counted something recently.
 pub struct Limiters<K> {
     elapsed: Elapsed,
     table: RwLock<Table<K>>,
 }
 
-/// The limits of API keys.
 pub struct Rates {
     default: Option<RateLimit>,
     limiters: Limiters<KeyId>,
 }
 
-/// How a call stands with the limits that it was counted against, of its key and of its account.
+/// The limits of the key and the account after a call was counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counted {
     pub key: Option<RateState>,
@@ -51,8 +48,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Counts a call of an account that has this limit; `key` is how the call stands with the limit of its key. A call that the key's
-    /// limit refuses is none of the account's.
+    /// Counts a call against the limit of its account, unless `key`, the limit of its key, already refuses the call.
     pub fn new(
         key: Option<RateState>,
         account: AccountId,
@@ -67,8 +63,6 @@ impl Counted {
         }
     }
 
-    /// Refuses a call that was one too many.
-    ///
     /// # Errors
     /// `RateLimited`
     pub fn admit(&self) -> Result<(), Error> {
@@ -80,16 +74,16 @@ impl Counted {
 
 struct Table<K> {
     limiters: HashMap<K, Arc<Limiter>>,
-    /// At this size the quiet ones are dropped.
+    /// The next size at which full buckets are dropped.
     sweep_at: usize,
 }
 
 struct Limiter {
     rate: RateLimit,
     bucket: RateLimiter<NotKeyed, InMemoryState, Ticks, StateInformationMiddleware>,
-    /// When it was last asked, in milliseconds.
-    asked: AtomicU64,
-    /// Where several nodes share the store.
+    /// Milliseconds.
+    last_checked: AtomicU64,
+    /// For several nodes that share the store.
     shared: SharedCounts,
 }
 
@@ -104,23 +98,22 @@ impl Clock for Ticks {
     }
 }
 
-/// How a limited key, or person, stands after the call in hand has been counted.
+/// The state of a limit after the current call was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateState {
     rate: RateLimit,
-    /// Calls that it may still make at once.
+    /// Calls that are still admitted at once.
     remaining: u32,
-    /// Seconds until it may call again, where this call was one too many.
+    /// Seconds until the next call is admitted, if this one was refused.
     refused: Option<u32>,
 }
 
-/// Refuses a call that was one too many.
 pub fn admit(rate: Option<RateState>) -> Result<(), Error> {
     rate.map_or(Ok(()), |it| it.admit())
 }
 
 impl Rates {
-    /// `default` holds for keys without a limit of their own; `None`: those are not limited.
+    /// `default` applies to keys without their own limit; `None`: unlimited.
     pub fn new(default: Option<RateLimit>, elapsed: Elapsed) -> Self {
         Self {
             default,
@@ -128,17 +121,15 @@ impl Rates {
         }
     }
 
-    /// The limit that holds for a key.
     pub fn of(&self, key: &ApiKey) -> Option<RateLimit> {
         key.rate_limit.or(self.default)
     }
 
-    /// The limiters of keys that were counted.
     pub fn limiters(&self) -> &Limiters<KeyId> {
         &self.limiters
     }
 
-    /// Counts a call of a key. `None` when the key is not limited.
+    /// Counts a call of a key; `None` if the key has no limit.
     pub fn count(&self, key: &ApiKey) -> Option<RateState> {
         let rate = self.of(key)?;
         Some(self.limiters.count(key.id, rate))
@@ -151,12 +142,12 @@ impl<K: Copy + Eq + Hash> Limiters<K> {
             elapsed,
             table: RwLock::new(Table {
                 limiters: HashMap::new(),
-                sweep_at: FEW,
+                sweep_at: MIN_SWEEP_SIZE,
             }),
         }
     }
 
-    /// Counts one against this limit.
+    /// Counts one call against this limit.
     pub fn count(&self, key: K, rate: RateLimit) -> RateState {
         let limiter = self.limiter(key, rate);
         let now = (self.elapsed)();
@@ -177,7 +168,7 @@ impl<K: Copy + Eq + Hash> Limiters<K> {
         }
     }
 
-    /// The limiter of a key; a fresh one when its limit has been changed.
+    /// Returns the limiter of a key, or a new one if its limit has changed.
     fn limiter(&self, key: K, rate: RateLimit) -> Arc<Limiter> {
         let fits = |it: &&Arc<Limiter>| it.rate == rate;
         if let Some(known) = self.table.read().limiters.get(&key).filter(fits) {
@@ -189,9 +180,9 @@ impl<K: Copy + Eq + Hash> Limiters<K> {
         }
         if table.limiters.len() >= table.sweep_at {
             let now = millis((self.elapsed)());
-            // A bucket that has filled up again is as good as a new one.
+            // A full bucket equals a new one.
             table.limiters.retain(|_, it| !it.is_full(now));
-            table.sweep_at = FEW.max(table.limiters.len() * 2);
+            table.sweep_at = MIN_SWEEP_SIZE.max(table.limiters.len() * 2);
         }
         let fresh = Arc::new(Limiter::new(rate, Ticks(Arc::clone(&self.elapsed))));
         table.limiters.insert(key, Arc::clone(&fresh));
@@ -206,7 +197,7 @@ impl Limiter {
         Self {
             rate,
             bucket: RateLimiter::direct_with_clock(quota, ticks).with_middleware(),
-            asked: AtomicU64::new(0),
+            last_checked: AtomicU64::new(0),
             shared: SharedCounts::default(),
         }
     }
@@ -215,18 +206,17 @@ impl Limiter {
         if self.has_debt() {
             return false;
         }
-        let quiet = now.saturating_sub(self.asked.load(Ordering::Relaxed));
+        let quiet = now.saturating_sub(self.last_checked.load(Ordering::Relaxed));
         quiet > u64::from(seconds_for(self.rate.burst, self.rate)) * 1_000
     }
 }
 
 impl RateState {
-    /// Refuses a call that was one too many.
     pub fn admit(&self) -> Result<(), Error> {
         self.check("this API key", "requests")
     }
 
-    /// The same for callers that are not API keys.
+    /// Refuses the call if it exceeded the limit. `who` and `what` name the caller and the calls in the error.
     pub fn check(&self, who: &str, what: &str) -> Result<(), Error> {
         let Some(seconds) = self.refused else {
             return Ok(());
@@ -238,34 +228,31 @@ impl RateState {
         Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds))
     }
 
-    /// The limit.
     pub fn rate(&self) -> RateLimit {
         self.rate
     }
 
-    /// Calls at once after a quiet time.
     pub fn burst(&self) -> u32 {
         self.rate.burst
     }
 
-    /// Calls that may still be made at once.
     pub fn remaining(&self) -> u32 {
         self.remaining
     }
 
-    /// Seconds in which a whole burst comes back.
+    /// Seconds in which an empty bucket refills.
     pub fn window_seconds(&self) -> u32 {
         seconds_for(self.rate.burst, self.rate)
     }
 
-    /// Seconds until the key may call again, or until the whole burst is back.
+    /// Seconds until the next call is admitted, or until the bucket is full.
     pub fn reset_seconds(&self) -> u32 {
         let used = self.rate.burst.saturating_sub(self.remaining);
         self.refused.unwrap_or_else(|| seconds_for(used, self.rate))
     }
 }
 
-/// Seconds until so many calls are there again, at least one.
+/// Seconds in which this many calls refill, at least one.
 fn seconds_for(calls: u32, rate: RateLimit) -> u32 {
     calls.div_ceil(rate.per_second.max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! Builds the search index behind the service: jobs are accepted and ended without a byte for it.
+//! Builds the search index in the background. Accepting and ending jobs writes nothing to it.
 
 use super::state::AppState;
 use actix_web::web::Data;
@@ -10,46 +10,45 @@ use tintype_storage::store::{Part, StoreError};
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval};
 
-const PULSE: Duration = Duration::from_secs(1);
-/// Pulses between two rounds over all accounts.
+const TICK: Duration = Duration::from_secs(1);
+/// Ticks between two rounds over all accounts.
 const ROUND_EVERY: u32 = 10;
-/// Accounts that are looked at in one turn, at the least: two small reads each, where nothing has happened.
-const ACCOUNTS: usize = 20;
-/// Turns of a round, at the most, but for those that write blocks.
-const TURNS: usize = 300;
-/// Blocks that are written in one turn. A store of a million jobs is indexed in some minutes.
-const BLOCKS: usize = 40;
-/// Accounts that are read from the store at a time.
+/// Minimum number of accounts per turn. An idle account costs two small reads.
+const MIN_ACCOUNTS: usize = 20;
+/// Turns of a round, not counting turns that write blocks.
+const MAX_TURNS: usize = 300;
+/// Blocks written in one turn. Indexing a million jobs takes some minutes.
+const BLOCKS_PER_TURN: usize = 40;
+/// Accounts read at a time.
 const STEP: usize = 500;
-/// Jobs this young wait: the commit of an older one may be about to become visible.
-const SETTLES_MILLIS: i64 = 10_000;
+/// Minimum age of an indexed job: the commit of an older job may become visible later than a newer one.
+const SETTLE_MILLIS: i64 = 10_000;
 
-/// Which accounts are next, and what was seen of each.
 #[derive(Default)]
 pub struct SearchIndexer {
     waiting: VecDeque<AccountId>,
-    /// Accounts of one turn.
+    /// Accounts per turn.
     step: usize,
     /// The newest settled job of accounts whose jobs fill no block.
     seen: HashMap<AccountId, JobId>,
 }
 
-/// Runs for as long as the process does.
+/// Runs until the process stops.
 pub async fn run(state: Data<AppState>) {
     let mut indexer = SearchIndexer::default();
     let mut stopping = state.stopping.subscribe();
-    let mut pulse = interval(PULSE);
-    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for beat in 0u32.. {
+    let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for count in 0u32.. {
         tokio::select! {
-            _ = pulse.tick() => {}
+            _ = tick.tick() => {}
             _ = stopping.wait_for(|it| *it) => return,
         }
         if !state.maintainer.is_this_node() {
             continue;
         }
         let outcome = async {
-            if beat.is_multiple_of(ROUND_EVERY) && indexer.is_done() {
+            if count.is_multiple_of(ROUND_EVERY) && indexer.is_done() {
                 indexer.begin_round(&state).await?;
             }
             indexer.turn(&state).await
@@ -62,11 +61,11 @@ pub async fn run(state: Data<AppState>) {
 }
 
 fn settled_at(now: Timestamp) -> Timestamp {
-    Timestamp::from_millis((now.millis() - SETTLES_MILLIS).max(0))
+    Timestamp::from_millis((now.millis() - SETTLE_MILLIS).max(0))
 }
 
 impl SearchIndexer {
-    /// Has every account of the round been looked at?
+    /// Has the round visited every account?
     pub fn is_done(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -82,13 +81,13 @@ impl SearchIndexer {
             self.waiting.extend(page.items.iter().map(|it| it.id));
             after = page.next;
             if after.is_none() {
-                self.step = ACCOUNTS.max(self.waiting.len() / TURNS);
+                self.step = MIN_ACCOUNTS.max(self.waiting.len() / MAX_TURNS);
                 return Ok(());
             }
         }
     }
 
-    /// Looks at some accounts, and writes some blocks.
+    /// Visits some accounts and writes some blocks.
     ///
     /// # Errors
     /// The store fails.
@@ -101,12 +100,11 @@ impl SearchIndexer {
             };
             while self.extend(state, account, settled).await? {
                 blocks += 1;
-                if blocks == BLOCKS {
-                    // Each account has its turn.
+                if blocks == BLOCKS_PER_TURN {
+                    // Fair between accounts.
                     self.waiting.rotate_left(1);
                     return Ok(());
                 }
-                // Others have their turn on this thread.
                 yield_now().await;
             }
             self.waiting.pop_front();
@@ -114,7 +112,7 @@ impl SearchIndexer {
         Ok(())
     }
 
-    /// Adds a block to the index of an account, if its settled jobs fill one.
+    /// Adds a block to the index of an account if its settled jobs fill one.
     async fn extend(
         &mut self,
         state: &AppState,

@@ -1,4 +1,4 @@
-//! How the service is: queue, running, throughput, back ends, webhooks.
+//! Statistics of the service: queue, running jobs, throughput, backends, webhooks.
 
 use super::error::{self, Error};
 use super::state::AppState;
@@ -9,29 +9,26 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tokio::task::spawn_blocking;
 
-/// Pending deliveries that are counted.
-const MOST: usize = 10_000;
+/// The count of pending deliveries stops here.
+const MAX_COUNTED: usize = 10_000;
 
-/// The figures of the whole service.
 pub struct ServiceStats {
     pub depths: Depths,
     pub live_jobs: usize,
-    /// Jobs that ended within the last hour: done and failed ones.
+    /// Done and failed jobs of the last hour.
     pub ended: WindowCounts<2>,
-    /// Each with its tries of the last hour, in the order of their names.
+    /// With the attempts of the last hour, in the order of names.
     pub backends: Vec<(BackendHealth, RecentFigures)>,
-    /// At 10,000 the counting stops.
+    /// At most 10,000.
     pub deliveries_pending: usize,
     pub last_export: Option<Timestamp>,
 }
 
-/// Gathers the figures.
-///
 /// # Errors
 /// The store fails.
 pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
     let store = state.store.clone();
-    let pending = spawn_blocking(move || store.pending_deliveries(MOST).wait()).await;
+    let pending = spawn_blocking(move || store.pending_deliveries(MAX_COUNTED).wait()).await;
     let deliveries_pending = pending.map_err(|_| error::busy())??;
     let (stats, now) = (state.system.stats(), state.now());
     let recent = stats.backends.iter().map(|it| it.recent.figures(now));

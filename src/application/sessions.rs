@@ -1,8 +1,8 @@
-//! Sessions of people and of the operator: begun, found, ended and forgotten. Beginning and ending each have a line in the audit
-//! log, in the same commit; the use of a session has none.
+//! Sessions of people and of the operator. The audit log gets an entry, in the same commit, when a session begins or ends, but not when
+//! it is used.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
-use super::commit::{Change, Turn};
+use super::commit::{Change, ChangeGuard};
 use super::error::Error;
 use super::people;
 use super::state::AppState;
@@ -13,19 +13,16 @@ use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::{Digest32, Person, Session, Visitor};
 use tintype_storage::store::{Generation, StoreError, Writes};
 
-/// Sessions looked at in one step of forgetting.
+/// Sessions scanned per step when expired ones are deleted.
 const STEP: usize = 1_000;
 
-/// Who has signed in.
-pub enum Who {
-    /// The operator.
+pub enum User {
     Operator,
-    /// A person of an account, as they are now.
+    /// The current record of the person.
     Person(Person),
 }
 
-impl Who {
-    /// As the audit log names them.
+impl User {
     pub fn actor(&self) -> Actor {
         match self {
             Self::Operator => Actor::Operator,
@@ -33,7 +30,7 @@ impl Who {
         }
     }
 
-    /// What their sessions are about in the audit log: the person, or `None` for the operator.
+    /// The subject of audit entries about their sessions: the person, or none for the operator.
     fn subject(&self) -> Subject {
         match self {
             Self::Operator => Subject {
@@ -48,22 +45,20 @@ impl Who {
     }
 }
 
-/// Someone who has signed in.
 pub struct SignedIn {
-    /// Under which the session is kept.
+    /// The key of the session's record.
     pub id: Digest32,
     pub session: Session,
-    pub who: Who,
+    pub user: User,
 }
 
-/// A session that has begun.
 pub struct NewSession {
-    /// What the browser holds. Only its hash is kept.
+    /// The cookie value of the browser. Only its hash is stored.
     pub id: String,
-    pub who: Who,
+    pub user: User,
 }
 
-/// Whose session this is, as of now; `None` where it is over.
+/// Finds a session and its current owner; `None` if the session has ended.
 pub async fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>, StoreError> {
     let Some(session) = state.store.session(&id).await? else {
         return Ok(None);
@@ -71,42 +66,42 @@ pub async fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>,
     if !session.is_alive(state.now()) {
         return Ok(None);
     }
-    let (who, generation) = match session.visitor {
+    let (user, generation) = match session.visitor {
         Visitor::Operator(token) if token.0 == state.auth.admin_token => {
-            (Who::Operator, state.store.operator_generation().await?.0)
+            (User::Operator, state.store.operator_generation().await?.0)
         }
         Visitor::Operator(_) => return Ok(None),
         Visitor::Person(account, person) => match state.store.person(account, person).await? {
             Some(person) => {
                 let generation = person.generation;
-                (Who::Person(person), generation)
+                (User::Person(person), generation)
             }
             None => return Ok(None),
         },
     };
     let current = generation == session.generation;
-    Ok(current.then_some(SignedIn { id, session, who }))
+    Ok(current.then_some(SignedIn { id, session, user }))
 }
 
-/// Begins a session, in one commit with `writes`. Without a `context` the audit log gets no line: the visitor has signed in
-/// before.
+/// Begins a session in one commit with `writes`. Without a `context` the audit log gets no entry, because the visitor was already signed
+/// in.
 pub async fn begin(
     state: &AppState,
-    turn: Turn,
-    who: Who,
+    guard: ChangeGuard,
+    user: User,
     context: Option<&AuditContext>,
     mut writes: Writes,
 ) -> Result<NewSession, Error> {
     let now = state.now();
-    let (visitor, generation) = match &who {
-        Who::Operator => {
+    let (visitor, generation) = match &user {
+        User::Operator => {
             let Generation(generation) = state.store.operator_generation().await?;
             (
                 Visitor::Operator(Digest32(state.auth.admin_token)),
                 generation,
             )
         }
-        Who::Person(person) => {
+        User::Person(person) => {
             let visitor = Visitor::Person(person.account, person.id);
             (visitor, person.generation)
         }
@@ -121,90 +116,88 @@ pub async fn begin(
     let digest = tokens::digest(id.as_bytes());
     writes.extend(state.store.put_session(&digest, &session));
     if let Some(context) = context {
-        let line = context.line(state, Action::SessionBegin, who.subject());
+        let entry = context.entry(state, Action::SessionBegin, user.subject());
         let ends = now.plus(Session::LIFETIME).to_string();
-        let line = to_audit_entry(line, None, Some(json!({"expires_at": ends})));
-        writes.push(state.store.add_audit(&line));
+        let entry = to_audit_entry(entry, None, Some(json!({"expires_at": ends})));
+        writes.push(state.store.add_audit(&entry));
     }
-    state.commit(Change::in_turn(turn, writes)).await?;
-    Ok(NewSession { id, who })
+    state.commit(Change::under_lock(guard, writes)).await?;
+    Ok(NewSession { id, user })
 }
 
-/// Ends a session.
 pub async fn end(
     state: &AppState,
     context: &AuditContext,
     visitor: &SignedIn,
 ) -> Result<(), Error> {
-    let turn = state.people.take().await?;
+    let guard = state.people.lock().await?;
     let mut writes = state.store.remove_session(&visitor.id);
     let began = json!({"created_at": visitor.session.created_at.to_string()});
-    let line = context.line(state, Action::SessionEnd, visitor.who.subject());
-    let line = to_audit_entry(line, Some(began), None);
-    writes.push(state.store.add_audit(&line));
-    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+    let entry = context.entry(state, Action::SessionEnd, visitor.user.subject());
+    let entry = to_audit_entry(entry, Some(began), None);
+    writes.push(state.store.add_audit(&entry));
+    Ok(state.commit(Change::under_lock(guard, writes)).await?)
 }
 
-/// Ends all sessions of a visitor.
 pub async fn end_all(
     state: &AppState,
     context: &AuditContext,
     visitor: &SignedIn,
 ) -> Result<(), Error> {
-    let turn = state.people.take().await?;
-    let (mut writes, current) = match &visitor.who {
-        Who::Operator => {
+    let guard = state.people.lock().await?;
+    let (mut writes, current) = match &visitor.user {
+        User::Operator => {
             let Generation(current) = state.store.operator_generation().await?;
             let next = Generation(current.wrapping_add(1));
             (state.store.set_operator_generation(next), current)
         }
-        Who::Person(person) => {
-            // Once more: something of the person may have changed since the session was looked at.
+        User::Person(person) => {
+            // Read again under the lock: the person may have changed since the session was read.
             let found = state.store.person(person.account, person.id).await?;
             let person = found.ok_or_else(people::no_person)?;
             let current = person.generation;
-            let writes = state.store.put_person(&people::signed_out(person));
+            let writes = state.store.put_person(&people::sign_out_all(person));
             (writes, current)
         }
     };
     writes.extend(state.store.remove_session(&visitor.id));
-    let line = context.line(state, Action::SessionEndAll, visitor.who.subject());
+    let entry = context.entry(state, Action::SessionEndAll, visitor.user.subject());
     let [before, after] = [current, current.wrapping_add(1)].map(|it| json!({"generation": it}));
-    let line = to_audit_entry(line, Some(before), Some(after));
-    writes.push(state.store.add_audit(&line));
-    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+    let entry = to_audit_entry(entry, Some(before), Some(after));
+    writes.push(state.store.add_audit(&entry));
+    Ok(state.commit(Change::under_lock(guard, writes)).await?)
 }
 
-/// Writes down that a session is in use, unless it has ended meanwhile.
+/// Records that a session is in use, unless it has ended meanwhile.
 pub async fn record_use(state: Arc<AppState>, id: Digest32) {
     // The next call of the session tries again.
-    let Ok(turn) = state.people.take().await else {
+    let Ok(guard) = state.people.lock().await else {
         return;
     };
     let now = state.now();
     if let Ok(Some(session)) = state.store.session(&id).await
         && session.is_alive(now)
-        // Of the calls that a page makes together, one is enough.
+        // One of the parallel calls of a page is enough.
         && session.is_stale(now)
     {
         let used = Session {
             seen_at: now,
             ..session
         };
-        // A failure has ended the service by now.
+        // A storage failure stops the process.
         let writes = state.store.put_session(&id, &used);
-        let _ = state.commit(Change::in_turn(turn, writes)).await;
+        let _ = state.commit(Change::under_lock(guard, writes)).await;
     }
 }
 
-/// Forgets sessions that are over. Called now and then.
+/// Deletes ended sessions. Called periodically.
 pub async fn forget_old(state: &AppState) {
     let mut cursor = Vec::new();
     loop {
-        let turn = match state.people.take().await {
-            Ok(turn) => turn,
+        let guard = match state.people.lock().await {
+            Ok(guard) => guard,
             Err(error) => {
-                tracing::warn!(%error, "old sessions could not be forgotten");
+                tracing::warn!(%error, "could not delete ended sessions");
                 return;
             }
         };
@@ -214,14 +207,18 @@ pub async fn forget_old(state: &AppState) {
             .await
         {
             Ok((writes, next)) => {
-                if !writes.is_empty() && state.commit(Change::in_turn(turn, writes)).await.is_err()
+                if !writes.is_empty()
+                    && state
+                        .commit(Change::under_lock(guard, writes))
+                        .await
+                        .is_err()
                 {
                     return;
                 }
                 cursor = next;
             }
             Err(error) => {
-                tracing::error!(%error, "old sessions could not be forgotten");
+                tracing::error!(%error, "could not delete ended sessions");
                 return;
             }
         }

@@ -1,9 +1,9 @@
-//! What every handler may use.
+//! The shared state of all handlers.
 
 use super::authentication::Authentication;
 use super::call_limits::CallLimits;
-use super::commit::{Change, Turn, Turns};
-use super::file_turns::FileTurns;
+use super::commit::{Change, ChangeGuard, ChangeLock};
+use super::file_locks::FileLocks;
 use super::maintainer::Maintainer;
 use crate::config::Config;
 use crate::images::Images;
@@ -28,70 +28,58 @@ use tintype_storage::engine::EngineError;
 use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::sync::{oneshot, watch};
 
-/// Shared by all workers.
 pub struct AppState {
-    /// The effective configuration.
+    /// The effective configuration, defaults included.
     pub config: Config,
-    /// What is on sale.
     pub catalog: Catalog,
-    /// Records.
     pub store: Store,
-    /// The actors.
     pub system: System,
-    /// Pictures and input images.
+    /// The object store of results and input images.
     pub images: Images,
-    /// Clears away what ended jobs leave.
+    /// Deletes the input images of ended jobs.
     pub result_store: ResultStore,
-    /// Seals the secrets of webhooks.
+    /// Encrypts webhook secrets.
     pub vault: Vault,
-    /// The way out, for input images, and for a look at where a webhook is to be.
+    /// HTTP client for input images and for the check of webhook URLs.
     pub egress: Client,
-    /// The moment.
     pub clock: Clock,
-    /// This process, for the operator.
+    /// Describes this process to the operator.
     pub process: NodeProcess,
-    /// Turns true when an orderly stop begins.
+    /// True once a graceful shutdown begins.
     pub stopping: watch::Sender<bool>,
-    /// The end of the process.
+    /// Stops the process after a storage failure.
     pub fail_stop: FailStop,
-    /// How much callers may do.
     pub limits: CallLimits,
-    /// What tells callers apart.
     pub auth: Authentication,
-    /// The operator's switches, as they are on the disk.
+    /// Copy of the durable pause switches.
     pub pause: Arc<RwLock<Pause>>,
-    /// What absolute links begin with.
+    /// Prefix of absolute links.
     pub public_url: String,
-    /// Which node sweeps the store.
     pub maintainer: Maintainer,
-    /// Turns at changing keys, webhooks and switches.
-    pub operator: Turns,
-    /// Turns at changing people and their sessions.
-    pub people: Turns,
-    /// Turns at submitting uploaded files.
-    pub file_turns: FileTurns,
-    /// Turns at making favourites, and at removing pictures that are none.
-    pub favourites: Turns,
+    /// Guards changes of keys, webhooks and pause switches.
+    pub operator: ChangeLock,
+    /// Guards changes of people and their sessions.
+    pub people: ChangeLock,
+    pub file_locks: FileLocks,
+    /// Guards new favourites, and the removal of images that are not favourites.
+    pub favourites: ChangeLock,
 }
 
 impl AppState {
-    /// The moment.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// How long a download URL is valid.
     pub fn url_lifetime(&self) -> Duration {
         Duration::from_secs(self.config.results.url_lifetime_seconds)
     }
 
-    /// Bounds of fetching input images.
     pub fn input_limits(&self, account: AccountId) -> InputLimits {
         let inputs = &self.config.inputs;
-        // Shorter than the time-out of the steps of an upload.
-        let patience = inputs.timeout().min(self.config.server.body_timeout()) / 2;
+        // Shorter than the body timeout, so that an upload does not time out while it waits for memory.
+        let memory_timeout = inputs.timeout().min(self.config.server.body_timeout()) / 2;
         InputLimits {
-            memory: self.limits.memory.of(account, patience),
+            memory: self.limits.memory.of(account, memory_timeout),
             timeout: inputs.timeout(),
             max_total_bytes: inputs.max_total_bytes,
             max_pixels: inputs.max_pixels,
@@ -101,40 +89,44 @@ impl AppState {
 }
 
 impl AppState {
-    /// Writes and returns once it is on the disk and memory has learned of it. Both happen also when the caller has left.
+    /// Commits, and returns once the writes are durable and memory is updated. Both happen even if the caller disconnects.
     ///
     /// # Errors
-    /// The engine has failed, and with it the service.
+    /// The engine failed, which stops the service.
     pub async fn commit(&self, change: impl Into<Change>) -> Result<(), EngineError> {
-        let (writes, then, outcome) = parts(change.into());
+        let (writes, then, outcome) = split(change.into());
         self.store.commit(writes, then);
         outcome.await.unwrap_or(Err(EngineError::Stopped))
     }
 
-    /// The same for a change of an API key, as a decision of its account: jobs that were not accepted before are judged by the
-    /// key as it is afterwards. `after` is the key with the hash of its text; `None` removes it.
+    /// Commits a change of an API key in its account's decision order: every job accepted later is checked against the changed key.
+    /// `after` is the key with the hash of its text; `None` removes it.
     ///
     /// # Errors
-    /// The engine has failed, and with it the service.
+    /// The engine failed, which stops the service.
     pub async fn commit_key(
         &self,
         before: &ApiKey,
         after: Option<(KeyHash, ApiKey)>,
         change: Change,
     ) -> Result<(), StoreError> {
-        // The books of the account cannot be read: then nothing is accepted for it, and the change needs no order.
+        // The account cannot be read, so it accepts no jobs and the change needs no order.
         let Ok(Some(account)) = self.system.accounts().get(before.account) else {
             return Ok(self.commit(change).await?);
         };
         let Change {
             mut writes,
-            turn,
-            learn,
+            guard,
+            after_commit,
         } = change;
-        turn.iter().for_each(|turn| turn.end_with(&mut writes));
+        guard
+            .iter()
+            .for_each(|guard| guard.add_release(&mut writes));
         let then = Box::new(move || {
-            learn.into_iter().for_each(|learn| learn());
-            turn.into_iter().for_each(Turn::ended);
+            after_commit
+                .into_iter()
+                .for_each(|after_commit| after_commit());
+            guard.into_iter().for_each(ChangeGuard::released);
         });
         let (reply, outcome) = oneshot::channel();
         let change = KeyChange {
@@ -149,12 +141,12 @@ impl AppState {
         outcome.await.unwrap_or(Err(EngineError::Stopped.into()))
     }
 
-    /// The same for a change of the switches: what is accepted afterwards is decided under them.
+    /// Commits a change of the pause switches. Every job accepted later is checked against them.
     ///
     /// # Errors
-    /// The engine has failed, and with it the service.
+    /// The engine failed, which stops the service.
     pub async fn commit_pause(&self, pause: Pause, change: Change) -> Result<(), EngineError> {
-        let (writes, then, outcome) = parts(change);
+        let (writes, then, outcome) = split(change);
         let store = &self.store;
         self.system
             .change_pause(pause, || store.commit(writes, then));
@@ -164,8 +156,8 @@ impl AppState {
 
 type CommitOutcome = oneshot::Receiver<Result<(), EngineError>>;
 
-/// The writes of a change, what follows once they are durable, and where the outcome will be heard.
-fn parts(
+/// Splits a change into its writes, the callback of the commit, and the receiver of its outcome.
+fn split(
     change: Change,
 ) -> (
     Writes,
@@ -174,18 +166,22 @@ fn parts(
 ) {
     let Change {
         mut writes,
-        turn,
-        learn,
+        guard,
+        after_commit,
     } = change;
-    turn.iter().for_each(|turn| turn.end_with(&mut writes));
+    guard
+        .iter()
+        .for_each(|guard| guard.add_release(&mut writes));
     let (sender, receiver) = oneshot::channel();
     let then = move |outcome: Result<(), EngineError>| {
         if outcome.is_ok() {
-            learn.into_iter().for_each(|learn| learn());
+            after_commit
+                .into_iter()
+                .for_each(|after_commit| after_commit());
         }
-        // After a failure too: the engine has failed, and with it the process.
-        turn.into_iter().for_each(Turn::ended);
-        // The send fails only when the caller has gone.
+        // After a failure too: it stops the process.
+        guard.into_iter().for_each(ChangeGuard::released);
+        // The send fails only if the caller disconnected.
         drop(sender.send(outcome));
     };
     (writes, then, receiver)

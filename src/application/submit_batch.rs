@@ -1,8 +1,8 @@
-//! Has a batch accepted, whole or not at all. The order of checks is that of [`super::submit_generation`]; its input images are
-//! fetched later, each when the turn of its job has come.
+//! Submits a batch, whole or not at all. The order of checks is that of [`super::submit_generation`]. Input images are fetched later,
+//! when their job starts.
 
-use super::admission::{Admitted, Asked, decided};
-use super::audit_context::{AuditContext, Subject, note_of_new};
+use super::admission::{Admission, AdmissionRequest, await_decision};
+use super::audit_context::{AuditContext, Subject, note_creation};
 use super::balance_check;
 use super::batch_request::{self, BatchEntry, BatchRequest};
 use super::commit::detached;
@@ -29,14 +29,14 @@ use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::store::{
-    AcceptedBatch, BatchRequest as AskedJob, IdempotencyUse, IdempotentCall, NewBatch,
+    AcceptedBatch, BatchRequest as NewBatchJob, IdempotencyUse, IdempotentCall, NewBatch,
 };
 use tokio::sync::oneshot;
 
-/// Requests whose texts are stored side by side.
-const STORED_AT_A_TIME: usize = 32;
+/// Requests whose texts are stored in parallel.
+const STORED_IN_PARALLEL: usize = 32;
 
-/// Refuses a call that would only wait, before its body is read.
+/// Sheds load before the body is read.
 ///
 /// # Errors
 /// `Overloaded`
@@ -44,7 +44,7 @@ pub async fn begin(state: &AppState, caller: &Payer) -> Result<(), Error> {
     load_shedding::check(state, caller.account()).await
 }
 
-/// Refuses a caller whose key is not scoped for one of the models.
+/// Refuses a key that does not allow one of the models.
 ///
 /// # Errors
 /// `ModelNotAllowed`
@@ -52,10 +52,10 @@ pub fn check_scope(caller: &Payer, models: &[Tier]) -> Result<(), Error> {
     models.iter().try_for_each(|tier| caller.check_scope(*tier))
 }
 
-/// Has a batch accepted, or finds the batch of its idempotency key's first use.
+/// Submits a batch, or returns the batch of the first call with this idempotency key.
 ///
 /// # Errors
-/// The first check that fails. Then nothing is kept of the call and nothing charged.
+/// The first check that fails. The service then stores and charges nothing.
 pub async fn submit_batch(
     state: &Arc<AppState>,
     caller: &Payer,
@@ -69,20 +69,19 @@ pub async fn submit_batch(
         return submission.accept().await;
     }
     submission.check_balance().await?;
-    // Detached: a caller that leaves must leave no objects behind.
+    // Detached: a caller that disconnects must leave no objects behind.
     detached(submission.accept()).await
 }
 
-/// What a batch would be.
 pub struct BatchEstimate {
-    /// The sum of the prices of its jobs.
+    /// The sum of the prices of the jobs.
     pub price: Amount,
     pub requests: usize,
-    /// What the account could spend now.
+    /// The balance that the account can spend now.
     pub available: Amount,
 }
 
-/// Makes every check of a submission and keeps nothing. An idempotency key is neither used nor answered.
+/// Runs every check of a submission and stores nothing. Ignores an idempotency key.
 ///
 /// # Errors
 /// The first check that fails.
@@ -109,7 +108,7 @@ pub async fn estimate_batch(
     })
 }
 
-/// A batch that has passed the checks that cost nothing.
+/// A batch that has passed the cheap checks.
 struct Submission {
     state: Arc<AppState>,
     caller: Payer,
@@ -120,26 +119,26 @@ struct Submission {
     account: AccountHandle,
     callback: Option<Callback>,
     file: Option<FileBatchTerms>,
-    /// Are some of its texts too large for their records?
+    /// Whether some texts are too large for their records.
     needs_objects: bool,
 }
 
 impl Submission {
-    /// Breaks with the batch of the first call where this one repeats it.
+    /// Breaks with the batch of the first call if this one is a replay.
     async fn prepare(
         state: &Arc<AppState>,
         caller: &Payer,
         mut request: BatchRequest,
     ) -> Result<ControlFlow<AcceptedBatch, Self>, Error> {
         let price = request.price(state.config.batches.price_factor);
-        let price = price.map_err(too_dear)?;
+        let price = price.map_err(price_overflow)?;
         let used = request.idempotency();
-        let asked = Asked {
+        let admission_request = AdmissionRequest {
             models: request.models(),
             jobs: request.entries.len(),
             callback_url: request.callback_url.as_deref(),
         };
-        let admitted = Admitted::of(state, caller, &asked).await;
+        let admitted = Admission::check(state, caller, &admission_request).await;
         let text = PromptText {
             prompt: String::new(),
             metadata: request.metadata.take().as_ref().map(Json::to_compact),
@@ -147,7 +146,7 @@ impl Submission {
         let entries: Vec<Entry> = request.entries.into_iter().map(Entry::from).collect();
         let needs_objects =
             request_text::is_too_large(&text) || entries.iter().any(Entry::is_too_large);
-        // As for a single job: the decision knows a key that was used before, where it is asked at once.
+        // As for a single job: otherwise the account's decision finds a used key.
         if let Some(used) = &used
             && (admitted.is_err() || needs_objects)
             && let Some(first) =
@@ -159,7 +158,7 @@ impl Submission {
                 replayed: true,
             }));
         }
-        let Admitted { account, callback } = admitted?;
+        let Admission { account, callback } = admitted?;
         Ok(ControlFlow::Continue(Self {
             state: Arc::clone(state),
             caller: caller.clone(),
@@ -191,29 +190,29 @@ impl Submission {
         let note = self.caller.audit.as_ref();
         let note = note.map(|audit| self.note(audit, &batch));
         let account = self.caller.account();
-        let turns = &self.state.limits.batches;
-        let _turn = turns.take_to_write(account, &self.state.store).await;
+        let permits = &self.state.limits.batches;
+        let _permit = permits.acquire_to_write(account, &self.state.store).await;
         let (reply, answer) = oneshot::channel();
         let _counted = self
             .account
             .accept_batch(batch, note, reply)
             .map_err(|_| error::busy())?;
-        decided(&self.state, answer).await
+        await_decision(&self.state, answer).await
     }
 
-    /// The batch to be reserved; it takes the entries along.
+    /// Builds the batch record and takes the entries.
     async fn new_batch(&mut self, objects: &mut Objects) -> Result<NewBatch, Error> {
         let mut entries = std::mem::take(&mut self.entries).into_iter();
         let mut requests = Vec::with_capacity(entries.len());
         loop {
-            let next: Vec<Entry> = entries.by_ref().take(STORED_AT_A_TIME).collect();
+            let next: Vec<Entry> = entries.by_ref().take(STORED_IN_PARALLEL).collect();
             if next.is_empty() {
                 break;
             }
-            // All are waited for, also when one fails: none stores anything after its call has been answered.
-            let made = join_all(next.into_iter().map(|it| asked_job(&self.state, it))).await;
-            let mut outcomes = Vec::with_capacity(made.len());
-            for (stored, outcome) in made {
+            // Wait for all even if one fails, so that none stores an object after the response.
+            let prepared = join_all(next.into_iter().map(|it| prepare_job(&self.state, it))).await;
+            let mut outcomes = Vec::with_capacity(prepared.len());
+            for (stored, outcome) in prepared {
                 objects.absorb(stored);
                 outcomes.push(outcome);
             }
@@ -235,27 +234,26 @@ impl Submission {
         })
     }
 
-    /// The line of the audit log about the batch.
     fn note(&self, audit: &AuditContext, batch: &NewBatch) -> Note<BatchId> {
         let subject = Subject {
             account: Some(self.caller.account()),
             id: None,
         };
-        let line = audit.line(&self.state, Action::BatchCreate, subject);
+        let entry = audit.entry(&self.state, Action::BatchCreate, subject);
         let facts = json!({
             "key_id": batch.key.to_string(),
             "requests": batch.requests.len(),
             "price": batch.price.to_string(),
         });
-        note_of_new(line, facts)
+        note_creation(entry, facts)
     }
 }
 
-fn too_dear(error: AmountError) -> Error {
+fn price_overflow(error: AmountError) -> Error {
     Error::field("requests", format!("the sum of their prices {error}"))
 }
 
-/// A request, taken apart into what its record has.
+/// A request in the parts of its record.
 struct Entry {
     custom_id: Option<String>,
     offer: Offer,
@@ -289,18 +287,18 @@ impl Entry {
     }
 }
 
-/// The job of an entry, and what was stored for it.
-async fn asked_job(state: &AppState, entry: Entry) -> (Objects, Result<AskedJob, Error>) {
+/// Returns the job of an entry with its stored objects, also after an error.
+async fn prepare_job(state: &AppState, entry: Entry) -> (Objects, Result<NewBatchJob, Error>) {
     let mut objects = Objects::default();
-    let job = stored_job(state, entry, &mut objects).await;
+    let job = store_job(state, entry, &mut objects).await;
     (objects, job)
 }
 
-async fn stored_job(
+async fn store_job(
     state: &AppState,
     entry: Entry,
     objects: &mut Objects,
-) -> Result<AskedJob, Error> {
+) -> Result<NewBatchJob, Error> {
     let price = batch_request::price(entry.offer, state.config.batches.price_factor);
     let prompt = objects.store_prompt(state, entry.text).await?;
     let input_urls = objects.input_urls(state, entry.urls, &prompt).await?;
@@ -313,7 +311,7 @@ async fn stored_job(
         }
         Shape::OfInput | Shape::OfInputOrSquare => (AspectChoice::Auto, square_or_first(offered)),
     };
-    Ok(AskedJob {
+    Ok(NewBatchJob {
         custom_id: entry.custom_id,
         tier: entry.offer.tier(),
         mode: entry.mode,
@@ -321,7 +319,7 @@ async fn stored_job(
         ratio,
         resolution: entry.offer.resolution(),
         prompt,
-        price: price.map_err(too_dear)?,
+        price: price.map_err(price_overflow)?,
         input_urls,
     })
 }

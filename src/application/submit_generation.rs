@@ -1,17 +1,16 @@
-//! Has a generation accepted as a job: the one way for every interface. The published order of checks stands here:
+//! Submits a generation as a job, for every interface. The published order of checks:
 //!
-//! 1. the interface has authenticated the caller (401); [`begin`]: the key's scope (403), and load shedding (503), which must cost
-//!    little and so comes before the body is parsed;
+//! 1. the interface authenticates the caller (401); [`begin`] checks the key's scope (403) and sheds load (503) before the body is
+//!    parsed, because shedding must be cheap;
 //! 2. the interface parses the body (422);
 //! 3. an idempotency key that was used before (the first job, or 422);
-//! 4. pauses and the full queue (503), the rates and the live jobs of the key and the account (429), `callback_url` (422);
-//! 5. the rate of calls with input images (429), balance and spend limits (402), looked at before anything is fetched or stored for the
-//!    call;
+//! 4. pauses and the full queue (503), rate limits and live jobs of the key and the account (429), `callback_url` (422);
+//! 5. the rate of calls with input images (429), balance and spend limits (402), before the service fetches or stores anything;
 //! 6. the input images (422, 502, 503);
-//! 7. the account's decision, which judges key, account, pauses and money again and reserves the price.
+//! 7. the account's decision, which checks key, account, pauses and money again and reserves the price.
 
-use super::admission::{Admitted, Asked, decided};
-use super::audit_context::{AuditContext, Subject, note_of_new};
+use super::admission::{Admission, AdmissionRequest, await_decision};
+use super::audit_context::{AuditContext, Subject, note_creation};
 use super::balance_check;
 use super::commit::detached;
 use super::error::{self, Error, ErrorKind};
@@ -40,7 +39,7 @@ use tokio::time::{Instant, sleep_until};
 
 const CALL: IdempotentCall = IdempotentCall::Generation;
 
-/// Refuses a caller whose key is not scoped for the model, and a call that would only wait.
+/// Refuses a key that does not allow the model, and sheds load.
 ///
 /// # Errors
 /// `ModelNotAllowed`, `Overloaded`
@@ -49,10 +48,10 @@ pub async fn begin(state: &AppState, caller: &Payer, tier: Tier) -> Result<(), E
     load_shedding::check(state, caller.account()).await
 }
 
-/// Has a request accepted as a job, or finds the job of its idempotency key's first use.
+/// Submits a request as a job, or returns the job of the first call with this idempotency key.
 ///
 /// # Errors
-/// The first check that fails. Then nothing is kept of the call and nothing charged.
+/// The first check that fails. The service then stores and charges nothing.
 pub async fn submit_generation(
     state: &Arc<AppState>,
     caller: &Payer,
@@ -67,15 +66,15 @@ pub async fn submit_generation(
     }
     submission.check_costs().await?;
     let _waits = submission.watch(None);
-    // Detached: a caller that leaves must leave no objects behind.
+    // Detached: a caller that disconnects must leave no objects behind.
     detached(submission.accept()).await
 }
 
-/// The same for a caller who waits for the picture until `until`. `then` makes of the accepted job what watches over it; that is
-/// dropped at once if the caller has left.
+/// Submits a request for a caller who waits for the image until `until`. `then` turns the accepted job into the value that watches it,
+/// which is dropped at once if the caller has disconnected.
 ///
 /// # Errors
-/// The same; and the time is up before the job is accepted.
+/// Those of [`submit_generation`]; `DeadlineExceeded` before the job is accepted.
 pub async fn submit_and_watch<T: 'static>(
     state: &Arc<AppState>,
     caller: &Payer,
@@ -94,7 +93,7 @@ pub async fn submit_and_watch<T: 'static>(
     detached(async move { submission.accept().await.map(then) }).await
 }
 
-/// Checks whether so many new pictures of this kind can be had, before the first of them is submitted.
+/// Checks whether the caller may submit `count` such images, before the first submission.
 ///
 /// # Errors
 /// The first check that fails.
@@ -104,22 +103,21 @@ pub async fn check_pictures(
     request: &GenerationRequest,
     count: usize,
 ) -> Result<(), Error> {
-    Admitted::of(state, caller, &asked(request)).await?;
+    Admission::check(state, caller, &admission_request(request)).await?;
     let price = request.offer.price();
     let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
     balance_check::check(state, &caller.key, total).await
 }
 
-/// What a job would be.
 pub struct Estimate {
     pub offer: Offer,
     pub mode: Mode,
     pub ratio: AspectRatio,
-    /// What the account could spend now.
+    /// The balance that the account can spend now.
     pub available: Amount,
 }
 
-/// Makes every check of a submission, fetches its inputs, and keeps nothing. An idempotency key is neither used nor answered.
+/// Runs every check of a submission, fetches its inputs and stores nothing. Ignores an idempotency key.
 ///
 /// # Errors
 /// The first check that fails.
@@ -141,75 +139,75 @@ pub async fn estimate_generation(
     detached(submission.estimate()).await
 }
 
-/// Someone waits for the answer to a submission.
-struct Watched {
-    /// `None`: they have set no time.
+/// A caller who waits for the response.
+struct WaitingCaller {
+    /// `None`: no deadline.
     until: Option<Instant>,
-    /// Closed once the caller has gone. Nothing is ever sent.
+    /// Closed once the caller disconnects. Nothing is ever sent.
     gone: oneshot::Receiver<()>,
 }
 
-impl Watched {
-    /// Ends when the time is up or the caller has gone.
+impl WaitingCaller {
+    /// Waits for the deadline or the disconnect.
     async fn ended(&mut self) -> Error {
         let until = self.until;
-        let time_is_up = async {
+        let deadline = async {
             match until {
                 Some(until) => sleep_until(until).await,
                 None => future::pending().await,
             }
         };
         tokio::select! {
-            () = time_is_up => late(),
-            _ = &mut self.gone => left(),
+            () = deadline => deadline_exceeded(),
+            _ = &mut self.gone => caller_gone(),
         }
     }
 
     fn check(&mut self) -> Result<(), Error> {
         if self.until.is_some_and(|until| Instant::now() >= until) {
-            return Err(late());
+            return Err(deadline_exceeded());
         }
         match self.gone.try_recv() {
             Err(TryRecvError::Empty) => Ok(()),
-            Ok(()) | Err(TryRecvError::Closed) => Err(left()),
+            Ok(()) | Err(TryRecvError::Closed) => Err(caller_gone()),
         }
     }
 }
 
-fn late() -> Error {
-    let detail = "the input images were not there in time; nothing was begun and nothing charged";
+fn deadline_exceeded() -> Error {
+    let detail =
+        "the input images did not arrive in time; no job was created and nothing was charged";
     Error::new(ErrorKind::DeadlineExceeded, detail)
 }
 
-/// Heard by nobody.
-fn left() -> Error {
-    Error::new(ErrorKind::Canceled, "the caller has gone away")
+/// Never sent: the connection is closed.
+fn caller_gone() -> Error {
+    Error::new(ErrorKind::Canceled, "the caller disconnected")
 }
 
-/// What one picture of a request asks for.
-fn asked(request: &GenerationRequest) -> Asked<'_> {
-    Asked {
+fn admission_request(request: &GenerationRequest) -> AdmissionRequest<'_> {
+    AdmissionRequest {
         models: vec![request.offer.tier()],
         jobs: 1,
         callback_url: request.callback_url.as_deref(),
     }
 }
 
-/// A request that has passed the checks that cost nothing.
+/// A request that has passed the cheap checks.
 struct Submission {
     state: Arc<AppState>,
     caller: Payer,
-    /// All but its text and its idempotency key.
+    /// Without its text and its idempotency key.
     request: GenerationRequest,
     text: PromptText,
     used: Option<IdempotencyUse>,
     account: AccountHandle,
     callback: Option<Callback>,
-    watched: Option<Watched>,
+    waiting_caller: Option<WaitingCaller>,
 }
 
 impl Submission {
-    /// Breaks with the job of the first call where this one repeats it.
+    /// Breaks with the job of the first call if this one is a replay.
     async fn prepare(
         state: &Arc<AppState>,
         caller: &Payer,
@@ -218,9 +216,9 @@ impl Submission {
         let used = request.idempotency();
         let text = request.take_text();
         let needs_objects = !request.inputs.is_empty() || request_text::is_too_large(&text);
-        let admitted = Admitted::of(state, caller, &asked(&request)).await;
-        // The account's decision knows an idempotency key that was used before. It is looked up here as well where the decision
-        // would not be asked, or only after the call has cost something.
+        let admitted = Admission::check(state, caller, &admission_request(&request)).await;
+        // The account's decision finds a used idempotency key. Look it up here too if the call would not reach the decision, or only
+        // after it fetched or stored objects.
         if let Some(used) = &used
             && (admitted.is_err() || needs_objects)
             && let Some(first) = idempotency::first_use(state, CALL, caller.account(), used).await?
@@ -231,7 +229,7 @@ impl Submission {
                 replayed: true,
             }));
         }
-        let Admitted { account, callback } = admitted?;
+        let Admission { account, callback } = admitted?;
         Ok(ControlFlow::Continue(Self {
             state: Arc::clone(state),
             caller: caller.clone(),
@@ -240,7 +238,7 @@ impl Submission {
             used,
             account,
             callback,
-            watched: None,
+            waiting_caller: None,
         }))
     }
 
@@ -248,14 +246,14 @@ impl Submission {
         !self.request.inputs.is_empty() || request_text::is_too_large(&self.text)
     }
 
-    /// Ends what is fetched for the submission at this time, or as soon as what is returned is dropped.
+    /// Aborts the fetch of inputs at `until`, or as soon as the returned sender is dropped.
     fn watch(&mut self, until: Option<Instant>) -> oneshot::Sender<()> {
         let (waits, gone) = oneshot::channel();
-        self.watched = Some(Watched { until, gone });
+        self.waiting_caller = Some(WaitingCaller { until, gone });
         waits
     }
 
-    /// Step 5.
+    /// Step 5 of the published order.
     async fn check_costs(&self) -> Result<(), Error> {
         let inputs = &self.request.inputs;
         if !inputs.is_empty() {
@@ -274,17 +272,17 @@ impl Submission {
         outcome
     }
 
-    /// Fetches the inputs while the caller waits for them.
+    /// Fetches the inputs while the caller waits.
     async fn ingest(&mut self) -> Result<Objects, Error> {
         let inputs = std::mem::take(&mut self.request.inputs);
         if inputs.is_empty() {
             return Ok(Objects::default());
         }
         let (account, origin) = (self.caller.account(), self.request.origin.clone());
-        let watched = &mut self.watched;
+        let waiting_caller = &mut self.waiting_caller;
         let ended = async {
-            match watched {
-                Some(watched) => watched.ended().await,
+            match waiting_caller {
+                Some(waiting_caller) => waiting_caller.ended().await,
                 None => future::pending().await,
             }
         };
@@ -296,8 +294,8 @@ impl Submission {
 
     async fn reserve(&mut self, objects: &mut Objects) -> Result<Accepted, Error> {
         let job = self.new_job(objects).await?;
-        if let Some(watched) = &mut self.watched {
-            watched.check()?;
+        if let Some(waiting_caller) = &mut self.waiting_caller {
+            waiting_caller.check()?;
         }
         let note = self
             .caller
@@ -309,7 +307,7 @@ impl Submission {
             .account
             .accept(job, note, reply)
             .map_err(|_| error::busy())?;
-        decided(&self.state, answer).await
+        await_decision(&self.state, answer).await
     }
 
     async fn estimate(mut self) -> Result<Estimate, Error> {
@@ -328,7 +326,7 @@ impl Submission {
         })
     }
 
-    /// The job to be reserved; it takes the text along.
+    /// Builds the job record and takes the text.
     async fn new_job(&mut self, objects: &mut Objects) -> Result<NewJob, Error> {
         let (aspect, ratio) = self.shape(objects)?;
         let text = std::mem::take(&mut self.text);
@@ -357,7 +355,7 @@ impl Submission {
         })
     }
 
-    /// The shape that was asked for, and the one to make.
+    /// The requested shape and the one to generate.
     fn shape(&self, objects: &Objects) -> Result<(AspectChoice, AspectRatio), Error> {
         let offered = &self
             .state
@@ -383,13 +381,12 @@ impl Submission {
         }
     }
 
-    /// The line of the audit log about the job.
     fn note(&self, audit: &AuditContext, job: &NewJob) -> Note<JobId> {
         let subject = Subject {
             account: Some(self.caller.account()),
             id: None,
         };
-        let line = audit.line(&self.state, Action::JobCreate, subject);
+        let entry = audit.entry(&self.state, Action::JobCreate, subject);
         let facts = json!({
             "key_id": job.key.to_string(),
             "tier": job.tier.word(),
@@ -397,6 +394,6 @@ impl Submission {
             "resolution": job.resolution.word(),
             "price": job.price.to_string(),
         });
-        note_of_new(line, facts)
+        note_creation(entry, facts)
     }
 }

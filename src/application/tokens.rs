@@ -1,4 +1,4 @@
-//! Secrets that a browser holds: a session's id and the text of an invitation. Only hashes of them are kept.
+//! Secrets that a browser holds: session ids and invitation tokens. Only their hashes are stored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,24 +10,24 @@ use uuid::Uuid;
 const ID: usize = 16;
 const SECRET: usize = 32;
 
-/// A fresh session id of 256 random bits.
+/// 256 random bits.
 pub fn session_id() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; SECRET]>())
 }
 
-/// What is kept of a secret.
+/// The stored form of a secret.
 pub fn digest(secret: &[u8]) -> Digest32 {
     Digest32(Sha256::digest(secret).into())
 }
 
-/// A fresh invitation: the text of its link, and what is kept of its secret.
+/// Returns the token for the link of a new invitation, and the stored hash of its secret.
 pub fn invitation(account: AccountId, person: PersonId) -> (String, Digest32) {
     let secret = rand::random::<[u8; SECRET]>();
     let text = [&account.as_bytes()[..], person.as_bytes(), &secret].concat();
     (URL_SAFE_NO_PAD.encode(text), digest(&secret))
 }
 
-/// Whom an invitation is for, and its secret's hash; `None` where the text is no invitation.
+/// Parses an invitation token: the invited person and the hash of the secret.
 pub fn read_invitation(text: &str) -> Option<(AccountId, PersonId, Digest32)> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let (account, rest) = bytes.split_first_chunk::<ID>()?;

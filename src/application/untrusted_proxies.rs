@@ -1,20 +1,20 @@
-//! Tells the operator about proxies that `[server] trusted_proxies` does not list.
+//! Warns the operator about proxies that `[server] trusted_proxies` does not list.
 
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-/// The log names at most this many peers: any caller can send the header.
+/// Bounds the log and the memory: any caller can send the header.
 const CAPACITY: usize = 1_000;
 
-/// Peers that have been told of, each once.
+/// Logs each peer once.
 #[derive(Default)]
 pub struct UntrustedProxies {
-    told: Mutex<HashSet<IpAddr>>,
+    logged: Mutex<HashSet<IpAddr>>,
 }
 
 impl UntrustedProxies {
-    /// Logs that a peer outside of the list has sent `X-Forwarded-For`.
+    /// Logs that an unlisted peer sent `X-Forwarded-For`.
     pub fn note(&self, peer: IpAddr) {
         if self.is_new(peer) {
             tracing::warn!(
@@ -26,8 +26,8 @@ impl UntrustedProxies {
     }
 
     fn is_new(&self, peer: IpAddr) -> bool {
-        let mut told = self.told.lock();
-        told.len() < CAPACITY && told.insert(peer)
+        let mut logged = self.logged.lock();
+        logged.len() < CAPACITY && logged.insert(peer)
     }
 }
 
@@ -36,11 +36,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_peer_is_told_of_once_and_only_so_many() {
+    fn each_peer_is_logged_once_up_to_the_capacity() {
         let proxies = UntrustedProxies::default();
         let peer = |number: u32| IpAddr::from(number.to_be_bytes());
-        let told = (0..2_000).chain(0..2_000);
-        let told = told.filter(|it| proxies.is_new(peer(*it)));
-        assert_eq!(told.count(), CAPACITY);
+        let logged = (0..2_000).chain(0..2_000);
+        let logged = logged.filter(|it| proxies.is_new(peer(*it)));
+        assert_eq!(logged.count(), CAPACITY);
     }
 }

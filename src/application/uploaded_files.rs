@@ -1,4 +1,4 @@
-//! Files that callers upload: kept in the object store, each with a record, until they are deleted or expire.
+//! Uploaded files: stored in the object store, with a record each, until they are deleted or expire.
 
 use super::commit::{Change, detached};
 use super::error::{Error, ErrorKind};
@@ -12,24 +12,24 @@ use tintype_storage::domain::file_batch::UploadedFile;
 use tintype_storage::domain::ids::{AccountId, FileId};
 use tintype_storage::engine::Direction;
 
-/// Bytes of a file: those of a batch that is submitted as a body.
+/// The same limit as for a batch in a request body.
 pub const MAX_FILE_BYTES: usize = 16 << 20;
-/// What the object store is told that a file is.
+/// `Content-Type` in the object store.
 const MEDIA_TYPE: &str = "application/octet-stream";
 
-/// A file that has arrived whole.
+/// A completely received file.
 pub struct NewFile {
     /// The caller's name for it.
     pub name: String,
     pub content: Bytes,
-    /// When the caller wants it to expire; `None`: as configured.
+    /// Requested lifetime; `None`: as configured.
     pub lifetime: Option<Duration>,
 }
 
-/// Stores a file and its record. Both or neither are left when the caller leaves meanwhile.
+/// Stores a file and its record: both or neither, even if the caller disconnects.
 ///
 /// # Errors
-/// `Conflict` when the account has too many files; `StorageUnavailable`
+/// `Conflict` if the account has too many files or bytes; `StorageUnavailable`
 pub async fn add(
     state: &Arc<AppState>,
     account: AccountId,
@@ -52,50 +52,50 @@ pub async fn add(
         let key = upload_key(&file);
         let stored = state.images.put(&key, new.content, MEDIA_TYPE).await;
         stored.map_err(|error| unavailable(&error))?;
-        let turn = state.operator.take().await?;
-        // Others may have been added meanwhile.
+        let guard = state.operator.lock().await?;
+        // Check again under the lock.
         if let Err(error) = check_room(&state, &file).await {
-            drop(turn);
+            drop(guard);
             remove_content(&state, &file).await;
             return Err(error);
         }
         let writes = vec![state.store.put_uploaded_file(&file)];
-        state.commit(Change::in_turn(turn, writes)).await?;
+        state.commit(Change::under_lock(guard, writes)).await?;
         Ok(file)
     })
     .await
 }
 
-/// Refuses a file for which its account has no room.
+/// Refuses a file that exceeds the account's limits.
 async fn check_room(state: &AppState, file: &UploadedFile) -> Result<(), Error> {
     let limits = &state.config.batches;
-    let most = limits.max_files_per_account;
+    let max_files = limits.max_files_per_account;
     let page = state
         .store
-        .uploaded_files(file.account, Direction::Falling, most + 1, None)
+        .uploaded_files(file.account, Direction::Falling, max_files + 1, None)
         .await?;
     let now = state.now();
-    let there = page.items.iter().filter(|it| !it.is_expired(now));
+    let unexpired = page.items.iter().filter(|it| !it.is_expired(now));
     let (mut count, mut bytes) = (0, file.bytes);
-    for other in there {
+    for other in unexpired {
         count += 1;
         bytes += other.bytes;
     }
-    if count >= most {
+    if count >= max_files {
         return Err(Error::conflict(format!(
             "the account has {count} files, the most it may have; delete those that are no longer needed"
         )));
     }
-    let most_bytes = limits.max_file_bytes_per_account;
-    if bytes > most_bytes {
+    let max_bytes = limits.max_file_bytes_per_account;
+    if bytes > max_bytes {
         return Err(Error::conflict(format!(
-            "with this file the files of the account would have {bytes} bytes, and may have {most_bytes}; delete those that are no longer needed"
+            "with this file the files of the account would have {bytes} bytes, and may have {max_bytes}; delete those that are no longer needed"
         )));
     }
     Ok(())
 }
 
-/// A file of an account that has not expired.
+/// Finds an unexpired file of an account.
 ///
 /// # Errors
 /// The store fails.
@@ -108,7 +108,7 @@ pub async fn find(
     Ok(found.filter(|file| !file.is_expired(state.now())))
 }
 
-/// The content of a file, in pieces.
+/// Streams the content of a file.
 ///
 /// # Errors
 /// `StorageUnavailable`
@@ -120,7 +120,7 @@ pub async fn content(
     opened.map_err(|error| unavailable(&error))
 }
 
-/// The whole content of a file. The caller has reserved the memory.
+/// Reads the whole content of a file. The caller must have reserved the memory.
 ///
 /// # Errors
 /// `StorageUnavailable`
@@ -129,8 +129,6 @@ pub async fn read(state: &AppState, file: &UploadedFile) -> Result<Bytes, Error>
     content.map_err(|error| unavailable(&error))
 }
 
-/// Deletes a file.
-///
 /// # Errors
 /// The store fails.
 pub async fn delete(state: &Arc<AppState>, file: UploadedFile) -> Result<(), Error> {
@@ -144,16 +142,16 @@ pub async fn delete(state: &Arc<AppState>, file: UploadedFile) -> Result<(), Err
     .await
 }
 
-/// What cannot be removed now is removed by the sweep of orphaned objects.
+/// If this fails, the sweep of orphaned objects removes the content later.
 async fn remove_content(state: &AppState, file: &UploadedFile) {
     let key = upload_key(file);
     if let Err(error) = state.images.delete(&key).await {
-        tracing::warn!(key, %error, "an uploaded file could not be removed");
+        tracing::warn!(key, %error, "could not delete an uploaded file");
     }
 }
 
 fn unavailable(error: &ImagesError) -> Error {
-    tracing::error!(target: FAULT_TARGET, %error, "an uploaded file could not be stored or read");
+    tracing::error!(target: FAULT_TARGET, %error, "could not store or read an uploaded file");
     let detail = "the file could not be stored or read; try again";
     Error::new(ErrorKind::StorageUnavailable, detail)
 }

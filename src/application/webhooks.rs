@@ -1,4 +1,4 @@
-//! Webhooks: registered, changed, deleted and tested, and their secrets rotated.
+//! Registers, changes, deletes and tests webhooks, and rotates their secrets.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
@@ -21,16 +21,16 @@ use url::Url;
 
 pub use super::error::no_webhook;
 
-/// One text for every host that is not taken: it does not tell callers which names exist inside the operator's network.
+/// The same text for every refused host, so that it does not reveal which names exist inside the operator's network.
 const NOT_PUBLIC: &str =
     "must be at a host that resolves to a public address; [egress] allow opens ranges of your own";
 
-/// How often a webhook gets a test delivery.
-const TEST_EVERY: Duration = Duration::from_secs(60);
+/// Minimum time between test deliveries of one webhook.
+const TEST_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A URL that deliveries may be sent to, as far as can be said without a look-up.
+/// A URL for deliveries that passed all checks before the DNS lookup.
 pub struct Target {
-    /// As it was written: it is compared character for character.
+    /// As the caller wrote it. URLs are compared character by character.
     text: String,
     url: Url,
 }
@@ -45,14 +45,14 @@ impl Target {
         }
     }
 
-    /// The same gate as at each attempt, after the look-up: what could never be delivered is told where it can be mended.
+    /// Checks the resolved addresses as each attempt does, so that the caller learns at once of a URL that cannot work.
     async fn check(&self, state: &AppState) -> Result<(), Error> {
         let checked = state.egress.check(&self.url).await;
         checked.map_err(|_| Error::field("url", NOT_PUBLIC))
     }
 }
 
-/// A webhook that the caller sees.
+/// Finds a webhook that is visible to the caller.
 ///
 /// # Errors
 /// `NotFound`
@@ -62,22 +62,21 @@ pub async fn find(state: &AppState, caller: &Caller, id: WebhookId) -> Result<We
     seen.ok_or_else(no_webhook)
 }
 
-/// The secret that signs the deliveries of a webhook.
+/// Decrypts the signing secret of a webhook.
 pub fn open_secret(state: &AppState, webhook: &Webhook) -> Result<Secret, Error> {
     let opened = state.vault.open(webhook.id, &webhook.secret);
     opened.map_err(|error| undecrypted(webhook, &error))
 }
 
-/// A delivery that a receiver got, verified.
 pub struct Verified {
     pub report: SignatureReport,
-    /// The other webhook of the account that signed it, where this one did not.
+    /// The other webhook of the account that signed the delivery, if this one did not.
     pub signed_by: Option<Webhook>,
 }
 
-/// Verifies a received delivery, given as header lines, a blank line and the body, with the secrets of a webhook.
+/// Verifies a received delivery with the secrets of a webhook. `text` is header lines, a blank line and the body.
 pub async fn verify(state: &AppState, webhook: &Webhook, text: &str) -> Result<Verified, Error> {
-    // No body ends so; what was copied often does.
+    // Copied text often ends with line breaks; a body never does.
     let text = text.trim_end_matches(['\r', '\n']);
     let received = DeliveryFile::parse(text.as_bytes());
     let received = received.map_err(|it| Error::field("delivery", it.to_string()))?;
@@ -112,14 +111,13 @@ fn undecrypted(webhook: &Webhook, error: &VaultError) -> Error {
     Error::new(ErrorKind::Internal, error.to_string())
 }
 
-/// A webhook to register.
 pub struct NewWebhook {
     pub target: Target,
     pub encoding: Encoding,
     pub active: bool,
 }
 
-/// Registers a webhook with a fresh secret.
+/// Registers a webhook with a new secret.
 pub async fn register(
     state: &AppState,
     caller: &Caller,
@@ -133,8 +131,8 @@ pub async fn register(
         active,
     } = new;
     target.check(state).await?;
-    let turn = state.operator.take().await?;
-    check_free(state, account, None, &target.text).await?;
+    let guard = state.operator.lock().await?;
+    check_available(state, account, None, &target.text).await?;
     let now = state.now();
     let id = WebhookId(state.system.accounts().context().ids.next(now));
     let secret = state.vault.seal(id, &Secret::from_random(rand::random()));
@@ -145,19 +143,19 @@ pub async fn register(
     };
     let entry = entry(state, context, Action::WebhookCreate, &webhook);
     let entry = to_audit_entry(entry, None, Some(facts(&webhook)));
-    let writes = with(state, state.store.put_webhook(&webhook), &entry);
-    state.commit(Change::in_turn(turn, writes)).await?;
+    let writes = with_audit(state, state.store.put_webhook(&webhook), &entry);
+    state.commit(Change::under_lock(guard, writes)).await?;
     Ok(webhook)
 }
 
-/// What a webhook is to be; what is left out stays as it is.
+/// `None` leaves a field unchanged.
 pub struct WebhookChange {
     pub target: Option<Target>,
     pub encoding: Option<Encoding>,
     pub active: Option<bool>,
 }
 
-/// Changes a webhook. What changes nothing is not written.
+/// Changes a webhook. Writes nothing if nothing changes.
 pub async fn change(
     state: &AppState,
     caller: &Caller,
@@ -168,11 +166,11 @@ pub async fn change(
         target.check(state).await?;
     }
     let url = change.target.map(|it| it.text);
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
     if let Some(url) = &url {
-        check_free(state, webhook.account, Some(id), url).await?;
+        check_available(state, webhook.account, Some(id), url).await?;
     }
     let before = facts(&webhook);
     let changed = Webhook {
@@ -185,47 +183,46 @@ pub async fn change(
     if before != after {
         let entry = entry(state, context, Action::WebhookChange, &changed);
         let entry = to_audit_entry(entry, Some(before), Some(after));
-        let writes = with(state, state.store.put_webhook(&changed), &entry);
-        state.commit(Change::in_turn(turn, writes)).await?;
+        let writes = with_audit(state, state.store.put_webhook(&changed), &entry);
+        state.commit(Change::under_lock(guard, writes)).await?;
     }
     Ok(changed)
 }
 
-/// Deletes a webhook.
 pub async fn delete(state: &AppState, caller: &Caller, id: WebhookId) -> Result<(), Error> {
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
     let entry = entry(state, context, Action::WebhookDelete, &webhook);
     let entry = to_audit_entry(entry, Some(facts(&webhook)), None);
-    let writes = with(state, state.store.remove_webhook(&webhook), &entry);
-    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+    let writes = with_audit(state, state.store.remove_webhook(&webhook), &entry);
+    Ok(state.commit(Change::under_lock(guard, writes)).await?)
 }
 
-/// Gives a webhook another secret. The one before signs as well for a time.
+/// Rotates the secret of a webhook. The old secret also signs for a time.
 pub async fn rotate_secret(
     state: &AppState,
     caller: &Caller,
     id: WebhookId,
 ) -> Result<Webhook, Error> {
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
     let secret = Secret::from_random(rand::random());
     let rotated = webhook.rotate(state.vault.seal(id, &secret), state.now());
     let entry = entry(state, context, Action::WebhookRotateSecret, &rotated);
     let entry = to_audit_entry(entry, Some(facts(&webhook)), Some(facts(&rotated)));
-    let writes = with(state, state.store.put_webhook(&rotated), &entry);
-    state.commit(Change::in_turn(turn, writes)).await?;
+    let writes = with_audit(state, state.store.put_webhook(&rotated), &entry);
+    state.commit(Change::under_lock(guard, writes)).await?;
     Ok(rotated)
 }
 
-/// Adds a delivery that says it is a test.
+/// Adds a test delivery.
 ///
 /// # Errors
-/// `Conflict` where the webhook is inactive, `RateLimited` within a minute of the last test
+/// `Conflict` if the webhook is inactive, `RateLimited` within a minute of the last test
 pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account).await?;
     if !webhook.active {
@@ -236,35 +233,35 @@ pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<De
     let noted = note_test(state, id).await?;
     let now = state.now();
     let id = state.system.accounts().context().ids.next(now);
-    // One id for both, as for a job's event: so a delivery is found by the job that it names.
+    // The same id for the delivery and its job, as for a job's event, so that the delivery is found by its `job_id`.
     let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
     let entry = entry(state, context, Action::WebhookTest, &webhook);
     let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
-    let mut writes = with(state, state.store.add_delivery(&delivery), &entry);
+    let mut writes = with_audit(state, state.store.add_delivery(&delivery), &entry);
     writes.push(noted);
-    deliveries::add(state, turn, delivery, writes).await
+    deliveries::add(state, guard, delivery, writes).await
 }
 
-/// The write that notes a test delivery of a webhook, for a caller who has the operator's turn.
+/// Returns the write that records a test delivery. The caller must hold the operator lock.
 ///
 /// # Errors
 /// `RateLimited` within a minute of the last one
 pub(super) async fn note_test(state: &AppState, id: WebhookId) -> Result<Write, Error> {
     let now = state.now();
     let last = state.store.last_test_delivery(id).await?;
-    // A clock that was set back keeps no one waiting.
+    // Ignore a future time: the clock was set back.
     let last = last.filter(|last| *last <= now);
-    let left = last.map_or(0, |last| last.plus(TEST_EVERY).millis() - now.millis());
-    if left > 0 {
-        let seconds = u32::try_from(left.unsigned_abs().div_ceil(1_000)).unwrap_or(u32::MAX);
-        let detail = "a webhook gets one test delivery a minute; repeat it later";
+    let remaining = last.map_or(0, |last| last.plus(TEST_INTERVAL).millis() - now.millis());
+    if remaining > 0 {
+        let seconds = u32::try_from(remaining.unsigned_abs().div_ceil(1_000)).unwrap_or(u32::MAX);
+        let detail = "a webhook accepts one test delivery a minute; try again later";
         return Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds));
     }
     Ok(state.store.note_test_delivery(id, now))
 }
 
-/// Refuses a URL that another webhook of the account has, and more webhooks than an account may have.
-async fn check_free(
+/// Refuses a URL that another webhook of the account uses, and more than [`MAX_WEBHOOKS`].
+async fn check_available(
     state: &AppState,
     account: AccountId,
     own: Option<WebhookId>,
@@ -275,7 +272,9 @@ async fn check_free(
         .iter()
         .any(|it| it.url == url && Some(it.id) != own)
     {
-        return Err(Error::conflict("the account has a webhook with this URL"));
+        return Err(Error::conflict(
+            "the account already has a webhook with this URL",
+        ));
     }
     if own.is_none() && webhooks.len() >= MAX_WEBHOOKS {
         return Err(Error::conflict(format!(
@@ -285,7 +284,7 @@ async fn check_free(
     Ok(())
 }
 
-/// What the audit log says of a webhook: its secrets by their number alone.
+/// The fields of a webhook that the audit log records: never its secrets.
 fn facts(webhook: &Webhook) -> Value {
     let retired = webhook.retired.iter();
     let retired: Vec<String> = retired.map(|it| it.until.to_string()).collect();
@@ -307,10 +306,10 @@ fn entry(
         account: Some(webhook.account),
         id: Some(webhook.id.0),
     };
-    context.line(state, action, subject)
+    context.entry(state, action, subject)
 }
 
-fn with(state: &AppState, mut writes: Writes, entry: &AuditEntry) -> Writes {
+fn with_audit(state: &AppState, mut writes: Writes, entry: &AuditEntry) -> Writes {
     writes.push(state.store.add_audit(entry));
     writes
 }

@@ -3,7 +3,7 @@
 use super::refusal::{Kind, Refusal};
 use crate::application::payer::Payer;
 use crate::application::state::AppState;
-use crate::web::admission::{self, NotAdmitted};
+use crate::web::api_key_auth::{self, KeyRejected};
 use crate::web::bearer::{self, NoBearer};
 use actix_web::HttpRequest;
 use actix_web::dev::RequestHead;
@@ -28,9 +28,9 @@ pub async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Pay
         NotAdmitted::Unknown => invalid(
             "API key not valid. Please pass a valid API key; check that it was copied completely.",
         ),
-        NotAdmitted::Key(_) => invalid(&format!("API key not valid: {refused}")),
-        NotAdmitted::Address(_) => Refusal::new(Kind::WrongAddress, refused.to_string()),
-        NotAdmitted::Store(error) => error.into(),
+        KeyRejected::Key(_) => invalid(&format!("API key not valid: {refused}")),
+        KeyRejected::Address(_) => Refusal::new(Kind::WrongAddress, refused.to_string()),
+        KeyRejected::Store(error) => error.into(),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 
-/// The account's money, all amounts of one moment.
+/// All amounts are from the same point in time.
 pub async fn show(
     principal: Principal,
     state: web::Data<AppState>,

@@ -48,12 +48,12 @@ pub async fn list(
     let window = paging::window(&request)?;
     principal.admit()?;
     let page = batches::page_of(&state, principal.caller.account(), window).await?;
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(answers::batches(&state, page).await))
+    let mut response = HttpResponse::Ok();
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(response.json(answers::batches(&state, page).await))
 }
 
-/// `GET /batches/{batch_id}`, at once or, when the caller asks for that, once the batch has ended.
+/// `GET /batches/{batch_id}`: responds at once, or waits for the end of the batch if the caller asks for it.
 pub async fn show(
     principal: Principal,
     request: HttpRequest,
@@ -61,20 +61,20 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let (batch, progress) = find(&principal, &path, &state).await?;
-    let patience = long_poll::asked(&request)?;
+    let wait = long_poll::requested_wait(&request)?;
     principal.admit()?;
-    let progress = match patience.filter(|_| progress.status() != BatchStatus::Ended) {
-        Some(patience) => batches::until_ended(&state, &batch, patience.span()).await?,
+    let progress = match wait.filter(|_| progress.status() != BatchStatus::Ended) {
+        Some(wait) => batches::wait_until_ended(&state, &batch, wait.duration()).await?,
         None => progress,
     };
-    let mut response = answer(&state, &(batch, progress)).await?;
-    if let Some(patience) = patience {
-        patience.tell(response.headers_mut());
+    let mut response = respond(&state, &(batch, progress)).await?;
+    if let Some(wait) = wait {
+        wait.write_header(response.headers_mut());
     }
     Ok(response)
 }
 
-/// `DELETE /batches/{batch_id}`: cancels what is still queued.
+/// `DELETE /batches/{batch_id}`: cancels the queued jobs.
 pub async fn cancel(
     principal: Principal,
     path: web::Path<String>,
@@ -84,10 +84,10 @@ pub async fn cancel(
     principal.admit()?;
     let caller = Caller::ApiKey(principal.caller);
     let batch = batches::cancel(&state, &caller, batch).await?;
-    answer(&state, &batch).await
+    respond(&state, &batch).await
 }
 
-/// The caller's batch of a path; one of another account is not told apart from one that does not exist.
+/// Another account's batch is reported as not found.
 async fn find(
     principal: &Principal,
     path: &str,
@@ -96,13 +96,13 @@ async fn find(
     Ok(batches::find(state, principal.caller.account(), path).await?)
 }
 
-async fn answer(state: &AppState, batch: &BatchWithProgress) -> Result<HttpResponse, Problem> {
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(answers::batch(state, batch).await?))
+async fn respond(state: &AppState, batch: &BatchWithProgress) -> Result<HttpResponse, Problem> {
+    let mut response = HttpResponse::Ok();
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(response.json(answers::batch(state, batch).await?))
 }
 
-/// `GET /batches/{batch_id}/results`: a line for each request, in their order.
+/// `GET /batches/{batch_id}/results`: one line per request, in their order.
 pub async fn results(
     principal: Principal,
     request: HttpRequest,

@@ -1,29 +1,29 @@
-//! The documents as a whole.
+//! Assembles the OpenAPI documents.
 
 use super::api_router::{ApiRouter, Call};
+use super::openapi::error_responses;
 use super::openapi::prose;
-use super::openapi::refusals;
-use super::openapi::{Documents, Header, Sketch};
+use super::openapi::{DocumentBuilder, Documents, Header};
 use super::operations::events_to_webhooks;
 use crate::application::state::AppState;
 use crate::http::{admin, routes};
 use serde_json::{Map, Value, json};
 
-/// The documents of this service, each written when it is first asked for.
+/// The documents of this service. Each is generated at its first request.
 pub fn documents() -> Documents {
     Documents::new(native, operator)
 }
 
-/// What clients call, with the paths that nobody needs a key for.
+/// The document for clients, with the public paths.
 pub fn native(state: &AppState) -> Value {
-    let routers = [routes::native(), routes::open()];
-    let mut sketch = Sketch::new(&state.config, &state.catalog);
+    let routers = [routes::native(), routes::public()];
+    let mut builder = DocumentBuilder::new(&state.config, &state.catalog);
     let webhooks = events_to_webhooks(&state.config.webhooks.retry_delays_seconds);
-    let mut document = assemble(state, routers, &mut sketch);
+    let mut document = assemble(state, routers, &mut builder);
     document["info"] = json!({
         "title": "Tintype",
         "version": env!("CARGO_PKG_VERSION"),
-        "summary": "Pictures from prompts: a job is accepted at once, and its picture fetched when it is done",
+        "summary": "Generates images from prompts: a call creates a job at once, and you download its image when it is done",
         "description": prose::native(state),
         "license": {"name": "MIT or Apache-2.0", "identifier": env!("CARGO_PKG_LICENSE")},
     });
@@ -34,17 +34,17 @@ pub fn native(state: &AppState) -> Value {
         "scheme": "bearer",
         "description": "An API key, `tt_` and 49 characters: `Authorization: Bearer tt_...`.",
     }});
-    completed(document, sketch, schemes)
+    complete(document, builder, schemes)
 }
 
-/// What the operator calls.
+/// The document for the operator.
 pub fn operator(state: &AppState) -> Value {
-    let mut sketch = Sketch::new(&state.config, &state.catalog);
-    let mut document = assemble(state, [admin::surface()], &mut sketch);
+    let mut builder = DocumentBuilder::new(&state.config, &state.catalog);
+    let mut document = assemble(state, [admin::router()], &mut builder);
     document["info"] = json!({
         "title": "Tintype, for its operator",
         "version": env!("CARGO_PKG_VERSION"),
-        "summary": "Accounts, money, keys, webhooks and switches",
+        "summary": "Accounts, deposits, keys, webhooks and pauses",
         "description": prose::OPERATOR,
         "license": {"name": "MIT or Apache-2.0", "identifier": env!("CARGO_PKG_LICENSE")},
     });
@@ -54,20 +54,20 @@ pub fn operator(state: &AppState) -> Value {
         "scheme": "bearer",
         "description": "The operator's token: `[admin] token`, `TINTYPE_ADMIN_TOKEN`, or the file `admin-token` in the data directory.",
     }});
-    completed(document, sketch, schemes)
+    complete(document, builder, schemes)
 }
 
-/// The calls of these routers, and the responses that they share.
+/// A document with the calls of these routers and their shared responses.
 fn assemble(
     state: &AppState,
     routers: impl IntoIterator<Item = ApiRouter>,
-    sketch: &mut Sketch<'_>,
+    builder: &mut DocumentBuilder<'_>,
 ) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     let mut responses = Map::new();
     for call in routers.into_iter().flat_map(ApiRouter::calls) {
         let method = call.method.as_str().to_ascii_lowercase();
-        let operation = written(&call, sketch, &mut responses);
+        let operation = describe(&call, builder, &mut responses);
         let path = paths.entry(call.path).or_insert_with(|| json!({}));
         path[method] = operation;
     }
@@ -81,13 +81,17 @@ fn assemble(
     })
 }
 
-fn written(call: &Call, sketch: &mut Sketch<'_>, responses: &mut Map<String, Value>) -> Value {
-    call.describe(sketch).write(call.door, responses)
+fn describe(
+    call: &Call,
+    builder: &mut DocumentBuilder<'_>,
+    responses: &mut Map<String, Value>,
+) -> Value {
+    call.describe(builder).write(call.auth, responses)
 }
 
-fn completed(mut document: Value, sketch: Sketch<'_>, schemes: Value) -> Value {
-    let mut schemas = sketch.definitions();
-    schemas.insert("Problem".to_owned(), refusals::problem());
+fn complete(mut document: Value, builder: DocumentBuilder<'_>, schemes: Value) -> Value {
+    let mut schemas = builder.definitions();
+    schemas.insert("Problem".to_owned(), error_responses::problem());
     document["components"]["schemas"] = schemas.into();
     document["components"]["headers"] = Header::components().into();
     document["components"]["securitySchemes"] = schemes;

@@ -1,10 +1,9 @@
 //! `GET /jobs/{job_id}/events`: the states of a job as server-sent events, until it is terminal.
 //!
-//! Each event tells the job as it is at that moment, so of states that pass quickly one may be left out; the terminal one
-//! never is. The id of an event is the number of its state, so one who comes back with `Last-Event-ID` misses nothing and hears
-//! nothing twice. The place in the queue as it changes, and how far the picture is where the back end tells, are told as well, in
-//! events without an id, for they are hints of the moment. Nobody asks the store whether something has changed: a caller who
-//! listens is woken, and looks once a second at two tables in memory until the job is over.
+//! Each event contains the current job, so a short state may be skipped, but never the terminal one. The id of an event is the number of
+//! its state, so a client that reconnects with `Last-Event-ID` misses nothing and gets nothing twice. Changes of the queue position, and
+//! the progress if the backend reports it, are sent as events without an id. A listener does not poll the store, unless other nodes share
+//! it: state changes wake it, and once a second it checks two tables in memory.
 
 use super::jobs;
 use crate::application::queue_estimate::waiting;
@@ -23,18 +22,18 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 const LAST_EVENT_ID: &str = "Last-Event-ID";
-/// Silence after which something is said, so that no proxy takes the connection for a dead one. The job is looked at as well:
-/// a hint that was lost costs this much.
+/// Interval of keep-alive comments, so that no proxy closes the connection. Also re-reads the job, which bounds the delay of a lost
+/// wake-up.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How often a listener looks at which place a job is, or how far.
+/// How often a listener checks the queue position and the progress.
 const TICK: Duration = Duration::from_secs(1);
-/// The same where another node may change the job.
-const TICK_OF_NODES: Duration = Duration::from_millis(250);
-/// Tells the caller how many milliseconds to leave before it comes back.
+/// The same if another node may change the job.
+const SHARED_TICK: Duration = Duration::from_millis(250);
+/// Delay before a reconnect, in milliseconds.
 const OPENING: &str = "retry: 2000\n\n";
 
-/// The number of a state: they come in this order.
-fn number(job: &Job) -> u8 {
+/// States occur in this order.
+fn state_number(job: &Job) -> u8 {
     match job.state {
         JobState::Queued => 1,
         JobState::Processing { .. } => PROCESSING,
@@ -45,7 +44,7 @@ fn number(job: &Job) -> u8 {
 const PROCESSING: u8 = 2;
 const TERMINAL: u8 = 3;
 
-/// Answers with the present state at once, and then with each new one.
+/// Sends the current state at once, then each new one.
 pub async fn follow(
     principal: Principal,
     request: HttpRequest,
@@ -54,11 +53,11 @@ pub async fn follow(
 ) -> Result<HttpResponse, Problem> {
     let job = jobs::find(&principal, &path, &state).await?;
     principal.admit()?;
-    // One that the job has not come to is the id of another stream: states do not go back.
-    let told = last_told(&request).filter(|it| *it <= number(&job));
-    let told = told.unwrap_or_default();
-    if told == TERMINAL {
-        // What makes a browser's EventSource stop coming back (HTML, section 9.2.3).
+    // A number above the job's state is the id of another stream: states never go back.
+    let last_sent = last_event_id(&request).filter(|it| *it <= state_number(&job));
+    let last_sent = last_sent.unwrap_or_default();
+    if last_sent == TERMINAL {
+        // Makes a browser's EventSource stop reconnecting (HTML, section 9.2.3).
         let mut answer = HttpResponse::NoContent();
         answer.insert_header((header::CACHE_CONTROL, "no-store"));
         return Ok(answer.finish());
@@ -69,8 +68,8 @@ pub async fn follow(
         state,
         account: job.account,
         job: job.id,
-        told,
-        place: None,
+        last_sent,
+        position: None,
         percent: None,
         opening: Some(OPENING),
     };
@@ -81,7 +80,7 @@ pub async fn follow(
     let mut answer = HttpResponse::Ok();
     answer.content_type("text/event-stream");
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    // Keeps nginx from collecting events before it passes them on.
+    // Disables buffering in nginx.
     answer.insert_header(("X-Accel-Buffering", "no"));
     if request.method() == actix_web::http::Method::HEAD {
         return Ok(answer.finish());
@@ -89,8 +88,7 @@ pub async fn follow(
     Ok(answer.streaming(events))
 }
 
-/// The number of the last event that the caller has heard, where that is one.
-fn last_told(request: &HttpRequest) -> Option<u8> {
+fn last_event_id(request: &HttpRequest) -> Option<u8> {
     let value = request.headers().get(LAST_EVENT_ID)?;
     value.to_str().ok()?.parse().ok()
 }
@@ -101,53 +99,53 @@ struct Listener {
     job: JobId,
     watch: JobWatch,
     stopping: watch::Receiver<bool>,
-    told: u8,
-    /// The place of the job in the queue when that was last told.
-    place: Option<usize>,
-    /// How far the job was when that was last told.
+    last_sent: u8,
+    /// The last sent queue position.
+    position: Option<usize>,
+    /// The last sent progress.
     percent: Option<u8>,
     opening: Option<&'static str>,
 }
 
 impl Listener {
-    /// The next text, and the listener if there is more to come. `None` ends the stream: the service stops, or cannot read the
-    /// job; the caller comes back by itself.
+    /// Returns the next text, and the listener unless the job is terminal. `None` ends the stream because the service stops or cannot read
+    /// the job; the client then reconnects.
     async fn next(mut self) -> Option<(String, Option<Self>)> {
         let mut text = self.opening.take().unwrap_or_default().to_owned();
         loop {
-            // The watch began before this look, so what changes after it is noticed.
+            // The watch began before this read, so no later change is missed.
             let job = self.state.store.job(self.account, self.job).await.ok()??;
-            let number = number(&job);
-            if number > self.told {
-                // Before the event looks for itself: told twice is better than not at all.
-                self.place = self.state.system.waiting_jobs().position(&job);
+            let number = state_number(&job);
+            if number > self.last_sent {
+                // Read before the event reads it: sending a position twice is better than never.
+                self.position = self.state.system.waiting_jobs().position(&job);
                 text.push_str(&event(&self.state, &job).await?);
-                self.told = number;
+                self.last_sent = number;
                 return Some((text, (number < TERMINAL).then_some(self)));
             }
             if !text.is_empty() {
-                text.push_str(&self.queued(&job).unwrap_or_default());
+                text.push_str(&self.position_event(&job).unwrap_or_default());
                 return Some((text, Some(self)));
             }
-            text = self.heard(&job).await?;
+            text = self.next_update(&job).await?;
         }
     }
 
-    /// What there is to tell before the job, which was so when it was looked at, is to be looked at again; if anything.
-    async fn heard(&mut self, job: &Job) -> Option<String> {
+    /// Waits for the next text; empty when the job must be read again.
+    async fn next_update(&mut self, job: &Job) -> Option<String> {
         let silent_until = Instant::now() + KEEP_ALIVE;
         let is_shared = self.state.system.node().is_some();
-        let tick = if is_shared { TICK_OF_NODES } else { TICK };
+        let tick = if is_shared { SHARED_TICK } else { TICK };
         loop {
-            let is_hinted = tokio::select! {
+            let is_woken = tokio::select! {
                 _ = self.state.fail_stop.tripped() => return None,
                 _ = self.stopping.wait_for(|it| *it) => return None,
                 changed = timeout(tick, self.watch.changed()) => changed.is_ok(),
             };
-            if is_hinted || is_shared && self.has_changed(job).await? {
+            if is_woken || is_shared && self.has_changed(job).await? {
                 return Some(String::new());
             }
-            if let Some(text) = self.queued(job).or_else(|| self.progress()) {
+            if let Some(text) = self.position_event(job).or_else(|| self.progress_event()) {
                 return Some(text);
             }
             if Instant::now() >= silent_until {
@@ -156,29 +154,29 @@ impl Listener {
         }
     }
 
-    /// Is the job in another state than it was? No hint comes for what another node has changed.
+    /// Compares the state with the store: changes by other nodes cause no wake-up.
     async fn has_changed(&self, job: &Job) -> Option<bool> {
         let now = self.state.store.job(self.account, self.job).await.ok()??;
-        Some(number(&now) != number(job))
+        Some(state_number(&now) != state_number(job))
     }
 
-    /// The place of a job that waits, where it is not what was told before.
-    fn queued(&mut self, job: &Job) -> Option<String> {
+    /// The event of a changed queue position.
+    fn position_event(&mut self, job: &Job) -> Option<String> {
         let waiting = waiting(&self.state, job)?;
-        let place = waiting.position;
-        if self.place.replace(place) == Some(place) {
+        let position = waiting.position;
+        if self.position.replace(position) == Some(position) {
             return None;
         }
         let data = serde_json::json!({
             "job_id": self.job.to_string(),
-            "queue_position": place,
+            "queue_position": position,
             "estimated_start_at": waiting.starts_at.map(|it| it.to_string()),
         });
         Some(format!("event: queue\ndata: {data}\n\n"))
     }
 
-    /// How far the job is, where its back end tells and it is not what was told before.
-    fn progress(&mut self) -> Option<String> {
+    /// The event of a changed progress.
+    fn progress_event(&mut self) -> Option<String> {
         let fraction = self.state.system.progress(self.job)?;
         let percent = (fraction * 100.0).round() as u8;
         if self.percent.replace(percent) == Some(percent) {
@@ -194,8 +192,8 @@ impl Listener {
 
 async fn event(state: &AppState, job: &Job) -> Option<String> {
     let view = jobs::view(state, job).await.ok()?;
-    // One line: JSON escapes the ends of lines.
+    // A single line: JSON escapes line breaks.
     let data = serde_json::to_string(&view).ok()?;
-    let id = number(job);
+    let id = state_number(job);
     Some(format!("id: {id}\nevent: status\ndata: {data}\n\n"))
 }

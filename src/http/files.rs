@@ -1,10 +1,10 @@
-//! Downloads of pictures, and small forms of them, by signed addresses.
+//! Downloads of images and scaled-down views by signed URLs.
 
 use crate::application::jobs;
 use crate::application::picture_views;
 use crate::application::state::AppState;
 use crate::images::{RESULTS, serve};
-use crate::web::picture_view::{self, Asked};
+use crate::web::picture_view::{self, ViewQuery};
 use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::ids::JobId;
@@ -14,10 +14,10 @@ pub async fn show(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let Asked { view, rest } = picture_view::asked(request.query_string());
+    let ViewQuery { view, rest } = picture_view::parse(request.query_string());
     let now = state.now().to_datetime();
     let grant = serve::grant(&request, &rest, &state.images, now)?;
-    // Only now, so that nothing shows without a genuine address.
+    // Checked after the signature, so that an unsigned URL reveals nothing.
     let Some(view) = view.transpose()? else {
         return Ok(serve::send(&request, &state.images, grant).await?);
     };
@@ -26,18 +26,17 @@ pub async fn show(
     let bytes = match picture_views::find(&state, &grant.key, view).await? {
         Some(bytes) => bytes,
         None => {
-            // So that accounts take turns.
+            // The account is needed for fairness.
             let job = jobs::find_in_all(&state, None, id).await?;
-            picture_views::make(&state, job.account, &grant.key, view).await?
+            picture_views::create(&state, job.account, &grant.key, view).await?
         }
     };
     let cache = format!("private, max-age={}", grant.remaining_seconds);
-    Ok(picture_view::answer(
+    Ok(picture_view::respond(
         &request, bytes, &grant.key, view, cache,
     ))
 }
 
-/// The job whose picture has this key.
 fn job_of(key: &str) -> Option<JobId> {
     let name = key.strip_prefix(RESULTS)?.strip_prefix('/')?;
     name.split_once('.')?.0.parse().ok()

@@ -4,7 +4,7 @@ use crate::api::generation::Endpoint;
 use crate::application::payer::Payer;
 use crate::application::state::AppState;
 use crate::application::submit_generation::{begin, estimate_generation, submit_generation};
-use crate::web::auth::RecognizedPrincipal;
+use crate::web::auth::CachedPrincipal;
 use crate::web::body;
 use crate::web::dry_run;
 use crate::web::generation_call::{accepted, read};
@@ -13,32 +13,32 @@ use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _, web};
 use tintype_storage::domain::tier::Mode;
 
-/// Handles one generation call.
 pub async fn create(
     endpoint: Endpoint,
-    principal: RecognizedPrincipal,
+    principal: CachedPrincipal,
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let recognized = &principal.caller;
-    // The decision refuses what a key may do no more. Nothing else may be done for it before, and no check may refuse what it may do now.
-    let needs_key = endpoint.mode == Mode::ImageToImage
+    let cached = &principal.caller;
+    // The account's decision checks the current key. With the cached key nothing may happen before that: no side effect that the current
+    // key would not allow, and no refusal that it would not cause.
+    let needs_current_key = endpoint.mode == Mode::ImageToImage
         || request.headers().contains_key(idempotency_key::HEADER)
-        || !matches!(dry_run::is_asked(request.query_string()), Ok(false))
-        || recognized.check_scope(endpoint.tier).is_err()
-        || recognized.check_rate().is_err();
-    if needs_key {
-        let caller = principal.read_anew(&request).await?;
+        || !matches!(dry_run::is_requested(request.query_string()), Ok(false))
+        || cached.check_scope(endpoint.tier).is_err()
+        || cached.check_rate().is_err();
+    if needs_current_key {
+        let caller = principal.reauthenticate(&request).await?;
         return submit(endpoint, &caller, &request, payload, &state).await;
     }
-    let answer = submit(endpoint, recognized, &request, payload, &state).await;
+    let answer = submit(endpoint, cached, &request, payload, &state).await;
     if answer
         .as_ref()
         .is_err_and(|it| it.status_code().is_client_error())
     {
-        // A key that is good no more is told first.
-        principal.read_anew(&request).await?;
+        // An invalid key takes precedence over other errors.
+        principal.reauthenticate(&request).await?;
     }
     answer
 }
@@ -53,7 +53,7 @@ async fn submit(
     caller.check_scope(endpoint.tier)?;
     let body = body::read_json(request, payload, state).await?;
     begin(state, caller, endpoint.tier).await?;
-    let is_dry_run = dry_run::is_asked(request.query_string());
+    let is_dry_run = dry_run::is_requested(request.query_string());
     let (is_dry_run, faults) = match is_dry_run {
         Ok(is_dry_run) => (is_dry_run, Vec::new()),
         Err(faults) => (false, faults),

@@ -8,34 +8,34 @@ use std::time::Duration;
 use tintype_api::ProcessStatus;
 use tokio::time::timeout;
 
-/// How long the records may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the store may take to respond.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The process answers.
+/// The process is alive.
 pub async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(ProcessStatus {
         status: "ok".into(),
     })
 }
 
-/// The process can take jobs: its records can be read and written, its object store answers and has room, and as one of several
-/// nodes it has joined the others.
+/// The process can accept jobs: its store is readable and writable, its object store responds and has space, and it has joined the other
+/// nodes, if there are any.
 pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
     let not_ready = |why: &str| Problem::new(Code::Overloaded, why).retry_after(5);
     if state.fail_stop.has_tripped() {
         return Err(not_ready(
-            "the records cannot be written; the service is stopping, and its log says why",
+            "the service cannot write its records and is stopping; see its log",
         ));
     }
     if let Some(why) = nodes::reason_not_ready(&state) {
         return Err(not_ready(&why));
     }
-    match timeout(PATIENCE, state.store.pause()).await {
+    match timeout(READ_TIMEOUT, state.store.pause()).await {
         Ok(read) => drop(read?),
-        // Others wait for as long as the database may be away; a load balancer wants to know.
+        // Other calls wait out a database outage, but a load balancer must know of it.
         Err(_) => {
             return Err(not_ready(
-                "the records cannot be read: the database does not answer",
+                "the service cannot read its records: the database does not respond",
             ));
         }
     }
@@ -46,10 +46,8 @@ pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem>
         Err(error) => {
             tracing::warn!(%error, "not ready");
             Err(not_ready(match error.is_full() {
-                true => {
-                    "the object store is full: pictures cannot be kept before there is room again"
-                }
-                false => "the object store does not answer",
+                true => "the object store is full: free space to store pictures again",
+                false => "the object store does not respond",
             }))
         }
     }

@@ -11,7 +11,7 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
 
-/// `GET /jobs/{job_id}`, at once or, when the caller asks for that, once the job is terminal.
+/// `GET /jobs/{job_id}`: responds at once, or waits for the end of the job if the caller asks for it.
 pub async fn show(
     principal: Principal,
     request: HttpRequest,
@@ -19,25 +19,25 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let found = find(&principal, &path, &state).await?;
-    let patience = long_poll::asked(&request)?;
+    let wait = long_poll::requested_wait(&request)?;
     principal.admit()?;
-    let job = match patience.filter(|_| !found.state.is_terminal()) {
-        Some(patience) => jobs::until_terminal(&state, found, patience.span()).await?,
+    let job = match wait.filter(|_| !found.state.is_terminal()) {
+        Some(wait) => jobs::wait_until_terminal(&state, found, wait.duration()).await?,
         None => found,
     };
-    let mut response = answer(&state, &job).await?;
-    if let Some(patience) = patience {
-        patience.tell(response.headers_mut());
+    let mut response = respond(&state, &job).await?;
+    if let Some(wait) = wait {
+        wait.write_header(response.headers_mut());
     }
     Ok(response)
 }
 
-/// The caller's job of a path; one of another account is not told apart from one that does not exist.
+/// Another account's job is reported as not found.
 pub async fn find(principal: &Principal, path: &str, state: &AppState) -> Result<Job, Problem> {
     Ok(jobs::find(state, principal.caller.account(), path).await?)
 }
 
-/// `DELETE /jobs/{job_id}`: cancels a job that is still queued.
+/// `DELETE /jobs/{job_id}`: cancels a queued job.
 pub async fn cancel(
     principal: Principal,
     path: web::Path<String>,
@@ -48,22 +48,22 @@ pub async fn cancel(
     let account = principal.caller.account();
     let caller = Caller::ApiKey(principal.caller);
     let job = jobs::cancel(&state, &caller, account, id).await?;
-    answer(&state, &job).await
+    respond(&state, &job).await
 }
 
-async fn answer(state: &AppState, job: &Job) -> Result<HttpResponse, Problem> {
+async fn respond(state: &AppState, job: &Job) -> Result<HttpResponse, Problem> {
     let view = view(state, job).await?;
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(view))
+    let mut response = HttpResponse::Ok();
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(response.json(view))
 }
 
-/// A job as the lookup tells it, with a download URL of this moment.
+/// The job in the form of the lookup, with a fresh download URL.
 pub async fn view<'a>(state: &AppState, job: &'a Job) -> Result<tintype_api::Job<'a>, Problem> {
     listed_view(state, job, &QueueEstimates::now(state)).await
 }
 
-/// The same for one of many jobs.
+/// [`view`] for a list of jobs.
 pub async fn listed_view<'a>(
     state: &AppState,
     job: &'a Job,

@@ -1,4 +1,4 @@
-//! `GET /key`: what the caller's own key may do.
+//! `GET /key`: the limits of the caller's own key.
 
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
@@ -7,7 +7,7 @@ use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 use tintype_api::OwnKey;
 
-/// The key, without its text. `rate_limit` is the one that holds, be it the key's own or that of the configuration.
+/// `rate_limit` is the effective limit: the key's own or the configured default.
 pub async fn show(
     principal: Principal,
     state: web::Data<AppState>,

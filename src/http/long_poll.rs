@@ -1,4 +1,4 @@
-//! Lookups that wait: `?wait=SECONDS`, or `Prefer: wait=N` (RFC 7240, section 4.3).
+//! Long polling: `?wait=SECONDS`, or `Prefer: wait=N` (RFC 7240, section 4.3).
 
 use crate::web::problem::Problem;
 use crate::web::query;
@@ -9,23 +9,22 @@ use std::time::Duration;
 const PARAMETER: &str = "wait";
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
-/// Seconds that a caller may wait.
-const MOST: u64 = 60;
+/// Seconds.
+const MAX_WAIT: u64 = 60;
 
-/// For how long a caller is ready to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Wait {
     seconds: u64,
     is_preference: bool,
 }
 
-impl Patience {
-    pub fn span(self) -> Duration {
+impl Wait {
+    pub fn duration(self) -> Duration {
         Duration::from_secs(self.seconds)
     }
 
-    /// Says in the answer that a preference was honoured.
-    pub fn tell(self, headers: &mut HeaderMap) {
+    /// Confirms an honoured preference.
+    pub fn write_header(self, headers: &mut HeaderMap) {
         let applied = HeaderValue::from_str(&format!("wait={}", self.seconds));
         if let (true, Ok(value)) = (self.is_preference, applied) {
             headers.insert(PREFERENCE_APPLIED, value);
@@ -33,12 +32,12 @@ impl Patience {
     }
 }
 
-/// What a request says of waiting. The parameter counts before the header.
-pub fn asked(request: &HttpRequest) -> Result<Option<Patience>, Problem> {
+/// The parameter takes precedence over the header.
+pub fn requested_wait(request: &HttpRequest) -> Result<Option<Wait>, Problem> {
     let fault = |fault| Problem::validation(vec![fault]);
     if let Some(text) = query::value(request, PARAMETER).map_err(fault)? {
-        let seconds = query::number(&text, PARAMETER, 0, MOST).map_err(fault)?;
-        return Ok(Some(Patience {
+        let seconds = query::number(&text, PARAMETER, 0, MAX_WAIT).map_err(fault)?;
+        return Ok(Some(Wait {
             seconds,
             is_preference: false,
         }));
@@ -46,8 +45,8 @@ pub fn asked(request: &HttpRequest) -> Result<Option<Patience>, Problem> {
     Ok(preferred(request.headers()))
 }
 
-/// The first `wait` of the `Prefer` headers. What cannot be read is no preference, and more than may be is the most.
-fn preferred(headers: &HeaderMap) -> Option<Patience> {
+/// The first `wait` of the `Prefer` headers. Ignores an invalid value and caps a larger one.
+fn preferred(headers: &HeaderMap) -> Option<Wait> {
     let values = headers
         .get_all(PREFER)
         .filter_map(|value| value.to_str().ok());
@@ -60,9 +59,9 @@ fn preferred(headers: &HeaderMap) -> Option<Patience> {
     });
     let text = waits.next()?;
     let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-    // A number of any length is one, and too long a one is more than the most.
-    let seconds = is_number.then(|| text.parse().unwrap_or(MOST).min(MOST))?;
-    Some(Patience {
+    // A number too long to parse exceeds the maximum.
+    let seconds = is_number.then(|| text.parse().unwrap_or(MAX_WAIT).min(MAX_WAIT))?;
+    Some(Wait {
         seconds,
         is_preference: true,
     })
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn preferences_are_read_as_rfc_7240_writes_them() {
+    fn preferences_follow_rfc_7240() {
         for (headers, expected) in [
             (&["wait=5"][..], Some(5)),
             (&["respond-async, wait=5"], Some(5)),

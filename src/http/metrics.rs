@@ -1,7 +1,7 @@
 //! `GET /metrics`: on the address of the service, or on a separate one.
 //!
-//! The figures show the sum of all balances. Beside everything else they are told without a token only to who calls from this
-//! machine and through no proxy.
+//! Metrics include the sum of all balances. On the address of the service they need the operator's token, except for direct calls from this
+//! machine.
 
 use crate::application::error;
 use crate::application::state::AppState;
@@ -11,19 +11,19 @@ use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
 
-/// The path on an address of its own, and no other.
+/// Routes of the separate address.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
             web::resource("/metrics")
-                .route(web::get().to(answer))
-                .route(web::head().to(answer))
+                .route(web::get().to(render))
+                .route(web::head().to(render))
                 .default_service(web::to(wrong_method)),
         )
         .default_service(web::to(unknown));
 }
 
-/// The path on the service's own address, where the figures have no other.
+/// Serves metrics on the service's address, unless they have a separate one.
 pub async fn show(
     request: HttpRequest,
     state: web::Data<AppState>,
@@ -35,10 +35,10 @@ pub async fn show(
     if !is_direct(&request) {
         Operator::extract(&request).await?;
     }
-    answer(state, metrics).await
+    render(state, metrics).await
 }
 
-/// Does the call come from this machine, and through no proxy?
+/// Does the call come from this machine and not through a proxy?
 fn is_direct(request: &HttpRequest) -> bool {
     let is_of_proxy = |name: &str| name == "forwarded" || name.starts_with("x-forwarded-");
     let mut names = request.headers().keys();
@@ -46,7 +46,7 @@ fn is_direct(request: &HttpRequest) -> bool {
         && !names.any(|it| is_of_proxy(it.as_str()))
 }
 
-async fn answer(
+async fn render(
     state: web::Data<AppState>,
     metrics: web::Data<Metrics>,
 ) -> Result<HttpResponse, Problem> {

@@ -1,4 +1,4 @@
-//! `GET /models`: what can be asked for, at which price.
+//! `GET /models`: the models with their sizes and prices.
 
 use crate::api::answers::models_on_sale;
 use crate::application::pause;
@@ -9,7 +9,7 @@ use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 
-/// All models, always on one page.
+/// Always a single page.
 pub async fn list(
     principal: Principal,
     state: web::Data<AppState>,

@@ -1,10 +1,10 @@
-//! Which path is handled where. Under the two interfaces every path asks for credentials first, unknown ones too.
+//! The routes. Below both interfaces every path requires credentials first, even unknown ones.
 
 use super::api_router::{ApiPath, ApiRouter};
-use super::openapi::Door;
+use super::openapi::RequiredAuth;
 use super::operations::{
-    batches as of_batches, catalogue, files as of_files, generations as of_generations,
-    jobs as of_jobs, money, service as of_service,
+    balance as of_balance, batches as of_batches, catalogue, files as of_files,
+    generations as of_generations, jobs as of_jobs, service as of_service,
 };
 use super::{
     admin, balance, batches, events, files, generations, health, job_list, jobs, key, metrics,
@@ -29,72 +29,72 @@ const GENERATIONS: [(&str, Tier, Mode); 6] = [
     ("/nb/url-generations", Tier::Fast, Mode::ImageToImage),
 ];
 
-/// Adds all routes.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(native().scope().default_service(web::to(unknown_to_client)))
         .service(
-            // Keys, secrets and customers' words: nothing of it belongs into a cache, whichever answer has it.
-            admin::surface()
+            // Responses may contain keys, secrets and prompts, so none may be cached.
+            admin::router()
                 .scope()
                 .app_data(admin::AUTHENTICATOR)
                 .wrap(DefaultHeaders::new().add((header::CACHE_CONTROL, "no-store")))
                 .default_service(web::to(unknown_to_operator)),
         );
-    open().register(service);
+    public().register(service);
     service.service(
         web::resource("/status/assets/{name}")
-            .route(web::get().to(status::part))
-            .route(web::head().to(status::part))
+            .route(web::get().to(status::asset))
+            .route(web::head().to(status::asset))
             .default_service(web::to(wrong_method)),
     );
     service.default_service(web::to(unknown));
 }
 
-/// The paths for clients.
 pub fn native() -> ApiRouter {
     let generations = GENERATIONS.map(|(path, tier, mode)| {
         let endpoint = Endpoint { tier, mode };
-        ApiPath::new(Door::Client, path).post(
+        ApiPath::new(RequiredAuth::ApiKey, path).post(
             move |principal, request, payload, state| {
                 generations::create(endpoint, principal, request, payload, state)
             },
-            move |sketch| of_generations::create(endpoint, sketch),
+            move |builder| of_generations::create(endpoint, builder),
         )
     });
     let others = [
-        ApiPath::new(Door::Client, "/jobs").get(job_list::list, of_jobs::list),
-        ApiPath::new(Door::Client, "/jobs/{job_id}")
-            .get(jobs::show, of_jobs::show)
-            .delete(jobs::cancel, of_jobs::cancel),
-        ApiPath::new(Door::Client, "/jobs/{job_id}/events").get(events::follow, of_jobs::follow),
-        ApiPath::new(Door::Client, "/batches")
+        ApiPath::new(RequiredAuth::ApiKey, "/batches")
             .get(batches::list, of_batches::list)
             .post(batches::create, of_batches::create),
-        ApiPath::new(Door::Client, "/batches/{batch_id}")
+        ApiPath::new(RequiredAuth::ApiKey, "/batches/{batch_id}")
             .get(batches::show, of_batches::show)
             .delete(batches::cancel, of_batches::cancel),
-        ApiPath::new(Door::Client, "/batches/{batch_id}/results")
+        ApiPath::new(RequiredAuth::ApiKey, "/batches/{batch_id}/results")
             .get(batches::results, of_batches::results),
-        ApiPath::new(Door::Client, "/balance").get(balance::show, money::balance),
-        ApiPath::new(Door::Client, "/transactions").get(transactions::list, money::transactions),
-        ApiPath::new(Door::Client, "/models").get(models::list, catalogue::models),
-        ApiPath::new(Door::Client, "/key").get(key::show, catalogue::key),
-        ApiPath::new(Door::Anyone, "/openapi.json").get(openapi::native, of_service::native),
+        ApiPath::new(RequiredAuth::ApiKey, "/jobs").get(job_list::list, of_jobs::list),
+        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}")
+            .get(jobs::show, of_jobs::show)
+            .delete(jobs::cancel, of_jobs::cancel),
+        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}/events")
+            .get(events::follow, of_jobs::follow),
+        ApiPath::new(RequiredAuth::ApiKey, "/balance").get(balance::show, of_balance::balance),
+        ApiPath::new(RequiredAuth::ApiKey, "/transactions")
+            .get(transactions::list, of_balance::transactions),
+        ApiPath::new(RequiredAuth::ApiKey, "/models").get(models::list, catalogue::models),
+        ApiPath::new(RequiredAuth::ApiKey, "/key").get(key::show, catalogue::key),
+        ApiPath::new(RequiredAuth::None, "/openapi.json").get(openapi::native, of_service::native),
     ];
     ApiRouter::new("/api/v1", generations.into_iter().chain(others).collect())
 }
 
-/// The paths that need no credentials, outside of the two interfaces.
-pub fn open() -> ApiRouter {
+/// Paths outside both interfaces, which need no credentials.
+pub fn public() -> ApiRouter {
     let paths = [
-        ApiPath::new(Door::Anyone, serve::ROUTE)
-            .shown_as("/files/results/{file}")
+        ApiPath::new(RequiredAuth::None, serve::ROUTE)
+            .documented_as("/files/results/{file}")
             .get(files::show, of_files::show),
-        ApiPath::new(Door::Anyone, "/healthz").get(health::healthz, of_service::healthz),
-        ApiPath::new(Door::Anyone, "/readyz").get(health::readyz, of_service::readyz),
-        ApiPath::new(Door::Anyone, "/status").get(status::show, of_service::status),
-        ApiPath::new(Door::Anyone, "/metrics").get(metrics::show, of_service::metrics),
+        ApiPath::new(RequiredAuth::None, "/healthz").get(health::healthz, of_service::healthz),
+        ApiPath::new(RequiredAuth::None, "/readyz").get(health::readyz, of_service::readyz),
+        ApiPath::new(RequiredAuth::None, "/status").get(status::show, of_service::status),
+        ApiPath::new(RequiredAuth::None, "/metrics").get(metrics::show, of_service::metrics),
     ];
     ApiRouter::new("", paths.into())
 }
@@ -106,7 +106,7 @@ async fn wrong_method() -> Result<HttpResponse, Problem> {
 async fn unknown() -> Result<HttpResponse, Problem> {
     Err(Problem::new(
         Code::NotFound,
-        "there is nothing at this path; the interface is at /api/v1, and described at /docs",
+        "there is nothing at this path; the API is at /api/v1, its documentation at /docs",
     ))
 }
 

@@ -3,7 +3,7 @@
 use crate::application::pause;
 use crate::application::queue_estimate::wait_now;
 use crate::application::state::AppState;
-use crate::web::assets::{self, Part};
+use crate::web::assets::{self, Asset};
 use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -12,7 +12,7 @@ use tintype_api::{ModelStatus, ServiceStatus};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 
-const PARTS: &[Part] = &[
+const ASSETS: &[Asset] = &[
     ("status.html", include_bytes!("status_page/status.html")),
     ("status.css", include_bytes!("status_page/status.css")),
     ("status.js", include_bytes!("status_page/status.js")),
@@ -23,15 +23,14 @@ const PARTS: &[Part] = &[
     ("icon.svg", include_bytes!("../panel/assets/icon.svg")),
 ];
 
-static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(PARTS));
+static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
-/// The page, or the status as JSON.
 pub async fn show(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let mut answer = match wants_page(&request) {
-        true => assets::answer(&request, PARTS, &TAG, "status.html")?,
+        true => assets::respond(&request, ASSETS, &TAG, "status.html")?,
         false => {
             let mut answer = HttpResponse::Ok();
             answer.insert_header((header::CACHE_CONTROL, "no-store"));
@@ -43,18 +42,17 @@ pub async fn show(
     Ok(answer)
 }
 
-/// A part of the page.
-pub async fn part(request: HttpRequest) -> Result<HttpResponse, Problem> {
+pub async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
     let name = request.match_info().get("name").unwrap_or_default();
-    assets::answer(&request, PARTS, &TAG, name)
+    assets::respond(&request, ASSETS, &TAG, name)
 }
 
 /// Does the caller prefer a page? Browsers name HTML first.
 fn wants_page(request: &HttpRequest) -> bool {
     let accept = request.headers().get(header::ACCEPT);
     let accept = accept.and_then(|it| it.to_str().ok()).unwrap_or_default();
-    let place = |kind: &str| accept.find(kind).unwrap_or(usize::MAX);
-    place("text/html") < place("application/json")
+    let position = |kind: &str| accept.find(kind).unwrap_or(usize::MAX);
+    position("text/html") < position("application/json")
 }
 
 fn status(state: &AppState, pause: &Pause) -> ServiceStatus {
@@ -69,13 +67,13 @@ fn status(state: &AppState, pause: &Pause) -> ServiceStatus {
         wait_seconds: wait_now(state, *tier).map(|it| it.as_secs()),
     };
     ServiceStatus {
-        status: word(pause, is_stopping).into(),
+        status: status_word(pause, is_stopping).into(),
         at: state.now().into(),
         models: Tier::ALL.iter().map(model).collect(),
     }
 }
 
-fn word(pause: &Pause, is_stopping: bool) -> &'static str {
+fn status_word(pause: &Pause, is_stopping: bool) -> &'static str {
     let paused = Tier::ALL.iter().filter(|it| pause.covers(**it)).count();
     match (is_stopping, paused) {
         (true, _) => "stopping",
@@ -91,8 +89,8 @@ mod tests {
     use actix_web::test::TestRequest;
 
     #[test]
-    fn the_parts_are_whole_and_name_no_other_host() {
-        assets::check(PARTS);
+    fn the_assets_are_complete_and_name_no_other_host() {
+        assets::check(ASSETS);
     }
 
     #[test]
@@ -111,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_follows_the_pauses() {
+    fn the_status_follows_the_pauses() {
         let paused = |project, tiers| Pause {
             project,
             tiers,
@@ -123,8 +121,8 @@ mod tests {
             (paused(false, [true; 3]), "paused"),
             (paused(true, [false; 3]), "paused"),
         ] {
-            assert_eq!(word(&pause, false), expected);
-            assert_eq!(word(&pause, true), "stopping");
+            assert_eq!(status_word(&pause, false), expected);
+            assert_eq!(status_word(&pause, true), "stopping");
         }
     }
 }

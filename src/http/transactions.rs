@@ -7,7 +7,7 @@ use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 
-/// The ledger of the caller's account, newest first.
+/// Newest first.
 pub async fn list(
     principal: Principal,
     request: HttpRequest,

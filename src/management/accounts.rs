@@ -1,4 +1,4 @@
-//! Accounts: opened, listed, changed; and their ledgers.
+//! Opens, lists and changes accounts, and lists their ledgers.
 
 use crate::api::answers;
 use crate::api::requests::{read, read_once};
@@ -15,7 +15,7 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{NewAccount, Transaction};
 
-type Answer = Result<HttpResponse, Problem>;
+type HttpResult = Result<HttpResponse, Problem>;
 
 /// `POST /accounts`
 pub async fn open(
@@ -23,7 +23,7 @@ pub async fn open(
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &state).await?;
     let (new, key): (NewAccount, _) = read_once(&body, idempotency_key::key(request.headers()))?;
     let opened = accounts::open(&state, &caller, new.into(), key).await?;
@@ -32,7 +32,7 @@ pub async fn open(
 }
 
 /// `GET /accounts`
-pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> HttpResult {
     let window = paging::window(&request)?;
     let page = state.store.accounts(window.limit, window.after).await?;
     let view = |account| answers::account(&state, account);
@@ -40,24 +40,28 @@ pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) 
 }
 
 /// `GET /accounts/{account_id}`
-pub async fn show(of: OfAccount, state: Data<AppState>) -> Answer {
+pub async fn show(of: OfAccount, state: Data<AppState>) -> HttpResult {
     Ok(HttpResponse::Ok().json(answers::account(&state, of.account)?))
 }
 
-/// `PATCH /accounts/{account_id}`: another name or other limits, or switched off or on.
+/// `PATCH /accounts/{account_id}`
 pub async fn change(
     OfOperator { caller, named: of }: OfOperator<OfAccount>,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &state).await?;
     let account = accounts::change(&state, &caller, of.account.id, read(&body)?).await?;
     Ok(HttpResponse::Ok().json(answers::account(&state, account)?))
 }
 
 /// `GET /accounts/{account_id}/transactions`
-pub async fn transactions(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn transactions(
+    of: OfAccount,
+    request: HttpRequest,
+    state: Data<AppState>,
+) -> HttpResult {
     let (window, filter) = ledger_query::of(&request)?;
     let page = ledger::page(&state, of.account.id, window, filter).await?;
     Ok(HttpResponse::Ok().json(listing(page, Transaction::from)))

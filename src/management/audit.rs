@@ -1,4 +1,4 @@
-//! The audit log, read.
+//! Lists the audit log.
 
 use crate::application::audit_list::{self, AuditFilter, is_named};
 use crate::application::state::AppState;
@@ -18,13 +18,14 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let (window, filter) = asked(&request)?;
+    let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&state, window, filter).await?;
     Ok(HttpResponse::Ok().json(listing(page, tintype_api::AuditEntry::from)))
 }
 
-/// The page and the filter that a query asks for; 422 names every parameter that is wrong.
-pub fn asked(request: &HttpRequest) -> Result<(Window, AuditFilter), Problem> {
+/// # Errors
+/// 422 with every invalid parameter
+pub fn parse_query(request: &HttpRequest) -> Result<(Window, AuditFilter), Problem> {
     let mut filter = AuditFilter::default();
     let take = |name: &str, value: &str| read(&mut filter, name, value).err();
     let window = paging::filtered_window(request, NAMES, take)?;
@@ -59,7 +60,7 @@ fn read(filter: &mut AuditFilter, name: &str, value: &str) -> Result<(), FieldFa
 fn unknown_action() -> String {
     let words: Vec<&str> = Action::ALL.iter().map(|it| it.word()).collect();
     format!(
-        "must be one of {}; or only what stands before the dot",
+        "must be one of {}; or only the part before the dot",
         words.join(", ")
     )
 }

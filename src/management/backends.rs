@@ -1,4 +1,4 @@
-//! The back ends, on demand.
+//! Tests backends on demand.
 
 use crate::application::backend_test;
 use crate::application::state::AppState;

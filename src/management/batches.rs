@@ -1,4 +1,4 @@
-//! Batches of an account, as the operator sees them.
+//! Lists the batches of an account.
 
 use crate::api::answers;
 use crate::application::batches;

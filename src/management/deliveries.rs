@@ -1,4 +1,4 @@
-//! The delivery log: what was sent, what came back, and sending again.
+//! The delivery log: lists deliveries with their attempts, and redelivers.
 
 use crate::api::{answers, requests};
 use crate::application::deliveries;
@@ -10,39 +10,43 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::Redelivery;
 
-type Answer = Result<HttpResponse, Problem>;
+type HttpResult = Result<HttpResponse, Problem>;
 
 /// `GET /deliveries`
-pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> HttpResult {
     delivery_list::of_all(&request, &state).await
 }
 
 /// `GET /accounts/{account_id}/deliveries`
-pub async fn list_of_account(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn list_of_account(
+    of: OfAccount,
+    request: HttpRequest,
+    state: Data<AppState>,
+) -> HttpResult {
     delivery_list::of_account(of.account.id, &request, &state).await
 }
 
 /// `GET /deliveries/{delivery_id}`
-pub async fn show(of: OfDelivery, state: Data<AppState>) -> Answer {
+pub async fn show(of: OfDelivery, state: Data<AppState>) -> HttpResult {
     Ok(HttpResponse::Ok().json(answers::delivery(&state, of.delivery).await?))
 }
 
 /// `POST /deliveries/{delivery_id}/redeliver`
-pub async fn redeliver(of: OfDelivery, state: Data<AppState>) -> Answer {
+pub async fn redeliver(of: OfDelivery, state: Data<AppState>) -> HttpResult {
     let delivery = deliveries::redeliver(&state, &of.caller, of.delivery.id).await?;
     Ok(HttpResponse::Accepted().json(answers::delivery(&state, delivery).await?))
 }
 
-/// `POST /webhooks/{webhook_id}/redeliver`: failed ones of a webhook that were created in a range of time, newest first. One
-/// call looks at a bounded part of the account's log; `next_cursor` goes on from there.
+/// `POST /webhooks/{webhook_id}/redeliver`: redelivers failed deliveries created in a time range, newest first. One call scans a bounded
+/// part of the account's log; the next one continues from `next_cursor`.
 pub async fn redeliver_failed(
     of: OfWebhook,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &state).await?;
     let range = requests::redelivery_range(&body)?;
-    let made = deliveries::redeliver_range(&state, &of.caller, of.webhook, range).await?;
-    Ok(HttpResponse::Accepted().json(Redelivery::new(made.count, made.next)))
+    let redelivered = deliveries::redeliver_range(&state, &of.caller, of.webhook, range).await?;
+    Ok(HttpResponse::Accepted().json(Redelivery::new(redelivered.count, redelivered.next)))
 }

@@ -1,4 +1,4 @@
-//! Deposits: money that is added to an account, or taken back.
+//! Deposits money into an account, and corrects deposits.
 
 use crate::api::requests::read_once;
 use crate::application::deposits;
@@ -18,6 +18,6 @@ pub async fn create(
 ) -> Result<HttpResponse, Problem> {
     let body = body::read_json(&request, payload, &state).await?;
     let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
-    let made = deposits::deposit(&state, &caller, of.account.id, new, key).await?;
-    Ok(created(made.is_replay).json(tintype_api::Transaction::from(made.entry)))
+    let deposited = deposits::deposit(&state, &caller, of.account.id, new, key).await?;
+    Ok(created(deposited.is_replay).json(tintype_api::Transaction::from(deposited.entry)))
 }

@@ -1,4 +1,4 @@
-//! Jobs of all accounts, as the operator sees them.
+//! Lists the jobs of all accounts.
 
 use crate::api::answers;
 use crate::application::job_list::{self, JobFilter};
@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::JobPage;
 
-/// Parameters of the list. Those of `GET /api/v1/jobs` are taken as well.
+/// Includes the parameter names of `GET /api/v1/jobs`.
 const NAMES: &[&str] = &[
     "account_id",
     "status",
@@ -28,22 +28,24 @@ const NAMES: &[&str] = &[
     "metadata[]",
 ];
 
-/// `GET /jobs`: those of all accounts.
+/// `GET /jobs`
 pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let page = page(&request, &state).await?;
-    let told = page
+    let records = page
         .items
         .iter()
         .map(|job| answers::listed_job(&state, job));
-    let data = join_all(told).await.into_iter().collect::<Result<_, _>>()?;
+    let data = join_all(records)
+        .await
+        .into_iter()
+        .collect::<Result<_, _>>()?;
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }
 
-/// The page that a query asks for.
 pub async fn page(request: &HttpRequest, state: &web::Data<AppState>) -> Result<JobPage, Problem> {
     let (mut account, mut filter) = (None, JobFilter::default());
     let window = paging::filtered_window(request, NAMES, |name, value| match name {

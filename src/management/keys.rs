@@ -1,4 +1,4 @@
-//! API keys: made, listed, changed, rotated, removed.
+//! Creates, lists, changes, rotates and deletes API keys.
 
 use crate::api::answers;
 use crate::api::requests::{read, read_optional, read_requiring};
@@ -13,7 +13,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::Rotation;
 use tintype_storage::domain::api_key::KeyChange;
 
-type Answer = Result<HttpResponse, Problem>;
+type HttpResult = Result<HttpResponse, Problem>;
 
 /// `POST /accounts/{account_id}/keys`
 pub async fn create(
@@ -21,18 +21,18 @@ pub async fn create(
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &state).await?;
     let change: KeyChange = read_requiring(&body, &["name"])?;
     let (account, shape) = (of.account.id, |key| change.apply(key));
-    let (turn, also) = (state.operator.take().await?, api_keys::no_writes);
-    let issued = api_keys::issue(&state, turn, &of.caller, account, shape, also);
+    let (guard, also) = (state.operator.lock().await?, api_keys::no_writes);
+    let issued = api_keys::issue(&state, guard, &of.caller, account, shape, also);
     let (text, key) = issued.await?;
     Ok(HttpResponse::Created().json(answers::api_key(&state, key, Some(text)).await?))
 }
 
 /// `GET /accounts/{account_id}/keys`
-pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> HttpResult {
     let window = paging::window(&request)?;
     let store = &state.store;
     let page = store
@@ -43,7 +43,7 @@ pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
 }
 
 /// `GET /keys/{key_id}`
-pub async fn show(of: OfKey, state: Data<AppState>) -> Answer {
+pub async fn show(of: OfKey, state: Data<AppState>) -> HttpResult {
     Ok(HttpResponse::Ok().json(answers::api_key(&state, of.key, None).await?))
 }
 
@@ -53,19 +53,19 @@ pub async fn change(
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &state).await?;
     let key = api_keys::change(&state, &of.caller, of.key.id, read(&body)?).await?;
     Ok(HttpResponse::Ok().json(answers::api_key(&state, key, None).await?))
 }
 
-/// `POST /keys/{key_id}/rotate`: a new text for the same key. The old one is valid for some hours yet.
+/// `POST /keys/{key_id}/rotate`: issues a new text for the key. The old text stays valid for some hours.
 pub async fn rotate(
     of: OfKey,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_optional_json(&request, payload, &state).await?;
     let rotation: Rotation = read_optional(body.as_deref())?;
     let rotated = api_keys::rotate(&state, &of.caller, of.key.id, rotation.overlap());
@@ -74,7 +74,7 @@ pub async fn rotate(
 }
 
 /// `DELETE /keys/{key_id}`
-pub async fn remove(of: OfKey, state: Data<AppState>) -> Answer {
+pub async fn remove(of: OfKey, state: Data<AppState>) -> HttpResult {
     api_keys::delete(&state, &of.caller, of.key.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -1,4 +1,4 @@
-//! Calls that the operator interface and the panel have in common: the same handlers at two paths.
+//! Handlers shared by the operator interface and the panel.
 
 pub(crate) mod accounts;
 pub(crate) mod audit;

@@ -1,4 +1,4 @@
-//! The processes that serve the records.
+//! Lists the nodes that share the store.
 
 use crate::application::nodes::{self, NodeView};
 use crate::application::state::AppState;

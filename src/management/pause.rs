@@ -1,4 +1,4 @@
-//! The switches that pause the project or a model.
+//! Shows and changes the pause switches of the project and of each model.
 
 use crate::api::requests::read;
 use crate::application::pause;
@@ -16,7 +16,7 @@ pub async fn show(_: OperatorCall, state: web::Data<AppState>) -> Result<HttpRes
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
-/// `PUT /pause`: what is left out is not paused.
+/// `PUT /pause`: resumes what the body omits.
 pub async fn set(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
@@ -28,7 +28,7 @@ pub async fn set(
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
-/// `PATCH /pause`: what is left out stays as it is, including what others have changed meanwhile.
+/// `PATCH /pause`: keeps what the body omits, including concurrent changes.
 pub async fn change(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,

@@ -1,4 +1,4 @@
-//! People of an account, who sign in to the panel: invited, changed, signed out and removed.
+//! Invites, changes, signs out and removes the people of an account, who sign in to the panel.
 
 use crate::api::answers;
 use crate::api::requests::{read, read_optional};
@@ -12,10 +12,10 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{InviteAgain, InvitePerson, PersonChange};
 
-type Answer = Result<HttpResponse, Problem>;
+type HttpResult = Result<HttpResponse, Problem>;
 
 /// `GET /accounts/{account_id}/people`
-pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> HttpResult {
     let window = paging::window(&request)?;
     let store = &state.store;
     let page = store
@@ -26,17 +26,17 @@ pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
 }
 
 /// `GET /accounts/{account_id}/people/{person_id}`
-pub async fn show(OfPerson(person): OfPerson, state: Data<AppState>) -> Answer {
+pub async fn show(OfPerson(person): OfPerson, state: Data<AppState>) -> HttpResult {
     Ok(HttpResponse::Ok().json(answers::person(&state, &person, None)))
 }
 
-/// `POST /accounts/{account_id}/people`: invites a person.
+/// `POST /accounts/{account_id}/people`
 pub async fn invite(
     of: OfAccount,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &state).await?;
     let InvitePerson { email, role } = read(&body)?;
     let invited = people::invite(&state, &of.caller, of.account.id, email, role).await?;
@@ -44,15 +44,15 @@ pub async fn invite(
     Ok(HttpResponse::Created().json(view))
 }
 
-/// `POST /accounts/{account_id}/people/{person_id}/invitation`: a new link, with which a person chooses a password who has none
-/// or has forgotten theirs. With `revoke` the password that they have and their sessions end at once.
+/// `POST /accounts/{account_id}/people/{person_id}/invitation`: issues a new link with which a person chooses a password. `revoke` also
+/// invalidates their password and sessions at once.
 pub async fn invite_again(
     of: OfAccount,
     OfPerson(person): OfPerson,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_optional_json(&request, payload, &state).await?;
     let again: InviteAgain = read_optional(body.as_deref())?;
     let (account, id) = (person.account, person.id);
@@ -71,7 +71,7 @@ pub async fn change(
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &state).await?;
     let PersonChange { role } = read(&body)?;
     let (account, id) = (person.account, person.id);
@@ -79,20 +79,24 @@ pub async fn change(
     Ok(HttpResponse::Ok().json(answers::person(&state, &person, None)))
 }
 
-/// `DELETE /accounts/{account_id}/people/{person_id}`: their sessions are over at once.
-pub async fn remove(of: OfAccount, OfPerson(person): OfPerson, state: Data<AppState>) -> Answer {
+/// `DELETE /accounts/{account_id}/people/{person_id}`: also ends their sessions at once.
+pub async fn remove(
+    of: OfAccount,
+    OfPerson(person): OfPerson,
+    state: Data<AppState>,
+) -> HttpResult {
     people::remove(&state, &of.caller, person.account, person.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /accounts/{account_id}/people/{person_id}/sessions`: signs a person out everywhere. They can sign in again.
+/// `DELETE /accounts/{account_id}/people/{person_id}/sessions`: ends all sessions of a person, who can sign in again.
 pub async fn sign_out(
     OfOperator {
         caller,
         named: OfPerson(person),
     }: OfOperator<OfPerson>,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     people::sign_out(&state, &caller, person.account, person.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -1,4 +1,4 @@
-//! Registered webhooks: made, listed, changed, removed, tested, and their secrets rotated.
+//! Registers, lists, changes, deletes and tests webhooks, and rotates their secrets.
 
 use crate::api::{answers, requests};
 use crate::application::state::AppState;
@@ -11,7 +11,7 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{Delivery, Webhook};
 
-type Answer = Result<HttpResponse, Problem>;
+type HttpResult = Result<HttpResponse, Problem>;
 
 /// `POST /accounts/{account_id}/webhooks`
 pub async fn register(
@@ -19,7 +19,7 @@ pub async fn register(
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &state).await?;
     let new = requests::new_webhook(&state, &body)?;
     let webhook = webhooks::register(&state, &of.caller, of.account.id, new).await?;
@@ -27,7 +27,7 @@ pub async fn register(
 }
 
 /// `GET /accounts/{account_id}/webhooks`, with their secrets
-pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> HttpResult {
     let window = paging::window(&request)?;
     let store = &state.store;
     let page = store
@@ -37,12 +37,12 @@ pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
     Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
-/// The same without secrets: in the panel looking alone never shows one.
+/// For the panel, which shows a secret only on request.
 pub async fn list_without_secrets(
     of: OfAccount,
     request: HttpRequest,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let window = paging::window(&request)?;
     let store = &state.store;
     let page = store
@@ -52,7 +52,7 @@ pub async fn list_without_secrets(
 }
 
 /// `GET /webhooks/{webhook_id}`, with its secret
-pub async fn show(of: OfWebhook, state: Data<AppState>) -> Answer {
+pub async fn show(of: OfWebhook, state: Data<AppState>) -> HttpResult {
     Ok(HttpResponse::Ok().json(answers::webhook(&state, of.webhook)?))
 }
 
@@ -62,7 +62,7 @@ pub async fn change(
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &state).await?;
     let change = requests::webhook_change(&state, &body)?;
     let webhook = webhooks::change(&state, &of.caller, of.webhook.id, change).await?;
@@ -70,25 +70,28 @@ pub async fn change(
 }
 
 /// `DELETE /webhooks/{webhook_id}`
-pub async fn remove(of: OfWebhook, state: Data<AppState>) -> Answer {
+pub async fn remove(of: OfWebhook, state: Data<AppState>) -> HttpResult {
     webhooks::delete(&state, &of.caller, of.webhook.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 /// `POST /webhooks/{webhook_id}/rotate-secret`
-pub async fn rotate(of: OfWebhook, state: Data<AppState>) -> Answer {
+pub async fn rotate(of: OfWebhook, state: Data<AppState>) -> HttpResult {
     let webhook = webhooks::rotate_secret(&state, &of.caller, of.webhook.id).await?;
     Ok(HttpResponse::Ok().json(answers::webhook(&state, webhook)?))
 }
 
-/// `POST /webhooks/{webhook_id}/test`: a delivery that says it is a test.
-pub async fn test(of: OfWebhook, state: Data<AppState>) -> Answer {
+/// `POST /webhooks/{webhook_id}/test`: sends a test delivery.
+pub async fn test(of: OfWebhook, state: Data<AppState>) -> HttpResult {
     let delivery = webhooks::test(&state, &of.caller, of.webhook.id).await?;
     Ok(HttpResponse::Accepted().json(Delivery::new(delivery, Vec::new())))
 }
 
-/// `POST /operator-webhook/test`: an event that says it is a test, for the webhook of the configuration.
-pub async fn test_operator(OperatorCall(caller): OperatorCall, state: Data<AppState>) -> Answer {
+/// `POST /operator-webhook/test`: sends a test event to the webhook of the configuration.
+pub async fn test_operator(
+    OperatorCall(caller): OperatorCall,
+    state: Data<AppState>,
+) -> HttpResult {
     let delivery = operator_events::test(&state, &caller).await?;
     Ok(HttpResponse::Accepted().json(Delivery::new(delivery, Vec::new())))
 }

@@ -3,7 +3,7 @@
 use super::names::Names;
 use crate::application::state::AppState;
 use crate::application::{audit_list, error};
-use crate::management::audit::asked;
+use crate::management::audit::parse_query;
 use crate::web::access::OperatorCall;
 use crate::web::paging::try_listing;
 use crate::web::problem::Problem;
@@ -19,7 +19,7 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let (window, filter) = asked(&request)?;
+    let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&state, window, filter).await?;
     let listing = web::block(move || {
         let mut names = Names::default();

@@ -11,7 +11,7 @@ use crate::application::state::AppState;
 use crate::application::submit_batch;
 use crate::images::FAULT_TARGET;
 use crate::request_text;
-use crate::web::access::{OfAccount, part};
+use crate::web::access::{OfAccount, path_segment};
 use crate::web::batch_call::{self, MAX_BODY_BYTES};
 use crate::web::batch_lines;
 use crate::web::problem::{FieldFault, Problem};
@@ -33,7 +33,7 @@ async fn find(
     request: &HttpRequest,
     state: &AppState,
 ) -> Result<BatchWithProgress, Problem> {
-    Ok(batches::find(state, of.account.id, part(request, "batch_id")).await?)
+    Ok(batches::find(state, of.account.id, path_segment(request, "batch_id")).await?)
 }
 
 #[derive(Serialize)]
@@ -137,7 +137,7 @@ pub async fn results(of: OfAccount, request: HttpRequest, state: Data<AppState>)
 pub async fn failed(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let (batch, _) = find(&of, &request, &state).await?;
     let name = format!("batch-{}-failed.jsonl", batch.id);
-    let answer = batch_lines::answer(&request, state, batch, async |state, job| match job.state {
+    let answer = batch_lines::respond(&request, state, batch, async |state, job| match job.state {
         JobState::Failed { .. } => request_line(state, job).await.map(Some),
         _ => Ok(None),
     });

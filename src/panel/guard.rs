@@ -17,7 +17,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpRequest};
 use futures_util::future::LocalBoxFuture;
 
-pub use crate::application::sessions::{SignedIn, Who};
+pub use crate::application::sessions::{SignedIn, User};
 
 /// The header that panel pages send with each change. A page of another site needs a CORS preflight for it, which fails.
 pub const HEADER: &str = "X-Tintype-Panel";
@@ -37,7 +37,7 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
     let visitor = sessions::resolve(state, id)
         .await?
         .ok_or_else(unauthorized)?;
-    if let (Who::Person(person), true) = (&visitor.who, is_change(request.method())) {
+    if let (User::Person(person), true) = (&visitor.user, is_change(request.method())) {
         state.limits.admit_change(person.id)?;
     }
     if visitor.session.is_stale(state.now()) {
@@ -49,10 +49,10 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
 pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
     Box::pin(async move {
         let visitor = signed_in(&request).await?;
-        let audit = audit_context::of(visitor.who.actor(), &request, state_of(&request)?);
-        Ok(match visitor.who {
-            Who::Operator => Caller::operator(audit),
-            Who::Person(person) => Caller::Person { person, audit },
+        let audit = audit_context::of(visitor.user.actor(), &request, state_of(&request)?);
+        Ok(match visitor.user {
+            User::Operator => Caller::operator(audit),
+            User::Person(person) => Caller::Person { person, audit },
         })
     })
 });

@@ -16,7 +16,7 @@ pub async fn show(
 ) -> Result<HttpResponse, Problem> {
     let [token] = form::strings(["token"], &request, payload, &state).await?;
     let origin = audit_context::origin(&request, &state);
-    let person = invitations::look(&state, &origin, &token).await?;
+    let person = invitations::resolve(&state, &origin, &token).await?;
     let account = state.store.account(person.account).await?;
     Ok(HttpResponse::Ok().json(json!({
         "email": person.email.as_str(),

@@ -7,7 +7,7 @@ use crate::application::job_list;
 use crate::application::jobs;
 use crate::application::state::AppState;
 use crate::management;
-use crate::web::access::{OfAccount, OperatorCall, part};
+use crate::web::access::{OfAccount, OperatorCall, path_segment};
 use crate::web::job_query;
 use crate::web::paging::Listing;
 use crate::web::problem::Problem;
@@ -85,7 +85,7 @@ struct JobWithAccount<'a> {
 }
 
 async fn find(of: &OfAccount, request: &HttpRequest, state: &AppState) -> Result<Job, Problem> {
-    Ok(jobs::find(state, of.account.id, part(request, "job_id")).await?)
+    Ok(jobs::find(state, of.account.id, path_segment(request, "job_id")).await?)
 }
 
 pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
@@ -135,7 +135,7 @@ pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) 
 
 /// `PUT /jobs/{job_id}/favourite`.
 pub async fn add_favourite(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let id = part(&request, "job_id");
+    let id = path_segment(&request, "job_id");
     favourites::add(&state, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -146,7 +146,7 @@ pub async fn remove_favourite(
     request: HttpRequest,
     state: Data<AppState>,
 ) -> Answer {
-    let id = part(&request, "job_id");
+    let id = path_segment(&request, "job_id");
     favourites::remove(&state, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -1,6 +1,6 @@
 //! The panel's page and its assets, served from the binary.
 
-use crate::web::assets::{self, Part};
+use crate::web::assets::{self, Asset};
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse};
 use std::sync::LazyLock;
@@ -88,13 +88,13 @@ static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
 /// `GET /panel`: the single page, which shows every view.
 pub async fn page(request: HttpRequest) -> Result<HttpResponse, Problem> {
-    assets::answer(&request, ASSETS, &TAG, "index.html")
+    assets::respond(&request, ASSETS, &TAG, "index.html")
 }
 
 /// `GET /panel/assets/{name}`.
 pub async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
     let name = request.match_info().get("name").unwrap_or_default();
-    assets::answer(&request, ASSETS, &TAG, name)
+    assets::respond(&request, ASSETS, &TAG, name)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub async fn of(state: &AppState, of: &OfAccount) -> Result<Payer, Problem> {
 /// Explains a rejected submission: the person is signed in, so a 401 concerns the panel key.
 pub fn explain_rejection(payer: &Payer, problem: Problem) -> Problem {
     match problem.code {
-        Code::Unauthorized => panel_key::refused(&payer.key, &problem.detail).into(),
+        Code::Unauthorized => panel_key::refusal(&payer.key, &problem.detail).into(),
         _ => problem,
     }
 }

@@ -4,8 +4,8 @@ use crate::application::jobs;
 use crate::application::picture_views;
 use crate::application::state::AppState;
 use crate::images::{FAULT_TARGET, ImagesError, media_type};
-use crate::web::access::{OfAccount, part};
-use crate::web::picture_view::{self, Asked};
+use crate::web::access::{OfAccount, path_segment};
+use crate::web::picture_view::{self, ViewQuery};
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -36,7 +36,7 @@ pub async fn preview(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let job = jobs::find(&state, of.account.id, part(&request, "job_id")).await?;
+    let job = jobs::find(&state, of.account.id, path_segment(&request, "job_id")).await?;
     Ok(match state.system.preview(job.id) {
         Some(preview) => HttpResponse::Ok()
             .content_type(preview.media_type)
@@ -52,14 +52,14 @@ pub async fn picture(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let job = jobs::find(&state, of.account.id, part(&request, "job_id")).await?;
+    let job = jobs::find(&state, of.account.id, path_segment(&request, "job_id")).await?;
     let none = || Problem::new(Code::NotFound, "this job has no picture");
     let key = &job.picture().ok_or_else(none)?.key;
-    let Asked { view, .. } = picture_view::asked(request.query_string());
+    let ViewQuery { view, .. } = picture_view::parse(request.query_string());
     if let Some(view) = view.transpose()? {
         let bytes = match picture_views::find(&state, key, view).await? {
             Some(bytes) => bytes,
-            None => picture_views::make(&state, job.account, key, view).await?,
+            None => picture_views::create(&state, job.account, key, view).await?,
         };
         let cache = CACHE_FOREVER.to_owned();
         return Ok(picture_view::answer(&request, bytes, key, view, cache));

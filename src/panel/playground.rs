@@ -10,7 +10,7 @@ use crate::application::state::AppState;
 use crate::application::submit_generation::{begin, submit_generation};
 use crate::images::FAULT_TARGET;
 use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
-use crate::web::access::{OfAccount, part};
+use crate::web::access::{OfAccount, path_segment};
 use crate::web::generation_call::{accepted, read};
 use crate::web::problem::{Code, Problem};
 use actix_multipart::{Field, Multipart};
@@ -45,7 +45,9 @@ pub async fn create(
 ) -> Result<HttpResponse, Problem> {
     check_active(&of.account)?;
     let unknown = || Problem::new(Code::NotFound, "there is no such model");
-    let tier: Tier = part(&request, "tier").parse().map_err(|_| unknown())?;
+    let tier: Tier = path_segment(&request, "tier")
+        .parse()
+        .map_err(|_| unknown())?;
     let time = state.config.server.body_timeout();
     let timed_out = |_| Problem::new(Code::RequestTimeout, "the form did not arrive in time");
     let (body, images) = timeout(time, receive(&request, payload, &state, of.account.id))

@@ -2,7 +2,7 @@
 
 use super::guard::SignedIn;
 use super::{cookie, form};
-use crate::application::sessions::{self, NewSession, Who};
+use crate::application::sessions::{self, NewSession, User};
 use crate::application::sign_in;
 use crate::application::state::AppState;
 use crate::web::audit_context;
@@ -43,7 +43,7 @@ pub fn signed_in(state: &AppState, session: NewSession) -> Result<HttpResponse, 
     let cookie = cookie::write(&state.public_url, &session.id, lifetime);
     Ok(HttpResponse::Created()
         .insert_header((header::SET_COOKIE, cookie))
-        .json(view(state, &session.who)?))
+        .json(view(state, &session.user)?))
 }
 
 fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
@@ -53,8 +53,8 @@ fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
         "demo_models": state.config.demo_models(),
         "version": env!("CARGO_PKG_VERSION"),
     });
-    let own = match who {
-        Who::Operator => {
+    let own = match user {
+        User::Operator => {
             let first = state
                 .store
                 .accounts(1, None)
@@ -68,7 +68,7 @@ fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
                 "account_name": first.map(|it| it.name),
             })
         }
-        Who::Person(person) => {
+        User::Person(person) => {
             let account = state.store.account(person.account).wait()?;
             json!({
                 "kind": "person",
@@ -87,7 +87,7 @@ fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
 
 /// `GET /session`: the signed-in visitor.
 pub async fn show(visitor: SignedIn, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
-    Ok(HttpResponse::Ok().json(view(&state, &visitor.who)?))
+    Ok(HttpResponse::Ok().json(view(&state, &visitor.user)?))
 }
 
 /// `DELETE /session`.
@@ -96,7 +96,7 @@ pub async fn sign_out(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let context = audit_context::of(visitor.who.actor(), &request, &state);
+    let context = audit_context::of(visitor.user.actor(), &request, &state);
     sessions::end(&state, &context, &visitor).await?;
     Ok(signed_out(&state))
 }
@@ -107,7 +107,7 @@ pub async fn sign_out_everywhere(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let context = audit_context::of(visitor.who.actor(), &request, &state);
+    let context = audit_context::of(visitor.user.actor(), &request, &state);
     sessions::end_all(&state, &context, &visitor).await?;
     Ok(signed_out(&state))
 }

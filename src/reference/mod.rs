@@ -1,23 +1,22 @@
-//! The page at `/docs`: the published descriptions of the interfaces, for people, with a console to try them.
+//! The page at `/docs`: renders the OpenAPI documents, with a console to try the calls.
 //!
-//! It is one page from the binary that reads the documents and draws them; look and building blocks are the panel's. A key or
-//! token that is typed into it is held in the page's memory alone and goes nowhere but to this server.
+//! A static page from the binary, in the style of the panel. It keeps an entered key or token in memory only, and sends it only to this
+//! server.
 
-use crate::web::assets::{self, Part};
+use crate::web::assets::{self, Asset};
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use std::sync::LazyLock;
 
-macro_rules! parts {
-    ($($name:literal from $place:literal),+ $(,)?) => {
-        /// Each part with its text.
-        const PARTS: &[Part] = &[
-            $(($name, include_bytes!(concat!($place, "/", $name)))),+
+macro_rules! assets {
+    ($($name:literal from $folder:literal),+ $(,)?) => {
+        const ASSETS: &[Asset] = &[
+            $(($name, include_bytes!(concat!($folder, "/", $name)))),+
         ];
     };
 }
 
-parts!(
+assets!(
     "index.html" from "assets",
     "reference.css" from "assets",
     "console.css" from "assets",
@@ -28,7 +27,7 @@ parts!(
     "operation.js" from "assets",
     "samples.js" from "assets",
     "console.js" from "assets",
-    "answer.js" from "assets",
+    "response.js" from "assets",
     "json.js" from "assets",
     "base.css" from "../panel/assets",
     "theme.js" from "../panel/assets",
@@ -37,9 +36,8 @@ parts!(
     "icon.svg" from "../panel/assets",
 );
 
-static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(PARTS));
+static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
-/// Adds the page.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
@@ -50,19 +48,19 @@ pub fn configure(service: &mut web::ServiceConfig) {
         )
         .service(
             web::resource("/docs/assets/{name}")
-                .route(web::get().to(part))
-                .route(web::head().to(part))
+                .route(web::get().to(asset))
+                .route(web::head().to(asset))
                 .default_service(web::to(wrong_method)),
         );
 }
 
 async fn page(request: HttpRequest) -> Result<HttpResponse, Problem> {
-    assets::answer(&request, PARTS, &TAG, "index.html")
+    assets::respond(&request, ASSETS, &TAG, "index.html")
 }
 
-async fn part(request: HttpRequest) -> Result<HttpResponse, Problem> {
+async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
     let name = request.match_info().get("name").unwrap_or_default();
-    assets::answer(&request, PARTS, &TAG, name)
+    assets::respond(&request, ASSETS, &TAG, name)
 }
 
 async fn wrong_method() -> Result<HttpResponse, Problem> {
@@ -74,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_are_whole_and_name_no_other_host() {
-        assets::check(PARTS);
+    fn the_assets_are_complete_and_name_no_other_host() {
+        assets::check(ASSETS);
     }
 }

@@ -8,9 +8,9 @@ use super::start_error::StartError;
 use super::{database_clock, fd_limits, maintenance};
 use crate::application::authentication::Authentication;
 use crate::application::call_limits::CallLimits;
-use crate::application::commit::Turns;
+use crate::application::commit::ChangeLock;
 use crate::application::damaged_inputs::DamagedInputs;
-use crate::application::file_turns::FileTurns;
+use crate::application::file_locks::FileLocks;
 use crate::application::maintainer::Maintainer;
 use crate::application::pause;
 use crate::application::rate_exchange;
@@ -241,7 +241,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     })?;
     system.joined().await.map_err(StartError::Join)?;
     let metrics = Metrics::new(started, store_dir(&config), traces.clone());
-    let turns = |name| Turns::new(name, system.accounts().context());
+    let lock = |name| ChangeLock::new(name, system.accounts().context());
     let state = Data::new(AppState {
         process,
         catalog: catalog(&config.tiers),
@@ -250,10 +250,10 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         pause: Arc::new(RwLock::new(store.pause().await?)),
         result_store,
         maintainer: Maintainer::new(system.node().is_none()),
-        operator: turns(LockName::Operator),
-        people: turns(LockName::People),
-        favourites: turns(LockName::Favourites),
-        file_turns: FileTurns::new(system.accounts().context()),
+        operator: lock(LockName::Operator),
+        people: lock(LockName::People),
+        favourites: lock(LockName::Favourites),
+        file_locks: FileLocks::new(system.accounts().context()),
         config,
         store: system.store().clone(),
         system,

@@ -37,7 +37,7 @@ pub async fn ensure_account(state: &AppState) -> Result<Account, Error> {
     if let Some(account) = oldest(state).await? {
         return Ok(account);
     }
-    accounts::create(state, turn, &Caller::service(), first, None).await
+    accounts::create(state, guard, &Caller::service(), first, None).await
 }
 
 async fn oldest(state: &AppState) -> Result<Option<Account>, StoreError> {
@@ -61,12 +61,12 @@ pub async fn issue_first_key(state: &AppState) -> Result<Option<String>, Error> 
         name: "first".into(),
         ..key
     };
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     if state.store.had_first_key().await? {
         return Ok(None);
     }
     let author = Caller::service();
-    let (text, _) = api_keys::issue(state, turn, &author, account.id, shape, |_| first).await?;
+    let (text, _) = api_keys::issue(state, guard, &author, account.id, shape, |_| first).await?;
     Ok(Some(text))
 }
 

@@ -92,7 +92,7 @@ pub(crate) async fn run(state: Data<AppState>) {
             sweeps.forget_old_files(&state).await;
             remove_orphaned_uploads(&state).await;
             sessions::forget_old(&state).await;
-            forget_gone_nodes(&state).await;
+            delete_counts_of_gone_nodes(&state).await;
         }
     }
 }

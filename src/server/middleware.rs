@@ -82,7 +82,7 @@ async fn handle<B: MessageBody + 'static>(
     let answer = tokio::select! {
         biased;
         answer = AssertUnwindSafe(next.call(request)).catch_unwind() => answer,
-        () = outage => return Err(rendered(error::database_away().into()).into()),
+        () = outage => return Err(rendered(error::database_unavailable().into()).into()),
     };
     let mut response = match answer {
         Ok(Ok(response)) => response.map_into_boxed_body(),

@@ -1,5 +1,5 @@
-//! Who asks for a management call, and what its path names: the same for the operator interface and the panel, which only find
-//! out in their own way who it is.
+//! Extractors of management calls: the caller and the record that the path names. The operator interface and the panel share them and
+//! differ only in the [`Authenticator`].
 
 use super::auth::state_of;
 use super::problem::{Code, Problem};
@@ -16,15 +16,15 @@ use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::person::Person;
 use tintype_storage::domain::webhook::Webhook;
 
-/// How a scope finds out who calls. Each scope with management calls has one.
+/// Authenticates the callers of a scope. Each scope with management calls has one.
 #[derive(Clone, Copy)]
 pub struct Authenticator(pub fn(HttpRequest) -> LocalBoxFuture<'static, Result<Caller, Problem>>);
 
-/// The operator.
+/// Requires the operator.
 pub struct OperatorCall(pub Caller);
 
-/// What the path names, for the operator alone. Who calls is judged before anything is looked up: two extractors beside each other read at
-/// the same time, and the first fault would be answered.
+/// The record that the path names, for the operator alone. Authenticates before the lookup: two separate extractors would run
+/// concurrently, and the first fault would win.
 pub struct OfOperator<T> {
     pub caller: Caller,
     pub named: T,
@@ -44,57 +44,56 @@ impl<T: FromRequest<Error = Problem> + 'static> FromRequest for OfOperator<T> {
     }
 }
 
-/// The account that the path names, of a caller who may ask for this: look, or, for anything but GET and HEAD, change.
+/// The account that the path names. The caller may see it, and change it unless the method is GET or HEAD.
 pub struct OfAccount {
     pub caller: Caller,
     pub account: Account,
 }
 
-/// The key that the path names.
 pub struct OfKey {
     pub caller: Caller,
     pub key: ApiKey,
 }
 
-/// The webhook that the path names.
 pub struct OfWebhook {
     pub caller: Caller,
     pub webhook: Webhook,
 }
 
-/// The delivery that the path names.
 pub struct OfDelivery {
     pub caller: Caller,
     pub delivery: Delivery,
 }
 
-/// The person that the path names.
 pub struct OfPerson(pub Person);
 
-/// Is it more than a look?
 pub fn is_change(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// A part of the path.
-pub fn part<'a>(request: &'a HttpRequest, name: &str) -> &'a str {
+/// A named segment of the path.
+pub fn path_segment<'a>(request: &'a HttpRequest, name: &str) -> &'a str {
     request.match_info().get(name).unwrap_or_default()
 }
 
-/// The id in a part of the path.
 fn id<T: FromStr>(request: &HttpRequest, name: &str) -> Option<T> {
-    part(request, name).parse().ok()
+    path_segment(request, name).parse().ok()
 }
 
 async fn caller(request: &HttpRequest) -> Result<Caller, Problem> {
     let authenticator = request.app_data::<Authenticator>();
-    let missing = || Problem::new(Code::Internal, "the service is not set up");
+    let missing = || {
+        Problem::new(
+            Code::Internal,
+            "the service is misconfigured: no authenticator",
+        )
+    };
     let Authenticator(authenticate) = authenticator.ok_or_else(missing)?;
     authenticate(request.clone()).await
 }
 
-/// The caller, who sees only the account of the path where it names one.
-async fn scoped(request: &HttpRequest) -> Result<Caller, Problem> {
+/// The caller, restricted to the account of the path if it names one.
+async fn scoped_caller(request: &HttpRequest) -> Result<Caller, Problem> {
     match request.match_info().get("account_id") {
         Some(_) => Ok(of_account(request.clone()).await?.caller),
         None => caller(request).await,
@@ -121,21 +120,21 @@ async fn of_account(request: HttpRequest) -> Result<OfAccount, Problem> {
 }
 
 async fn of_key(request: HttpRequest) -> Result<OfKey, Problem> {
-    let caller = scoped(&request).await?;
+    let caller = scoped_caller(&request).await?;
     let id = id(&request, "key_id").ok_or_else(api_keys::no_key)?;
     let (_, key) = api_keys::find(state_of(&request)?, &caller, id).await?;
     Ok(OfKey { caller, key })
 }
 
 async fn of_webhook(request: HttpRequest) -> Result<OfWebhook, Problem> {
-    let caller = scoped(&request).await?;
+    let caller = scoped_caller(&request).await?;
     let id = id(&request, "webhook_id").ok_or_else(webhooks::no_webhook)?;
     let webhook = webhooks::find(state_of(&request)?, &caller, id).await?;
     Ok(OfWebhook { caller, webhook })
 }
 
 async fn of_delivery(request: HttpRequest) -> Result<OfDelivery, Problem> {
-    let caller = scoped(&request).await?;
+    let caller = scoped_caller(&request).await?;
     let id = id(&request, "delivery_id").ok_or_else(deliveries::no_delivery)?;
     let delivery = deliveries::find(state_of(&request)?, &caller, id).await?;
     Ok(OfDelivery { caller, delivery })
@@ -148,7 +147,7 @@ async fn of_person(request: HttpRequest) -> Result<OfPerson, Problem> {
     Ok(OfPerson(person))
 }
 
-macro_rules! extracted {
+macro_rules! impl_from_request {
     ($($name:ty: $read:path),+ $(,)?) => {$(
         impl FromRequest for $name {
             type Error = Problem;
@@ -161,7 +160,7 @@ macro_rules! extracted {
     )+};
 }
 
-extracted!(
+impl_from_request!(
     OperatorCall: operator_call,
     OfAccount: of_account,
     OfKey: of_key,

@@ -1,45 +1,45 @@
-//! Pages from the binary: their parts, sent under a policy that lets nothing in from elsewhere.
+//! Serves the pages embedded in the binary, under a content security policy that blocks all other hosts.
 
 use super::problem::{Code, Problem};
 use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use sha2::{Digest, Sha256};
 
-/// No script, style, picture, font or call of another host; no inline script or style; no frame around it.
+/// No other hosts, no inline scripts or styles, no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; connect-src 'self'; \
      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// A part by its name.
-pub type Part = (&'static str, &'static [u8]);
+/// Name and content.
+pub type Asset = (&'static str, &'static [u8]);
 
-/// Changes whenever any part does: the parts belong together.
-pub fn tag(parts: &[Part]) -> String {
-    let digest = parts
+/// One tag for all assets of a page, because their versions must match.
+pub fn tag(assets: &[Asset]) -> String {
+    let digest = assets
         .iter()
         .fold(Sha256::new(), |digest, (_, text)| digest.chain_update(text))
         .finalize();
     hex::encode(&digest[..12])
 }
 
-/// Answers with the part of this name.
-pub fn answer(
+/// Responds with the asset of this name.
+pub fn respond(
     request: &HttpRequest,
-    parts: &[Part],
+    assets: &[Asset],
     tag: &str,
     name: &str,
 ) -> Result<HttpResponse, Problem> {
-    let found = parts.iter().find(|(it, _)| *it == name);
+    let found = assets.iter().find(|(it, _)| *it == name);
     let (_, text) = found.ok_or_else(|| Problem::new(Code::NotFound, "there is no such path"))?;
     let tag = EntityTag::new_strong(tag.to_owned());
     let same = IfNoneMatch::parse(request).is_ok_and(|it| match it {
         IfNoneMatch::Any => true,
         IfNoneMatch::Items(items) => items.iter().any(|it| it.weak_eq(&tag)),
     });
-    let mut answer = secured(match same {
+    let mut answer = with_security_headers(match same {
         true => HttpResponse::NotModified(),
         false => HttpResponse::Ok(),
     });
-    // Asked about each time, so that a new version is never mixed with an old one.
+    // Revalidate each time, so that versions never mix.
     answer.insert_header((header::CACHE_CONTROL, "no-cache"));
     answer.insert_header(header::ETag(tag));
     if same {
@@ -59,7 +59,7 @@ fn content_type(name: &str) -> &'static str {
     }
 }
 
-fn secured(mut answer: HttpResponseBuilder) -> HttpResponseBuilder {
+fn with_security_headers(mut answer: HttpResponseBuilder) -> HttpResponseBuilder {
     answer.insert_header((header::CONTENT_SECURITY_POLICY, POLICY));
     answer.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
     answer.insert_header((header::X_FRAME_OPTIONS, "DENY"));
@@ -68,9 +68,9 @@ fn secured(mut answer: HttpResponseBuilder) -> HttpResponseBuilder {
     answer
 }
 
-/// What every page's parts must be like: whole, without markup written by scripts, and without other hosts.
+/// Asserts that a page imports only its own assets, writes no markup from scripts and names no other hosts.
 #[cfg(test)]
-pub fn check(parts: &[Part]) {
+pub fn check(assets: &[Asset]) {
     let words = [
         "innerHTML",
         "outerHTML",
@@ -78,8 +78,8 @@ pub fn check(parts: &[Part]) {
         "document.write",
         "eval(",
     ];
-    // Fonts are bytes, and their licence names the pages of its authors.
-    let code = parts
+    // Skip fonts, which are binary, and their licence, which contains URLs.
+    let code = assets
         .iter()
         .filter(|(name, _)| !name.ends_with(".woff2") && !name.ends_with(".txt"));
     for (name, text) in code {
@@ -87,15 +87,15 @@ pub fn check(parts: &[Part]) {
         for piece in text.split("from \"./").skip(1) {
             let imported = piece.split('"').next().unwrap();
             assert!(
-                parts.iter().any(|(it, _)| *it == imported),
+                assets.iter().any(|(it, _)| *it == imported),
                 "{name} imports {imported}"
             );
         }
         for word in words {
             assert!(!text.contains(word), "{name} has {word}");
         }
-        for place in text.match_indices("://").map(|(at, _)| at) {
-            let around = &text[place.saturating_sub(8)..(place + 24).min(text.len())];
+        for at in text.match_indices("://").map(|(at, _)| at) {
+            let around = &text[at.saturating_sub(8)..(at + 24).min(text.len())];
             let known = ["http://www.w3.org/", "example.com", "tintype.example"]
                 .iter()
                 .any(|it| around.contains(it));

@@ -1,4 +1,4 @@
-//! Who is behind a request and where it comes from, as the audit log names them.
+//! The actor and the origin of a request, for the audit log.
 
 use super::client_address::client_address;
 use super::request_id::RequestId;
@@ -8,7 +8,6 @@ use crate::application::state::AppState;
 use actix_web::{HttpMessage as _, HttpRequest};
 use tintype_storage::domain::audit_log::Actor;
 
-/// Where a request comes from.
 pub fn origin(request: &HttpRequest, state: &AppState) -> CallOrigin {
     let id = request.extensions().get::<RequestId>().cloned();
     CallOrigin {
@@ -18,7 +17,6 @@ pub fn origin(request: &HttpRequest, state: &AppState) -> CallOrigin {
     }
 }
 
-/// The holder of the operator's token, or a person, with the request's id and address.
 pub fn of(actor: Actor, request: &HttpRequest, state: &AppState) -> AuditContext {
     AuditContext::new(actor, &origin(request, state))
 }

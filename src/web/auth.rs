@@ -1,6 +1,6 @@
-//! Who calls: a client by its API key, or the operator by the token.
+//! Extractors that authenticate a client by its API key, or the operator by the token.
 
-use super::admission::{self, NotAdmitted};
+use super::api_key_auth::{self, KeyRejected};
 use super::audit_context;
 use super::bearer::{self, NoBearer};
 use super::problem::{Code, Problem};
@@ -13,45 +13,43 @@ use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use tintype_storage::domain::audit_log::Actor;
 
-/// A client that has shown a valid key.
+/// A client with a valid key.
 pub struct Principal {
     pub caller: Payer,
 }
 
 impl Principal {
-    /// Refuses a call that is one too many for the key's rate. The call was counted when it came; that it is refused is told
-    /// where the order of checks has it.
+    /// Refuses a call over the rate limit. Authentication counted the call; the refusal comes at its step in the order of checks.
     pub fn admit(&self) -> Result<(), Problem> {
         Ok(self.caller.check_rate()?)
     }
 }
 
-/// A client by what is remembered of its key. Where several nodes share the store, another node may have changed the key since, so only a
-/// decision that reads the key anew may accept what this client asks for. It saves such a call a read.
-pub struct RecognizedPrincipal {
+/// A client authenticated by the cached key, which saves a read. If several nodes share the store, another node may have changed the key,
+/// so only a decision that reads the key again may accept the call.
+pub struct CachedPrincipal {
     pub caller: Payer,
 }
 
-impl RecognizedPrincipal {
-    /// Reads the key now, unless that has been done for this call.
+impl CachedPrincipal {
+    /// Reads the key, unless this call has already read it.
     ///
     /// # Errors
-    /// The key is good no more.
-    pub async fn read_anew(&self, request: &HttpRequest) -> Result<Payer, Problem> {
-        if !self.caller.is_remembered {
+    /// The key is no longer valid.
+    pub async fn reauthenticate(&self, request: &HttpRequest) -> Result<Payer, Problem> {
+        if !self.caller.is_cached {
             return Ok(self.caller.clone());
         }
         let state = state_of(request)?;
         let token = bearer(request, "<API_KEY>")?;
-        let read = admission::read_anew(request, state, token, &self.caller).await;
-        read.map_err(refused)
+        let read = api_key_auth::reauthenticate(request, state, token, &self.caller).await;
+        read.map_err(to_problem)
     }
 }
 
-/// Whoever has shown the operator's token.
+/// A caller with the operator's token.
 pub struct Operator {
-    /// As the audit log is to name them.
-    pub author: AuditContext,
+    pub audit: AuditContext,
 }
 
 impl FromRequest for Principal {
@@ -63,12 +61,12 @@ impl FromRequest for Principal {
     }
 }
 
-impl FromRequest for RecognizedPrincipal {
+impl FromRequest for CachedPrincipal {
     type Error = Problem;
     type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        Box::pin(recognize(request.clone()))
+        Box::pin(authenticate_cached(request.clone()))
     }
 }
 
@@ -88,25 +86,25 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
 async fn authenticate(request: HttpRequest) -> Result<Principal, Problem> {
     let state = state_of(&request)?;
     let token = bearer(&request, "<API_KEY>")?;
-    let admitted = admission::admit(&request, state, token).await;
-    let caller = admitted.map_err(refused)?;
+    let admitted = api_key_auth::authenticate(&request, state, token).await;
+    let caller = admitted.map_err(to_problem)?;
     Ok(Principal { caller })
 }
 
-async fn recognize(request: HttpRequest) -> Result<RecognizedPrincipal, Problem> {
+async fn authenticate_cached(request: HttpRequest) -> Result<CachedPrincipal, Problem> {
     let state = state_of(&request)?;
     let token = bearer(&request, "<API_KEY>")?;
-    let recognized = admission::recognize(&request, state, token).await;
-    let caller = recognized.map_err(refused)?;
-    Ok(RecognizedPrincipal { caller })
+    let recognized = api_key_auth::authenticate_cached(&request, state, token).await;
+    let caller = recognized.map_err(to_problem)?;
+    Ok(CachedPrincipal { caller })
 }
 
-fn refused(refused: NotAdmitted) -> Problem {
-    match refused {
-        NotAdmitted::Unknown | NotAdmitted::Key(_) => unauthorized(refused.to_string()),
-        // Not 401: the key is a good one, and another would be refused there as well.
-        NotAdmitted::Address(_) => Problem::new(Code::AddressNotAllowed, refused.to_string()),
-        NotAdmitted::Store(error) => error.into(),
+fn to_problem(rejected: KeyRejected) -> Problem {
+    match rejected {
+        KeyRejected::Unknown | KeyRejected::Key(_) => unauthorized(rejected.to_string()),
+        // Not 401: the key is valid, and any other key would be refused from this address too.
+        KeyRejected::Address(_) => Problem::new(Code::AddressNotAllowed, rejected.to_string()),
+        KeyRejected::Store(error) => error.into(),
     }
 }
 
@@ -117,15 +115,16 @@ async fn authenticate_operator(request: HttpRequest) -> Result<Operator, Problem
     let wrong = "the admin token is not valid";
     sign_in::check_admin_token(state, &origin, token, wrong).await?;
     Ok(Operator {
-        author: AuditContext::new(Actor::Operator, &origin),
+        audit: AuditContext::new(Actor::Operator, &origin),
     })
 }
 
-/// What every handler may use.
+/// # Errors
+/// `Internal` if the state is missing
 pub fn state_of(request: &HttpRequest) -> Result<&web::Data<AppState>, Problem> {
     request
         .app_data()
-        .ok_or_else(|| Problem::new(Code::Internal, "the service is not set up"))
+        .ok_or_else(|| Problem::new(Code::Internal, "the service is misconfigured: no state"))
 }
 
 fn bearer<'a>(request: &'a HttpRequest, placeholder: &str) -> Result<&'a str, Problem> {

@@ -1,4 +1,4 @@
-//! What all calls that submit a batch share: how their body is read, and how the batch is told.
+//! Shared by all calls that submit a batch: reads the body and writes the response.
 
 use super::body;
 use super::problem::{FieldFault, Problem};
@@ -18,23 +18,22 @@ use tintype_api::BatchEstimate;
 use tintype_storage::domain::ids::AccountId;
 use tokio::task::spawn_blocking;
 
-/// Bytes of a body.
 pub const MAX_BODY_BYTES: usize = 16 << 20;
-/// What a body takes in memory with the requests and records that are made of it, in proportion to its length.
+/// Memory of a body with its parsed requests and records, as a multiple of its length.
 const MEMORY_FACTOR: u64 = 3;
-/// Bytes up to which a body is parsed on the thread that serves calls.
-const PARSED_AT_ONCE: usize = 64 << 10;
+/// Bodies up to this size are parsed on the worker thread.
+const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// A body that has arrived, with the room in memory that it and its requests take.
+/// A body, with the memory reserved for it and its requests.
 pub struct Received {
     pub bytes: Bytes,
-    _room: Reservation,
+    _memory: Reservation,
 }
 
-/// Reads a body, once there is room for it and for `extra` bytes more.
+/// Reserves memory for the body and for `extra` bytes, then reads it.
 ///
 /// # Errors
-/// 413 for a body that is too long, 503 where there is no room in time, 408 where it does not arrive in time
+/// 413 for a body over the limit, 503 without memory in time, 408 if the body does not arrive in time
 pub async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
@@ -46,13 +45,16 @@ pub async fn receive(
     let declared = body::declared_length(request.headers());
     let length = declared.unwrap_or(u64::MAX).min(MAX_BODY_BYTES as u64);
     let memory = state.input_limits(account).memory;
-    let room = memory.reserve_whole(length * MEMORY_FACTOR + extra).await;
-    let room = room.map_err(Error::from)?;
+    let reserved = memory.reserve_whole(length * MEMORY_FACTOR + extra).await;
+    let reserved = reserved.map_err(Error::from)?;
     let bytes = body::read_within(MAX_BODY_BYTES, request, payload, state).await?;
-    Ok(Received { bytes, _room: room })
+    Ok(Received {
+        bytes,
+        _memory: reserved,
+    })
 }
 
-/// Parses a body. A large one takes long: not on this thread, which serves other calls.
+/// Parses a body, a large one on the blocking pool.
 ///
 /// # Errors
 /// 500
@@ -72,11 +74,11 @@ pub async fn parse(
         };
         batch::parse(&body, form, bounds)
     };
-    let _turn = state.limits.batches.take(account).await;
+    let _permit = state.limits.batches.acquire(account).await;
     off_thread(length, parse).await
 }
 
-/// Does work on so many bytes of a body, on another thread where they are many.
+/// Runs work on a body of this many bytes, on the blocking pool if there are many.
 ///
 /// # Errors
 /// 500
@@ -84,14 +86,14 @@ pub async fn off_thread<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
-    if bytes <= PARSED_AT_ONCE {
+    if bytes <= MAX_INLINE_BYTES {
         return Ok(work());
     }
     let done = spawn_blocking(work).await;
     Ok(done.map_err(|_| error::internal())?)
 }
 
-/// Submits what was parsed, or estimates it where the query asks for that.
+/// Submits a parsed batch, or estimates it for `dry_run=true`.
 ///
 /// # Errors
 /// The first check that fails
@@ -102,9 +104,9 @@ pub async fn submit(
     parsed: Parsed,
 ) -> Result<HttpResponse, Problem> {
     submit_batch::check_scope(caller, &parsed.models)?;
-    let is_dry_run = dry_run::is_asked(request.query_string());
+    let is_dry_run = dry_run::is_requested(request.query_string());
     let key = idempotency_key::key(request.headers());
-    let (batch, is_dry_run) = whole(parsed.request, key, is_dry_run)?;
+    let (batch, is_dry_run) = combine(parsed.request, key, is_dry_run)?;
     if is_dry_run {
         let estimate = estimate_batch(state, caller, batch).await?;
         let mut answer = HttpResponse::Ok();
@@ -130,8 +132,8 @@ pub async fn submit(
     Ok(answer.json(answers::batch(state, &batch).await?))
 }
 
-/// The request of a call, or the faults of its body, headers and query.
-fn whole(
+/// Combines body, headers and query into a request, or lists the faults of all three.
+fn combine(
     batch: Result<BatchRequest, Vec<FieldFault>>,
     key: Result<Option<String>, FieldFault>,
     is_dry_run: Result<bool, Vec<FieldFault>>,

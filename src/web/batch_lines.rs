@@ -1,4 +1,4 @@
-//! Answers with lines of JSON about the requests of a batch, in their order.
+//! Streams JSON Lines about the requests of a batch, in their order.
 
 use super::problem::Problem;
 use crate::application::error::Error;
@@ -13,22 +13,22 @@ use tintype_storage::domain::batch::Batch;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::Job;
 
-/// Jobs that are read and written at a time.
-const AT_A_TIME: usize = 200;
+/// Jobs read at a time.
+const PAGE_SIZE: usize = 200;
 
-/// The results of a batch: a line for each of its requests.
+/// Streams the results of a batch, one line per request.
 pub fn results(request: &HttpRequest, state: web::Data<AppState>, batch: Batch) -> HttpResponse {
-    answer(request, state, batch, async |state, job| {
+    respond(request, state, batch, async |state, job| {
         let url = image_url(state, job).await?;
-        // A struct of strings always encodes.
+        // A struct of strings always serializes.
         Ok(Some(
             serde_json::to_vec(&BatchResult::new(job, url)).unwrap_or_default(),
         ))
     })
 }
 
-/// What `write` makes of the jobs of a batch; none of a job that is left out.
-pub fn answer<W>(
+/// Streams the line that `write` returns for each job; `None` omits the job.
+pub fn respond<W>(
     request: &HttpRequest,
     state: web::Data<AppState>,
     batch: Batch,
@@ -49,20 +49,20 @@ where
         match block(jobs, &write).await {
             Ok((Some(block), jobs)) => Some((Ok(block), jobs.map(|jobs| (jobs, write)))),
             Ok((None, _)) => None,
-            // Ends the connection, so that a client cannot take a part of the lines for the whole.
+            // Aborts the connection, so that a client cannot mistake a part for the whole.
             Err(error) => Some((Err(Problem::from(error)), None)),
         }
     });
     answer.streaming(lines)
 }
 
-/// The lines of the next jobs, and the jobs after them; no lines at the end.
+/// Returns the lines of the next jobs, and the remaining jobs; no lines at the end.
 async fn block<W>(mut jobs: Jobs, write: &W) -> Result<(Option<Bytes>, Option<Jobs>), Error>
 where
     W: AsyncFn(&AppState, &Job) -> Result<Option<Vec<u8>>, Error>,
 {
     let mut block = Vec::new();
-    // An answer's piece must not be empty.
+    // A chunk of the response must not be empty.
     while block.is_empty() {
         let next = jobs.next().await?;
         if next.is_empty() {
@@ -78,16 +78,14 @@ where
     Ok((Some(block.into()), Some(jobs)))
 }
 
-/// The jobs of a batch that have not been read yet.
+/// Reads the jobs of a batch page by page.
 pub struct Jobs {
     state: web::Data<AppState>,
     batch: Batch,
-    /// The last job that was read.
     last: Option<JobId>,
 }
 
 impl Jobs {
-    /// All of them.
     pub fn of(state: web::Data<AppState>, batch: Batch) -> Self {
         Self {
             state,
@@ -96,7 +94,7 @@ impl Jobs {
         }
     }
 
-    /// The next ones in the order of the requests; none at the end.
+    /// The next jobs in the order of the requests; empty at the end.
     ///
     /// # Errors
     /// The store fails.
@@ -104,7 +102,7 @@ impl Jobs {
         let jobs = self
             .state
             .store
-            .jobs_of_batch(&self.batch, self.last, AT_A_TIME)
+            .jobs_of_batch(&self.batch, self.last, PAGE_SIZE)
             .await?;
         self.last = jobs.last().map(|job| job.id).or(self.last);
         Ok(jobs)

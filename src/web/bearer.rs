@@ -1,19 +1,17 @@
-//! The credentials of `Authorization: Bearer`.
+//! Parses `Authorization: Bearer`.
 
 use actix_web::http::header::{self, HeaderMap};
 
-/// Why there are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoBearer {
-    /// There is no such header.
     Missing,
-    /// There is more than one.
+    /// More than one header.
     Repeated,
-    /// It has another scheme, or none, or nothing behind it.
+    /// Another scheme, or no token.
     Malformed,
 }
 
-/// Reads them. What was sent is never repeated in an answer.
+/// Errors never repeat the header, which may contain a secret.
 pub fn read(headers: &HeaderMap) -> Result<&str, NoBearer> {
     let mut values = headers.get_all(header::AUTHORIZATION);
     let value = values.next().ok_or(NoBearer::Missing)?;
@@ -22,7 +20,7 @@ pub fn read(headers: &HeaderMap) -> Result<&str, NoBearer> {
     }
     let text = value.to_str().map_err(|_| NoBearer::Malformed)?;
     let (scheme, token) = text.split_once(' ').ok_or(NoBearer::Malformed)?;
-    // The scheme's case does not matter (RFC 9110, section 11.1).
+    // The scheme is case-insensitive (RFC 9110, section 11.1).
     if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
         return Err(NoBearer::Malformed);
     }

@@ -1,4 +1,4 @@
-//! Reads request bodies: JSON only, never inflated, bounded in size and time.
+//! Reads request bodies: JSON only, never decompressed, bounded in size and time.
 
 use super::problem::{Code, Problem};
 use crate::application::state::AppState;
@@ -8,10 +8,11 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt as _, StreamExt as _};
 use std::time::Duration;
 
-/// The body of a call that takes JSON.
+/// Reads a JSON body.
 ///
-/// Answers 415 for another media type or an encoded body, 413 past the limit, whether the length was declared or not,
-/// and 408 when it does not arrive in time.
+/// # Errors
+/// 415 for another media type or an encoded body, 413 over the limit (declared or actual length), 408 if the body does not arrive in
+/// time
 pub async fn read_json(
     request: &HttpRequest,
     payload: web::Payload,
@@ -21,7 +22,7 @@ pub async fn read_json(
     read_json_within(limit, request, payload, state).await
 }
 
-/// The same with a lower limit, for calls that need few bytes.
+/// [`read_json`] with another limit.
 pub async fn read_json_within(
     limit: usize,
     request: &HttpRequest,
@@ -32,7 +33,7 @@ pub async fn read_json_within(
     read_within(limit, request, payload, state).await
 }
 
-/// The body of a call that has looked at its type. The same limits hold.
+/// [`read_json`] without the check of the media type.
 pub async fn read_within(
     limit: usize,
     request: &HttpRequest,
@@ -46,7 +47,8 @@ pub async fn read_within(
         let mut payload = payload;
         let mut body = BytesMut::new();
         while let Some(chunk) = payload.next().await {
-            let broken = |error| Problem::field("body", format!("did not arrive whole: {error}"));
+            let broken =
+                |error| Problem::field("body", format!("did not arrive completely: {error}"));
             let chunk = chunk.map_err(broken)?;
             if body.len() + chunk.len() > limit {
                 return Err(too_large(limit));
@@ -54,28 +56,28 @@ pub async fn read_within(
             if body.is_empty()
                 && chunk.len() as u64 == declared_length(request.headers()).unwrap_or(0)
             {
-                // Most bodies come in one piece, which needs no copy.
+                // Most bodies arrive in one chunk, which needs no copy.
                 return Ok(chunk);
             }
             body.extend_from_slice(&chunk);
         }
         Ok(body.freeze())
     };
-    let late = |_| {
+    let timed_out = |_| {
         Problem::new(
             Code::RequestTimeout,
             format!("the body did not arrive within {} s", time.as_secs()),
         )
     };
     let mut read = std::pin::pin!(read);
-    // Most bodies are there already: then no timer is set.
+    // Most bodies have already arrived and need no timer.
     if let Some(body) = read.as_mut().now_or_never() {
         return body;
     }
-    tokio::time::timeout(time, read).await.map_err(late)?
+    tokio::time::timeout(time, read).await.map_err(timed_out)?
 }
 
-/// The body of a call that may do without one: `None` where nothing is sent.
+/// Reads an optional JSON body; `None` without one.
 pub async fn read_optional_json(
     request: &HttpRequest,
     payload: web::Payload,
@@ -90,7 +92,7 @@ pub async fn read_optional_json(
     read_json(request, payload, state).await.map(Some)
 }
 
-/// Refuses a body that is said to be longer than this.
+/// Refuses a declared length over the limit.
 ///
 /// # Errors
 /// 413
@@ -106,7 +108,7 @@ fn too_large(limit: usize) -> Problem {
     Problem::new(Code::PayloadTooLarge, detail)
 }
 
-/// The length that a body is said to have.
+/// `Content-Length`.
 pub fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers
         .get(header::CONTENT_LENGTH)?
@@ -119,7 +121,7 @@ pub fn declared_length(headers: &HeaderMap) -> Option<u64> {
 fn check_type(request: &HttpRequest) -> Result<(), Problem> {
     let given = request.headers().get(header::CONTENT_TYPE);
     if given.is_some_and(|value| value.as_bytes() == b"application/json") {
-        // What nearly all callers send needs no parsing.
+        // Fast path for nearly all callers.
         return check_encoding(request);
     }
     let expected = "send the body as `Content-Type: application/json`";
@@ -129,7 +131,6 @@ fn check_type(request: &HttpRequest) -> Result<(), Problem> {
     }
 }
 
-/// What a body is said to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaType {
     Json,
@@ -137,7 +138,7 @@ pub enum MediaType {
     Lines,
 }
 
-/// What the body is, sent as it is and in UTF-8; `None` for anything else than JSON.
+/// The media type of the body; `None` if it is not JSON.
 ///
 /// # Errors
 /// 415 for another charset or an encoded body
@@ -155,9 +156,9 @@ pub fn media_type(request: &HttpRequest) -> Result<Option<MediaType>, Problem> {
         _ => return Ok(None),
     };
     match media.get_param("charset") {
-        Some(charset) if charset != "utf-8" => {
-            Err(unsupported("JSON is UTF-8; send no other charset"))
-        }
+        Some(charset) if charset != "utf-8" => Err(unsupported(
+            "JSON is always UTF-8; remove the other charset",
+        )),
         _ => Ok(Some(known)),
     }
 }
@@ -166,7 +167,7 @@ fn check_encoding(request: &HttpRequest) -> Result<(), Problem> {
     let mut encodings = request.headers().get_all(header::CONTENT_ENCODING);
     if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(unsupported(
-            "Content-Encoding is not supported; send the body as it is",
+            "Content-Encoding is not supported; send the body unencoded",
         ));
     }
     Ok(())

@@ -4,12 +4,10 @@ use super::problem::FieldFault;
 use actix_web::http::header::HeaderMap;
 use std::time::Duration;
 
-/// The header's name, as faults of it are told.
 pub const HEADER: &str = "Cancel-After";
-/// The longest time.
-const MOST: Duration = Duration::from_secs(7 * 86_400);
+const MAX: Duration = Duration::from_secs(7 * 86_400);
 
-/// The time after which a queued job is to fail; `None` when the header was not sent.
+/// The time after which a queued job fails; `None` without the header.
 pub fn span(headers: &HeaderMap) -> Result<Option<Duration>, FieldFault> {
     let fault = |message: &str| FieldFault::new(HEADER, message);
     let mut values = headers.get_all(HEADER);
@@ -17,10 +15,10 @@ pub fn span(headers: &HeaderMap) -> Result<Option<Duration>, FieldFault> {
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(fault("stands twice; send it once"));
+        return Err(fault("is given twice; send it once"));
     }
     let text = value.to_str().unwrap_or_default();
-    let span = parse(text).filter(|it| (Duration::from_secs(1)..=MOST).contains(it));
+    let span = parse(text).filter(|it| (Duration::from_secs(1)..=MAX).contains(it));
     let expected =
         "must be a number of seconds, minutes or hours, such as 30s, 5m or 1h, up to 168h";
     span.map(Some).ok_or_else(|| fault(expected))

@@ -1,7 +1,7 @@
-//! A wall around handlers: one that panics is answered 500 where its call is still at hand.
+//! Turns a panic of a handler into a 500 response while the request is still available.
 //!
-//! The outermost layer has a wall too, but what reaches that has lost its request on the way, so that its line in the log and its
-//! figure could name neither route nor account.
+//! The outermost middleware also catches panics, but it no longer has the request, so its log line and metric would lack the route and the
+//! account.
 
 use super::problem::Problem;
 use crate::application::error;
@@ -13,7 +13,7 @@ use std::panic::AssertUnwindSafe;
 
 type Caught<T> = Result<T, Box<dyn Any + Send>>;
 
-/// A handler behind the wall.
+/// A handler whose panics become 500 responses.
 #[derive(Clone)]
 pub struct Walled<F>(pub F);
 
@@ -29,15 +29,13 @@ where
     fn call(&self, args: Args) -> Self::Future {
         AssertUnwindSafe(self.0.call(args))
             .catch_unwind()
-            .map(answered)
+            .map(to_response)
     }
 }
 
-fn answered<T>(outcome: Caught<T>) -> Result<T, Problem> {
+fn to_response<T>(outcome: Caught<T>) -> Result<T, Problem> {
     outcome.map_err(|_| {
-        tracing::error!(
-            "a handler panicked; the line of the call that was answered 500 has its request id"
-        );
+        tracing::error!("a handler panicked; the log line of the 500 response has the request id");
         error::internal().into()
     })
 }
@@ -49,11 +47,11 @@ mod tests {
     use actix_web::{App, HttpResponse, web};
 
     async fn panicking() -> HttpResponse {
-        panic!("as a fault would")
+        panic!("test")
     }
 
     #[actix_web::test]
-    async fn a_handler_that_panics_is_answered_500_with_its_route_at_hand() {
+    async fn a_panic_becomes_a_500_response_that_knows_its_route() {
         let app = App::new().route("/jobs/{job_id}", web::get().to(Walled(panicking)));
         let app = init_service(app).await;
         let call = TestRequest::get().uri("/jobs/4711").to_request();

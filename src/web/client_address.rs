@@ -1,7 +1,7 @@
-//! The address that a call comes from, behind proxies or without.
+//! Finds the client's address, also behind proxies.
 //!
-//! Anyone can write an `X-Forwarded-For`, so it counts only as far as proxies wrote it that the operator named: the list is
-//! read from its end, where each of them adds whom it heard from, up to the first address that is none of them.
+//! Any client can send `X-Forwarded-For`, so only entries of trusted proxies count. Each proxy appends its peer, so the list is read from
+//! its end up to the first address that is not a trusted proxy.
 
 use crate::application::state::AppState;
 use actix_web::HttpRequest;
@@ -11,21 +11,21 @@ use std::net::{IpAddr, SocketAddr};
 
 const FORWARDED: &str = "x-forwarded-for";
 
-/// Where a call comes from. `None` where a trusted proxy says something that is no address: then nobody knows.
+/// The client's address; `None` if a trusted proxy reports an invalid address.
 pub fn client_address(request: &HttpRequest, state: &AppState) -> Option<IpAddr> {
     let peer = request.peer_addr()?.ip().to_canonical();
     let trusted = &state.config.server.trusted_proxies;
     if request.headers().contains_key(FORWARDED) && !is_in(trusted, peer) {
         state.auth.untrusted_proxies.note(peer);
     }
-    behind(peer, request.headers(), trusted)
+    resolve(peer, request.headers(), trusted)
 }
 
 fn is_in(ranges: &[IpNet], address: IpAddr) -> bool {
     ranges.iter().any(|net| net.contains(&address))
 }
 
-fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
+fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
     let is_proxy = |address: IpAddr| is_in(trusted, address);
     let mut address = peer;
     if !is_proxy(address) {
@@ -37,17 +37,17 @@ fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr
     }
     let hops = lines.iter().rev().flat_map(|line| line.rsplit(','));
     for hop in hops {
-        address = read(hop.trim())?;
+        address = parse_address(hop.trim())?;
         if !is_proxy(address) {
             return Some(address);
         }
     }
-    // Proxies all the way: the first of them is who asks.
+    // Only proxies: the first one is the client.
     Some(address)
 }
 
-/// An address, which some proxies write with a port.
-fn read(text: &str) -> Option<IpAddr> {
+/// Some proxies add a port.
+fn parse_address(text: &str) -> Option<IpAddr> {
     let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
     let address = bare.unwrap_or(text).parse::<IpAddr>().ok();
     let with_port = || text.parse::<SocketAddr>().ok().map(|it| it.ip());
@@ -67,7 +67,7 @@ mod tests {
         }
         let trusted = ["10.0.0.0/8", "fd00::/8"].map(|net| net.parse().unwrap());
         let peer: IpAddr = peer.parse().unwrap();
-        behind(peer.to_canonical(), &headers, &trusted).map(|it| it.to_string())
+        resolve(peer.to_canonical(), &headers, &trusted).map(|it| it.to_string())
     }
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_wrote_himself_is_not_believed() {
+    fn entries_of_the_client_are_ignored() {
         let forged = ["10.0.0.5, 203.0.113.7, 198.51.100.9, 10.0.0.2"];
         assert_eq!(seen("10.0.0.1", &forged).unwrap(), "198.51.100.9");
         let lines = ["203.0.113.7", "198.51.100.9", "fd00::1"];
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_leaves_the_caller_unknown() {
+    fn an_invalid_address_leaves_the_client_unknown() {
         for bad in ["", "unknown", "198.51.100.9,", "_hidden", "1.2.3"] {
             assert_eq!(seen("10.0.0.1", &[bad]), None, "{bad}");
         }

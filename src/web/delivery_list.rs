@@ -1,9 +1,9 @@
-//! The list of deliveries, filtered: the operator's, and that of one account.
+//! Filtered lists of deliveries, for the operator and for one account.
 
-use super::paging::{self, Window, reading_listing};
+use super::paging::{self, Window, listing_async};
 use super::problem::{FieldFault, Problem};
 use crate::api::answers;
-use crate::application::filtered_page::sifted;
+use crate::application::filtered_page::filter_page;
 use crate::application::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
@@ -12,7 +12,6 @@ use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Page;
 
-/// Which deliveries a list is to hold.
 #[derive(Default)]
 struct Filter {
     account: Option<AccountId>,
@@ -49,7 +48,7 @@ impl Filter {
         }
     }
 
-    fn lets(&self, delivery: &Delivery) -> bool {
+    fn matches(&self, delivery: &Delivery) -> bool {
         self.account.is_none_or(|it| it == delivery.account)
             && self.job.is_none_or(|it| delivery.job() == Some(it))
             && self.webhook.is_none_or(|it| it == delivery.webhook)
@@ -57,15 +56,14 @@ impl Filter {
     }
 }
 
-/// Those of all accounts.
 pub async fn of_all(
     request: &HttpRequest,
     state: &web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    listed(request, state, Filter::default(), Filter::NAMES).await
+    list(request, state, Filter::default(), Filter::NAMES).await
 }
 
-/// Those of one account, which no filter leads out of.
+/// No filter can select another account.
 pub async fn of_account(
     account: AccountId,
     request: &HttpRequest,
@@ -75,49 +73,49 @@ pub async fn of_account(
         account: Some(account),
         ..Filter::default()
     };
-    listed(request, state, filter, &["job_id", "webhook_id", "status"]).await
+    list(request, state, filter, &["job_id", "webhook_id", "status"]).await
 }
 
-async fn listed(
+async fn list(
     request: &HttpRequest,
     state: &web::Data<AppState>,
     mut filter: Filter,
     names: &[&str],
 ) -> Result<HttpResponse, Problem> {
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
-    let page = filtered(state, filter, window).await?;
+    let page = read_page(state, filter, window).await?;
     let view = async |delivery| answers::delivery(state, delivery).await;
-    Ok(HttpResponse::Ok().json(reading_listing(page, view).await?))
+    Ok(HttpResponse::Ok().json(listing_async(page, view).await?))
 }
 
-async fn filtered(
+async fn read_page(
     state: &web::Data<AppState>,
     filter: Filter,
     window: Window,
 ) -> Result<Page<Delivery>, Problem> {
     if let Some(job) = filter.job {
-        // A delivery has the id of its job, so that no list has to be searched for it.
+        // A delivery has the id of its job, so this is a direct lookup.
         let found = state.store.delivery(DeliveryId(job.0)).await?;
         let is_new = |it: &Delivery| {
             window
                 .after
                 .is_none_or(|after| it.id.0.into_bytes() < after)
         };
-        let items = found.filter(|it| is_new(it) && filter.lets(it));
+        let items = found.filter(|it| is_new(it) && filter.matches(it));
         return Ok(Page {
             items: items.into_iter().collect(),
             next: None,
         });
     }
     let (store, account) = (state.store.clone(), filter.account);
-    Ok(sifted(
+    Ok(filter_page(
         window,
         move |limit, after| match account {
             Some(account) => store.deliveries_of(account, limit, after).wait(),
             None => store.deliveries(limit, after).wait(),
         },
         |delivery| delivery.id.0.into_bytes(),
-        move |delivery| filter.lets(delivery),
+        move |delivery| filter.matches(delivery),
     )
     .await?)
 }

@@ -1,4 +1,4 @@
-//! `?dry_run=true` on the generation calls: every check, and then nothing.
+//! `?dry_run=true` on the generation calls: runs every check and creates nothing.
 
 use crate::application::error::FieldFault;
 use crate::application::submit_generation::Estimate;
@@ -8,18 +8,18 @@ use tintype_api::fields::shown;
 
 const PARAMETER: &str = "dry_run";
 
-/// Is the call only to be checked? A generation call takes this parameter and no other: one that is misspelt must not cost money.
-pub fn is_asked(query: &str) -> Result<bool, Vec<FieldFault>> {
-    let (mut asked, mut faults) = (None, Vec::new());
+/// Parses the query. Generation calls accept no other parameter, so that a misspelt `dry_run` cannot cost money.
+pub fn is_requested(query: &str) -> Result<bool, Vec<FieldFault>> {
+    let (mut requested, mut faults) = (None, Vec::new());
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let message = match (&*name, &*value) {
-            (PARAMETER, _) if asked.is_some() => "stands twice; send it once",
+            (PARAMETER, _) if requested.is_some() => "is given twice; send it once",
             (PARAMETER, "true" | "false") => {
-                asked = Some(value == "true");
+                requested = Some(value == "true");
                 continue;
             }
             (PARAMETER, _) => "must be true or false",
-            _ => "is unknown; generation calls take the parameter dry_run and no other",
+            _ => "is unknown; generation calls accept only the parameter dry_run",
         };
         faults.push(FieldFault::new(shown(&name), message));
         if faults.len() == MAX_FAULTS {
@@ -27,16 +27,15 @@ pub fn is_asked(query: &str) -> Result<bool, Vec<FieldFault>> {
         }
     }
     if faults.is_empty() {
-        Ok(asked.unwrap_or(false))
+        Ok(requested.unwrap_or(false))
     } else {
         Err(faults)
     }
 }
 
-/// Faults that an answer lists: a query can hold thousands.
+/// Faults that a response lists: a query can contain thousands.
 const MAX_FAULTS: usize = 20;
 
-/// What the job would be, had it been accepted.
 pub fn answer(estimate: &Estimate) -> HttpResponse {
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));

@@ -1,4 +1,4 @@
-//! What all calls that create a job of the native kind share: how their request is read, and how its job is told.
+//! Shared by all native generation calls: reads the request and writes the response.
 
 use super::problem::{FieldFault, Problem};
 use super::{cancel_after, idempotency_key};
@@ -12,8 +12,8 @@ use actix_web::http::header::{self, HeaderMap};
 use tintype_api::CreatedJob;
 use tintype_storage::store::Accepted;
 
-/// Body and headers as a request, with the faults of both and those that were found `before`. `uploads` are input images that
-/// came with the body, before those that it names.
+/// Reads body and headers into a request, or lists the faults of both and those found `before`. `uploads` are input images that arrived
+/// with the body; they precede the URLs of the body.
 pub fn read(
     headers: &HeaderMap,
     body: &[u8],

@@ -4,13 +4,12 @@ use super::problem::FieldFault;
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
-/// The header's name, as faults of it are told.
 pub const HEADER: &str = "Idempotency-Key";
-/// Says that nothing was done anew: the answer is that of the first call with this idempotency key.
+/// Marks the response to a replayed call.
 pub const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
 const MAX_CHARS: usize = 255;
 
-/// 201; it says so where nothing was done anew.
+/// 201
 pub fn created(is_replay: bool) -> HttpResponseBuilder {
     let mut answer = HttpResponse::Created();
     if is_replay {
@@ -19,9 +18,9 @@ pub fn created(is_replay: bool) -> HttpResponseBuilder {
     answer
 }
 
-/// The caller's name for a request; `None` when the header was not sent.
+/// Parses the header; `None` without it.
 ///
-/// One pair of enclosing double quotes is taken off: the IETF draft writes the value so, most clients do not.
+/// Strips one pair of double quotes: the IETF draft requires them, most clients omit them.
 pub fn key(headers: &HeaderMap) -> Result<Option<String>, FieldFault> {
     let fault = |message: &str| FieldFault::new(HEADER, message);
     let mut values = headers.get_all(HEADER);
@@ -29,7 +28,7 @@ pub fn key(headers: &HeaderMap) -> Result<Option<String>, FieldFault> {
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(fault("stands twice; send it once"));
+        return Err(fault("is given twice; send it once"));
     }
     let expected = "must be 1 to 255 visible ASCII characters";
     let text = value.to_str().map_err(|_| fault(expected))?;

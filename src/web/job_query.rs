@@ -1,4 +1,4 @@
-//! The parameters that filter a list of jobs.
+//! Parses the filters of a list of jobs.
 
 use super::paging::{self, Window};
 use super::problem::{FieldFault, Problem};
@@ -18,22 +18,21 @@ const NAMES: &[&str] = &[
     "created_before",
     "metadata[]",
 ];
-/// The words of a prompt, which only lists of the panel take.
+/// Words of the prompt; only in the panel.
 const PROMPT: &str = "prompt";
-/// Only favourites, which only lists of the panel tell.
+/// Only in the panel.
 const FAVOURITE: &str = "favourite";
-/// Characters of the words that one list can ask for.
-const MOST_PROMPT_CHARS: usize = 200;
+const MAX_PROMPT_CHARS: usize = 200;
 const STATUSES: [&str; 4] = ["queued", "processing", "done", "failed"];
-/// Members of metadata that one list can ask for.
-const MOST_MEMBERS: usize = 10;
+const MAX_MEMBERS: usize = 10;
 
-/// The page and the filter that a query asks for; 422 names every parameter that is wrong.
+/// # Errors
+/// 422 with every invalid parameter
 pub fn of(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
     read_all(request, NAMES)
 }
 
-/// The same for the panel, whose lists can be searched by the words of a prompt and for favourites as well.
+/// The panel can also filter by the prompt and for favourites.
 pub fn of_panel(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
     read_all(request, &[NAMES, &[PROMPT, FAVOURITE]].concat())
 }
@@ -45,7 +44,7 @@ fn read_all(request: &HttpRequest, names: &[&str]) -> Result<(Window, JobFilter)
     Ok((window, filter))
 }
 
-/// Reads one parameter, under its name in this list or in the operator's.
+/// Reads one parameter. Some have another name in the operator's lists.
 pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), FieldFault> {
     let fault = |message: String| FieldFault::new(name, message);
     let one_of = |words: &[&str]| fault(format!("must be one of {}", words.join(", ")));
@@ -75,8 +74,8 @@ pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), Field
             let message = "must be the batch_id of a batch";
             filter.batch = Some(value.parse().map_err(|_| fault(message.into()))?);
         }
-        PROMPT if value.chars().count() > MOST_PROMPT_CHARS => {
-            let message = format!("may have at most {MOST_PROMPT_CHARS} characters");
+        PROMPT if value.chars().count() > MAX_PROMPT_CHARS => {
+            let message = format!("may have at most {MAX_PROMPT_CHARS} characters");
             return Err(fault(message));
         }
         PROMPT => {
@@ -87,14 +86,14 @@ pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), Field
         FAVOURITE => return Err(fault("must be true".into())),
         "created_after" | "from" => filter.created_after = Some(moment()?),
         "created_before" => filter.created_before = Some(moment()?),
-        // The moment itself is meant as well.
+        // Inclusive.
         "to" => filter.created_before = Some(moment()?.plus(Duration::from_millis(1))),
-        _ if filter.metadata.len() == MOST_MEMBERS => {
+        _ if filter.metadata.len() == MAX_MEMBERS => {
             return Err(fault(format!(
-                "is one too many; at most {MOST_MEMBERS} members of metadata can be asked for"
+                "exceeds the limit of {MAX_MEMBERS} metadata filters"
             )));
         }
-        // The list knows no other name than `metadata[...]`.
+        // The only remaining name is `metadata[...]`.
         name => {
             let member = name.strip_prefix("metadata[").unwrap_or(name);
             let member = member.strip_suffix(']').unwrap_or(member);

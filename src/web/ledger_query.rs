@@ -1,4 +1,4 @@
-//! The parameters that filter a ledger.
+//! Parses the filters of a ledger.
 
 use super::paging::{self, Window};
 use super::problem::{FieldFault, Problem};
@@ -10,7 +10,8 @@ use tintype_storage::domain::time::Timestamp;
 const NAMES: &[&str] = &["kind", "from", "to"];
 const KINDS: [EntryKind; 3] = [EntryKind::Deposit, EntryKind::Charge, EntryKind::Adjustment];
 
-/// The page and the filter that a query asks for; 422 names every parameter that is wrong.
+/// # Errors
+/// 422 with every invalid parameter
 pub fn of(request: &HttpRequest) -> Result<(Window, LedgerFilter), Problem> {
     let mut filter = LedgerFilter::default();
     let take = |name: &str, value: &str| read(&mut filter, name, value).err();
@@ -25,7 +26,7 @@ fn read(filter: &mut LedgerFilter, name: &str, value: &str) -> Result<(), FieldF
         filter.kind = Some(known.ok_or_else(|| fault("must be deposit, charge or adjustment"))?);
         return Ok(());
     }
-    let message = "must be a moment such as 2026-01-31T12:00:00Z";
+    let message = "must be an RFC 3339 date and time, such as 2026-01-31T12:00:00Z";
     let moment = Timestamp::parse(value).ok_or_else(|| fault(message))?;
     match name {
         "from" => filter.range.from = Some(moment),

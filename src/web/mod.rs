@@ -1,7 +1,7 @@
 //! What the HTTP interfaces share: problems, bodies, lists, authentication and headers.
 
 pub(crate) mod access;
-pub(crate) mod admission;
+pub(crate) mod api_key_auth;
 pub(crate) mod assets;
 pub(crate) mod audit_context;
 pub(crate) mod auth;
@@ -14,7 +14,7 @@ pub(crate) mod catch_panic;
 pub(crate) mod client_address;
 pub(crate) mod delivery_list;
 pub(crate) mod dry_run;
-pub(crate) mod failures;
+pub(crate) mod error_conversion;
 pub(crate) mod generation_call;
 pub(crate) mod idempotency_key;
 pub(crate) mod job_query;

@@ -1,4 +1,4 @@
-//! Lists with `limit` and `cursor`.
+//! Paginated lists with `limit` and `cursor`.
 
 use super::problem::{FieldFault, Problem};
 pub use crate::application::list::Window;
@@ -12,16 +12,16 @@ use uuid::Uuid;
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
-/// Faults that an answer lists: a query can hold thousands.
+/// Faults that a response lists: a query can contain thousands.
 const MAX_FAULTS: usize = 20;
 
-/// From the query; 422 for a bad limit or cursor, or a parameter that lists do not have.
+/// # Errors
+/// 422 for an invalid limit or cursor, or an unknown parameter
 pub fn window(request: &HttpRequest) -> Result<Window, Problem> {
     filtered_window(request, &[], |_, _| None)
 }
 
-/// The same for a list with filters, whose `names` are handed to `take`. One that ends in `[]` takes any word between its
-/// brackets.
+/// Passes each filter parameter in `names` to `take`. A name that ends in `[]` matches any word between the brackets.
 pub fn filtered_window(
     request: &HttpRequest,
     names: &[&str],
@@ -38,7 +38,10 @@ pub fn filtered_window(
             break;
         }
         if !seen.insert(name.clone()) {
-            faults.push(FieldFault::new(shown(&name), "stands twice; send it once"));
+            faults.push(FieldFault::new(
+                shown(&name),
+                "is given twice; send it once",
+            ));
             continue;
         }
         match &*name {
@@ -89,13 +92,12 @@ fn is_named(known: &str, name: &str) -> bool {
     }
 }
 
-/// A page of records as their wire forms.
 pub fn listing<R, T>(page: Page<R>, view: impl FnMut(R) -> T) -> Listing<T> {
     Listing::of(page.items.into_iter().map(view).collect(), page.next)
 }
 
-/// The same where a wire form takes reads, which are made at the same time.
-pub async fn reading_listing<R, T, E>(
+/// [`listing`] with a view that reads; the reads run concurrently.
+pub async fn listing_async<R, T, E>(
     page: Page<R>,
     view: impl AsyncFn(R) -> Result<T, E>,
 ) -> Result<Listing<T>, E> {
@@ -103,7 +105,7 @@ pub async fn reading_listing<R, T, E>(
     Ok(Listing::of(data, page.next))
 }
 
-/// The same where a wire form may fail.
+/// [`listing`] with a fallible view.
 pub fn try_listing<R, T, E>(
     page: Page<R>,
     view: impl FnMut(R) -> Result<T, E>,

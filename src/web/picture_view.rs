@@ -1,4 +1,4 @@
-//! `?width=` and `?format=` of a picture: a small form of it instead of the picture.
+//! `?width=` and `?format=` of an image: requests a scaled-down view instead of the original.
 
 use super::problem::{FieldFault, Problem};
 use crate::application::picture_views::{View, ViewFormat, WIDTHS};
@@ -11,17 +11,16 @@ const WIDTH: &str = "width";
 const FORMAT: &str = "format";
 const DEFAULT_WIDTH: u32 = 1024;
 
-/// The view that a query asks for, or its faults; and the query without it.
-pub struct Asked {
-    /// `None` where the picture itself is meant.
+pub struct ViewQuery {
+    /// `None`: the original image.
     pub view: Option<Result<View, Problem>>,
+    /// The query without the parameters of the view, otherwise unchanged.
     pub rest: String,
 }
 
-/// Takes the parameters of a view out of a query. What is left is as it was.
-pub fn asked(query: &str) -> Asked {
+pub fn parse(query: &str) -> ViewQuery {
     let (mut width, mut format, mut rest) = (None, None, Vec::new());
-    let (mut faults, mut is_asked) = (Vec::new(), false);
+    let (mut faults, mut has_view) = (Vec::new(), false);
     for piece in query.split('&') {
         let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
         let before = match name {
@@ -32,9 +31,9 @@ pub fn asked(query: &str) -> Asked {
                 continue;
             }
         };
-        is_asked = true;
+        has_view = true;
         if before.is_some() && faults.is_empty() {
-            faults.push(FieldFault::new(name, "stands twice; send it once"));
+            faults.push(FieldFault::new(name, "is given twice; send it once"));
         }
     }
     let read = || match (read_width(width), read_format(format)) {
@@ -44,9 +43,9 @@ pub fn asked(query: &str) -> Asked {
             Err(Problem::validation(faults.collect()))
         }
     };
-    Asked {
+    ViewQuery {
         rest: rest.join("&"),
-        view: is_asked.then(read),
+        view: has_view.then(read),
     }
 }
 
@@ -72,8 +71,8 @@ fn read_format(value: Option<&str>) -> Result<ViewFormat, FieldFault> {
     })
 }
 
-/// Answers with a view, for as long a time in caches as `cache` says.
-pub fn answer(
+/// Responds with a view. `cache` is the value of `Cache-Control`.
+pub fn respond(
     request: &HttpRequest,
     bytes: Bytes,
     picture: &str,
@@ -113,13 +112,13 @@ mod tests {
     use super::*;
 
     fn faults(query: &str) -> Vec<String> {
-        let problem = asked(query).view.unwrap().unwrap_err();
+        let problem = parse(query).view.unwrap().unwrap_err();
         problem.errors.into_iter().map(|it| it.field).collect()
     }
 
     #[test]
-    fn a_view_is_taken_out_of_its_query() {
-        let found = asked("expires=1&width=512&signature=a&format=webp");
+    fn the_parameters_of_a_view_are_split_off() {
+        let found = parse("expires=1&width=512&signature=a&format=webp");
         assert_eq!(found.rest, "expires=1&signature=a");
         let view = found.view.unwrap().ok();
         let wanted = View {
@@ -127,15 +126,15 @@ mod tests {
             format: ViewFormat::Webp,
         };
         assert_eq!(view, Some(wanted));
-        let found = asked("expires=1&signature=a");
+        let found = parse("expires=1&signature=a");
         assert_eq!(found.rest, "expires=1&signature=a");
         assert!(found.view.is_none());
-        let view = asked("format=jpeg").view.unwrap().ok().unwrap();
+        let view = parse("format=jpeg").view.unwrap().ok().unwrap();
         assert_eq!(view.width, DEFAULT_WIDTH);
     }
 
     #[test]
-    fn nonsense_is_refused_by_name() {
+    fn invalid_values_are_refused_by_name() {
         for value in ["", "0", "-1", "513", "0512", "1e3", "99999999999", "512px"] {
             assert_eq!(faults(&format!("width={value}")), ["width"], "{value}");
         }

@@ -1,4 +1,4 @@
-//! Every error of the native and the operator interface: one table of codes, told as RFC 9457 problem details.
+//! The errors of the native and the operator interface: one table of codes, rendered as RFC 9457 problem details.
 
 use crate::application::error::Error;
 use actix_web::body::BoxBody;
@@ -9,7 +9,7 @@ use std::fmt;
 
 pub use crate::application::error::FieldFault;
 
-/// What can be wrong with a call. The word is what clients tell errors apart by; it never changes.
+/// Clients distinguish errors by the word of the code, which never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     Unauthorized,
@@ -39,7 +39,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Every code, in the order of the documentation.
+    /// In the order of the documentation.
     pub const ALL: [Self; 24] = [
         Self::Unauthorized,
         Self::InsufficientBalance,
@@ -67,7 +67,7 @@ impl Code {
         Self::Overloaded,
     ];
 
-    /// Status, word and title: the whole table.
+    /// Status, word and title.
     fn row(self) -> (u16, &'static str, &'static str) {
         match self {
             Self::Unauthorized => (401, "unauthorized", "Not authenticated"),
@@ -113,22 +113,20 @@ impl Code {
         }
     }
 
-    /// The HTTP status.
     pub fn status(self) -> StatusCode {
         StatusCode::from_u16(self.row().0).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The stable word.
     pub fn word(self) -> &'static str {
         self.row().1
     }
 
-    /// A short text for people, the same for every error of this code.
+    /// The same for every error of this code.
     pub fn title(self) -> &'static str {
         self.row().2
     }
 
-    /// Seconds after which a repeat makes sense, where the status asks for such a header.
+    /// Seconds before a retry, for 429 and 503.
     fn default_retry_after(self) -> Option<u32> {
         match self {
             Self::RateLimited | Self::Overloaded => Some(1),
@@ -138,20 +136,18 @@ impl Code {
     }
 }
 
-/// An error answer.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// Which kind.
     pub code: Code,
-    /// What was wrong this time, and what to do.
+    /// What failed and what to do.
     pub detail: String,
-    /// All faulty fields, for 422.
+    /// For 422.
     pub errors: Vec<FieldFault>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
-    /// An error with its explanation. 401 gets `WWW-Authenticate`, 429 and 503 get `Retry-After`.
+    /// 401 gets `WWW-Authenticate`, 429 and 503 get `Retry-After`.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         let mut headers = Vec::new();
         if code == Code::Unauthorized {
@@ -169,17 +165,15 @@ impl Problem {
         }
     }
 
-    /// 422 for these fields.
     pub fn validation(errors: Vec<FieldFault>) -> Self {
         Error::invalid(errors).into()
     }
 
-    /// 422 for one field.
     pub fn field(field: &str, message: impl Into<String>) -> Self {
         Self::validation(vec![FieldFault::new(field, message)])
     }
 
-    /// 405 with the methods that the path has.
+    /// 405 with the methods that the path accepts.
     pub fn method_not_allowed(allow: &str) -> Self {
         let problem = Self::new(Code::MethodNotAllowed, format!("this path takes {allow}"));
         match HeaderValue::from_str(allow) {
@@ -188,14 +182,13 @@ impl Problem {
         }
     }
 
-    /// Sets the seconds of `Retry-After`.
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.headers
             .retain(|(name, _)| *name != header::RETRY_AFTER);
         self.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
-    /// The seconds of `Retry-After`, where it has one.
+    /// The seconds of `Retry-After`, if set.
     pub fn retry_after_seconds(&self) -> Option<u32> {
         let (_, value) = self
             .headers
@@ -204,13 +197,11 @@ impl Problem {
         value.to_str().ok()?.parse().ok()
     }
 
-    /// Adds a header.
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// The whole answer, told under this request id.
     pub fn render(&self, request_id: &str) -> HttpResponse<BoxBody> {
         let fault = |it: &'_ FieldFault| tintype_api::Fault {
             field: it.field.clone().into(),

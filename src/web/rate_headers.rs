@@ -1,4 +1,4 @@
-//! The rates of the API key behind a call and of its account: counted when the call comes, told in the headers of its answer.
+//! Counts a call against the rate limits of its API key and account, and writes the `RateLimit` headers of the response.
 
 use crate::application::rate_limit::Counted;
 use crate::application::state::AppState;
@@ -10,7 +10,7 @@ use tintype_storage::domain::api_key::{ApiKey, RateLimit};
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// Counts a call against the rates of its key and its account, and keeps the outcome for the headers of the answer.
+/// Counts a call and stores the outcome for [`counted`].
 pub fn count(
     request: &HttpRequest,
     state: &AppState,
@@ -23,17 +23,17 @@ pub fn count(
     counted
 }
 
-/// The answer is to tell nothing of the rates.
+/// Omits the headers from the response.
 pub fn forget(request: &HttpRequest) {
     request.extensions_mut().remove::<Counted>();
 }
 
-/// How the key and the account of a call stand, once the call has been counted.
+/// The outcome of [`count`].
 pub fn counted(request: &HttpRequest) -> Counted {
     request.extensions().get().copied().unwrap_or_default()
 }
 
-/// Adds the headers: a member for each limit that there is.
+/// Adds the headers, with one member per limit.
 pub fn write(counted: &Counted, headers: &mut HeaderMap) {
     let limits = [("key", counted.key), ("account", counted.account)];
     let limits = limits.map(|(name, state)| Some((name, state?)));

@@ -1,15 +1,14 @@
-//! The id of a request: the caller's `X-Request-Id`, or a fresh one.
+//! The id of a request: the caller's `X-Request-Id`, or a generated one.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use std::rc::Rc;
 use uuid::Builder;
 
-/// The header.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_ID_CHARS: usize = 128;
 
-/// The id of the request in hand: the caller's own if it is fit for a log line, else a fresh one.
+/// The caller's id if it is safe to log, otherwise a generated one.
 #[derive(Clone, Debug)]
 pub struct RequestId(Rc<str>);
 
@@ -23,7 +22,7 @@ impl RequestId {
             .headers()
             .get(&REQUEST_ID)
             .and_then(|value| value.to_str().ok());
-        match given.filter(|id| is_fit(id)) {
+        match given.filter(|id| is_safe_to_log(id)) {
             Some(id) => Self(id.into()),
             None => Self(
                 Builder::from_random_bytes(rand::random())
@@ -34,7 +33,6 @@ impl RequestId {
         }
     }
 
-    /// Adds the header to an answer.
     pub fn write(&self, headers: &mut HeaderMap) {
         if let Ok(value) = HeaderValue::from_str(&self.0) {
             headers.insert(REQUEST_ID, value);
@@ -42,7 +40,7 @@ impl RequestId {
     }
 }
 
-fn is_fit(id: &str) -> bool {
+fn is_safe_to_log(id: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=MAX_ID_CHARS).contains(&id.len()) && id.bytes().all(allowed)
 }
@@ -52,12 +50,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_fit_for_a_log_line() {
+    fn ids_that_are_safe_to_log() {
         for good in ["a", "A-Z_0.9", &"x".repeat(128)] {
-            assert!(is_fit(good), "{good}");
+            assert!(is_safe_to_log(good), "{good}");
         }
         for bad in ["", "a b", "a\tb", "é", "a/b", "{}", &"x".repeat(129)] {
-            assert!(!is_fit(bad), "{bad}");
+            assert!(!is_safe_to_log(bad), "{bad}");
         }
     }
 }

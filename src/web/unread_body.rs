@@ -1,9 +1,8 @@
-//! Bodies that nobody reads to their end.
+//! Closes the connection after a response to a chunked body that was not read completely.
 //!
-//! When a call is answered before its body has arrived, a body of declared length makes the server close the connection
-//! after the answer. A chunked one does not: once its reader is dropped the rest is read and thrown away, for as long as the
-//! client likes to send, or to send nothing. So the reader of a chunked body is kept until the answer has been sent: the
-//! server then sees that the body is unread and closes as well.
+//! If the response comes before the whole body, actix closes the connection of a body with a declared length. For a chunked body it reads
+//! and discards the rest once the reader is dropped, however long the client sends or stays silent. So the reader of a chunked body lives
+//! until the response is sent: actix then sees an unread body and closes the connection too.
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest};
@@ -20,7 +19,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// The reader of a chunked body. A clone is the same one.
+/// The reader of a chunked body. Clones share it.
 #[derive(Clone)]
 pub struct Unread(Rc<RefCell<Payload>>);
 
@@ -30,30 +29,30 @@ impl fmt::Debug for Unread {
     }
 }
 
-struct Shared(Rc<RefCell<Payload>>);
+struct SharedReader(Rc<RefCell<Payload>>);
 
-struct Holding {
+struct BodyWithReader {
     body: BoxBody,
     _payload: Rc<RefCell<Payload>>,
 }
 
-/// Keeps the reader of a chunked body; there is nothing to keep of other requests.
+/// Shares the reader of a chunked body; `None` for other bodies.
 pub fn keep(request: &mut ServiceRequest) -> Option<Unread> {
     if !request.headers().contains_key(TRANSFER_ENCODING) {
         return None;
     }
     let payload = Rc::new(RefCell::new(request.take_payload()));
     let stream: Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>> =
-        Box::pin(Shared(Rc::clone(&payload)));
+        Box::pin(SharedReader(Rc::clone(&payload)));
     request.set_payload(Payload::from(stream));
     Some(Unread(payload))
 }
 
 impl Unread {
-    /// Lets the reader go once the answer has been sent.
+    /// Drops the reader once the response is sent.
     pub fn until_sent(self, answer: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
         answer.map_body(|_, body| {
-            BoxBody::new(Holding {
+            BoxBody::new(BodyWithReader {
                 body,
                 _payload: self.0,
             })
@@ -61,7 +60,7 @@ impl Unread {
     }
 }
 
-impl Stream for Shared {
+impl Stream for SharedReader {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -69,7 +68,7 @@ impl Stream for Shared {
     }
 }
 
-impl MessageBody for Holding {
+impl MessageBody for BodyWithReader {
     type Error = Box<dyn Error>;
 
     fn size(&self) -> BodySize {

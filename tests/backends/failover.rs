@@ -286,5 +286,5 @@ fn a_back_end_is_tested_on_demand_without_making_an_image() {
     assert_eq!(state["last_error"]["message"], gone["fails"][0]);
     assert_eq!(state["last_hour"]["tries"], 0, "a test is no try");
     let unknown = test("unknown").expect(404).json();
-    assert_eq!(unknown["detail"], "there is no such back end");
+    assert_eq!(unknown["detail"], "there is no such backend");
 }

@@ -154,7 +154,7 @@ fn a_faulty_file_is_told_with_all_places_and_is_still_there_afterwards() {
         browser.see("td", "line 2").await;
         browser.see("td", "1 cells, and the first row 2").await;
         browser
-            .see("td", "cell begins with a quote that is not closed")
+            .see("td", "cell begins with a quote that is never closed")
             .await;
         choose(
             &browser,

@@ -1,15 +1,14 @@
-//! Reads a table as spreadsheets write it (RFC 4180): cells between commas, in double quotes where they hold a comma, a quote or
-//! the end of a line.
+//! Parses CSV (RFC 4180): cells between commas, in double quotes if they contain a comma, a quote or a line break.
 
 use super::TableFault;
 
-/// Cells of a row beyond which it is refused: a row of empty cells takes far more memory than text.
+/// Limit of cells per row: a row of empty cells takes far more memory than its text.
 const MAX_CELLS: usize = 1_000;
 
-/// A row with the line on which it begins, counted from 1.
+/// A row with its first line, counted from 1.
 pub type Row = (usize, Vec<String>);
 
-/// The rows of a table, the first one included, one at a time. Empty lines are no rows. After a fault there are no more.
+/// Iterates over the rows of a table, the header included. Skips empty lines. Ends after a fault.
 pub struct Rows<'a> {
     rest: Option<&'a str>,
     line: usize,
@@ -18,13 +17,13 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     pub fn new(text: &'a str) -> Self {
         Self {
-            // Excel begins a file in UTF-8 with this mark.
+            // Excel writes a byte order mark.
             rest: Some(text.trim_start_matches('\u{feff}')),
             line: 1,
         }
     }
 
-    /// The next line that is a row or empty, and what comes after it.
+    /// Parses the next row, which may be empty.
     fn row(&mut self, mut rest: &'a str) -> Result<Vec<String>, TableFault> {
         let mut cells = Vec::new();
         loop {
@@ -56,25 +55,24 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// A cell without quotes, and what comes after it.
+    /// Returns a cell without quotes and the rest.
     fn bare(&self, rest: &'a str) -> Result<(String, &'a str), TableFault> {
         let end = rest.find([',', '\n']).unwrap_or(rest.len());
         let (cell, after) = rest.split_at(end);
         match cell.contains('"') {
-            true => {
-                Err(self
-                    .fault("put a cell with a quote in it into quotes, and write the quote twice"))
-            }
+            true => Err(self.fault(
+                "enclose a cell that contains a quote in quotes, and double the inner quote",
+            )),
             false => Ok((cell.trim_end_matches('\r').to_owned(), after)),
         }
     }
 
-    /// The text of a cell up to its closing quote, and what comes after.
+    /// Returns the text of a quoted cell and the rest after its closing quote.
     fn unquoted(&self, mut rest: &'a str) -> Result<(String, &'a str), TableFault> {
         let mut cell = String::new();
         loop {
             let Some((part, after)) = rest.split_once('"') else {
-                return Err(self.fault("a cell begins with a quote that is not closed"));
+                return Err(self.fault("a cell begins with a quote that is never closed"));
             };
             cell.push_str(part);
             match after.strip_prefix('"') {
@@ -116,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_read_as_rfc_4180_writes_them() {
+    fn rows_follow_rfc_4180() {
         let read = |text: &str| -> Vec<Vec<String>> {
             rows(text)
                 .unwrap()
@@ -133,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_know_the_line_on_which_they_begin() {
+    fn rows_carry_their_first_line() {
         let lines: Vec<usize> = rows("a\n\"b\nc\"\n\nd\n")
             .unwrap()
             .iter()
@@ -143,11 +141,11 @@ mod tests {
     }
 
     #[test]
-    fn faulty_rows_are_refused_with_the_line() {
+    fn faulty_rows_are_refused_with_their_line() {
         let wide = ",".repeat(MAX_CELLS);
         for (text, wanted) in [
             ("a\n\"b", "line 2: a cell begins with a quote"),
-            ("a\nb\"c\n", "line 2: put a cell with a quote"),
+            ("a\nb\"c\n", "line 2: enclose a cell that contains a quote"),
             ("\"a\"b\n", "line 1: after the closing quote"),
             (&format!("a\n{wide}\n"), "line 2: has more than 1000 cells"),
         ] {

@@ -1,4 +1,4 @@
-//! A batch as a file: which of the forms it is written in, and a table as lines of JSON.
+//! Batch files: detects their format, and converts a CSV table to JSON Lines.
 
 mod csv;
 
@@ -10,17 +10,16 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-/// A field whose cell holds a list, separated by blanks.
+/// A field whose cell contains a list, separated by whitespace.
 const LIST: &str = "input_images_urls";
-/// Entries of a list that are read; the service refuses far fewer.
+/// Entries of a list to read. The service's own limit is far lower.
 const MAX_LISTED: usize = 100;
 const METADATA: &str = "metadata";
-/// Columns that begin with this are members of the request's metadata.
+/// Prefix of columns that are members of the request's metadata.
 const MEMBER: &str = "metadata.";
-/// Faults that are listed of a table.
+/// Faults listed per table.
 const MAX_FAULTS: usize = 100;
 
-/// What is wrong with a table, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableFault {
     /// Counted from 1; `None` for the table as a whole.
@@ -55,8 +54,7 @@ impl fmt::Display for TableFault {
 
 impl std::error::Error for TableFault {}
 
-/// How a file that is no table is written: as a body of its own, which is one object with the requests in it, or as one request
-/// per line.
+/// Detects the format of a file that is not a table: one JSON object with the requests, or JSON Lines.
 pub fn form(bytes: &[u8]) -> Form {
     #[derive(Deserialize)]
     struct Body {
@@ -73,53 +71,53 @@ pub fn form(bytes: &[u8]) -> Form {
 #[derive(Debug, Default)]
 pub struct Lines {
     pub text: String,
-    /// The line of the table on which each request begins.
-    pub places: Vec<usize>,
+    /// The first line of each request in the table.
+    pub line_numbers: Vec<usize>,
 }
 
-/// Makes a request of each row. An empty cell is no field. The lines come to at most `most` bytes: each repeats the names of its
-/// columns, so they may be far longer than the table.
+/// Converts each row to a request. An empty cell omits its field. `max_bytes` bounds the output, which repeats the column names in each
+/// line and so may be far longer than the table.
 ///
 /// # Errors
-/// What is wrong with the table, up to a bound
-pub fn lines(bytes: &[u8], most: usize) -> Result<Lines, Vec<TableFault>> {
+/// The first 100 faults
+pub fn lines(bytes: &[u8], max_bytes: usize) -> Result<Lines, Vec<TableFault>> {
     let text = std::str::from_utf8(bytes);
     let text = text.map_err(|_| vec![TableFault::whole("the table is not UTF-8")])?;
     let mut rows = Rows::new(text);
-    let (_, heads) = match rows.next() {
-        Some(Ok(heads)) => heads,
+    let (_, header) = match rows.next() {
+        Some(Ok(header)) => header,
         Some(Err(fault)) => return Err(vec![fault]),
         None => return Err(vec![TableFault::whole("the table is empty")]),
     };
-    let heads: Vec<&str> = heads.iter().map(|it| it.trim()).collect();
-    if heads.contains(&"") {
-        let message = "the first row names the fields, and one of its names is empty";
+    let header: Vec<&str> = header.iter().map(|it| it.trim()).collect();
+    if header.contains(&"") {
+        let message = "the first row contains an empty field name";
         return Err(vec![TableFault::whole(message)]);
     }
     let mut known = HashSet::new();
-    if let Some(twice) = heads.iter().find(|it| !known.insert(**it)) {
+    if let Some(twice) = header.iter().find(|it| !known.insert(**it)) {
         let message = format!("the first row names the field `{twice}` twice");
         return Err(vec![TableFault::whole(message)]);
     }
     let (mut lines, mut faults) = (Lines::default(), Vec::new());
     for row in rows {
-        let made = row.and_then(|(line, row)| {
-            let request = request(&heads, &row);
+        let converted = row.and_then(|(line, row)| {
+            let request = request(&header, &row);
             Ok((
                 line,
                 request.map_err(|message| TableFault::on(line, message))?,
             ))
         });
-        match made {
-            Ok((_, request)) if lines.text.len() + request.len() >= most => {
+        match converted {
+            Ok((_, request)) if lines.text.len() + request.len() >= max_bytes => {
                 let message =
-                    format!("the requests of the table have more than {most} bytes as JSON");
+                    format!("the requests of the table have more than {max_bytes} bytes as JSON");
                 return Err(vec![TableFault::whole(message)]);
             }
             Ok((line, request)) => {
                 lines.text.push_str(&request);
                 lines.text.push('\n');
-                lines.places.push(line);
+                lines.line_numbers.push(line);
             }
             Err(fault) => faults.push(fault),
         }
@@ -133,7 +131,7 @@ pub fn lines(bytes: &[u8], most: usize) -> Result<Lines, Vec<TableFault>> {
     }
 }
 
-/// A row as a request. Values are written as they stand, so that they take no more memory than their text.
+/// A value of a request. Borrows, so that it takes no more memory than the text.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Cell<'a> {
@@ -143,14 +141,14 @@ enum Cell<'a> {
     Members(BTreeMap<&'a str, &'a str>),
 }
 
-fn request(heads: &[&str], row: &[String]) -> Result<String, String> {
-    if heads.len() != row.len() {
-        let (cells, names) = (row.len(), heads.len());
+fn request(header: &[&str], row: &[String]) -> Result<String, String> {
+    if header.len() != row.len() {
+        let (cells, names) = (row.len(), header.len());
         return Err(format!("has {cells} cells, and the first row {names}"));
     }
     let mut request = BTreeMap::new();
     let mut members = BTreeMap::new();
-    for (name, cell) in heads.iter().copied().zip(row) {
+    for (name, cell) in header.iter().copied().zip(row) {
         if cell.is_empty() {
             continue;
         }
@@ -176,7 +174,7 @@ fn request(heads: &[&str], row: &[String]) -> Result<String, String> {
             ));
         }
     }
-    // Texts and what was read as JSON always encode.
+    // Strings and parsed JSON always serialize.
     Ok(serde_json::to_string(&request).unwrap_or_default())
 }
 
@@ -185,10 +183,10 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    const MOST: usize = 1 << 20;
+    const MAX_BYTES: usize = 1 << 20;
 
     fn requests(csv: &str) -> Result<Vec<Value>, Vec<String>> {
-        let lines = lines(csv.as_bytes(), MOST);
+        let lines = lines(csv.as_bytes(), MAX_BYTES);
         let lines =
             lines.map_err(|faults| faults.iter().map(TableFault::to_string).collect::<Vec<_>>())?;
         let requests = lines.text.lines();
@@ -213,11 +211,14 @@ mod tests {
             }),
         ];
         assert_eq!(requests(table).unwrap(), expected);
-        assert_eq!(lines(table.as_bytes(), MOST).unwrap().places, [2, 4]);
+        assert_eq!(
+            lines(table.as_bytes(), MAX_BYTES).unwrap().line_numbers,
+            [2, 4]
+        );
     }
 
     #[test]
-    fn all_faulty_rows_are_told_with_their_lines() {
+    fn all_faulty_rows_are_reported_with_their_lines() {
         let faults = requests("prompt,metadata\nx,{\n\n3\ny,{}\n").unwrap_err();
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_cannot_come_to_more_than_was_allowed() {
+    fn the_json_of_a_table_is_bounded() {
         let table = format!("{}\n{}", "a".repeat(1_000), "1\n".repeat(2_000));
         let faults = lines(table.as_bytes(), 10_000).unwrap_err();
         assert!(
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_a_body_or_lines() {
+    fn a_file_is_an_object_or_lines() {
         assert_eq!(form(b"{\"requests\": [], \"metadata\": {}}"), Form::Json);
         assert_eq!(
             form(b"{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n"),

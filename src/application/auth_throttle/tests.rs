@@ -1,4 +1,4 @@
-//! Who is slowed down, in which order, and who is forgotten.
+//! Which failures are delayed, in which order, and which are evicted.
 
 use super::*;
 use futures_util::FutureExt as _;
@@ -11,7 +11,7 @@ fn from(address: impl Into<IpAddr>) -> CallOrigin {
     }
 }
 
-/// A throttle on tokio's clock, which stands still but for what is waited for.
+/// A throttle on tokio's paused clock, which advances only while a test waits.
 fn throttle() -> (AuthThrottle, watch::Sender<bool>) {
     let start = Instant::now();
     let elapsed: Elapsed = Arc::new(move || start.elapsed());
@@ -46,11 +46,11 @@ async fn refusals_of_one_network_wait_one_after_the_other_once_there_were_ten() 
     tokio::time::advance(WINDOW).await;
     let began = Instant::now();
     fail(&throttle, &host(1), None).await;
-    assert_eq!(began.elapsed(), Duration::ZERO, "the window is over");
+    assert_eq!(began.elapsed(), Duration::ZERO, "the window has ended");
 }
 
 #[tokio::test(start_paused = true)]
-async fn guesses_at_one_password_wait_wherever_they_come_from() {
+async fn failures_of_one_email_address_wait_from_any_network() {
     let (throttle, _) = throttle();
     let ada: Email = "ada@example.com".parse().unwrap();
     let began = Instant::now();
@@ -66,7 +66,7 @@ async fn guesses_at_one_password_wait_wherever_they_come_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_who_leaves_gives_the_turn_on_and_a_stop_ends_all_waiting() {
+async fn a_disconnect_frees_the_next_refusal_and_shutdown_ends_all_delays() {
     let (throttle, stopping) = throttle();
     let origin = from([192, 0, 2, 1]);
     for _ in 0..10 {
@@ -91,26 +91,26 @@ async fn a_caller_who_leaves_gives_the_turn_on_and_a_stop_ends_all_waiting() {
 }
 
 #[test]
-fn a_full_table_forgets_who_has_been_quiet_longest() {
+fn a_full_table_evicts_the_source_with_the_oldest_failure() {
     let mut table = Table::default();
-    let host = |number: u32| Guesser::Network(network(IpAddr::from(number.to_be_bytes())));
+    let host = |number: u32| Source::Network(network(IpAddr::from(number.to_be_bytes())));
     let now = Duration::ZERO;
     for number in 0..CAPACITY as u32 {
         assert_eq!(table.count(host(number), now).count, 1);
     }
     assert_eq!(table.count(host(0), now).count, 2);
     assert_eq!(table.count(host(u32::MAX), now).count, 1);
-    assert_eq!(table.guessers.len(), CAPACITY);
+    assert_eq!(table.sources.len(), CAPACITY);
     assert_eq!(table.by_age.len(), CAPACITY);
     assert_eq!(table.count(host(0), now).count, 3, "it was not the oldest");
     assert_eq!(table.count(host(1), now).count, 1, "it was");
 }
 
 #[test]
-fn a_guesser_has_one_line_a_second() {
+fn a_source_is_logged_once_a_second() {
     let mut table = Table::default();
     let lines = (0..2_500).filter(|milli| {
-        let counted = table.count(Guesser::Unknown, Duration::from_millis(*milli));
+        let counted = table.count(Source::Unknown, Duration::from_millis(*milli));
         counted.is_logged
     });
     assert_eq!(lines.collect::<Vec<_>>(), [0, 1_000, 2_000]);

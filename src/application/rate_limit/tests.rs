@@ -1,4 +1,4 @@
-//! The limiters under a clock that stands still until it is moved.
+//! The limiters with a manual clock.
 
 use super::*;
 use actix_web::http::header::HeaderMap;
@@ -41,18 +41,17 @@ impl Bench {
         self.millis.fetch_add(millis, Ordering::Relaxed);
     }
 
-    /// How many of so many calls are let through.
     fn admitted(&self, key: &ApiKey, calls: usize) -> usize {
         let count = || self.rates.count(key).is_none_or(|it| it.refused.is_none());
         (0..calls).filter(|_| count()).count()
     }
 
-    fn kept(&self) -> usize {
+    fn limiter_count(&self) -> usize {
         self.rates.limiters.table.read().limiters.len()
     }
 }
 
-fn told(rate: RateState) -> [String; 2] {
+fn key_headers(rate: RateState) -> [String; 2] {
     headers(&Counted {
         key: Some(rate),
         account: None,
@@ -67,7 +66,7 @@ fn headers(counted: &Counted) -> [String; 2] {
 }
 
 #[test]
-fn a_burst_and_then_as_many_as_the_rate_gives_back() {
+fn a_burst_and_then_the_sustained_rate() {
     let bench = Bench::new(None);
     let limited = key(1, limit(5, 10));
     assert_eq!(bench.admitted(&limited, 30), 10);
@@ -86,45 +85,45 @@ fn a_burst_and_then_as_many_as_the_rate_gives_back() {
 }
 
 #[test]
-fn a_key_without_a_limit_is_neither_counted_nor_kept() {
+fn a_key_without_a_limit_is_not_counted_and_has_no_limiter() {
     let bench = Bench::new(None);
     assert_eq!(bench.rates.count(&key(1, None)), None);
-    assert_eq!(bench.kept(), 0);
+    assert_eq!(bench.limiter_count(), 0);
 }
 
 #[test]
-fn the_default_is_for_keys_without_a_limit_of_their_own() {
+fn the_default_applies_to_keys_without_their_own_limit() {
     let bench = Bench::new(limit(1, 2));
     assert_eq!(bench.admitted(&key(1, None), 9), 2);
     assert_eq!(bench.admitted(&key(2, limit(1, 5)), 9), 5);
-    assert_eq!(bench.admitted(&key(3, None), 9), 2, "each key by itself");
+    assert_eq!(bench.admitted(&key(3, None), 9), 2, "each key separately");
 }
 
 #[test]
-fn a_changed_limit_holds_at_once() {
+fn a_changed_limit_applies_at_once() {
     let bench = Bench::new(None);
     assert_eq!(bench.admitted(&key(1, limit(1, 2)), 9), 2);
     assert_eq!(bench.admitted(&key(1, limit(1, 4)), 9), 4);
-    assert_eq!(bench.kept(), 1);
+    assert_eq!(bench.limiter_count(), 1);
 }
 
 #[test]
-fn the_headers_tell_what_is_left_and_when_there_is_more() {
+fn the_headers_report_the_remaining_calls_and_the_reset_time() {
     let bench = Bench::new(None);
     let limited = key(1, limit(2, 5));
     let first = bench.rates.count(&limited).unwrap();
-    assert_eq!(told(first), ["\"key\";q=5;w=3", "\"key\";r=4;t=1"]);
+    assert_eq!(key_headers(first), ["\"key\";q=5;w=3", "\"key\";r=4;t=1"]);
     bench.admitted(&limited, 3);
     let last = bench.rates.count(&limited).unwrap();
-    assert_eq!(told(last), ["\"key\";q=5;w=3", "\"key\";r=0;t=3"]);
+    assert_eq!(key_headers(last), ["\"key\";q=5;w=3", "\"key\";r=0;t=3"]);
     assert!(last.admit().is_ok());
     let refused = bench.rates.count(&limited).unwrap();
-    assert_eq!(told(refused)[1], "\"key\";r=0;t=1");
+    assert_eq!(key_headers(refused)[1], "\"key\";r=0;t=1");
     assert_eq!(refused.admit().unwrap_err().retry_after, Some(1));
 }
 
 #[test]
-fn whatever_limit_can_be_set_is_counted() {
+fn every_valid_limit_is_enforced() {
     for (per_second, burst) in [
         (1, 1),
         (1, 1_000_000),
@@ -138,17 +137,17 @@ fn whatever_limit_can_be_set_is_counted() {
 }
 
 #[test]
-fn keys_that_go_quiet_are_dropped() {
+fn limiters_of_idle_keys_are_dropped() {
     let bench = Bench::new(limit(1, 10));
-    for id in 0..FEW as u128 {
+    for id in 0..MIN_SWEEP_SIZE as u128 {
         bench.rates.count(&key(id, None));
     }
     bench.advance(5_000);
     bench.admitted(&key(0, None), 20);
     bench.advance(5_001);
-    // One more than few: the look-round finds all quiet but the one that called again.
+    // One more than the sweep size: the sweep drops all but the key that called again.
     bench.rates.count(&key(u128::MAX, None));
-    assert_eq!(bench.kept(), 2);
+    assert_eq!(bench.limiter_count(), 2);
     assert_eq!(
         bench.admitted(&key(0, None), 20),
         5,

@@ -1,4 +1,4 @@
-//! All records as of one moment, streamed while the service goes on.
+//! Streams a point-in-time export of all records.
 
 use crate::application::export;
 use crate::application::state::AppState;
@@ -13,7 +13,7 @@ pub async fn show(
     OperatorCall(caller): OperatorCall,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let receiver = export::begin(&state, &caller)?;
+    let receiver = export::start(&state, &caller)?;
     let blocks = stream::unfold(receiver, |mut receiver| async {
         let block = receiver.recv().await?;
         Some((Ok::<_, actix_web::Error>(block), receiver))

@@ -1,4 +1,4 @@
-//! Jobs of any account, with filters, and one of them with all that is on record.
+//! Shows and cancels a job of any account.
 
 use crate::api::answers;
 use crate::application::jobs;
@@ -10,8 +10,7 @@ use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
 
-/// The job of a path, of whichever account. Looked for on the blocking pool: unless the query names the account, there may be
-/// many to ask.
+/// Finds the job of the path. Without `account_id` in the query, the search reads many accounts.
 async fn find(
     id: &str,
     request: &HttpRequest,
@@ -31,7 +30,7 @@ async fn find(
     Ok(jobs::find_in_all(state, account, id).await?)
 }
 
-/// `DELETE /jobs/{job_id}`: cancels a job that is still queued, as the account itself can.
+/// `DELETE /jobs/{job_id}`: cancels a queued job.
 pub async fn cancel(
     OperatorCall(caller): OperatorCall,
     path: web::Path<String>,

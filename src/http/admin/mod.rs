@@ -1,4 +1,4 @@
-//! The operator interface: accounts, money, keys and switches.
+//! The operator interface under `/admin/v1`.
 
 mod export;
 mod jobs;
@@ -6,10 +6,10 @@ mod stats;
 
 use super::api_router::{ApiPath, ApiRouter};
 use super::openapi;
-use super::openapi::Door;
+use super::openapi::RequiredAuth;
 use super::operations::{
     accounts as of_accounts, batches as of_batches, deliveries as of_deliveries, keys as of_keys,
-    operator_jobs, people as of_people, service, watching, webhooks as of_webhooks,
+    operator_jobs, operator_service, people as of_people, service, webhooks as of_webhooks,
 };
 use crate::application::caller::Caller;
 use crate::management::{
@@ -20,9 +20,8 @@ use crate::web::access::Authenticator;
 use crate::web::auth::Operator;
 use actix_web::FromRequest as _;
 
-/// The operator's paths.
-pub fn surface() -> ApiRouter {
-    let at = |path| ApiPath::new(Door::Operator, path);
+pub fn router() -> ApiRouter {
+    let at = |path| ApiPath::new(RequiredAuth::AdminToken, path);
     let paths = [
         at("/accounts")
             .get(accounts::list, of_accounts::list)
@@ -73,24 +72,23 @@ pub fn surface() -> ApiRouter {
         at("/jobs/{job_id}")
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
-        at("/stats").get(stats::show, watching::stats),
-        at("/nodes").get(nodes::list, watching::nodes),
-        at("/backends/{name}/test").post(backends::test, watching::test_backend),
+        at("/stats").get(stats::show, operator_service::stats),
+        at("/nodes").get(nodes::list, operator_service::nodes),
+        at("/backends/{name}/test").post(backends::test, operator_service::test_backend),
         at("/pause")
-            .get(pause::show, watching::show_pause)
-            .put(pause::set, watching::set_pause)
-            .patch(pause::change, watching::change_pause),
-        at("/audit").get(audit::list, watching::audit),
-        at("/export").get(export::show, watching::export),
+            .get(pause::show, operator_service::show_pause)
+            .put(pause::set, operator_service::set_pause)
+            .patch(pause::change, operator_service::change_pause),
+        at("/audit").get(audit::list, operator_service::audit),
+        at("/export").get(export::show, operator_service::export),
         at("/openapi.json").get(openapi::operator, service::operator),
     ];
     ApiRouter::new("/admin/v1", paths.into())
 }
 
-/// A caller with the operator's token is the operator.
 pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
     Box::pin(async move {
         let operator = Operator::extract(&request).await?;
-        Ok(Caller::operator(operator.author))
+        Ok(Caller::operator(operator.audit))
     })
 });

@@ -1,4 +1,4 @@
-//! How the service is.
+//! Statistics of the service.
 
 use crate::api::stats::stats;
 use crate::application::service_stats;

@@ -1,6 +1,6 @@
-//! The schema of a generation's body, which depends on what is on sale.
+//! The schema of a generation's body, which depends on the catalog.
 
-use super::sketch::Sketch;
+use super::document_builder::DocumentBuilder;
 use crate::api::generation::{self, Endpoint};
 use serde_json::{Value, json};
 use tintype_api::schema::{described, object, or_null, words};
@@ -9,8 +9,8 @@ use tintype_storage::domain::request::{
 };
 use tintype_storage::domain::tier::{Mode, Tier};
 
-/// The body of a generation call, with the ratios and sizes that are on sale.
-pub fn generation(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
+/// Includes the offered ratios and sizes.
+pub fn generation(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Value {
     let Endpoint { tier, mode } = endpoint;
     let required = match mode {
         Mode::TextToImage => &["prompt", "aspect_ratio"][..],
@@ -20,34 +20,34 @@ pub fn generation(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
         "prompt" => json!({
             "type": "string",
             "minLength": 1,
-            "maxLength": sketch.config.jobs.max_prompt_chars,
-            // At least one character that is not taken out.
+            "maxLength": builder.config.jobs.max_prompt_chars,
+            // At least one character other than NUL.
             "pattern": "[^\\u0000]",
-            "description": "What the picture is to show. NUL characters are taken out before it is counted.",
+            "description": "What the image shows. NUL characters are removed before the length is checked.",
         }),
-        "aspect_ratio" => aspect_ratio(endpoint, sketch),
-        "resolution" => resolution(tier, sketch),
+        "aspect_ratio" => aspect_ratio(endpoint, builder),
+        "resolution" => resolution(tier, builder),
         "input_images_urls" => json!({
             "type": "array",
             "minItems": 1,
             "maxItems": MAX_INPUTS,
             "items": {"type": "string", "format": "uri", "pattern": "^https?://", "maxLength": MAX_URL_CHARS},
             "description": format!(
-                "The input images, fetched while the call waits: PNG, JPEG, WebP, GIF, HEIC or AVIF, {} bytes together, within {} s, from public addresses.",
-                sketch.config.inputs.max_total_bytes, sketch.config.inputs.timeout_seconds,
+                "URLs of the input images, fetched during the call: PNG, JPEG, WebP, GIF, HEIC or AVIF, at most {} bytes in total, within {} s, from public addresses.",
+                builder.config.inputs.max_total_bytes, builder.config.inputs.timeout_seconds,
             ),
         }),
         "callback_url" => json!({
             "type": ["string", "null"],
             "minLength": 1,
             "maxLength": MAX_URL_CHARS,
-            "description": "Which webhook hears of this job: the URL of one that is registered, character for character. Left out: the oldest.",
+            "description": "The webhook that receives the event of this job: the exact URL of a registered webhook. Default: the oldest one.",
         }),
         "metadata" => json!({
             "type": ["object", "null"],
             "additionalProperties": true,
             "description": format!(
-                "Anything of yours, given back in the webhook: at most {MAX_METADATA_BYTES} bytes as compact JSON, {MAX_METADATA_DEPTH} levels deep. Keys that begin with `_` are kept but not sent."
+                "Your own data, returned in the webhook: at most {MAX_METADATA_BYTES} bytes as compact JSON, {MAX_METADATA_DEPTH} levels deep. Keys that begin with `_` are stored but not sent."
             ),
         }),
         _ => Value::Null,
@@ -59,26 +59,27 @@ pub fn generation(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
     )
 }
 
-fn aspect_ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
-    let offer = sketch.catalog.tier(endpoint.tier);
+fn aspect_ratio(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Value {
+    let offer = builder.catalog.tier(endpoint.tier);
     let auto = offer.auto && endpoint.mode == Mode::ImageToImage;
     let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
     let schema = words(ratios.chain(auto.then(|| "auto".to_owned())));
     let text = match auto {
         true => {
-            "The shape, width to height. `auto` is the ratio nearest to the first input image's."
+            "The shape, width to height. `auto` is the ratio nearest to that of the first input image."
         }
         false => "The shape, width to height.",
     };
     described(schema, text)
 }
 
-fn resolution(tier: Tier, sketch: &Sketch<'_>) -> Value {
+fn resolution(tier: Tier, builder: &DocumentBuilder<'_>) -> Value {
     if tier == Tier::Fast {
-        let text = "Not accepted on this model, which always makes 1K; `null` counts as left out.";
+        let text =
+            "Not accepted on this model, which always generates 1K. `null` counts as omitted.";
         return described(json!({"type": "null"}), text);
     }
-    let mut schema = or_null(words(sketch.catalog.tier(tier).resolution_words()));
+    let mut schema = or_null(words(builder.catalog.tier(tier).resolution_words()));
     schema["default"] = "1K".into();
-    described(schema, "The size. `null` counts as left out.")
+    described(schema, "The size. `null` counts as omitted.")
 }

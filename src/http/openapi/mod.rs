@@ -1,22 +1,20 @@
-//! The OpenAPI 3.1 documents of what is served: one for clients, one for the operator.
+//! The OpenAPI 3.1 documents of this instance: one for clients, one for the operator.
 //!
-//! They are made from the table that the paths are registered with, from the types that the answers are written from, from
-//! the lists of fields that bodies are read by, and from the configuration in effect: ratios, sizes and limits are this
-//! instance's own. What is written by hand is the prose and the examples, which tests hold against the schemas.
+//! They are generated from the router, the response types, the field lists of the body parsers and the configuration, so ratios, sizes and
+//! limits are those of this instance. Only prose and examples are written by hand; tests check the examples against the schemas.
 
 pub mod bodies;
-mod door;
+mod document_builder;
+pub mod error_responses;
+mod handlers;
 mod headers;
-
 mod operation;
 pub mod prose;
-pub mod refusals;
-mod served;
-mod sketch;
+mod required_auth;
 
-pub use door::Door;
+pub use document_builder::DocumentBuilder;
+pub use handlers::{Documents, native, operator};
 pub use headers::Header;
-pub use operation::{Answer, Operation, named};
+pub use operation::{Operation, ResponseDoc, named};
 pub use prose::span;
-pub use served::{Documents, native, operator};
-pub use sketch::Sketch;
+pub use required_auth::RequiredAuth;

@@ -1,14 +1,13 @@
-//! One call in a document: what it takes, what it answers, and what it refuses.
+//! One call in a document: parameters, body, responses and errors.
 
-use super::door::Door;
+use super::error_responses;
 use super::headers::Header;
-use super::refusals;
+use super::required_auth::RequiredAuth;
 use crate::web::idempotency_key;
 use crate::web::problem::Code;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// A call, described.
 pub struct Operation {
     id: &'static str,
     group: &'static str,
@@ -16,12 +15,12 @@ pub struct Operation {
     text: String,
     parameters: Vec<Value>,
     body: Option<Value>,
-    answers: Vec<Answer>,
+    responses: Vec<ResponseDoc>,
     codes: Vec<Code>,
 }
 
-/// An answer that is no error.
-pub struct Answer {
+/// A response other than an error.
+pub struct ResponseDoc {
     status: u16,
     text: &'static str,
     headers: Vec<Header>,
@@ -30,7 +29,7 @@ pub struct Answer {
 }
 
 impl Operation {
-    /// A call of this id, which is unique in its document, in a group of calls.
+    /// `id` is unique in the document. `group` is a tag.
     pub fn new(id: &'static str, group: &'static str, summary: &'static str) -> Self {
         Self {
             id,
@@ -39,34 +38,31 @@ impl Operation {
             text: String::new(),
             parameters: Vec::new(),
             body: None,
-            answers: Vec::new(),
+            responses: Vec::new(),
             codes: Vec::new(),
         }
     }
 
-    /// What more there is to say of it, in CommonMark.
+    /// The description, in CommonMark.
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.text = text.into();
         self
     }
 
-    /// An id in the path.
     pub fn path_id(self, name: &str, text: &str) -> Self {
         let schema = json!({"type": "string", "format": "uuid"});
         self.path(name, text, schema)
     }
 
-    /// A parameter in the path.
     pub fn path(self, name: &str, text: &str, schema: Value) -> Self {
         self.parameter(name, "path", text, schema)
     }
 
-    /// A parameter of the query.
     pub fn query(self, name: &str, text: &str, schema: Value) -> Self {
         self.parameter(name, "query", text, schema)
     }
 
-    /// The parameters that every list has. Others that it does not know are refused.
+    /// The parameters of every list, which refuses unknown ones.
     pub fn window(self) -> Self {
         let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
         // Not `format: uuid`, which is written with hyphens.
@@ -76,12 +72,11 @@ impl Operation {
             .refuses([Code::ValidationFailed])
     }
 
-    /// A header of the request.
     pub fn header(self, name: &str, text: &str, schema: Value) -> Self {
         self.parameter(name, "header", text, schema)
     }
 
-    /// The header that makes a call safe to repeat.
+    /// `Idempotency-Key`
     pub fn idempotent(self, text: &str) -> Self {
         let schema =
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"});
@@ -89,7 +84,7 @@ impl Operation {
             .refuses([Code::ValidationFailed, Code::IdempotencyKeyReused])
     }
 
-    /// A parameter of the query that is an object: `name[member]=value`.
+    /// An object in the query: `name[member]=value`.
     pub fn deep_query(mut self, name: &str, text: &str, schema: Value, example: Value) -> Self {
         self.parameters.push(json!({
             "name": name,
@@ -103,27 +98,26 @@ impl Operation {
         self
     }
 
-    fn parameter(mut self, name: &str, place: &str, text: &str, schema: Value) -> Self {
+    fn parameter(mut self, name: &str, location: &str, text: &str, schema: Value) -> Self {
         let mut parameter =
-            json!({"name": name, "in": place, "description": text, "schema": schema});
-        if place == "path" {
+            json!({"name": name, "in": location, "description": text, "schema": schema});
+        if location == "path" {
             parameter["required"] = true.into();
         }
         self.parameters.push(parameter);
         self
     }
 
-    /// A JSON body with examples, each under what it is an example of.
+    /// A JSON body with examples, each with a summary.
     pub fn body(self, schema: Value, examples: &[(&str, Value)]) -> Self {
-        self.takes(schema, examples, true)
+        self.with_body(schema, examples, true)
     }
 
-    /// The same where the body may be left out.
     pub fn optional_body(self, schema: Value, examples: &[(&str, Value)]) -> Self {
-        self.takes(schema, examples, false)
+        self.with_body(schema, examples, false)
     }
 
-    fn takes(mut self, schema: Value, examples: &[(&str, Value)], required: bool) -> Self {
+    fn with_body(mut self, schema: Value, examples: &[(&str, Value)], required: bool) -> Self {
         self.body = Some(json!({
             "required": required,
             "content": {"application/json": {"schema": schema, "examples": named(examples)}},
@@ -136,7 +130,7 @@ impl Operation {
         ])
     }
 
-    /// The body, sent as another media type.
+    /// Adds another media type of the body.
     pub fn also_as(mut self, media: &str, content: Value) -> Self {
         if let Some(body) = &mut self.body {
             body["content"][media] = content;
@@ -144,13 +138,12 @@ impl Operation {
         self
     }
 
-    /// What is answered when all is well.
-    pub fn answer(mut self, answer: Answer) -> Self {
-        self.answers.push(answer);
+    pub fn response(mut self, response: ResponseDoc) -> Self {
+        self.responses.push(response);
         self
     }
 
-    /// Errors that it may answer, beyond those of everything behind the same door.
+    /// Adds errors to those of every call with the same authentication.
     pub fn refuses(mut self, codes: impl IntoIterator<Item = Code>) -> Self {
         for code in codes {
             if !self.codes.contains(&code) {
@@ -160,14 +153,14 @@ impl Operation {
         self
     }
 
-    /// The call as the document has it. Refusals are put into `responses`, the document's own, and referred to.
-    pub fn write(self, door: Door, responses: &mut Map<String, Value>) -> Value {
-        let mut told: BTreeMap<u16, Value> = BTreeMap::new();
-        for answer in self.answers {
-            told.insert(answer.status, answer.write(door));
+    /// Renders the call. Adds its errors to `responses`, the components of the document, and references them.
+    pub fn write(self, auth: RequiredAuth, responses: &mut Map<String, Value>) -> Value {
+        let mut written_responses: BTreeMap<u16, Value> = BTreeMap::new();
+        for response in self.responses {
+            written_responses.insert(response.status, response.write(auth));
         }
         let mut codes: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
-        let common = refusals::behind(door).iter().copied();
+        let common = error_responses::common_codes(auth).iter().copied();
         for code in common.chain(self.codes) {
             let listed = codes.entry(code.status().as_u16()).or_default();
             if !listed.contains(&code) {
@@ -175,13 +168,13 @@ impl Operation {
             }
         }
         for (status, codes) in codes {
-            told.insert(status, refusals::response(&codes, door, responses));
+            written_responses.insert(status, error_responses::response(&codes, auth, responses));
         }
         let mut written = json!({
             "operationId": self.id,
             "tags": [self.group],
             "summary": self.summary,
-            "responses": told.into_iter().map(|(status, it)| (status.to_string(), it)).collect::<Map<_, _>>(),
+            "responses": written_responses.into_iter().map(|(status, it)| (status.to_string(), it)).collect::<Map<_, _>>(),
         });
         if !self.text.is_empty() {
             written["description"] = self.text.into();
@@ -192,17 +185,17 @@ impl Operation {
         if let Some(body) = self.body {
             written["requestBody"] = body;
         }
-        written["security"] = match door {
-            Door::Anyone => json!([]),
-            Door::Client => json!([{"apiKey": []}]),
-            Door::Operator => json!([{"adminToken": []}]),
+        written["security"] = match auth {
+            RequiredAuth::None => json!([]),
+            RequiredAuth::ApiKey => json!([{"apiKey": []}]),
+            RequiredAuth::AdminToken => json!([{"adminToken": []}]),
         };
         written
     }
 }
 
-impl Answer {
-    /// An answer without a body.
+impl ResponseDoc {
+    /// A response without a body.
     pub fn new(status: u16, text: &'static str) -> Self {
         Self {
             status,
@@ -213,7 +206,6 @@ impl Answer {
         }
     }
 
-    /// An answer in JSON.
     pub fn json(status: u16, text: &'static str, schema: Value, example: Value) -> Self {
         Self::new(status, text).content(
             "application/json",
@@ -221,13 +213,12 @@ impl Answer {
         )
     }
 
-    /// A body of another type.
     pub fn content(mut self, media: &str, content: Value) -> Self {
         self.content.insert(media.to_owned(), content);
         self
     }
 
-    /// A header, beside the request id that every answer has.
+    /// Adds a header. Every response has the request id.
     pub fn header(mut self, header: Header) -> Self {
         self.headers.push(header);
         self
@@ -238,17 +229,17 @@ impl Answer {
         self.header(Header::CACHE_CONTROL)
     }
 
-    /// A call that goes on from here: its id, and one of its parameters from a place in this answer.
-    pub fn link(mut self, name: &str, operation: &str, parameter: &str, place: &str) -> Self {
-        let link = json!({"operationId": operation, "parameters": {parameter: place}});
+    /// A link to a follow-up call, with one parameter from an expression on this response.
+    pub fn link(mut self, name: &str, operation: &str, parameter: &str, expression: &str) -> Self {
+        let link = json!({"operationId": operation, "parameters": {parameter: expression}});
         self.links.insert(name.to_owned(), link);
         self
     }
 
-    fn write(self, door: Door) -> Value {
-        let of_key =
-            (door == Door::Client).then_some([Header::RATE_LIMIT, Header::RATE_LIMIT_POLICY]);
-        let of_operator = (door == Door::Operator).then_some(Header::CACHE_CONTROL);
+    fn write(self, auth: RequiredAuth) -> Value {
+        let of_key = (auth == RequiredAuth::ApiKey)
+            .then_some([Header::RATE_LIMIT, Header::RATE_LIMIT_POLICY]);
+        let of_operator = (auth == RequiredAuth::AdminToken).then_some(Header::CACHE_CONTROL);
         let headers = [Header::REQUEST_ID]
             .into_iter()
             .chain(of_operator)
@@ -256,7 +247,7 @@ impl Answer {
             .chain(of_key.into_iter().flatten());
         let mut written = json!({
             "description": self.text,
-            "headers": headers.map(Header::written).collect::<Map<_, _>>(),
+            "headers": headers.map(Header::reference).collect::<Map<_, _>>(),
         });
         if !self.content.is_empty() {
             written["content"] = self.content.into();
@@ -268,7 +259,7 @@ impl Answer {
     }
 }
 
-/// Examples by a word made from what each is of.
+/// Names each example after its summary.
 pub fn named(examples: &[(&str, Value)]) -> Map<String, Value> {
     let entry = |(summary, value): &(&str, Value)| {
         let name: String = summary

@@ -1,7 +1,7 @@
-//! The operator's calls on accounts and their money.
+//! Describes the operator's calls on accounts and their ledgers.
 
 use super::examples::{ACCOUNT, charge, last_page, page};
-use crate::http::openapi::{Answer, Header, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
@@ -9,7 +9,6 @@ use tintype_api::schema::words;
 use tintype_api::{Account, Body as _, NewAccount, NewDeposit, Transaction};
 use tintype_storage::domain::account::AccountChange;
 
-/// What the path names.
 pub const ID: &str = "The account's id.";
 
 fn example() -> Value {
@@ -24,9 +23,9 @@ fn example() -> Value {
 }
 
 /// `POST /accounts`
-pub fn open(sketch: &mut Sketch<'_>) -> Operation {
+pub fn open(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("openAccount", "Accounts", "Open an account")
-        .idempotent("Your name for this account: repeated under the same one it is opened once.")
+        .idempotent("Your name for this account. Repeated calls with the same name open one account.")
         .body(
             NewAccount::schema(&[]),
             &[(
@@ -37,8 +36,8 @@ pub fn open(sketch: &mut Sketch<'_>) -> Operation {
                 json!({"name": "guest", "balance": "25.00", "limits": {"spend_per_day": "5.00"}}),
             )],
         )
-        .answer(
-            Answer::json(201, "The account.", sketch.schema::<Account>(), example())
+        .response(
+            ResponseDoc::json(201, "The account.", builder.schema::<Account>(), example())
                 .header(Header::REPLAYED)
                 .link(
                     "show",
@@ -68,12 +67,12 @@ pub fn open(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `GET /accounts`
-pub fn list(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Listing<Account>>();
+pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Listing<Account>>();
     Operation::new("listAccounts", "Accounts", "List accounts")
         .text("Oldest first.")
         .window()
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
             "A page of accounts.",
             schema,
@@ -82,42 +81,42 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `GET /accounts/{account_id}`
-pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showAccount", "Accounts", "Get an account")
         .path_id("account_id", ID)
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
             "The account.",
-            sketch.schema::<Account>(),
+            builder.schema::<Account>(),
             example(),
         ))
         .refuses([Code::NotFound])
 }
 
 /// `PATCH /accounts/{account_id}`
-pub fn change(sketch: &mut Sketch<'_>) -> Operation {
+pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new(
         "changeAccount",
         "Accounts",
-        "Rename or limit an account, or switch it off or on",
+        "Rename, limit, deactivate or reactivate an account",
     )
-    .text("What is not sent, or `null`, stays as it is; of `low_balance`, `limits` and each of the limits `null` removes it. A limit holds from the next call on, for all keys of the account together, also where the limits of a key are higher. What is reserved counts as spent, so that a day or month is never charged more than its limit.")
+    .text("Omitted fields and `null` leave a value unchanged, except that `null` removes `low_balance`, `limits` and each single limit. A limit applies from the next call on, to all keys of the account together, even if the limits of a key are higher. Reserved amounts count as spent, so a day or month is never charged more than its limit.")
     .path_id("account_id", ID)
     .body(
         AccountChange::schema(&[]),
         &[
-            ("Another name", json!({"name": "studio north"})),
-            ("Switched off", json!({"active": false})),
+            ("Rename", json!({"name": "studio north"})),
+            ("Deactivate", json!({"active": false})),
             (
-                "Limited",
+                "Limit",
                 json!({"limits": {"spend_per_day": "50.00", "max_concurrent": 20}}),
             ),
         ],
     )
-    .answer(Answer::json(
+    .response(ResponseDoc::json(
         200,
         "The account.",
-        sketch.schema::<Account>(),
+        builder.schema::<Account>(),
         super::examples::with(example(), limited()),
     ))
     .refuses([Code::NotFound])
@@ -136,7 +135,7 @@ fn limited() -> Value {
 }
 
 /// `POST /accounts/{account_id}/deposits`
-pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
+pub fn deposit(builder: &mut DocumentBuilder<'_>) -> Operation {
     let entry = super::examples::with(
         charge(),
         json!({
@@ -149,7 +148,9 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
     );
     Operation::new("addDeposit", "Accounts", "Add funds")
         .path_id("account_id", ID)
-        .idempotent("Your name for this deposit: repeated under the same one it is booked once.")
+        .idempotent(
+            "Your name for this deposit. Repeated calls with the same name book one deposit.",
+        )
         .body(
             NewDeposit::schema(&[]),
             &[
@@ -163,11 +164,11 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
                 ),
             ],
         )
-        .answer(
-            Answer::json(
+        .response(
+            ResponseDoc::json(
                 201,
-                "The new line of the ledger.",
-                sketch.schema::<Transaction>(),
+                "The new ledger entry.",
+                builder.schema::<Transaction>(),
                 entry,
             )
             .header(Header::REPLAYED),
@@ -176,17 +177,17 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `GET /accounts/{account_id}/transactions`
-pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
+pub fn transactions(builder: &mut DocumentBuilder<'_>) -> Operation {
     let moment = || json!({"type": "string", "format": "date-time"});
-    let schema = sketch.schema::<Listing<Transaction>>();
+    let schema = builder.schema::<Listing<Transaction>>();
     Operation::new("listTransactions", "Accounts", "List an account's transactions")
-        .text("Newest first. With a filter that few lines pass a page may end early and still have a `next_cursor`.")
+        .text("Newest first. If few entries match a filter, a page may end early and still have a `next_cursor`.")
         .path_id("account_id", ID)
         .window()
-        .query("kind", "Only such lines.", words(["deposit", "charge", "adjustment"]))
-        .query("from", "Only from this moment on.", moment())
-        .query("to", "Only up to this moment.", moment())
-        .answer(Answer::json(
+        .query("kind", "Only entries of this kind.", words(["deposit", "charge", "adjustment"]))
+        .query("from", "Only from this time on.", moment())
+        .query("to", "Only up to this time.", moment())
+        .response(ResponseDoc::json(
             200,
             "A page of the ledger.",
             schema,

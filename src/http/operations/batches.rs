@@ -1,8 +1,8 @@
-//! Batches: many requests in one call.
+//! Describes the calls on batches.
 
 use super::examples::{JOB, KEY, done, page, with};
 use crate::api::generation::Endpoint;
-use crate::http::openapi::{Answer, Header, Operation, Sketch, bodies, named};
+use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc, bodies, named};
 use crate::web::batch_call::MAX_BODY_BYTES;
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
@@ -12,9 +12,9 @@ use tintype_api::{Batch, BatchEstimate, BatchResult};
 use tintype_storage::domain::tier::{Mode, Tier};
 
 const BATCH: &str = "01a1fa95-2b0e-7f10-8a3c-4d5e6f708192";
-const ID: &str = "The batch's id, as its creation answered it.";
+const ID: &str = "The batch's id, as its creation returned it.";
 
-/// A batch of two, one of whose jobs is done.
+/// A batch of two jobs, one of them done.
 fn example() -> Value {
     json!({
         "batch_id": BATCH,
@@ -29,15 +29,15 @@ fn example() -> Value {
 }
 
 /// `POST /batches`
-pub fn create(sketch: &mut Sketch<'_>) -> Operation {
+pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
     let new = with(
         example(),
         json!({"counts": {"total": 2, "queued": 2, "processing": 0, "done": 0, "failed": 0}}),
     );
-    let accepted = Answer::json(
+    let accepted = ResponseDoc::json(
         202,
-        "The batch and its jobs are on the disk, and the sum of their prices is held.",
-        sketch.schema::<Batch>(),
+        "The batch and its jobs are durable, and the sum of their prices is reserved.",
+        builder.schema::<Batch>(),
         new,
     )
     .header(Header::BATCH_LOCATION)
@@ -57,36 +57,36 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
         "batch_id",
         "$response.body#/batch_id",
     );
-    let estimated = Answer::json(
+    let estimated = ResponseDoc::json(
         200,
-        "Only with `dry_run=true`: what the batch would cost. Nothing was kept.",
-        sketch.schema::<BatchEstimate>(),
+        "Only with `dry_run=true`: the price of the batch. Nothing was created.",
+        builder.schema::<BatchEstimate>(),
         json!({"price": "0.173", "requests": 2, "available": "100.00"}),
     )
     .not_stored();
-    let request = request(sketch);
+    let request = request(builder);
     let lines = "{\"custom_id\":\"fox\",\"model\":\"fast\",\"prompt\":\"a red fox in the snow\",\"aspect_ratio\":\"1:1\"}\n{\"model\":\"pro\",\"prompt\":\"an owl at night\",\"aspect_ratio\":\"1:1\"}\n";
     Operation::new("createBatch", "Batches", "Submit a batch")
         .text(format!(
-            "Accepts 1 to {} requests as jobs, whole or not at all: every fault is told as `requests[17].prompt`, and the sum of the prices is held in the step that accepts them. \
-             The body may have {MAX_BODY_BYTES} bytes: one JSON object, or, as `application/x-ndjson`, one request per line. The price of an image is {} of that of a single one, rounded up to 6 decimals.\n\n\
-             A request with `input_images_urls` is image-to-image. Its images are fetched when its turn comes; a fault then fails that job, which is not charged. \
-             The jobs wait behind the account's single jobs and send no webhook of their own: when the last one has ended, one delivery tells of the batch.",
-            sketch.config.batches.max_requests, sketch.config.batches.price_factor,
+            "Accepts 1 to {} requests as jobs, whole or not at all: every fault is reported with its path, such as `requests[17].prompt`, and the sum of the prices is reserved in the same step. \
+             The body may have {MAX_BODY_BYTES} bytes: one JSON object, or, as `application/x-ndjson`, one request per line. The price of an image is {} times that of a single one, rounded up to 6 decimals.\n\n\
+             A request with `input_images_urls` is image-to-image. Its images are fetched when the job starts; if that fails, the job fails and is not charged. \
+             The jobs run after the account's single jobs and send no webhooks: when the last job has ended, one delivery reports the batch.",
+            builder.config.batches.max_requests, builder.config.batches.price_factor,
         ))
         .query(
             "dry_run",
-            "`true`: make every check and keep nothing; input images are not fetched. Any other parameter is refused.",
+            "`true`: run every check, but fetch no input images and create nothing. Other parameters are refused.",
             json!({"type": "boolean", "default": false}),
         )
-        .idempotent("Your name for this batch. Repeat the call under the same one as often as you like: there will be one batch.")
-        .body(body(sketch, request.clone()), &[("Two requests", two())])
+        .idempotent("Your name for this batch. Repeated calls with the same name create one batch.")
+        .body(body(builder, request.clone()), &[("Two requests", two())])
         .also_as("application/x-ndjson", json!({
             "schema": {"type": "string", "contentMediaType": "application/x-ndjson", "contentSchema": request},
             "examples": named(&[("Two requests", lines.into())]),
         }))
-        .answer(accepted)
-        .answer(estimated)
+        .response(accepted)
+        .response(estimated)
         .refuses([
             Code::InsufficientBalance,
             Code::AccountLimitReached,
@@ -107,12 +107,12 @@ fn two() -> Value {
     })
 }
 
-fn body(sketch: &Sketch<'_>, request: Value) -> Value {
+fn body(builder: &DocumentBuilder<'_>, request: Value) -> Value {
     let endpoint = Endpoint {
         tier: Tier::Pro,
         mode: Mode::TextToImage,
     };
-    let single = bodies::generation(endpoint, sketch);
+    let single = bodies::generation(endpoint, builder);
     let own = |name: &str| single["properties"][name].clone();
     tintype_api::schema::object(
         vec![
@@ -121,7 +121,7 @@ fn body(sketch: &Sketch<'_>, request: Value) -> Value {
                 json!({
                     "type": "array",
                     "minItems": 1,
-                    "maxItems": sketch.config.batches.max_requests,
+                    "maxItems": builder.config.batches.max_requests,
                     "items": request,
                 }),
             ),
@@ -130,7 +130,7 @@ fn body(sketch: &Sketch<'_>, request: Value) -> Value {
                 "callback_url",
                 with(
                     own("callback_url"),
-                    json!({"description": "Which webhook hears of the end of the batch: the URL of one that is registered, character for character. Left out: the oldest."}),
+                    json!({"description": "The webhook that receives the event of the batch: the exact URL of a registered webhook. Default: the oldest one."}),
                 ),
             ),
         ],
@@ -138,10 +138,10 @@ fn body(sketch: &Sketch<'_>, request: Value) -> Value {
     )
 }
 
-/// One request. What its fields may be depends on its model and on whether it has input images, as in the generation calls.
-fn request(sketch: &Sketch<'_>) -> Value {
+/// One request. Its valid fields depend on the model and on whether it has input images, as in the generation calls.
+fn request(builder: &DocumentBuilder<'_>) -> Value {
     let of = |tier, mode| {
-        let mut schema = bodies::generation(Endpoint { tier, mode }, sketch);
+        let mut schema = bodies::generation(Endpoint { tier, mode }, builder);
         let mut fields = schema["properties"].take();
         if let Some(fields) = fields.as_object_mut() {
             fields.remove("callback_url");
@@ -151,7 +151,7 @@ fn request(sketch: &Sketch<'_>) -> Value {
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 64,
-                    "description": "Your name for the request, unique in the batch. Left out: its position as text, from `0`.",
+                    "description": "Your name for the request, unique in the batch. Default: its position as text, from `0`.",
                 })),
             );
             fields.insert("model".into(), words([tier.word()]));
@@ -173,31 +173,33 @@ fn request(sketch: &Sketch<'_>) -> Value {
 }
 
 /// `GET /batches`
-pub fn list(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Listing<Batch>>();
+pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Listing<Batch>>();
     Operation::new("listBatches", "Batches", "List batches")
         .text("Newest first.")
         .window()
-        .answer(Answer::json(200, "A page of batches.", schema, page(example())).not_stored())
+        .response(
+            ResponseDoc::json(200, "A page of batches.", schema, page(example())).not_stored(),
+        )
 }
 
 /// `GET /batches/{batch_id}`
-pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Batch>();
-    let shown = Answer::json(200, "The batch.", schema, example())
+pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Batch>();
+    let shown = ResponseDoc::json(200, "The batch.", schema, example())
         .not_stored()
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showBatch", "Batches", "Get a batch")
-        .text("At once, or, with `wait` or `Prefer: wait=N`, as soon as the batch has ended and after that many seconds in any case.")
+        .text("Responds at once. With `wait` or `Prefer: wait=N` it responds when the batch has ended, at the latest after that many seconds.")
         .path_id("batch_id", ID)
         .query("wait", "Seconds to wait for the end of the batch.", json!({"type": "integer", "minimum": 0, "maximum": 60}))
-        .header("Prefer", "`wait=N` does the same. What cannot be read is no preference.", json!({"type": "string", "examples": ["wait=30"]}))
-        .answer(shown)
+        .header("Prefer", "`wait=N` does the same. Invalid values are ignored.", json!({"type": "string", "examples": ["wait=30"]}))
+        .response(shown)
         .refuses([Code::NotFound, Code::ValidationFailed, Code::StorageUnavailable])
 }
 
 /// `GET /batches/{batch_id}/results`
-pub fn results(sketch: &mut Sketch<'_>) -> Operation {
+pub fn results(builder: &mut DocumentBuilder<'_>) -> Operation {
     let line = json!({
         "custom_id": "fox",
         "job_id": JOB,
@@ -215,24 +217,24 @@ pub fn results(sketch: &mut Sketch<'_>) -> Operation {
     let schema = json!({
         "type": "string",
         "contentMediaType": "application/x-ndjson",
-        "contentSchema": sketch.schema::<BatchResult<'static>>(),
+        "contentSchema": builder.schema::<BatchResult<'static>>(),
     });
     let lines = format!("{line}\n{waiting}\n");
-    let stream = Answer::new(200, "The results, streamed.")
+    let stream = ResponseDoc::new(200, "The results, streamed.")
         .content(
             "application/x-ndjson",
             json!({"schema": schema, "example": lines}),
         )
         .not_stored();
     Operation::new("getBatchResults", "Batches", "Stream the results of a batch")
-        .text("A line for each request, in their order, at any time: `status` tells which ones have ended. The URLs of images are fresh in each answer. If the connection breaks off before the last line, ask again.")
+        .text("One line per request, in their order, at any time: `status` shows which ones have ended. Each response has fresh image URLs. If the connection breaks before the last line, repeat the call.")
         .path_id("batch_id", ID)
-        .answer(stream)
+        .response(stream)
         .refuses([Code::NotFound])
 }
 
 /// `DELETE /batches/{batch_id}`
-pub fn cancel(sketch: &mut Sketch<'_>) -> Operation {
+pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
     let canceled = with(
         example(),
         json!({
@@ -241,28 +243,28 @@ pub fn cancel(sketch: &mut Sketch<'_>) -> Operation {
             "counts": {"total": 2, "queued": 0, "processing": 0, "done": 1, "failed": 1},
         }),
     );
-    let schema = sketch.schema::<Batch>();
-    let answer = Answer::json(
+    let schema = builder.schema::<Batch>();
+    let answer = ResponseDoc::json(
         200,
-        "The batch: `canceling` as long as some of its jobs run, then `ended`.",
+        "The batch: `canceling` while some of its jobs run, then `ended`.",
         schema,
         canceled,
     );
     Operation::new("cancelBatch", "Batches", "Cancel a batch")
-        .text("Its queued jobs fail with the error `canceled`, and their prices are free again. Jobs that have begun are left alone. `409` where all of its jobs have ended.")
+        .text("Its queued jobs fail with the error `canceled`, and their prices are released. Started jobs continue. `409` if all jobs have ended.")
         .path_id("batch_id", ID)
-        .answer(answer.not_stored())
+        .response(answer.not_stored())
         .refuses([Code::NotFound, Code::Conflict, Code::StorageUnavailable])
 }
 
 /// `GET /accounts/{account_id}/batches`
-pub fn of_account(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Listing<Batch>>();
+pub fn of_account(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Listing<Batch>>();
     Operation::new("listBatches", "Jobs", "List an account's batches")
         .text("Newest first.")
         .path_id("account_id", super::accounts::ID)
         .window()
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
             "A page of batches.",
             schema,

@@ -1,13 +1,13 @@
-//! What is on sale, and what the key in hand may do.
+//! Describes the calls on models and on the caller's key.
 
 use super::examples::{KEY, last_page};
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use serde_json::json;
 use tintype_api::{Model, OwnKey};
 
 /// `GET /models`
-pub fn models(sketch: &mut Sketch<'_>) -> Operation {
+pub fn models(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "id": "fast",
         "modes": ["text-to-image", "image-to-image"],
@@ -17,19 +17,19 @@ pub fn models(sketch: &mut Sketch<'_>) -> Operation {
         "paused": false,
         "allowed": true,
     });
-    let listed = Answer::json(
+    let response = ResponseDoc::json(
         200,
         "All models, on one page.",
-        sketch.schema::<Listing<Model>>(),
+        builder.schema::<Listing<Model>>(),
         last_page(example),
     );
     Operation::new("listModels", "Account", "List models")
         .text("Each model with its ratios, sizes and prices, whether it is paused, and whether this key may use it.")
-        .answer(listed.not_stored())
+        .response(response.not_stored())
 }
 
 /// `GET /key`
-pub fn key(sketch: &mut Sketch<'_>) -> Operation {
+pub fn key(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "key_id": KEY,
         "name": "website",
@@ -44,11 +44,11 @@ pub fn key(sketch: &mut Sketch<'_>) -> Operation {
         "rate_limit": {"per_second": 5, "burst": 10},
         "created_at": "2026-11-18T11:06:40.001Z",
     });
-    let told = Answer::json(
+    let response = ResponseDoc::json(
         200,
         "The key, without its text.",
-        sketch.schema::<OwnKey>(),
+        builder.schema::<OwnKey>(),
         example,
     );
-    Operation::new("showKey", "Account", "Get the key in use").answer(told.not_stored())
+    Operation::new("showKey", "Account", "Get the key in use").response(response.not_stored())
 }

@@ -1,7 +1,7 @@
-//! The operator's calls on deliveries.
+//! Describes the operator's calls on deliveries.
 
 use super::examples::{ACCOUNT, WEBHOOK, page, with};
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn example() -> Value {
     })
 }
 
-/// A delivery that has not been tried yet.
+/// A delivery without attempts.
 pub fn pending() -> Value {
     with(
         example(),
@@ -43,37 +43,37 @@ pub fn pending() -> Value {
 }
 
 /// `GET /deliveries`
-pub fn list(sketch: &mut Sketch<'_>) -> Operation {
+pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     let id = || json!({"type": "string", "format": "uuid"});
-    let schema = sketch.schema::<Listing<Delivery>>();
+    let schema = builder.schema::<Listing<Delivery>>();
     Operation::new("listDeliveries", "Deliveries", "List deliveries")
-        .text("Newest first. A page looks at a bounded number of deliveries: with a filter that few pass it may end early and still have a `next_cursor`.")
+        .text("Newest first. A page scans a bounded number of deliveries: if few match a filter, it may end early and still have a `next_cursor`.")
         .window()
         .query("account_id", "Only to this account's webhooks.", id())
         .query("job_id", "Only about this job.", id())
         .query("webhook_id", "Only to this webhook.", id())
-        .query("status", "Only those that stand so.", words(["pending", "delivered", "failed"]))
-        .answer(Answer::json(200, "A page of deliveries.", schema, page(example())))
+        .query("status", "Only deliveries with this status.", words(["pending", "delivered", "failed"]))
+        .response(ResponseDoc::json(200, "A page of deliveries.", schema, page(example())))
 }
 
 /// `GET /deliveries/{delivery_id}`
-pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showDelivery", "Deliveries", "Get a delivery")
         .path_id("delivery_id", ID)
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
             "The delivery with its attempts.",
-            sketch.schema::<Delivery>(),
+            builder.schema::<Delivery>(),
             example(),
         ))
         .refuses([Code::NotFound])
 }
 
 /// `POST /deliveries/{delivery_id}/redeliver`
-pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
+pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("redeliver", "Deliveries", "Send a delivery again")
-        .text("It is pending again, with a fresh set of attempts. `409` where its webhook has been removed, or leads elsewhere by now.")
+        .text("Makes the delivery pending again, with a new schedule of attempts. `409` if its webhook was deleted or now has another URL.")
         .path_id("delivery_id", ID)
-        .answer(Answer::json(202, "The delivery, pending.", sketch.schema::<Delivery>(), pending()))
+        .response(ResponseDoc::json(202, "The delivery, pending.", builder.schema::<Delivery>(), pending()))
         .refuses([Code::NotFound, Code::Conflict])
 }

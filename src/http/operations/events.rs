@@ -1,23 +1,23 @@
-//! What registered webhooks receive: the end of a job, and of a batch.
+//! Describes the events that registered webhooks receive.
 
 use super::examples::done;
 use crate::http::openapi::span;
 use serde_json::{Map, Value, json};
 use tintype_api::schema::{EXAMPLE_ID as JOB, words};
 
-/// The webhooks of the client document, with the pauses between attempts in seconds.
+/// `delays`: the pauses between attempts, in seconds.
 pub fn events_to_webhooks(delays: &[u64]) -> Value {
     let schedule = match delays.len() {
-        0 => "it is not tried again".to_owned(),
+        0 => "it is not retried".to_owned(),
         again => format!(
-            "everything else is tried again, {} times in all over about {}",
+            "everything else is retried, {} attempts in total over about {}",
             again + 1,
             span(delays.iter().sum())
         ),
     };
     let delivery = format!(
-        "Any `2xx` ends the delivery; {schedule}. A delivery may come twice: go by its id. The body is byte for byte what is signed. `X-Signature` is `sha256=` and the hex HMAC-SHA256 of `X-Timestamp`, a point and the body, \
-            under the webhook's secret; refuse a delivery whose timestamp is more than 300 seconds off. The headers of Standard Webhooks are beside it, under the same secret."
+        "Any `2xx` ends the delivery; {schedule}. A delivery may arrive twice: deduplicate by its id. The signature covers the exact bytes of the body. `X-Signature` is `sha256=` and the hex HMAC-SHA256 of `X-Timestamp`, a dot and the body, \
+            with the webhook's secret; refuse a delivery whose timestamp is more than 300 seconds off. The headers of Standard Webhooks are also sent, with the same secret."
     );
     let event = |name: &str, group: &str, summary: &str, text: &str, body: Value| {
         json!({"post": {
@@ -36,7 +36,7 @@ pub fn events_to_webhooks(delays: &[u64]) -> Value {
             "jobEnded",
             "Jobs",
             "A job has ended",
-            "Sent to a registered webhook when a job is `done` or `failed`; a job of a batch has none of its own.",
+            "Sent to a registered webhook when a job is `done` or `failed`, except for the jobs of a batch.",
             json!({"schema": payload(), "examples": examples()}),
         ),
         "batchEnded": event(
@@ -60,12 +60,12 @@ fn batch_payload() -> Value {
             "status": words(["ended"]),
             "counts": {
                 "type": "object",
-                "description": "How many of its jobs are in which state.",
+                "description": "The number of jobs per state.",
                 "properties": counts,
                 "required": names,
                 "additionalProperties": false,
             },
-            "metadata": {"type": ["object", "null"], "description": "The batch's, without its own keys that begin with `_`.", "additionalProperties": true},
+            "metadata": {"type": ["object", "null"], "description": "The batch's metadata, without keys that begin with `_`.", "additionalProperties": true},
         },
         "required": ["batch_id", "status", "counts", "metadata"],
         "additionalProperties": false,
@@ -95,7 +95,7 @@ fn headers() -> Value {
     [
         (
             "X-Signature",
-            "The signature, under the newest secret.",
+            "The signature with the newest secret.",
             "sha256=6f1d2b7c0a5e4f3c8d9b1a7e6c5d4f3b2a190817263544f5e6d7c8b9a0f1e2d3",
         ),
         (
@@ -111,7 +111,7 @@ fn headers() -> Value {
         ("webhook-timestamp", "As `X-Timestamp`.", "1795000258"),
         (
             "webhook-signature",
-            "Signatures of Standard Webhooks, one for each secret that is valid.",
+            "Signatures of Standard Webhooks, one for each valid secret.",
             "v1,bW9zdCBvZiB0aGlzIGlzIGFuIGV4YW1wbGUgb25seQo=",
         ),
     ]
@@ -128,12 +128,12 @@ fn payload() -> Value {
             "status": words(["done", "failed"]),
             "result": {
                 "type": ["object", "null"],
-                "description": "Only of a job that is done.",
-                "properties": {"image_url": {"type": "string", "format": "uri", "description": "Where the picture is fetched from; fresh with each attempt."}},
+                "description": "Only for a done job.",
+                "properties": {"image_url": {"type": "string", "format": "uri", "description": "The download URL of the image; fresh with each attempt."}},
                 "required": ["image_url"],
             },
-            "error": {"type": ["string", "null"], "description": "Only of a job that failed: why."},
-            "metadata": {"type": ["object", "null"], "description": "The request's, without its own keys that begin with `_`.", "additionalProperties": true},
+            "error": {"type": ["string", "null"], "description": "Only for a failed job: the reason."},
+            "metadata": {"type": ["object", "null"], "description": "The request's metadata, without keys that begin with `_`.", "additionalProperties": true},
         },
         "required": ["job_id", "status", "result", "error", "metadata"],
         "additionalProperties": false,
@@ -141,7 +141,7 @@ fn payload() -> Value {
 }
 
 fn examples() -> Map<String, Value> {
-    let told = |status: &str, result: Value, error: Value| {
+    let example = |status: &str, result: Value, error: Value| {
         json!({"summary": status, "value": {
             "job_id": JOB,
             "status": status,
@@ -154,11 +154,11 @@ fn examples() -> Map<String, Value> {
     Map::from_iter([
         (
             "done".to_owned(),
-            told("done", done()["result"].clone(), Value::Null),
+            example("done", done()["result"].clone(), Value::Null),
         ),
         (
             "failed".to_owned(),
-            told("failed", Value::Null, failed.into()),
+            example("failed", Value::Null, failed.into()),
         ),
     ])
 }

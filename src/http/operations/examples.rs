@@ -1,21 +1,15 @@
-//! Answers as they may look, shared by the descriptions.
+//! Example responses, shared by the descriptions.
 
 use serde_json::{Value, json};
 
-/// A job of the examples.
 pub use tintype_api::schema::EXAMPLE_ID as JOB;
 
-/// An account of the examples.
 pub const ACCOUNT: &str = "01a1f0c2-7b10-7d44-8f2e-5a1c9e7b3d01";
-/// A key.
 pub const KEY: &str = "01a1f0c2-9e41-7a02-b6c3-0d9f4e2a7c55";
-/// A webhook.
 pub const WEBHOOK: &str = "01a1f0c3-1a77-7e90-a4d8-6b2e8c1f9d33";
-/// A person.
 pub const PERSON: &str = "01a1f0c4-2b66-7c18-9e07-4d3a8b5c6e72";
 const PICTURE: &str = "https://pictures.example/files/results/01a1fa95-2c1f-7c3a-9d5e-3f6b8a4c2d10.png?expires=1795086658&signature=5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c";
 
-/// A job that is done.
 pub fn done() -> Value {
     json!({
         "job_id": JOB,
@@ -30,7 +24,6 @@ pub fn done() -> Value {
     })
 }
 
-/// A job that waits.
 pub fn queued() -> Value {
     json!({
         "job_id": JOB,
@@ -45,7 +38,6 @@ pub fn queued() -> Value {
     })
 }
 
-/// A job that was canceled.
 pub fn canceled() -> Value {
     with(
         queued(),
@@ -59,7 +51,6 @@ pub fn canceled() -> Value {
     )
 }
 
-/// A job that failed.
 pub fn failed() -> Value {
     with(
         done(),
@@ -71,7 +62,7 @@ pub fn failed() -> Value {
     )
 }
 
-/// A job with all that is on record of it.
+/// The operator's record of a job.
 pub fn record(job: Value) -> Value {
     with(
         job,
@@ -96,12 +87,10 @@ pub fn record(job: Value) -> Value {
     )
 }
 
-/// The same without a picture.
 pub fn record_without_picture(job: Value) -> Value {
     with(record(job), json!({"picture": null}))
 }
 
-/// A line of a ledger.
 pub fn charge() -> Value {
     json!({
         "transaction_id": "01a1fa95-2dc3-7b61-8c0a-9f1e2d3c4b5a",
@@ -114,17 +103,15 @@ pub fn charge() -> Value {
     })
 }
 
-/// A page of a list.
 pub fn page(entry: Value) -> Value {
     json!({"data": [entry], "next_cursor": "01a1fa952c1f7c3a9d5e3f6b8a4c2d10"})
 }
 
-/// The last page of a list.
 pub fn last_page(entry: Value) -> Value {
     json!({"data": [entry], "next_cursor": null})
 }
 
-/// An example with some members replaced or added.
+/// Replaces or adds members.
 pub fn with(mut onto: Value, extra: Value) -> Value {
     if let (Value::Object(onto), Value::Object(extra)) = (&mut onto, extra) {
         onto.extend(extra);

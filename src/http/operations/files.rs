@@ -1,25 +1,25 @@
-//! The signed addresses of pictures.
+//! Describes the signed URLs of images.
 
 use crate::application::picture_views::{ViewFormat, WIDTHS};
 use crate::http::openapi::Header;
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::json;
 
 /// `GET /files/...`
-pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     let operation = Operation::new("fetchPicture", "Files", "Download an image").path(
         "file",
-        "The picture's name.",
+        "The file name of the image.",
         json!({"type": "string"}),
     );
-    if sketch.config.storage.objects.is_some() {
+    if builder.config.storage.objects.is_some() {
         return operation
-            .text("Pictures of this service are in a bucket: `result.image_url` leads there, and there is nothing here.")
+            .text("This service stores images in a bucket: `result.image_url` points there, and this path does not exist.")
             .refuses([Code::NotFound]);
     }
     let picture = || json!({"schema": {"type": "string", "contentMediaType": "image/png"}});
-    let filed = |answer: Answer| {
+    let filed = |answer: ResponseDoc| {
         answer
             .content("image/png", picture())
             .content("image/jpeg", picture())
@@ -33,18 +33,18 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
             .header(Header::POLICY)
     };
     operation
-        .text("Follow `result.image_url` as it stands: the query is the signature. A URL that was changed, or that the service did not write, is `403`, and so is one that has expired; the next lookup of the job makes a new one.\n\n\
-             Add `&width=` or `&format=` for a small form of the picture, which is made at the first call and kept. It has no ranges.")
-        .query("expires", "When the address ends, in seconds since 1970.", json!({"type": "integer", "minimum": 0}))
-        .query("signature", "What the service signed the address with.", json!({"type": "string", "pattern": "^[0-9a-f]{64}$"}))
-        .query("width", "A small form of at most this width, in pixels. A narrower picture keeps its size. With `format` alone: 1024.", json!({"type": "integer", "enum": WIDTHS}))
-        .query("format", "The form of a small picture: `webp` is without loss. With `width` alone: `jpeg`.", json!({"type": "string", "enum": ViewFormat::ALL.map(ViewFormat::word)}))
-        .header("Range", "One range of bytes. Several, or one that makes no sense, are answered with the whole.", json!({"type": "string", "examples": ["bytes=0-1023"]}))
+        .text("Use `result.image_url` unchanged: the query contains the signature. A changed, foreign or expired URL returns `403`; the next lookup of the job returns a new one.\n\n\
+             Add `&width=` or `&format=` for a scaled-down view of the image, which is created at the first call and stored. It does not support ranges.")
+        .query("expires", "When the URL expires, in seconds since 1970.", json!({"type": "integer", "minimum": 0}))
+        .query("signature", "The service's signature of the URL.", json!({"type": "string", "pattern": "^[0-9a-f]{64}$"}))
+        .query("width", "A view of at most this width, in pixels. A narrower image keeps its size. Default with `format`: 1024.", json!({"type": "integer", "enum": WIDTHS}))
+        .query("format", "The format of the view. `webp` is lossless. Default with `width`: `jpeg`.", json!({"type": "string", "enum": ViewFormat::ALL.map(ViewFormat::word)}))
+        .header("Range", "One range of bytes. Several ranges, or an invalid one, return the whole file.", json!({"type": "string", "examples": ["bytes=0-1023"]}))
         .header("If-None-Match", "The `ETag` of a copy that you have.", json!({"type": "string"}))
-        .header("If-Range", "The `ETag` of a copy that `Range` is to go on with.", json!({"type": "string"}))
-        .answer(filed(Answer::new(200, "The picture.")))
-        .answer(filed(Answer::new(206, "The part that was asked for.")).header(Header::CONTENT_RANGE))
-        .answer(Answer::new(304, "The copy that you have is the picture.").header(Header::ETAG).header(Header::CACHE_FILE))
+        .header("If-Range", "The `ETag` of a copy that `Range` continues.", json!({"type": "string"}))
+        .response(filed(ResponseDoc::new(200, "The image.")))
+        .response(filed(ResponseDoc::new(206, "The requested range.")).header(Header::CONTENT_RANGE))
+        .response(ResponseDoc::new(304, "Your copy is current.").header(Header::ETAG).header(Header::CACHE_FILE))
         .refuses([
             Code::InvalidSignature,
             Code::UrlExpired,

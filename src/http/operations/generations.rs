@@ -1,7 +1,7 @@
-//! The six calls that make pictures.
+//! Describes the six generation calls.
 
 use crate::api::generation::Endpoint;
-use crate::http::openapi::{Answer, Header, Operation, Sketch, bodies};
+use crate::http::openapi::{DocumentBuilder, Header, Operation, ResponseDoc, bodies};
 use crate::web::cancel_after;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
@@ -9,18 +9,17 @@ use tintype_api::schema::EXAMPLE_ID as JOB;
 use tintype_api::{CreatedJob, Estimate};
 use tintype_storage::domain::tier::{Mode, Tier};
 
-/// One of them.
-pub fn create(endpoint: Endpoint, sketch: &mut Sketch<'_>) -> Operation {
-    let (id, summary) = named(endpoint);
+pub fn create(endpoint: Endpoint, builder: &mut DocumentBuilder<'_>) -> Operation {
+    let (id, summary) = id_and_summary(endpoint);
     let created = json!({
         "job_id": JOB,
         "status": "queued",
         "status_url": format!("/api/v1/jobs/{JOB}"),
     });
-    let accepted = Answer::json(
+    let accepted = ResponseDoc::json(
         202,
-        "The job is on the disk, and its price is held.",
-        sketch.schema::<CreatedJob>(),
+        "The job is durable, and its price is reserved.",
+        builder.schema::<CreatedJob>(),
         created,
     )
     .header(Header::LOCATION)
@@ -30,29 +29,29 @@ pub fn create(endpoint: Endpoint, sketch: &mut Sketch<'_>) -> Operation {
     .link("show", "showJob", "job_id", "$response.body#/job_id")
     .link("follow", "followJob", "job_id", "$response.body#/job_id")
     .link("cancel", "cancelJob", "job_id", "$response.body#/job_id");
-    let estimated = Answer::json(
+    let estimated = ResponseDoc::json(
         200,
-        "Only with `dry_run=true`: what the job would be. Nothing was kept.",
-        sketch.schema::<Estimate>(),
-        estimate(endpoint, sketch),
+        "Only with `dry_run=true`: the estimate. Nothing was created.",
+        builder.schema::<Estimate>(),
+        estimate(endpoint, builder),
     )
     .not_stored();
     Operation::new(id, "Pictures", summary)
-        .text(text(endpoint, sketch))
+        .text(text(endpoint, builder))
         .query(
             "dry_run",
-            "`true`: make every check, fetch the input images, and keep nothing. Any other parameter is refused.",
+            "`true`: run every check and fetch the input images, but create nothing. Other parameters are refused.",
             json!({"type": "boolean", "default": false}),
         )
         .header(
             cancel_after::HEADER,
-            "How long the job may stay queued: a number of seconds, minutes or hours. A job that has not begun by then fails with `expired before it started`, unpaid.",
+            "How long the job may stay queued: a number of seconds, minutes or hours. A job that has not started by then fails with `expired before it started` and is not charged.",
             json!({"type": "string", "pattern": "^[0-9]+[smh]$", "examples": ["30s", "5m", "1h"]}),
         )
-        .idempotent("Your name for this request. Repeat the call under the same one as often as you like: there will be one job.")
-        .body(bodies::generation(endpoint, sketch), &requests(endpoint, sketch))
-        .answer(accepted)
-        .answer(estimated)
+        .idempotent("Your name for this request. Repeated calls with the same name create one job.")
+        .body(bodies::generation(endpoint, builder), &requests(endpoint, builder))
+        .response(accepted)
+        .response(estimated)
         .refuses([
             Code::InsufficientBalance,
             Code::KeyLimitReached,
@@ -63,7 +62,7 @@ pub fn create(endpoint: Endpoint, sketch: &mut Sketch<'_>) -> Operation {
         ])
 }
 
-fn named(endpoint: Endpoint) -> (&'static str, &'static str) {
+fn id_and_summary(endpoint: Endpoint) -> (&'static str, &'static str) {
     match (endpoint.tier, endpoint.mode) {
         (Tier::Pro, Mode::TextToImage) => ("createProFromText", "Generate from a prompt with pro"),
         (Tier::Pro, Mode::ImageToImage) => ("createProFromImages", "Generate from images with pro"),
@@ -84,14 +83,14 @@ fn named(endpoint: Endpoint) -> (&'static str, &'static str) {
     }
 }
 
-fn text(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
-    let offer = sketch.catalog.tier(endpoint.tier);
+fn text(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> String {
+    let offer = builder.catalog.tier(endpoint.tier);
     let price = |(size, price): &(_, _)| format!("{size} {price}");
     let prices: Vec<String> = offer.prices.iter().map(price).collect();
     let from = match endpoint.mode {
-        Mode::TextToImage => "Makes a job that draws what the prompt says.",
+        Mode::TextToImage => "Creates a job that generates an image from the prompt.",
         Mode::ImageToImage => {
-            "Makes a job that draws what the prompt says, from input images that are fetched while the call waits."
+            "Creates a job that generates an image from the prompt and input images, which are fetched during the call."
         }
     };
     format!(
@@ -101,9 +100,9 @@ fn text(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
     )
 }
 
-/// The first ratio that is on sale, and 16:9 if it is.
-fn ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
-    let offer = sketch.catalog.tier(endpoint.tier);
+/// 16:9 if it is offered, otherwise the first ratio.
+fn ratio(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> String {
+    let offer = builder.catalog.tier(endpoint.tier);
     let ratios: Vec<String> = offer
         .aspect_ratios
         .iter()
@@ -113,40 +112,40 @@ fn ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
     wide.or(ratios.first()).cloned().unwrap_or_default()
 }
 
-fn estimate(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
-    let offer = sketch.catalog.tier(endpoint.tier);
+fn estimate(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Value {
+    let offer = builder.catalog.tier(endpoint.tier);
     let first = offer.prices.first();
     json!({
         "price": first.map(|(_, price)| price.to_string()),
         "tier": endpoint.tier.word(),
         "mode": endpoint.mode.word(),
-        "aspect_ratio": ratio(endpoint, sketch),
+        "aspect_ratio": ratio(endpoint, builder),
         "resolution": first.map(|(size, _)| size.word()),
         "available": "100.00",
     })
 }
 
-fn requests(endpoint: Endpoint, sketch: &Sketch<'_>) -> Vec<(&'static str, Value)> {
-    let ratio = ratio(endpoint, sketch);
-    let sizes: Vec<&str> = sketch
+fn requests(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Vec<(&'static str, Value)> {
+    let ratio = ratio(endpoint, builder);
+    let sizes: Vec<&str> = builder
         .catalog
         .tier(endpoint.tier)
         .resolution_words()
         .collect();
     let inputs = json!(["https://pictures.example/fox.png"]);
-    let mut least = json!({"prompt": "a lighthouse in a storm at night", "aspect_ratio": ratio});
-    let mut most = json!({
+    let mut minimal = json!({"prompt": "a lighthouse in a storm at night", "aspect_ratio": ratio});
+    let mut full = json!({
         "prompt": "the same in autumn, as a woodcut",
         "aspect_ratio": ratio,
         "metadata": {"order": "4711", "_internal": true},
     });
     if let (true, Some(largest)) = (endpoint.tier != Tier::Fast, sizes.last()) {
-        most["resolution"] = (*largest).into();
+        full["resolution"] = (*largest).into();
     }
     if endpoint.mode == Mode::ImageToImage {
-        least["prompt"] = "the same at night".into();
-        least["input_images_urls"] = inputs.clone();
-        most["input_images_urls"] = inputs;
+        minimal["prompt"] = "the same at night".into();
+        minimal["input_images_urls"] = inputs.clone();
+        full["input_images_urls"] = inputs;
     }
-    vec![("Minimal", least), ("Full", most)]
+    vec![("Minimal", minimal), ("Full", full)]
 }

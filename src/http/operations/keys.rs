@@ -1,8 +1,8 @@
-//! The operator's calls on API keys.
+//! Describes the operator's calls on API keys.
 
 use super::accounts;
 use super::examples::{ACCOUNT, KEY, last_page, with};
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
@@ -44,12 +44,12 @@ fn with_text() -> Value {
 }
 
 /// `GET /accounts/{account_id}/keys`
-pub fn list(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Listing<ApiKey>>();
+pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Listing<ApiKey>>();
     Operation::new("listKeys", "Keys", "List an account's keys")
         .path_id("account_id", accounts::ID)
         .window()
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
             "A page of keys, without their texts.",
             schema,
@@ -59,9 +59,9 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `POST /accounts/{account_id}/keys`
-pub fn create(sketch: &mut Sketch<'_>) -> Operation {
-    let least = json!({"name": "website"});
-    let most = json!({
+pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let minimal = json!({"name": "website"});
+    let full = json!({
         "name": "website",
         "models": ["fast"],
         "spend_limit": "5.00",
@@ -70,17 +70,17 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
         "max_concurrent": 10,
     });
     Operation::new("createKey", "Keys", "Create a key")
-        .text("`api_key` is told this once; only its hash is kept. Every restriction is optional. An account has at most 100 keys.")
+        .text("`api_key` is returned only here; the service stores only its hash. Every restriction is optional. An account has at most 100 keys.")
         .path_id("account_id", accounts::ID)
         .body(
             KeyChange::schema(&["name"]),
-            &[("With all rights", least), ("Narrowed", most)],
+            &[("With all rights", minimal), ("Restricted", full)],
         )
-        .answer(
-            Answer::json(
+        .response(
+            ResponseDoc::json(
                 201,
                 "The key with its text.",
-                sketch.schema::<ApiKey>(),
+                builder.schema::<ApiKey>(),
                 with_text(),
             )
             .link("show", "showApiKey", "key_id", "$response.body#/key_id")
@@ -92,50 +92,50 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `GET /keys/{key_id}`
-pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showApiKey", "Keys", "Get a key")
         .path_id("key_id", ID)
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
             "The key, without its text.",
-            sketch.schema::<ApiKey>(),
+            builder.schema::<ApiKey>(),
             example(),
         ))
         .refuses([Code::NotFound])
 }
 
 /// `PATCH /keys/{key_id}`
-pub fn change(sketch: &mut Sketch<'_>) -> Operation {
+pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changeKey", "Keys", "Change a key")
-        .text("What is left out stays as it is; `null` lifts a restriction. It holds from the next call on.")
+        .text("Omitted fields stay unchanged; `null` removes a restriction. Changes apply from the next call on.")
         .path_id("key_id", ID)
         .body(KeyChange::schema(&[]), &[
-            ("Switched off", json!({"active": false})),
-            ("A limit lifted", json!({"spend_limit": null})),
+            ("Deactivate", json!({"active": false})),
+            ("Remove a limit", json!({"spend_limit": null})),
         ])
-        .answer(Answer::json(200, "The key as it is now.", sketch.schema::<ApiKey>(), example()))
+        .response(ResponseDoc::json(200, "The changed key.", builder.schema::<ApiKey>(), example()))
         .refuses([Code::NotFound])
 }
 
 /// `DELETE /keys/{key_id}`
-pub fn remove(_: &mut Sketch<'_>) -> Operation {
+pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeKey", "Keys", "Delete a key")
-        .text("Its jobs go on, and are paid. The panel's own key (`system`) is not deleted: 409.")
+        .text("Its jobs continue and are charged. The panel's own key (`system`) cannot be deleted: 409.")
         .path_id("key_id", ID)
-        .answer(Answer::new(204, "The key is gone."))
+        .response(ResponseDoc::new(204, "The key is deleted."))
         .refuses([Code::NotFound, Code::Conflict])
 }
 
 /// `POST /keys/{key_id}/rotate`
-pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
+pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
     let rotated = with(
         with_text(),
         json!({"previous_valid_until": "2026-11-21T20:10:58.145Z"}),
     );
     Operation::new("rotateKey", "Keys", "Rotate a key")
-        .text("The same key, with the same limits and the same spending. At most 8 earlier texts are valid at once.")
+        .text("Issues a new text. Limits and spending stay the same. At most 8 earlier texts are valid at the same time.")
         .path_id("key_id", ID)
-        .optional_body(Rotation::schema(&[]), &[("A key that has leaked", json!({"overlap_hours": 0}))])
-        .answer(Answer::json(200, "The key with its new text.", sketch.schema::<ApiKey>(), rotated))
+        .optional_body(Rotation::schema(&[]), &[("Revoke a leaked key", json!({"overlap_hours": 0}))])
+        .response(ResponseDoc::json(200, "The key with its new text.", builder.schema::<ApiKey>(), rotated))
         .refuses([Code::NotFound, Code::Conflict])
 }

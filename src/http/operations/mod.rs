@@ -1,6 +1,7 @@
-//! What each call is for, takes, answers and refuses, in words: the descriptions that the paths are registered with.
+//! The OpenAPI descriptions of all calls.
 
 pub mod accounts;
+pub mod balance;
 pub mod batches;
 pub mod catalogue;
 pub mod deliveries;
@@ -10,11 +11,10 @@ pub mod files;
 pub mod generations;
 pub mod jobs;
 pub mod keys;
-pub mod money;
 pub mod operator_jobs;
+pub mod operator_service;
 pub mod people;
 pub mod service;
-pub mod watching;
 pub mod webhooks;
 
 pub use events::events_to_webhooks;

@@ -1,7 +1,7 @@
-//! The operator's calls on jobs.
+//! Describes the operator's calls on jobs.
 
 use super::examples::{canceled, done, page, record, record_without_picture};
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::json;
@@ -10,41 +10,40 @@ use tintype_api::schema::words;
 use tintype_storage::domain::tier::{Mode, Tier};
 
 const ID: &str = "The job's id.";
-const ACCOUNT: &str =
-    "Whose it is. Without it all accounts are asked, which takes long where there are very many.";
+const ACCOUNT: &str = "The job's account. Without it the service searches all accounts, which takes long if there are very many.";
 
 /// `GET /jobs`
-pub fn list(sketch: &mut Sketch<'_>) -> Operation {
+pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
     let id = || json!({"type": "string", "format": "uuid"});
     let moment = || json!({"type": "string", "format": "date-time"});
-    let schema = sketch.schema::<Listing<JobRecord<'static>>>();
+    let schema = builder.schema::<Listing<JobRecord<'static>>>();
     Operation::new("listJobs", "Jobs", "List jobs of all accounts")
-        .text("Newest first. A page looks at 10,000 jobs at most over all accounts, at 500 where `metadata` is asked for, and may then end early with a `next_cursor`.")
+        .text("Newest first. A page scans at most 10,000 jobs over all accounts, or 500 with `metadata`, and may end early with a `next_cursor`.")
         .window()
         .query("account_id", "Only jobs of this account.", id())
         .query("status", "Only jobs in this state.", words(["queued", "processing", "done", "failed"]))
         .query("tier", "Only jobs of this model.", words(Tier::ALL.iter().map(|it| it.word())))
-        .query("mode", "Only jobs with input images, or only such without.", words(Mode::ALL.iter().map(|it| it.word())))
-        .query("key_id", "Only jobs that this key asked for.", id())
+        .query("mode", "Only jobs with input images, or without.", words(Mode::ALL.iter().map(|it| it.word())))
+        .query("key_id", "Only jobs of this key.", id())
         .query("batch_id", "Only jobs of this batch.", id())
-        .query("from", "Only jobs from this moment on.", moment())
-        .query("to", "Only jobs up to this moment.", moment())
+        .query("from", "Only jobs from this time on.", moment())
+        .query("to", "Only jobs up to this time.", moment())
         .query("key", "As `key_id`.", id())
         .query("created_after", "As `from`.", moment())
-        .query("created_before", "Only jobs before this moment.", moment())
+        .query("created_before", "Only jobs before this time.", moment())
         .deep_query(
             "metadata",
             "Only jobs whose metadata has these members.",
             json!({"type": "object", "maxProperties": 10, "additionalProperties": {"type": "string"}}),
             json!({"order": "4711"}),
         )
-        .answer(Answer::json(200, "A page of jobs.", schema, page(record(done()))))
+        .response(ResponseDoc::json(200, "A page of jobs.", schema, page(record(done()))))
         .refuses([Code::StorageUnavailable])
 }
 
 /// `GET /jobs/{job_id}`
-pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<JobRecord<'static>>();
+pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<JobRecord<'static>>();
     Operation::new("showJob", "Jobs", "Get a job")
         .path_id("job_id", ID)
         .query(
@@ -52,9 +51,9 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
             ACCOUNT,
             json!({"type": "string", "format": "uuid"}),
         )
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
-            "The job with all that is on record of it.",
+            "The full record of the job.",
             schema,
             record(done()),
         ))
@@ -66,17 +65,17 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `DELETE /jobs/{job_id}`
-pub fn cancel(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<JobRecord<'static>>();
+pub fn cancel(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<JobRecord<'static>>();
     let example = record_without_picture(canceled());
     Operation::new("cancelJob", "Jobs", "Cancel a job")
-        .text("As its account can. A job that has begun, or is over, is left alone: `409`.")
+        .text("Releases the price at once and sends the webhook. A job that has started or ended is not canceled: `409`.")
         .path_id("job_id", ID)
         .query(
             "account_id",
             ACCOUNT,
             json!({"type": "string", "format": "uuid"}),
         )
-        .answer(Answer::json(200, "The job, now `failed`.", schema, example))
+        .response(ResponseDoc::json(200, "The job, now `failed`.", schema, example))
         .refuses([Code::NotFound, Code::ValidationFailed, Code::Conflict])
 }

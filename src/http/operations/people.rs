@@ -1,8 +1,8 @@
-//! The operator's calls on the people of an account.
+//! Describes the operator's calls on the people of an account.
 
 use super::accounts;
 use super::examples::{ACCOUNT, PERSON, last_page};
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
@@ -31,7 +31,6 @@ fn invited() -> Value {
     person
 }
 
-/// Of one person.
 fn on(id: &'static str, summary: &'static str) -> Operation {
     Operation::new(id, "People", summary)
         .path_id("account_id", accounts::ID)
@@ -40,80 +39,82 @@ fn on(id: &'static str, summary: &'static str) -> Operation {
 }
 
 /// `GET /accounts/{account_id}/people`
-pub fn list(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Listing<Person>>();
+pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Listing<Person>>();
     let page = last_page(example());
     Operation::new("listPeople", "People", "List an account's people")
-        .text("Those who sign in to the panel for this account, oldest first.")
+        .text("People who sign in to the panel for this account, oldest first.")
         .path_id("account_id", accounts::ID)
         .window()
-        .answer(Answer::json(200, "A page of people.", schema, page))
+        .response(ResponseDoc::json(200, "A page of people.", schema, page))
         .refuses([Code::NotFound])
 }
 
 /// `POST /accounts/{account_id}/people`
-pub fn invite(sketch: &mut Sketch<'_>) -> Operation {
+pub fn invite(builder: &mut DocumentBuilder<'_>) -> Operation {
     let body = json!({"email": "ada@shop.example", "role": "owner"});
-    let schema = sketch.schema::<Person>();
-    let answer = Answer::json(201, "The person with the link, which is shown this once. Nothing is sent to them: hand it on yourself.", schema, invited())
+    let schema = builder.schema::<Person>();
+    let answer = ResponseDoc::json(201, "The person with the link, which is shown only here. The service sends no e-mail: send the link yourself.", schema, invited())
         .not_stored();
     Operation::new("invitePerson", "People", "Invite a person")
-        .text("Makes a link that is good for 7 days and once, with which they choose a password.")
+        .text("Creates a link for one use within 7 days, with which they choose a password.")
         .path_id("account_id", accounts::ID)
         .body(InvitePerson::schema(&[]), &[("An owner", body)])
-        .answer(answer)
+        .response(answer)
         .refuses([Code::NotFound, Code::Conflict])
 }
 
 /// `GET /accounts/{account_id}/people/{person_id}`
-pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Person>();
-    on("showPerson", "A person").answer(Answer::json(200, "The person.", schema, example()))
+pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Person>();
+    on("showPerson", "Get a person").response(ResponseDoc::json(
+        200,
+        "The person.",
+        schema,
+        example(),
+    ))
 }
 
 /// `PATCH /accounts/{account_id}/people/{person_id}`
-pub fn change(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Person>();
+pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Person>();
     let body = json!({"role": "viewer"});
     on("changePerson", "Change a person's role")
-        .body(
-            PersonChange::schema(&[]),
-            &[("May only look from now on", body)],
-        )
-        .answer(Answer::json(
+        .body(PersonChange::schema(&[]), &[("Restrict to viewing", body)])
+        .response(ResponseDoc::json(
             200,
-            "The person as they are now.",
+            "The changed person.",
             schema,
             example(),
         ))
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}`
-pub fn remove(_: &mut Sketch<'_>) -> Operation {
+pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     on("removePerson", "Remove a person")
-        .text("Their sessions are over at once.")
-        .answer(Answer::new(204, "The person is gone."))
+        .text("Also ends their sessions at once.")
+        .response(ResponseDoc::new(204, "The person is removed."))
 }
 
 /// `POST /accounts/{account_id}/people/{person_id}/invitation`
-pub fn invite_again(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Person>();
+pub fn invite_again(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Person>();
     let body = json!({"revoke": true});
-    on("invitePersonAgain", "Give somebody a new link")
-        .text("With it they choose a password, whether they have one or not. An earlier link is worth nothing from then on.")
+    on("invitePersonAgain", "Issue a new link")
+        .text("The person chooses a password with it, whether they already have one or not. Earlier links stop working.")
         .optional_body(
             InviteAgain::schema(&[]),
-            &[("Their password is known to others", body)],
+            &[("Revoke a leaked password", body)],
         )
-        .answer(
-            Answer::json(200, "The person with the link, which is shown this once.", schema, invited())
+        .response(
+            ResponseDoc::json(200, "The person with the link, which is shown only here.", schema, invited())
                 .not_stored(),
         )
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}/sessions`
-pub fn sign_out(_: &mut Sketch<'_>) -> Operation {
-    on("signPersonOut", "Sign somebody out")
-        .text("Wherever they are signed in. They can sign in again; to keep them out, give them a new link with `revoke`, or remove them.")
-        .answer(Answer::new(204, "All of their sessions are over."))
+pub fn sign_out(_: &mut DocumentBuilder<'_>) -> Operation {
+    on("signPersonOut", "Sign a person out")
+        .text("Ends all their sessions. They can sign in again; to keep them out, issue a new link with `revoke`, or remove them.")
+        .response(ResponseDoc::new(204, "All their sessions have ended."))
 }

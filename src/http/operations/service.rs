@@ -1,30 +1,30 @@
-//! Health, readiness, and the documents themselves.
+//! Describes the calls on health, status, metrics and the documents.
 
 use crate::http::openapi::Header;
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::problem::Code;
 use serde_json::json;
 use tintype_api::{ProcessStatus, ServiceStatus};
 
 /// `GET /healthz`
-pub fn healthz(sketch: &mut Sketch<'_>) -> Operation {
-    let well = Answer::json(
+pub fn healthz(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let alive = ResponseDoc::json(
         200,
-        "The process answers.",
-        sketch.schema::<ProcessStatus>(),
+        "The process is alive.",
+        builder.schema::<ProcessStatus>(),
         json!({"status": "ok"}),
     );
     Operation::new("health", "Service", "Check that the process is alive")
-        .text("`503` once its storage has failed: it is about to end, and to be restarted.")
-        .answer(well)
+        .text("`503` after a storage failure: the process is about to stop and be restarted.")
+        .response(alive)
 }
 
 /// `GET /readyz`
-pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
-    let ready = Answer::json(
+pub fn readyz(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let ready = ResponseDoc::json(
         200,
-        "Jobs can be taken.",
-        sketch.schema::<ProcessStatus>(),
+        "The service accepts jobs.",
+        builder.schema::<ProcessStatus>(),
         json!({"status": "ready"}),
     );
     Operation::new(
@@ -32,12 +32,12 @@ pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
         "Service",
         "Check that the service accepts jobs",
     )
-    .text("Its records can be read, and its object store answers. As one of several nodes it has joined the others, is not late with its beat, and is not stopping.")
-    .answer(ready)
+    .text("The store is readable and the object store responds. With several nodes, this one has joined the others, its heartbeat is on time, and it is not stopping.")
+    .response(ready)
 }
 
 /// `GET /status`
-pub fn status(sketch: &mut Sketch<'_>) -> Operation {
+pub fn status(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "status": "limited",
         "at": "2026-11-20T20:10:58.145Z",
@@ -47,44 +47,44 @@ pub fn status(sketch: &mut Sketch<'_>) -> Operation {
             {"id": "pro", "paused": true, "reason": "new hardware until noon", "wait_seconds": null},
         ],
     });
-    let schema = sketch.schema::<ServiceStatus>();
-    let status = Answer::json(200, "The status.", schema, example);
+    let schema = builder.schema::<ServiceStatus>();
+    let status = ResponseDoc::json(200, "The status.", schema, example);
     Operation::new("status", "Service", "Get the status of the service")
-        .text("Which models accept jobs, why the others do not, and how long jobs wait now. Browsers get a page.")
-        .answer(status.not_stored())
+        .text("Which models accept jobs, why others do not, and the current waiting time. Browsers get a page.")
+        .response(status.not_stored())
 }
 
 /// `GET /metrics`
-pub fn metrics(sketch: &mut Sketch<'_>) -> Operation {
+pub fn metrics(builder: &mut DocumentBuilder<'_>) -> Operation {
     let operation = Operation::new("metrics", "Service", "Get metrics");
-    if sketch.config.server.metrics_listen.is_some() {
+    if builder.config.server.metrics_listen.is_some() {
         return operation
-            .text("The operator has given the figures an address of their own, so there is nothing here.")
+            .text("The operator serves metrics at a separate address, so this path does not exist.")
             .refuses([Code::NotFound]);
     }
     let example = "# HELP tintype_jobs_live Jobs that have not ended.\n# TYPE tintype_jobs_live gauge\ntintype_jobs_live 17\n";
     let content = json!({"schema": {"type": "string"}, "example": example});
-    let figures = Answer::new(200, "The figures.").content("text/plain", content);
+    let metrics = ResponseDoc::new(200, "The metrics.").content("text/plain", content);
     operation
-        .text("In the text form of Prometheus. Calls from outside of the machine, and those through a proxy, need the operator's token.")
-        .answer(figures.not_stored())
+        .text("In the Prometheus text format. Calls from another machine or through a proxy need the operator's token.")
+        .response(metrics.not_stored())
         .refuses([Code::Unauthorized])
 }
 
 /// `GET /api/v1/openapi.json`
-pub fn native(_: &mut Sketch<'_>) -> Operation {
+pub fn native(_: &mut DocumentBuilder<'_>) -> Operation {
     document(Operation::new("showDocument", "Service", "Get this document"))
-        .text("In OpenAPI 3.1, of exactly what this instance serves: ratios, sizes and limits are those of its configuration. A page that renders it is at `/docs`.")
+        .text("OpenAPI 3.1 for this instance: ratios, sizes and limits are those of its configuration. The page `/docs` renders it.")
 }
 
 /// `GET /admin/v1/openapi.json`
-pub fn operator(_: &mut Sketch<'_>) -> Operation {
+pub fn operator(_: &mut DocumentBuilder<'_>) -> Operation {
     document(Operation::new(
         "showOperatorDocument",
         "Service",
-        "This document",
+        "Get this document",
     ))
-    .text("In OpenAPI 3.1. The page at `/docs` renders it for whoever types the token in.")
+    .text("OpenAPI 3.1. The page `/docs` renders it after you enter the token.")
 }
 
 fn document(operation: Operation) -> Operation {
@@ -101,13 +101,13 @@ fn document(operation: Operation) -> Operation {
             "The `ETag` of a copy that you have.",
             json!({"type": "string"}),
         )
-        .answer(
-            Answer::json(200, "The document.", schema, example)
+        .response(
+            ResponseDoc::json(200, "The document.", schema, example)
                 .header(Header::ETAG)
                 .header(Header::REVALIDATE),
         )
-        .answer(
-            Answer::new(304, "The copy that you have is the document.")
+        .response(
+            ResponseDoc::new(304, "Your copy is current.")
                 .header(Header::ETAG)
                 .header(Header::REVALIDATE),
         )

@@ -1,9 +1,9 @@
-//! The operator's calls on registered webhooks.
+//! Describes the operator's calls on webhooks.
 
 use super::accounts;
 use super::deliveries::pending;
 use super::examples::{ACCOUNT, WEBHOOK, last_page, with};
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
@@ -24,12 +24,12 @@ fn example() -> Value {
 }
 
 /// `GET /accounts/{account_id}/webhooks`
-pub fn list(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Listing<Webhook>>();
+pub fn list(builder: &mut DocumentBuilder<'_>) -> Operation {
+    let schema = builder.schema::<Listing<Webhook>>();
     Operation::new("listWebhooks", "Webhooks", "List an account's webhooks")
         .path_id("account_id", accounts::ID)
         .window()
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
             "A page of webhooks.",
             schema,
@@ -39,7 +39,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `POST /accounts/{account_id}/webhooks`
-pub fn register(sketch: &mut Sketch<'_>) -> Operation {
+pub fn register(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example_body = json!({"url": "https://shop.example/hooks/tintype"});
     Operation::new("registerWebhook", "Webhooks", "Register a webhook")
         .path_id("account_id", accounts::ID)
@@ -47,11 +47,11 @@ pub fn register(sketch: &mut Sketch<'_>) -> Operation {
             WebhookFields::schema(&["url"]),
             &[("A webhook", example_body)],
         )
-        .answer(
-            Answer::json(
+        .response(
+            ResponseDoc::json(
                 201,
                 "The webhook with its secret.",
-                sketch.schema::<Webhook>(),
+                builder.schema::<Webhook>(),
                 example(),
             )
             .link(
@@ -77,59 +77,57 @@ pub fn register(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `GET /webhooks/{webhook_id}`
-pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+pub fn show(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("showWebhook", "Webhooks", "Get a webhook")
         .path_id("webhook_id", ID)
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
             "The webhook with its secret.",
-            sketch.schema::<Webhook>(),
+            builder.schema::<Webhook>(),
             example(),
         ))
         .refuses([Code::NotFound])
 }
 
 /// `PATCH /webhooks/{webhook_id}`
-pub fn change(sketch: &mut Sketch<'_>) -> Operation {
+pub fn change(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changeWebhook", "Webhooks", "Change a webhook")
         .path_id("webhook_id", ID)
         .body(
             WebhookFields::schema(&[]),
             &[
                 ("For JavaScript", json!({"encoding": "utf8"})),
-                ("Activate again", json!({"active": true})),
+                ("Reactivate", json!({"active": true})),
             ],
         )
-        .answer(Answer::json(
+        .response(ResponseDoc::json(
             200,
-            "The webhook as it is now.",
-            sketch.schema::<Webhook>(),
+            "The changed webhook.",
+            builder.schema::<Webhook>(),
             example(),
         ))
         .refuses([Code::NotFound, Code::Conflict])
 }
 
 /// `DELETE /webhooks/{webhook_id}`
-pub fn remove(_: &mut Sketch<'_>) -> Operation {
+pub fn remove(_: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("removeWebhook", "Webhooks", "Delete a webhook")
-        .text(
-            "Deliveries to it that are pending end as `failed`, with the reason `webhook deleted`.",
-        )
+        .text("Its pending deliveries end as `failed` with the reason `webhook deleted`.")
         .path_id("webhook_id", ID)
-        .answer(Answer::new(204, "The webhook is gone."))
+        .response(ResponseDoc::new(204, "The webhook is deleted."))
         .refuses([Code::NotFound])
 }
 
 /// `POST /webhooks/{webhook_id}/test`
-pub fn test(sketch: &mut Sketch<'_>) -> Operation {
+pub fn test(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("testWebhook", "Webhooks", "Send a test delivery")
-        .text("About a job that never was, with `metadata` `{\"test\": true}`. One a minute for each webhook. Answered 409 while the webhook is inactive.")
+        .text("Reports a job that never existed, with `metadata` `{\"test\": true}`. One per minute and webhook. Returns 409 while the webhook is inactive.")
         .path_id("webhook_id", ID)
-        .answer(
-            Answer::json(
+        .response(
+            ResponseDoc::json(
                 202,
                 "The delivery, pending.",
-                sketch.schema::<Delivery>(),
+                builder.schema::<Delivery>(),
                 pending(),
             )
             .link(
@@ -143,15 +141,15 @@ pub fn test(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `POST /operator-webhook/test`
-pub fn test_operator(sketch: &mut Sketch<'_>) -> Operation {
+pub fn test_operator(builder: &mut DocumentBuilder<'_>) -> Operation {
     let none = "00000000-0000-0000-0000-000000000000";
     Operation::new("testOperatorWebhook", "Webhooks", "Send a test event to the operator's webhook")
-        .text("To `[operator] webhook_url` of the configuration, with the type `test`. One a minute. Answered 409 where the configuration names no URL.")
-        .answer(
-            Answer::json(
+        .text("Sends an event of type `test` to `[operator] webhook_url`. One per minute. Returns 409 if the configuration has no URL.")
+        .response(
+            ResponseDoc::json(
                 202,
                 "The delivery, pending.",
-                sketch.schema::<Delivery>(),
+                builder.schema::<Delivery>(),
                 with(
                     pending(),
                     json!({
@@ -174,34 +172,34 @@ pub fn test_operator(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `POST /webhooks/{webhook_id}/rotate-secret`
-pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
+pub fn rotate(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("rotateSecret", "Webhooks", "Rotate a webhook secret")
-        .text("`X-Signature` is signed with the new secret at once; `webhook-signature` lists both for 24 hours.")
+        .text("`X-Signature` uses the new secret at once; `webhook-signature` contains signatures with both for 24 hours.")
         .path_id("webhook_id", ID)
-        .answer(Answer::json(200, "The webhook with its new secret.", sketch.schema::<Webhook>(), example()))
+        .response(ResponseDoc::json(200, "The webhook with its new secret.", builder.schema::<Webhook>(), example()))
         .refuses([Code::NotFound])
 }
 
 /// `POST /webhooks/{webhook_id}/redeliver`
-pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
+pub fn redeliver(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new(
         "redeliverFailed",
         "Webhooks",
-        "Send all failed deliveries again",
+        "Redeliver all failed deliveries",
     )
-    .text("Those of this webhook that were created in a range of time, newest first. One call looks at 10,000 deliveries of the account, whichever webhook they are for; while `more` is true, another with `cursor` goes on from there.")
+    .text("Redelivers failed deliveries of this webhook created in a time range, newest first. One call scans 10,000 deliveries of the account over all webhooks; while `more` is true, call again with `cursor`.")
     .path_id("webhook_id", ID)
     .body(
         RedeliveryRange::schema(&[]),
         &[(
-            "Of one morning",
+            "One morning",
             json!({"from": "2026-11-20T08:00:00Z", "to": "2026-11-20T12:00:00Z"}),
         )],
     )
-    .answer(Answer::json(
+    .response(ResponseDoc::json(
         202,
         "How many are pending again.",
-        sketch.schema::<Redelivery>(),
+        builder.schema::<Redelivery>(),
         json!({"redelivered": 12, "more": false, "next_cursor": null}),
     ))
     .refuses([Code::NotFound])

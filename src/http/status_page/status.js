@@ -1,7 +1,7 @@
-// Shows the status of the service, and asks for it again every ten seconds.
+// Shows the status of the service and refreshes it every ten seconds.
 import { fill, h } from "./dom.js";
 
-const EVERY = 10_000;
+const REFRESH_MILLIS = 10_000;
 const LEADS = {
   up: "All models accept jobs.",
   limited: "Some models are paused.",
@@ -17,9 +17,9 @@ async function load() {
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     show(await answer.json());
   } catch {
-    fill(place, h("p", { class: "lead unreachable" }, "The service does not answer. This page tries again by itself."));
+    fill(place, h("p", { class: "lead unreachable" }, "The service does not respond. This page retries automatically."));
   }
-  setTimeout(load, EVERY);
+  setTimeout(load, REFRESH_MILLIS);
 }
 
 function show(status) {

@@ -1,13 +1,13 @@
 // The console of a call: a form, the call as code, and the response.
 import { examples, follow, json } from "./document.js";
 import { fill, h } from "./dom.js";
-import { received } from "./answer.js";
+import { sendAndShow } from "./response.js";
 import { block, pretty } from "./json.js";
 import { languages, sample } from "./samples.js";
 
 let chosen = languages[0];
 
-/** What is in the fields, as a request. Empty ones are left out. */
+/** Builds a request from the fields. Omits empty ones. */
 function request(call, form, key) {
   const path = call.path.replace(/\{(\w+)\}/g, (whole, name) => {
     const value = form.path[name];
@@ -43,20 +43,20 @@ function input(document, parameter, form, changed) {
   return h("label", { class: "entry" }, label, control);
 }
 
-/** Chooses among the examples of a body. */
+/** A selector for the examples of a body. */
 function bodies(list, area, changed) {
   if (list.length < 2) return null;
   return h("select", { "aria-label": "Example", onchange: (event) => { area.value = pretty(list[event.target.value][1]); changed(); } },
     list.map(([title], at) => h("option", { value: String(at) }, title)));
 }
 
-/** Programs on top, and below them the fields with the button that sends. */
-export function console(document, call, held) {
+/** The code samples, and below them the form that sends the call. */
+export function console(document, call, auth) {
   const form = { path: {}, query: {}, header: {}, deep: new Set(), body: "" };
   const body = json(call.requestBody?.content);
   const ready = examples(document, body);
   const shown = h("div", { class: "sample" });
-  const named = held.name === "operator" ? "$TINTYPE_ADMIN_TOKEN" : "$TINTYPE_KEY";
+  const named = auth.name === "operator" ? "$TINTYPE_ADMIN_TOKEN" : "$TINTYPE_KEY";
   const draw = () => {
     const it = request(call, form, named);
     fill(shown, block(sample(chosen, { ...it, url: `${location.origin}${it.target}` }), { plain: true, title: "" }));
@@ -67,13 +67,13 @@ export function console(document, call, held) {
       chosen = language;
       dispatchEvent(new CustomEvent("language"));
     } }, language)));
-  // Asked for anew by each page: what is not shown any more must not be kept, and drawn, for its sake.
-  addEventListener("language", draw, { signal: held.leaving });
+  // The signal removes the listener with the page; otherwise it would keep and redraw hidden content.
+  addEventListener("language", draw, { signal: auth.leaving });
 
   const area = body ? h("textarea", { name: "body", rows: "9", spellcheck: "false", "aria-label": "Body", oninput: () => { form.body = area.value; draw(); } }) : null;
-  const rewritten = () => { form.body = area.value; draw(); };
+  const updateBody = () => { form.body = area.value; draw(); };
   if (area) {
-    // A body that may be left out is left out until somebody writes one.
+    // An optional body starts empty.
     area.value = call.requestBody.required ? pretty(ready[0]?.[1] ?? {}) : "";
     form.body = area.value;
   }
@@ -81,7 +81,7 @@ export function console(document, call, held) {
   const button = h("button", { type: "submit", class: "send" }, "Send");
   const send = async (event) => {
     event.preventDefault();
-    const it = request(call, form, held.secret());
+    const it = request(call, form, auth.secret());
     if (it.target.includes("{")) {
       const missing = /\{(\w+)\}/.exec(it.target)[1];
       event.currentTarget.elements[missing]?.focus();
@@ -89,16 +89,16 @@ export function console(document, call, held) {
       return;
     }
     button.disabled = true;
-    try { await received(result, it, held); } finally { button.disabled = false; }
+    try { await sendAndShow(result, it, auth); } finally { button.disabled = false; }
   };
   const parameters = call.parameters ?? [];
   draw();
   return [shown, h("details", { class: "try" },
     h("summary", {}, "Try it"),
     h("form", { onsubmit: send, novalidate: true },
-      call.security?.length ? h("p", { class: "small" }, h("a", { href: "#secret", onclick: (event) => { event.preventDefault(); held.ask(); } }, held.label), " is sent with the request.") : null,
+      call.security?.length ? h("p", { class: "small" }, h("a", { href: "#secret", onclick: (event) => { event.preventDefault(); auth.ask(); } }, auth.label), " is sent with the request.") : null,
       parameters.length ? h("div", { class: "entries" }, parameters.map((it) => input(document, it, form, draw))) : null,
-      area ? h("div", { class: "entry" }, h("span", { class: "row" }, h("span", {}, "Body"), bodies(ready, area, rewritten)), area) : null,
+      area ? h("div", { class: "entry" }, h("span", { class: "row" }, h("span", {}, "Body"), bodies(ready, area, updateBody)), area) : null,
       h("div", { class: "row" }, button, h("span", { class: "small muted" }, "Sends a live request; charges apply.")),
       result))];
 }

@@ -2,13 +2,12 @@
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
 
-/** The two interfaces. */
 export const INTERFACES = {
   clients: { title: "Clients", place: "/api/v1/openapi.json", secret: "API key", hint: "tt_…" },
   operator: { title: "Operator", place: "/admin/v1/openapi.json", secret: "Admin token", hint: "the file admin-token" },
 };
 
-/** What a reference leads to; anything else is itself. */
+/** Resolves a reference. Returns other values unchanged. */
 export function follow(document, value) {
   let found = value;
   for (let steps = 0; found?.$ref && steps < 8; steps += 1) {
@@ -18,16 +17,16 @@ export function follow(document, value) {
   return found ?? {};
 }
 
-/** Fetches an interface's document. Throws what the service said when it refused. */
+/** Fetches an interface's document. Throws an error with the service's `detail`. */
 export async function load(name, secret) {
   const headers = secret ? { Authorization: `Bearer ${secret}` } : {};
-  const answer = await fetch(INTERFACES[name].place, { headers });
-  const read = await answer.json();
-  if (!answer.ok) throw Object.assign(new Error(read.detail ?? answer.statusText), { status: answer.status });
+  const response = await fetch(INTERFACES[name].place, { headers });
+  const read = await response.json();
+  if (!response.ok) throw Object.assign(new Error(read.detail ?? response.statusText), { status: response.status });
   return read;
 }
 
-/** The groups of a document with their calls, and what is sent to webhooks in a group of its own. */
+/** Groups the calls of a document by tag, with webhook events in a separate group. */
 export function groups(document) {
   const all = document.tags.map((tag) => ({ name: tag.name, text: tag.description, calls: [] }));
   for (const [path, item] of Object.entries(document.paths)) {
@@ -41,14 +40,14 @@ export function groups(document) {
   return all.filter((it) => it.calls.length);
 }
 
-/** The examples of a media type, each with what it is of. */
+/** The examples of a media type, as [summary, value]. */
 export function examples(document, media) {
   const list = media?.examples ? Object.values(media.examples).map((it) => [it.summary, it.value])
     : media && "example" in media ? [["", media.example]] : [];
-  return list.map(([title, value]) => [title, arranged(document, media.schema, value)]);
+  return list.map(([title, value]) => [title, sortMembers(document, media.schema, value)]);
 }
 
-/** The names of an object's fields, in the order in which they are written: JSON itself knows none. */
+/** The field names of an object in documented order, because JSON objects are unordered. */
 export function order(document, schema) {
   const it = follow(document, schema);
   const whole = it.anyOf ? follow(document, it.anyOf[0]) : it.allOf ? { ...follow(document, it.allOf[0]), ...it, properties: follow(document, it.allOf[0]).properties, required: follow(document, it.allOf[0]).required } : it;
@@ -56,17 +55,17 @@ export function order(document, schema) {
   return [whole, [...new Set([...first, ...Object.keys(whole.properties ?? {})])]];
 }
 
-/** A value with its members in that order, at every depth. */
-export function arranged(document, schema, value) {
+/** Sorts the members of a value in that order, at every depth. */
+export function sortMembers(document, schema, value) {
   if (!schema || value === null || typeof value !== "object") return value;
   const [it, names] = order(document, schema);
-  if (Array.isArray(value)) return value.map((entry) => arranged(document, it.items, entry));
+  if (Array.isArray(value)) return value.map((entry) => sortMembers(document, it.items, entry));
   const known = names.filter((name) => name in value);
   const rest = Object.keys(value).filter((name) => !names.includes(name));
-  return Object.fromEntries([...known, ...rest].map((name) => [name, arranged(document, it.properties?.[name], value[name])]));
+  return Object.fromEntries([...known, ...rest].map((name) => [name, sortMembers(document, it.properties?.[name], value[name])]));
 }
 
-/** The JSON body of a call, or of an answer, where it has one. */
+/** The JSON body of a request or response, if any. */
 export function json(content) {
   return content?.["application/json"] ?? content?.["application/problem+json"];
 }

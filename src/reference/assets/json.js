@@ -1,10 +1,10 @@
-// JSON in colours, and a block of text that can be copied.
+// Highlighted JSON, and text blocks with a copy button.
 import { h } from "./dom.js";
 
 const TOKENS = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/g;
 
-/** The pieces of a JSON text: names, strings, numbers and words, each in its colour. */
-export function coloured(text) {
+/** Highlights a JSON text. */
+export function highlight(text) {
   const pieces = [];
   let at = 0;
   for (const found of text.matchAll(TOKENS)) {
@@ -18,12 +18,11 @@ export function coloured(text) {
   return [...pieces, text.slice(at)];
 }
 
-/** A value as text. */
 export const pretty = (value) => typeof value === "string" ? value : JSON.stringify(value, null, 2);
 
-/** Text in a block of its own, with a button that copies it. */
+/** A text block with a copy button. */
 export function block(text, { title, plain } = {}) {
-  const code = h("code", {}, plain ? text : coloured(text));
+  const code = h("code", {}, plain ? text : highlight(text));
   const copy = h("button", { type: "button", class: "copy", onclick: async () => {
     try { await navigator.clipboard.writeText(code.textContent); } catch { getSelection().selectAllChildren(code); return; }
     copy.textContent = "Copied";

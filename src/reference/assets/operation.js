@@ -8,10 +8,9 @@ import { console as tryIt } from "./console.js";
 
 const PLACES = { path: "in the path", query: "in the query", header: "header" };
 
-/** The badge of a method. */
 export const method = (name) => h("span", { class: `method ${name}` }, name === "delete" ? "DEL" : name.toUpperCase());
 
-function takes(document, call) {
+function request(document, call) {
   const parameters = (call.parameters ?? []).map((it) => follow(document, it));
   const body = json(call.requestBody?.content);
   return [
@@ -22,7 +21,7 @@ function takes(document, call) {
   ];
 }
 
-/** What is answered with one status. */
+/** The responses of one status. */
 function answer(document, status, response) {
   const media = json(response.content);
   const kinds = Object.keys(response.content ?? {});
@@ -41,26 +40,26 @@ function answer(document, status, response) {
         h("li", { class: "field" }, h("div", { class: "field-head" }, h("code", { class: "field-name" }, name), it.required ? null : h("span", { class: "kind" }, "sometimes")), h("p", {}, inline(it.description)))))) : null));
 }
 
-/** What is answered when all is well, at a glance. */
-function outcome(document, call) {
-  // What is made goes before what is only looked at.
+/** The example of the main successful response. */
+function mainResponse(document, call) {
+  // Prefer a creation to a lookup.
   const status = ["201", "202", "200"].find((it) => call.responses[it]);
   const content = follow(document, call.responses[status]).content;
   const [first] = examples(document, json(content) ?? content?.["text/event-stream"]);
   return first ? block(pretty(first[1]), { title: status, plain: typeof first[1] === "string" }) : null;
 }
 
-/** The article of a call. `held` gives the key or token that was typed in. */
-export function article(document, call, held) {
+/** The article of a call. `auth` returns the entered key or token. */
+export function article(document, call, auth) {
   const body = json(call.requestBody?.content);
   return h("article", { class: "call", id: call.operationId, "aria-labelledby": `${call.operationId}-title` },
     h("div", { class: "told" },
       h("h3", { id: `${call.operationId}-title` }, call.summary),
       h("p", { class: "route" }, method(call.method), h("code", {}, call.path.split("/").flatMap((it, at) => at ? ["/", h("wbr"), it] : [it]))),
       prose(call.description),
-      takes(document, call),
+      request(document, call),
       call.sent ? null : h("section", {}, h("h4", {}, "Responses"), Object.entries(call.responses).map(([status, it]) => answer(document, status, follow(document, it))))),
     h("div", { class: "tried" }, call.sent
       ? examples(document, body).map(([title, value]) => block(pretty(value), { title }))
-      : [tryIt(document, call, held), outcome(document, call)]));
+      : [tryIt(document, call, auth), mainResponse(document, call)]));
 }

@@ -1,9 +1,9 @@
-// CommonMark, as far as the documents use it: paragraphs, headings, bold, code and links. Text only ever becomes text.
+// Renders the subset of CommonMark that the documents use: paragraphs, headings, bold, code and links. Text never becomes markup.
 import { h } from "./dom.js";
 
 const INLINE = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)/g;
 
-/** The pieces of one line of prose. */
+/** Renders inline markup. */
 export function inline(text) {
   const pieces = [];
   let at = 0;
@@ -18,7 +18,7 @@ export function inline(text) {
   return [...pieces, text.slice(at)];
 }
 
-/** Paragraphs and headings. */
+/** Renders paragraphs and headings. */
 export function prose(text) {
   const blocks = (text ?? "").trim().split(/\n\s*\n/).filter(Boolean);
   return blocks.map((block) => {

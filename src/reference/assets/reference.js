@@ -5,10 +5,10 @@ import { article, method } from "./operation.js";
 import { inline, prose } from "./prose.js";
 
 const app = document.getElementById("app");
-/** Keys and tokens that were typed in: in memory, and nowhere else. */
+/** Entered keys and tokens, in memory only. */
 const secrets = { clients: "", operator: "" };
 let shown = null;
-/** Ends what a page listens to when another one takes its place. */
+/** Removes the listeners of a page when another replaces it. */
 let leaving = new AbortController();
 
 const ICONS = {
@@ -27,7 +27,7 @@ function themeSwitch() {
   const button = h("button", { class: "icon", type: "button", onclick: () => {
     const theme = isDark() ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
-    try { localStorage.setItem("tintype-theme", theme); } catch { /* for this page only, then */ }
+    try { localStorage.setItem("tintype-theme", theme); } catch { /* applies to this page only */ }
     draw();
   } });
   const draw = () => {
@@ -40,7 +40,6 @@ function themeSwitch() {
 
 const brand = () => h("a", { class: "brand", href: "/docs" }, h("img", { src: "/docs/assets/icon.svg", alt: "", width: 28, height: 28 }), "Tintype");
 
-/** The field for the key or token. */
 function secretField(name) {
   const { secret, hint } = INTERFACES[name];
   return h("label", { class: "secret" }, h("span", {}, secret),
@@ -48,7 +47,7 @@ function secretField(name) {
     h("small", {}, "Kept in the memory of this page only."));
 }
 
-/** The list of calls, with a field that narrows it. */
+/** The list of calls, with a search field. */
 function index(name, list) {
   const find = (event) => {
     const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -61,7 +60,7 @@ function index(name, list) {
   return [h("input", { type: "search", class: "find", placeholder: "Find a call", "aria-label": "Find a call", oninput: find }), nav];
 }
 
-/** The frame around whatever is shown. */
+/** The page layout around `content`. */
 function frame(name, side, content) {
   const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", onclick: () => box.classList.toggle("open") }, icon("menu"));
   const choice = h("div", { class: "choice", role: "group", "aria-label": "Interface" }, Object.entries(INTERFACES).map(([it, { title }]) =>
@@ -74,12 +73,11 @@ function frame(name, side, content) {
   fill(app, box);
 }
 
-/** Marks the call that is being read. */
-function watch() {
+/** Marks the visible call in the index. */
+function trackVisibleCall() {
   const links = new Map([...document.querySelectorAll(".index a")].map((it) => [it.hash.split("/")[1], it]));
   const seen = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries.filter((it) => it.isIntersecting)) {
-      if (!isIntersecting) continue;
+    for (const { target } of entries.filter((it) => it.isIntersecting)) {
       for (const link of links.values()) link.removeAttribute("aria-current");
       links.get(target.id)?.setAttribute("aria-current", "true");
     }
@@ -91,7 +89,7 @@ function draw(name, document) {
   leaving.abort();
   leaving = new AbortController();
   const list = groups(document);
-  const held = {
+  const auth = {
     name,
     leaving: leaving.signal,
     label: INTERFACES[name].secret,
@@ -108,13 +106,13 @@ function draw(name, document) {
       h("div", { class: "prose" }, prose(info.description))),
     list.map((group) => h("section", { class: "section" },
       h("header", { class: "section-head" }, h("h2", {}, group.name), h("p", {}, inline(group.text))),
-      group.calls.map((call) => article(document, call, held)))),
+      group.calls.map((call) => article(document, call, auth)))),
   ]);
-  watch();
+  trackVisibleCall();
 }
 
-/** Asks for the token before the operator's calls are told: the service does not tell them without. */
-function door(name, said) {
+/** Asks for the token, which the operator's document requires. */
+function tokenForm(name, said) {
   const form = h("form", { class: "door", onsubmit: (event) => { event.preventDefault(); show(name); } },
     h("h1", {}, "Operator API"),
     h("p", {}, "This reference requires the operator token. See the file ", h("code", {}, "admin-token"), " in the data directory, or [admin] token in the configuration."),
@@ -126,18 +124,18 @@ function door(name, said) {
 
 async function show(name) {
   try {
-    if (name === "operator" && !secrets.operator) { shown = null; door(name); return; }
+    if (name === "operator" && !secrets.operator) { shown = null; tokenForm(name); return; }
     draw(name, await load(name, name === "operator" ? secrets.operator : ""));
     shown = name;
   } catch (error) {
     shown = null;
-    if (error.status === 401) door(name, `The token was rejected: ${error.message}.`);
+    if (error.status === 401) tokenForm(name, `The token was rejected: ${error.message}.`);
     else frame(name, [], h("div", { class: "door" }, h("h1", {}, "Couldn't load the reference"), h("p", {}, error.message)));
   }
 }
 
-/** Goes where the address says: an interface, and a call in it. */
-async function go() {
+/** Shows the interface and the call in the URL's hash. */
+async function navigate() {
   const [word, call] = location.hash.slice(1).split("/");
   const isOne = Object.hasOwn(INTERFACES, word);
   const name = isOne ? word : "clients";
@@ -146,5 +144,5 @@ async function go() {
   else if (isOne) scrollTo(0, 0);
 }
 
-addEventListener("hashchange", go);
-go();
+addEventListener("hashchange", navigate);
+navigate();

@@ -3,7 +3,7 @@
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const quoted = (text) => JSON.stringify(text);
 
-/** JSON as Python writes it. */
+/** A JSON value as a Python literal. */
 function python(value, depth = 0) {
   const pad = "    ".repeat(depth + 1);
   const end = "    ".repeat(depth);
@@ -23,9 +23,9 @@ function parsed(text) {
 const WRITERS = {
   curl({ method, url, headers, body }) {
     const first = method === "GET" ? "curl -sS" : `curl -sS -X ${method}`;
-    // On a line of its own where it is long.
+    // A long URL gets its own line.
     const lines = first.length + url.length > 50 ? [first, quoted(url)] : [`${first} ${quoted(url)}`];
-    // In double quotes where the shell is to put a variable in; what somebody has typed stands in single ones, where it reads nothing.
+    // Double quotes let the shell expand the variable. Typed values get single quotes, so that it expands nothing.
     for (const [name, value] of Object.entries(headers)) lines.push(`-H ${name === "Authorization" ? quoted(`${name}: ${value}`) : shell(`${name}: ${value}`)}`);
     if (body !== undefined) lines.push(`-d ${shell(body)}`);
     return lines.join(" \\\n  ");
@@ -56,7 +56,7 @@ const WRITERS = {
   },
 };
 
-/** A header's value with the name of an environment variable in it is written in the language's own way. */
+/** Writes a header value that contains an environment variable in the syntax of the language. */
 function secret(value, write) {
   const word = /\$TINTYPE_[A-Z]+/.exec(value);
   return word ? write(word[0]) : quoted(value);
@@ -64,5 +64,5 @@ function secret(value, write) {
 
 export const languages = Object.keys(WRITERS);
 
-/** A request as a program of that language. */
+/** The code of a request in a language. */
 export const sample = (language, request) => WRITERS[language](request);

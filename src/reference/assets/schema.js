@@ -5,7 +5,7 @@ import { inline } from "./prose.js";
 
 const FORMS = { uuid: "uuid", "date-time": "date-time", uri: "URL", "uri-reference": "path" };
 
-/** The schema that is meant: `null` beside something else taken off, and whether it was there. */
+/** The schema without `null` as an alternative, and whether it was nullable. */
 function bare(document, schema) {
   const found = follow(document, schema);
   const ways = (found.anyOf ?? []).map((it) => follow(document, it));
@@ -29,13 +29,13 @@ function kind(document, schema) {
   return nullable && it.type !== "null" ? `${named} or null` : named;
 }
 
-/** The bounds of a value, in words. */
+/** The bounds of a value as text. */
 function bounds(it) {
   const said = [];
-  const span = (least, most, unit) => {
-    if (least !== undefined && most !== undefined) said.push(`${number(least)} to ${number(most)}${unit}`);
-    else if (most !== undefined) said.push(`at most ${number(most)}${unit}`);
-    else if (least !== undefined && least > 0) said.push(`at least ${number(least)}${unit}`);
+  const span = (min, max, unit) => {
+    if (min !== undefined && max !== undefined) said.push(`${number(min)} to ${number(max)}${unit}`);
+    else if (max !== undefined) said.push(`at most ${number(max)}${unit}`);
+    else if (min !== undefined && min > 0) said.push(`at least ${number(min)}${unit}`);
   };
   span(it.minLength, it.maxLength, it.maxLength === undefined && it.minLength === 1 ? " character" : " characters");
   span(it.minItems, it.maxItems, it.maxItems === undefined && it.minItems === 1 ? " entry" : " entries");
@@ -46,14 +46,14 @@ function bounds(it) {
 
 const number = (value) => value.toLocaleString("en-US");
 
-/** The words that a value may be. */
+/** The allowed values. */
 function choices(document, it) {
   const list = it.enum ?? (it.items ? bare(document, it.items)[0].enum : null);
   const words = (list ?? []).filter((word) => word !== null);
   return words.length > 1 ? h("div", { class: "words" }, words.map((word) => h("code", {}, String(word)))) : null;
 }
 
-/** One field: its name, its kind, whether it must be there, and what it means. */
+/** One field: name, type, whether it is required, and description. */
 export function field(document, name, schema, { required, text, place } = {}) {
   const [it] = bare(document, schema);
   const inner = it.type === "array" ? bare(document, it.items ?? {})[0] : it;
@@ -72,7 +72,7 @@ export function field(document, name, schema, { required, text, place } = {}) {
       fields(document, inner)) : null);
 }
 
-/** The fields of an object. `answers` says that all of them are always there, which need not be repeated for each. */
+/** The fields of an object. `answers`: a response, which always has all fields, so "required" is omitted. */
 export function fields(document, schema, { answers } = {}) {
   const [it] = bare(document, schema);
   const needed = new Set(it.required ?? []);
@@ -81,5 +81,5 @@ export function fields(document, schema, { answers } = {}) {
     field(document, name, it.properties[name], { required: !answers && needed.has(name) })));
 }
 
-/** Has the schema fields to show? */
+/** Does the schema have fields? */
 export const isObject = (document, schema) => Boolean(schema && bare(document, schema)[0].properties);

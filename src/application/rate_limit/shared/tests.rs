@@ -1,4 +1,4 @@
-//! Nodes that count calls against one limit, under a clock that stands still until it is moved.
+//! Several nodes under one limit, with a manual clock.
 
 use super::*;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ const KEY: Uuid = Uuid::from_u128(1);
 struct Nodes {
     all: Vec<Limiters<Uuid>>,
     millis: Arc<AtomicU64>,
-    heard: HashMap<usize, u64>,
+    received: HashMap<usize, u64>,
 }
 
 impl Nodes {
@@ -28,11 +28,11 @@ impl Nodes {
         Self {
             all: (0..count).map(limiters).collect(),
             millis,
-            heard: HashMap::new(),
+            received: HashMap::new(),
         }
     }
 
-    /// How many of so many calls one node lets through.
+    /// How many calls one node admits.
     fn call(&self, node: usize, calls: usize) -> u64 {
         let admits = || self.all[node].count(KEY, RATE).refused.is_none();
         (0..calls).filter(|_| admits()).count() as u64
@@ -42,15 +42,15 @@ impl Nodes {
         self.millis.fetch_add(millis, Ordering::Relaxed);
     }
 
-    fn told(&self, node: usize) -> Option<u64> {
+    fn published(&self, node: usize) -> Option<u64> {
         let counts = self.all[node].counts(Limited::Key, |id| *id);
         counts.first().map(|it| it.admitted)
     }
 
     fn exchange(&mut self) {
         for node in 0..self.all.len() {
-            let now = self.told(node).unwrap_or_default();
-            let before = self.heard.insert(node, now).unwrap_or_default();
+            let now = self.published(node).unwrap_or_default();
+            let before = self.received.insert(node, now).unwrap_or_default();
             let calls = if now < before { now } else { now - before };
             for (other, limiters) in self.all.iter().enumerate() {
                 if other != node {
@@ -70,7 +70,7 @@ fn a_limit_holds_over_all_nodes_in_the_long_run() {
         nodes.exchange();
         nodes.advance(250);
     }
-    // 100 s at 10 calls a second, and one burst: not a burst of each node, and not the rate of each node.
+    // 100 s at 10 calls a second plus one burst in total, not per node.
     assert!((1_000..=1_030).contains(&admitted), "{admitted}");
 }
 
@@ -88,7 +88,7 @@ fn a_burst_at_one_node_is_used_up_at_the_others() {
 }
 
 #[test]
-fn what_was_admitted_too_much_is_paid_back_and_tells_when() {
+fn an_excess_is_paid_back_and_retry_after_includes_it() {
     let mut nodes = Nodes::new(2);
     assert_eq!((nodes.call(0, 30), nodes.call(1, 30)), (20, 20));
     nodes.exchange();
@@ -105,20 +105,24 @@ fn what_was_admitted_too_much_is_paid_back_and_tells_when() {
 }
 
 #[test]
-fn little_use_is_not_told_and_a_full_bucket_no_more() {
+fn counts_are_published_from_a_quarter_of_the_burst_until_the_bucket_is_full() {
     let nodes = Nodes::new(1);
     assert_eq!(nodes.call(0, 4), 4);
-    assert_eq!(nodes.told(0), None);
+    assert_eq!(nodes.published(0), None);
     assert_eq!(nodes.call(0, 1), 1);
-    assert_eq!(nodes.told(0), Some(5));
+    assert_eq!(nodes.published(0), Some(5));
     nodes.advance(400);
     assert_eq!(
-        nodes.told(0),
+        nodes.published(0),
         Some(5),
-        "it is told until the bucket is full"
+        "it is published until the bucket is full"
     );
     nodes.advance(200);
-    assert_eq!(nodes.told(0), None);
+    assert_eq!(nodes.published(0), None);
     assert_eq!(nodes.call(0, 6), 6);
-    assert_eq!(nodes.told(0), Some(6), "what came before is not told again");
+    assert_eq!(
+        nodes.published(0),
+        Some(6),
+        "earlier calls are not published again"
+    );
 }

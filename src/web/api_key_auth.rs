@@ -1,8 +1,8 @@
-//! Whether the text of an API key opens the door, for every interface that takes one.
+//! Authenticates API keys, for every interface that accepts them.
 
 use super::client_address::client_address;
 use super::rate_headers;
-use crate::application::api_key_cache::{Found, Reading};
+use crate::application::api_key_cache::{FoundKey, Reading};
 use crate::application::payer::Payer;
 use crate::application::rate_limit::Counted;
 use crate::application::state::AppState;
@@ -14,16 +14,16 @@ use tintype_storage::domain::api_key::KeyRefusal;
 use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::store::StoreError;
 
-/// Why it does not.
+/// Why a key was rejected.
 #[derive(Debug, thiserror::Error)]
-pub enum NotAdmitted {
-    /// Malformed, or nobody's.
-    #[error("the API key is not valid; check that it was copied whole")]
+pub enum KeyRejected {
+    /// Malformed or unknown.
+    #[error("the API key is not valid; check that you copied all of it")]
     Unknown,
-    /// Switched off, by itself or with its account, or past its end.
+    /// The key or its account is deactivated, or the key has expired.
     #[error(transparent)]
     Key(#[from] KeyRefusal),
-    /// The key may not be used from where the call comes.
+    /// The key does not allow the address of the call.
     #[error("the API key may not be used from {}", .0.map_or_else(|| "an unknown address".to_owned(), |it| it.to_string()))]
     Address(Option<IpAddr>),
     /// The store failed.
@@ -31,61 +31,60 @@ pub enum NotAdmitted {
     Store(#[from] StoreError),
 }
 
-/// The holder of the key of this text, if it may be used now and from where the call comes. Notes the use, and counts the call.
-pub async fn admit(
+/// Authenticates a call by its key, records the use of the key and counts the call.
+pub async fn authenticate(
     request: &HttpRequest,
     state: &AppState,
     text: &str,
-) -> Result<Payer, NotAdmitted> {
+) -> Result<Payer, KeyRejected> {
     let reading = match *request.method() {
         Method::POST => Reading::BeforeJobs,
         _ => Reading::Key,
     };
-    let admitted = find(request, state, text, reading).await?;
-    Ok(payer(request, state, admitted))
+    let key = find(request, state, text, reading).await?;
+    Ok(count_call(request, state, key))
 }
 
-/// The same by what is remembered of the key, if anything is, for a call whose decision reads the key anew.
-pub async fn recognize(
+/// Authenticates a call by the cached key, if there is one, because the account's decision reads the key again.
+pub async fn authenticate_cached(
     request: &HttpRequest,
     state: &AppState,
     text: &str,
-) -> Result<Payer, NotAdmitted> {
-    let admitted = match find(request, state, text, Reading::Nothing).await {
-        Ok(admitted) => admitted,
-        // Another node may have changed that.
+) -> Result<Payer, KeyRejected> {
+    let key = match find(request, state, text, Reading::Nothing).await {
+        Ok(key) => key,
+        // Another node may have changed the key since.
         Err(_) => find(request, state, text, Reading::BeforeJobs).await?,
     };
-    Ok(payer(request, state, admitted))
+    Ok(count_call(request, state, key))
 }
 
-/// Reads the key of a call anew that was recognized. The call is counted once more where the key's or the account's rate is another one.
-pub async fn read_anew(
+/// Reads the key of a call that was authenticated from the cache. Counts the call again if a rate limit has changed.
+pub async fn reauthenticate(
     request: &HttpRequest,
     state: &AppState,
     text: &str,
-    recognized: &Payer,
-) -> Result<Payer, NotAdmitted> {
-    let admitted = find(request, state, text, Reading::BeforeJobs).await;
-    // An answer that refuses the key tells nothing of its rates.
-    let admitted = admitted.inspect_err(|_| rate_headers::forget(request))?;
-    let counted = recognized.counted;
+    cached: &Payer,
+) -> Result<Payer, KeyRejected> {
+    let key = find(request, state, text, Reading::BeforeJobs).await;
+    // A refusal must not reveal the limits of the key.
+    let key = key.inspect_err(|_| rate_headers::forget(request))?;
+    let counted = cached.counted;
     let account_rate = counted.account.map(|it| it.rate());
-    let is_as_before = admitted.found.key.rate_limit == recognized.key.rate_limit
-        && admitted.found.account_rate_limit == account_rate;
-    match is_as_before {
-        true => Ok(admitted.payer(counted)),
-        false => Ok(payer(request, state, admitted)),
+    let has_same_limits = key.found.key.rate_limit == cached.key.rate_limit
+        && key.found.account_rate_limit == account_rate;
+    match has_same_limits {
+        true => Ok(key.payer(counted)),
+        false => Ok(count_call(request, state, key)),
     }
 }
 
-/// A key that may be used.
-struct AdmittedKey {
-    found: Found,
+struct AuthenticatedKey {
+    found: FoundKey,
     address: Option<IpAddr>,
 }
 
-impl AdmittedKey {
+impl AuthenticatedKey {
     fn payer(self, counted: Counted) -> Payer {
         let shown = ShownKey {
             hash: self.found.hash,
@@ -97,17 +96,16 @@ impl AdmittedKey {
             shown: Some(shown),
             counted,
             before_jobs: self.found.before_jobs,
-            is_remembered: self.found.is_remembered,
+            is_cached: self.found.is_cached,
             audit: None,
         }
     }
 }
 
-/// Counts the call.
-fn payer(request: &HttpRequest, state: &AppState, admitted: AdmittedKey) -> Payer {
-    let AdmittedKey { found, .. } = &admitted;
+fn count_call(request: &HttpRequest, state: &AppState, key: AuthenticatedKey) -> Payer {
+    let AuthenticatedKey { found, .. } = &key;
     let counted = rate_headers::count(request, state, &found.key, found.account_rate_limit);
-    admitted.payer(counted)
+    key.payer(counted)
 }
 
 async fn find(
@@ -115,19 +113,19 @@ async fn find(
     state: &AppState,
     text: &str,
     reading: Reading,
-) -> Result<AdmittedKey, NotAdmitted> {
+) -> Result<AuthenticatedKey, KeyRejected> {
     let now = state.now();
     let keys = &state.auth.api_keys;
     let found = keys.find(&state.store, text, now, reading).await?;
-    let found = found.ok_or(NotAdmitted::Unknown)?;
+    let found = found.ok_or(KeyRejected::Unknown)?;
     found.admit(now)?;
     let address = client_address(request, state);
     if !found.key.allowed_ips.is_empty()
         && !address.is_some_and(|it| found.key.admits_from(it.into()))
     {
-        return Err(NotAdmitted::Address(address));
+        return Err(KeyRejected::Address(address));
     }
     found.note_use(now);
     request_log::note_account(request, found.key.account);
-    Ok(AdmittedKey { found, address })
+    Ok(AuthenticatedKey { found, address })
 }

@@ -1,8 +1,7 @@
-//! `GET /api/v1/openapi.json`, for everybody, and `GET /admin/v1/openapi.json`, for the operator.
+//! `GET /api/v1/openapi.json` (public) and `GET /admin/v1/openapi.json` (for the operator).
 //!
-//! The client document needs no key: whoever is to decide whether to call has none yet. The operator's asks for the token,
-//! like every path below `/admin/v1`: nobody else has a use for it, and one rule without an exception is easier to keep and to
-//! put a proxy in front of.
+//! The client document needs no key, because a reader may not have one yet. The operator's document needs the token like every path below
+//! `/admin/v1`: one rule without exceptions is easier to keep, also for a proxy.
 
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
@@ -14,7 +13,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::OnceLock;
 
-/// The documents, each made when it is first asked for. They change with the configuration, so not while the process lives.
+/// Generates each document at its first request. The documents depend only on the configuration, so they never change while the process
+/// runs.
 pub struct Documents {
     write_native: WriteDocument,
     write_operator: WriteDocument,
@@ -22,7 +22,6 @@ pub struct Documents {
     operator: OnceLock<Written>,
 }
 
-/// Writes a document.
 pub type WriteDocument = fn(&AppState) -> Value;
 
 impl Documents {
@@ -43,7 +42,7 @@ struct Written {
 
 impl Written {
     fn new(document: &Value) -> Self {
-        // A map with string keys always encodes.
+        // A map with string keys always serializes.
         let text = serde_json::to_vec(document).unwrap_or_default();
         let digest = Sha256::digest(&text);
         Self {
@@ -53,33 +52,31 @@ impl Written {
     }
 }
 
-/// The document for clients.
 pub async fn native(
     request: HttpRequest,
     state: web::Data<AppState>,
     documents: web::Data<Documents>,
 ) -> Result<HttpResponse, Problem> {
-    let made = || Written::new(&(documents.write_native)(&state));
-    Ok(answer(&request, documents.native.get_or_init(made)))
+    let generate = || Written::new(&(documents.write_native)(&state));
+    Ok(respond(&request, documents.native.get_or_init(generate)))
 }
 
-/// The document for the operator.
 pub async fn operator(
     _: Operator,
     request: HttpRequest,
     state: web::Data<AppState>,
     documents: web::Data<Documents>,
 ) -> Result<HttpResponse, Problem> {
-    let made = || Written::new(&(documents.write_operator)(&state));
-    Ok(answer(&request, documents.operator.get_or_init(made)))
+    let generate = || Written::new(&(documents.write_operator)(&state));
+    Ok(respond(&request, documents.operator.get_or_init(generate)))
 }
 
-fn answer(request: &HttpRequest, written: &Written) -> HttpResponse {
+fn respond(request: &HttpRequest, written: &Written) -> HttpResponse {
     let is_known = IfNoneMatch::parse(request).is_ok_and(|it| match it {
         IfNoneMatch::Any => true,
         IfNoneMatch::Items(tags) => tags.iter().any(|tag| tag.weak_eq(&written.tag)),
     });
-    // Where the header is missing it parses as an empty list, which knows nothing.
+    // A missing header parses as an empty list, which matches nothing.
     let mut answer = match is_known {
         true => HttpResponse::NotModified(),
         false => HttpResponse::Ok(),

@@ -1,40 +1,44 @@
-//! Errors in the documents, from the one table of codes.
+//! The error responses of the documents, from the table of codes.
 
-use super::door::Door;
+use super::document_builder::component_reference;
 use super::headers::Header;
-use super::sketch::reference;
+use super::required_auth::RequiredAuth;
 use crate::web::problem::Code;
 use serde_json::{Map, Value, json};
 use tintype_api::schema::words;
 
-/// What everything behind a door may answer, whatever is called.
-pub fn behind(door: Door) -> &'static [Code] {
-    match door {
-        Door::Anyone => &[Code::Internal, Code::Overloaded],
-        Door::Client => &[
+/// The errors of every call with this authentication.
+pub fn common_codes(auth: RequiredAuth) -> &'static [Code] {
+    match auth {
+        RequiredAuth::None => &[Code::Internal, Code::Overloaded],
+        RequiredAuth::ApiKey => &[
             Code::Unauthorized,
             Code::AddressNotAllowed,
             Code::RateLimited,
             Code::Internal,
             Code::Overloaded,
         ],
-        Door::Operator => &[Code::Unauthorized, Code::Internal, Code::Overloaded],
+        RequiredAuth::AdminToken => &[Code::Unauthorized, Code::Internal, Code::Overloaded],
     }
 }
 
-/// The answer for the errors of one status, as a reference. Its description is put into the document once.
-pub fn response(codes: &[Code], door: Door, responses: &mut Map<String, Value>) -> Value {
-    let told = if door == Door::Client { "Client" } else { "" };
+/// A reference to the response for the errors of one status. Adds the description to the document once.
+pub fn response(codes: &[Code], auth: RequiredAuth, responses: &mut Map<String, Value>) -> Value {
+    let prefix = if auth == RequiredAuth::ApiKey {
+        "Client"
+    } else {
+        ""
+    };
     let name = codes
         .iter()
-        .fold(told.to_owned(), |name, code| name + &camel(code.word()));
+        .fold(prefix.to_owned(), |name, code| name + &camel(code.word()));
     if !responses.contains_key(&name) {
-        responses.insert(name.clone(), described(codes, door));
+        responses.insert(name.clone(), described(codes, auth));
     }
-    reference("responses", &name)
+    component_reference("responses", &name)
 }
 
-fn described(codes: &[Code], door: Door) -> Value {
+fn described(codes: &[Code], auth: RequiredAuth) -> Value {
     let Some(status) = codes.first().map(|code| code.status().as_u16()) else {
         return Value::Null;
     };
@@ -48,8 +52,8 @@ fn described(codes: &[Code], door: Door) -> Value {
         429 | 503 => Some(Header::RETRY_AFTER),
         _ => None,
     });
-    // Who has not shown a key is not counted.
-    if door == Door::Client && status != 401 {
+    // Unauthenticated calls are not counted.
+    if auth == RequiredAuth::ApiKey && status != 401 {
         headers.extend([Header::RATE_LIMIT, Header::RATE_LIMIT_POLICY]);
     }
     let example = |code: &Code| {
@@ -61,10 +65,10 @@ fn described(codes: &[Code], door: Door) -> Value {
     };
     json!({
         "description": means.collect::<Vec<_>>().join("\n\n"),
-        "headers": headers.into_iter().map(Header::written).collect::<Map<_, _>>(),
+        "headers": headers.into_iter().map(Header::reference).collect::<Map<_, _>>(),
         "content": {"application/problem+json": {
             "schema": {
-                "allOf": [reference("schemas", "Problem")],
+                "allOf": [component_reference("schemas", "Problem")],
                 "properties": {
                     "status": {"const": status},
                     "code": {"enum": codes.iter().map(|code| code.word()).collect::<Vec<_>>()},
@@ -75,30 +79,30 @@ fn described(codes: &[Code], door: Door) -> Value {
     })
 }
 
-/// The form that every error has.
+/// The schema of every error.
 pub fn problem() -> Value {
     json!({
         "type": "object",
-        "description": "An error, as RFC 9457 has it. Tell errors apart by `code`, which never changes, and not by `detail`, which is for people.",
+        "description": "An error (RFC 9457). Distinguish errors by `code`, which never changes, not by `detail`, which is for people.",
         "properties": {
             "type": {"type": "string", "const": "about:blank"},
-            "title": {"type": "string", "description": "What kind of error, for people."},
+            "title": {"type": "string", "description": "The kind of error, for people."},
             "status": {"type": "integer", "description": "The HTTP status."},
-            "detail": {"type": "string", "description": "What was wrong this time, and what to do."},
+            "detail": {"type": "string", "description": "What failed and what to do."},
             "code": {
-                "description": "The stable word for programs.",
+                "description": "The stable identifier for programs.",
                 "allOf": [words(Code::ALL.iter().map(|code| code.word()))],
             },
-            "request_id": {"type": "string", "description": "Tell it to the operator when you ask for help."},
+            "request_id": {"type": "string", "description": "Include it when you ask the operator for help."},
             "errors": {
                 "type": "array",
-                "description": "Only with `validation_failed`: every faulty field, not the first alone.",
+                "description": "Only with `validation_failed`: all faulty fields.",
                 "minItems": 1,
                 "items": {
                     "type": "object",
                     "properties": {
-                        "field": {"type": "string", "description": "Its path in the body such as `input_images_urls[2]`, the name of a parameter or header, or `body`."},
-                        "message": {"type": "string", "description": "What is wrong with it, and what would be right."},
+                        "field": {"type": "string", "description": "The path in the body, such as `input_images_urls[2]`, the name of a parameter or header, or `body`."},
+                        "message": {"type": "string", "description": "What is wrong, and what is expected."},
                     },
                     "required": ["field", "message"],
                     "additionalProperties": false,
@@ -110,7 +114,7 @@ pub fn problem() -> Value {
     })
 }
 
-/// An error of a code, as it may look.
+/// An example error of a code.
 fn example(code: Code) -> Value {
     let mut body = json!({
         "type": "about:blank",
@@ -126,55 +130,49 @@ fn example(code: Code) -> Value {
     body
 }
 
-/// When a code is answered, and what to do.
+/// When a code is returned, and what to do.
 fn meaning(code: Code) -> &'static str {
     match code {
         Code::Unauthorized => "credentials are missing, malformed, unknown, inactive or expired.",
-        Code::InsufficientBalance => "`available` does not cover the price. Have money added.",
+        Code::InsufficientBalance => "`available` does not cover the price. Add funds.",
         Code::KeyLimitReached => "a spend limit of the key does not cover the price.",
         Code::AccountLimitReached => {
-            "a spend limit that the operator has set for the account does not cover the price. Another key does not help; ask the operator, or wait for the next day or month (UTC)."
+            "the operator's spend limit of the account does not cover the price. Another key does not help; ask the operator, or wait for the next day or month (UTC)."
         }
-        Code::ModelNotAllowed => "the key is not scoped for this model.",
+        Code::ModelNotAllowed => "the key does not allow this model.",
         Code::AddressNotAllowed => "the key may not be used from this address.",
         Code::Forbidden => "this is not allowed.",
-        Code::InvalidSignature => {
-            "the address was not written by this server, or was changed since."
-        }
-        Code::UrlExpired => "the address has expired. Look the job up again for a new one.",
-        Code::NotFound => {
-            "there is no such thing, or it belongs to another account; the two are not told apart."
-        }
-        Code::MethodNotAllowed => "the path has no such method; see `Allow`.",
-        Code::RequestTimeout => "the body came too slowly.",
-        Code::Conflict => "what is asked for does not go with the present state.",
+        Code::InvalidSignature => "this server did not sign the URL, or the URL was changed.",
+        Code::UrlExpired => "the URL has expired. Get the job again for a new one.",
+        Code::NotFound => "it does not exist or belongs to another account.",
+        Code::MethodNotAllowed => "the path does not support the method; see `Allow`.",
+        Code::RequestTimeout => "the body arrived too slowly.",
+        Code::Conflict => "the current state does not allow the request.",
         Code::Gone => "the picture was removed when its retention ended.",
         Code::PayloadTooLarge => "the body is too large.",
         Code::UnsupportedMediaType => {
-            "the body is not of a type that the call takes, or has a `Content-Encoding`."
+            "the call does not accept the media type of the body, or the body has a `Content-Encoding`."
         }
-        Code::RangeNotSatisfiable => "the range lies outside the file.",
-        Code::ValidationFailed => {
-            "something that was sent is wrong; `errors` names every faulty field."
-        }
+        Code::RangeNotSatisfiable => "the range is outside the file.",
+        Code::ValidationFailed => "the request is invalid; `errors` lists every faulty field.",
         Code::IdempotencyKeyReused => "the idempotency key belongs to another request.",
         Code::RateLimited => {
-            "too many calls with this key or of this account, too many jobs of either that are not over, or a second test delivery within a minute. Wait for `Retry-After` seconds."
+            "too many calls or unfinished jobs of this key or account, or a second test delivery within a minute. Wait for `Retry-After` seconds."
         }
-        Code::Internal => "a fault of the service. Tell its operator the `request_id`.",
+        Code::Internal => "an internal error. Report the `request_id` to the operator.",
         Code::StorageUnavailable => {
-            "the object store failed. Repeat the call, with the same `Idempotency-Key` where it has one."
+            "the object store failed. Retry the call, with the same `Idempotency-Key` if it has one."
         }
         Code::Paused => {
-            "new work is not taken for now. Repeat the call after `Retry-After` with the same `Idempotency-Key`."
+            "no new jobs are accepted for now. Retry the call after `Retry-After` with the same `Idempotency-Key`."
         }
         Code::Overloaded => {
-            "the service has too much to do, or is about to restart. Repeat the call after `Retry-After`."
+            "the service is overloaded or about to restart. Retry the call after `Retry-After`."
         }
     }
 }
 
-/// What a code may say.
+/// An example `detail`.
 fn detail(code: Code) -> &'static str {
     match code {
         Code::Unauthorized => "send the header `Authorization: Bearer <API_KEY>`",
@@ -203,7 +201,9 @@ fn detail(code: Code) -> &'static str {
         }
         Code::IdempotencyKeyReused => "this idempotency key was used for another request",
         Code::RateLimited => "too many calls with this API key",
-        Code::Internal => "the service failed to answer this; tell its operator the request id",
+        Code::Internal => {
+            "the service failed to process the call; report the request id to its operator"
+        }
         Code::StorageUnavailable => "the request could not be stored; try again",
         Code::Paused => {
             "the pro model is paused (new weights until 14:00); try again later with the same Idempotency-Key"

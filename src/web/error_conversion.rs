@@ -1,4 +1,4 @@
-//! How errors of the parts below become problems.
+//! Converts errors of the layers below into problems.
 
 use super::problem::{Code, Problem};
 use crate::application::error::{Error, ErrorKind};
@@ -27,7 +27,7 @@ impl From<ErrorKind> for Code {
             ErrorKind::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             ErrorKind::RateLimited => Self::RateLimited,
             ErrorKind::Internal => Self::Internal,
-            // Only callers who wait for a picture hear of these two.
+            // Only callers who wait for an image get these.
             ErrorKind::DeadlineExceeded | ErrorKind::Canceled => Self::RequestTimeout,
             ErrorKind::StorageUnavailable => Self::StorageUnavailable,
             ErrorKind::Paused => Self::Paused,
@@ -47,7 +47,7 @@ impl From<Error> for Problem {
     }
 }
 
-/// What the use cases make of these is what callers are told.
+/// Converts through the application's error.
 macro_rules! through_application {
     ($($error:ty),+) => {$(
         impl From<$error> for Problem {
@@ -77,7 +77,7 @@ impl From<FileError> for Problem {
             FileError::Gone => Code::Gone,
             FileError::RangeNotSatisfiable { .. } => Code::RangeNotSatisfiable,
             FileError::Storage(cause) => {
-                tracing::error!(target: FAULT_TARGET, error = %cause, "a file could not be read");
+                tracing::error!(target: FAULT_TARGET, error = %cause, "could not read a file");
                 Code::StorageUnavailable
             }
         };

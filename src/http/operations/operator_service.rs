@@ -1,7 +1,7 @@
-//! The operator's calls on the service itself: figures, switches, the log of changes.
+//! Describes the operator's calls on the service itself: statistics, nodes, backends, pauses, audit log and export.
 
 use super::examples::{ACCOUNT, KEY, page};
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{DocumentBuilder, Operation, ResponseDoc};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::PauseChange;
 
 /// `GET /stats`
-pub fn stats(sketch: &mut Sketch<'_>) -> Operation {
+pub fn stats(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "queued": {"fast": 3, "quality": 0, "pro": 12},
         "running": 2,
@@ -23,12 +23,17 @@ pub fn stats(sketch: &mut Sketch<'_>) -> Operation {
         "last_export_at": "2026-11-18T02:00:04.012Z",
     });
     Operation::new("showStats", "Service", "Get statistics")
-        .text("Queue, running jobs, what the last hour has brought, back ends, and deliveries that are pending.")
-        .answer(Answer::json(200, "The figures of this moment.", sketch.schema::<Stats>(), example))
+        .text("Queue, running jobs, throughput of the last hour, backends and pending deliveries.")
+        .response(ResponseDoc::json(
+            200,
+            "The current statistics.",
+            builder.schema::<Stats>(),
+            example,
+        ))
 }
 
 /// `GET /nodes`
-pub fn nodes(sketch: &mut Sketch<'_>) -> Operation {
+pub fn nodes(builder: &mut DocumentBuilder<'_>) -> Operation {
     let node = |id: &str, host: &str, answers: bool, beat_age_ms: u64| {
         json!({
             "node_id": id,
@@ -52,22 +57,27 @@ pub fn nodes(sketch: &mut Sketch<'_>) -> Operation {
         "warnings": [],
     });
     Operation::new("listNodes", "Service", "List nodes")
-        .text("The processes that serve the same records, as the one that answers sees them, and what is to be looked into.")
-        .answer(Answer::json(200, "The nodes.", sketch.schema::<Nodes>(), example))
+        .text("The processes that share the store, as the responding one sees them, with warnings.")
+        .response(ResponseDoc::json(
+            200,
+            "The nodes.",
+            builder.schema::<Nodes>(),
+            example,
+        ))
 }
 
 /// `POST /backends/{name}/test`
-pub fn test_backend(sketch: &mut Sketch<'_>) -> Operation {
+pub fn test_backend(builder: &mut DocumentBuilder<'_>) -> Operation {
     let example = json!({
         "name": "gpu",
         "ok": false,
         "works": ["it answers; its models: flux-1"],
         "fails": ["model sd-xl: the server does not list it"],
     });
-    Operation::new("testBackend", "Service", "Test a back end")
-        .text("Asks the back end by a call that makes no image, and looks for the models that the configuration names. A back end that is down gets the next job at once if it works.")
-        .path("name", "The operator's name for the back end, as in `[backends.NAME]`.", json!({"type": "string"}))
-        .answer(Answer::json(200, "What was found out.", sketch.schema::<BackendTest>(), example))
+    Operation::new("testBackend", "Service", "Test a backend")
+        .text("Checks with a call that generates no image that the backend responds and has the configured models. If a backend that was down passes, it gets the next job at once.")
+        .path("name", "The name of the backend, as in `[backends.NAME]`.", json!({"type": "string"}))
+        .response(ResponseDoc::json(200, "The findings.", builder.schema::<BackendTest>(), example))
         .refuses([Code::NotFound])
 }
 
@@ -80,39 +90,39 @@ fn switches() -> Value {
 }
 
 /// `GET /pause`
-pub fn show_pause(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("showPause", "Service", "Get pauses").answer(Answer::json(
+pub fn show_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
+    Operation::new("showPause", "Service", "Get pauses").response(ResponseDoc::json(
         200,
         "The switches.",
-        sketch.schema::<Switches>(),
+        builder.schema::<Switches>(),
         switches(),
     ))
 }
 
 /// `PUT /pause`
-pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
+pub fn set_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("setPause", "Service", "Set all pauses")
-        .text("The switches as they are to be: what is left out is not paused. New calls are then `503` with the reason; what is queued stays queued, what runs goes on. What stays paused keeps its reason unless it is given another.")
+        .text("Sets all switches: omitted ones are resumed. New calls to a paused model return `503` with the reason; queued jobs stay queued, running jobs continue. A switch that stays paused keeps its reason unless the call sets another.")
         .body(PauseChange::schema(&[]), &[
-            ("A model paused", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
-            ("Everything taken up again", json!({})),
+            ("Pause a model", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
+            ("Resume everything", json!({})),
         ])
-        .answer(Answer::json(200, "The switches as they are now.", sketch.schema::<Switches>(), switches()))
+        .response(ResponseDoc::json(200, "The new switches.", builder.schema::<Switches>(), switches()))
 }
 
 /// `PATCH /pause`
-pub fn change_pause(sketch: &mut Sketch<'_>) -> Operation {
+pub fn change_pause(builder: &mut DocumentBuilder<'_>) -> Operation {
     Operation::new("changePause", "Service", "Change single pauses")
-        .text("As `PUT`, but what is left out stays as it is, its reason included: so two who turn different switches at the same time do not undo each other. `reason` is for the switches that the call names.")
+        .text("Like `PUT`, but omitted switches keep their state and reason, so concurrent changes of different switches do not undo each other. `reason` applies to the switches in the call.")
         .body(PauseChange::schema(&[]), &[
-            ("One more model paused", json!({"tiers": {"pro": true}, "reason": "new weights until 14:00"})),
-            ("A model taken up again", json!({"tiers": {"fast": false}})),
+            ("Pause another model", json!({"tiers": {"pro": true}, "reason": "new weights until 14:00"})),
+            ("Resume a model", json!({"tiers": {"fast": false}})),
         ])
-        .answer(Answer::json(200, "The switches as they are now.", sketch.schema::<Switches>(), switches()))
+        .response(ResponseDoc::json(200, "The new switches.", builder.schema::<Switches>(), switches()))
 }
 
 /// `GET /audit`
-pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
+pub fn audit(builder: &mut DocumentBuilder<'_>) -> Operation {
     let kinds: BTreeSet<&str> = Action::ALL
         .iter()
         .filter_map(|it| it.word().split('.').next())
@@ -132,39 +142,44 @@ pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
         "request_id": "80a496c0-53a5-4b0e-8f9d-0c7f2a6d1e3b",
         "address": "198.51.100.7",
     });
-    let schema = sketch.schema::<Listing<AuditEntry>>();
+    let schema = builder.schema::<Listing<AuditEntry>>();
     Operation::new("listChanges", "Service", "List audit entries")
-        .text("Newest first. Each line was written in the commit that made its change.")
+        .text("Newest first. Each entry was written in the same commit as its change.")
         .window()
         .query(
             "account_id",
-            "Only what concerns this account.",
+            "Only entries about this account.",
             json!({"type": "string", "format": "uuid"}),
         )
         .query(
             "person_id",
-            "Only what this person has done, also one who has been removed since.",
+            "Only changes by this person, who may have been removed since.",
             json!({"type": "string", "format": "uuid"}),
         )
         .query(
             "action",
-            "Only such changes; what stands before the dot means all of that kind.",
+            "Only this action, or, with the part before the dot, all actions of that kind.",
             words(actions),
         )
-        .query("from", "Only from this moment on.", moment())
-        .query("to", "Only up to this moment.", moment())
-        .answer(Answer::json(200, "A page of the log.", schema, page(entry)))
+        .query("from", "Only from this time on.", moment())
+        .query("to", "Only up to this time.", moment())
+        .response(ResponseDoc::json(
+            200,
+            "A page of the log.",
+            schema,
+            page(entry),
+        ))
 }
 
 /// `GET /export`
-pub fn export(_: &mut Sketch<'_>) -> Operation {
+pub fn export(_: &mut DocumentBuilder<'_>) -> Operation {
     let example = "{\"tintype_export\":1,\"written_by\":\"tintype 0.1.0\"}\n{\"records\":0,\"sha256\":\"920595e106461e504f1ff9931c3f81c6f57578612c7a9f2c9cec6c455f8c86fe\"}\n";
-    let lines = Answer::new(200, "The records, a line of JSON for each.").content(
+    let lines = ResponseDoc::new(200, "The records, one JSON line each.").content(
         "application/x-ndjson",
         json!({"schema": {"type": "string"}, "example": example}),
     );
     Operation::new("exportRecords", "Service", "Export all records")
-        .text("For `tintype backup` and `tintype export`, while the service goes on. The first line names the format, the last one has the number of records and their SHA-256; without it the answer was cut off. One at a time: `409` while another is read.")
-        .answer(lines.not_stored())
+        .text("For `tintype backup` and `tintype export`, while the service runs. The first line names the format; the last one has the number of records and their SHA-256, and is missing if the response was cut off. One export at a time: `409` while another is running.")
+        .response(lines.not_stored())
         .refuses([Code::Conflict])
 }
