@@ -33,11 +33,11 @@ pub fn checked(
     let sides = MIN_SIDE..=MAX_SIDE;
     if !sides.contains(&width) || !sides.contains(&height) || pixels > MAX_PIXELS {
         return Err(GenerateError::Broken(format!(
-            "the image generator answered with a picture of {width} x {height} pixels, which cannot be right"
+            "the image generator returned an image of only {width} x {height} pixels"
         )));
     }
     let damaged = || {
-        GenerateError::Broken("the image generator answered with a picture that is damaged".into())
+        GenerateError::Broken("the image generator returned a damaged image".into())
     };
     let broken = |_| damaged();
     if probed.format == ImageFormat::Jpeg && !jpeg_end::is_there(&bytes) {
@@ -237,7 +237,7 @@ mod tests {
             let sum = crc(&png[12..29]);
             png[29..33].copy_from_slice(&sum.to_be_bytes());
             let error = checked(png, ratio("1:1")).unwrap_err().to_string();
-            assert!(error.contains("cannot be right"), "{error}");
+            assert!(error.contains("of only"), "{error}");
         }
     }
 

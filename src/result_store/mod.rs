@@ -117,7 +117,7 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
     }
     let broken = || {
         GenerateError::Broken(
-            "the image generator answered with something that is no picture".into(),
+            "the image generator did not return a valid image".into(),
         )
     };
     let reader = ImageReader::new(Cursor::new(bytes))
@@ -150,7 +150,7 @@ async fn checked(job: &Job, bytes: Vec<u8>) -> Result<Kept, GenerateError> {
     checking.await.unwrap_or_else(|error| {
         tracing::error!(job = %job.id, %error, "a picture could not be checked");
         Err(GenerateError::Broken(
-            "the image generator answered with a picture that is damaged".into(),
+            "the image generator returned a damaged image".into(),
         ))
     })
 }

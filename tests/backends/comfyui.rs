@@ -221,7 +221,7 @@ fn a_workflow_that_cannot_be_used_is_an_error_at_the_start() {
     for (content, said) in [
         (no_seed.to_string(), "it lacks {{seed}}"),
         (editor.to_string(), "Workflow > Export (API)"),
-        ("<html>".into(), "it is no JSON"),
+        ("<html>".into(), "it is not valid JSON"),
     ] {
         fs::write(&file, content).unwrap();
         let settings = ComfyUiSettings {

@@ -44,7 +44,7 @@ fn an_exception_in_a_node_is_not_tried_again() {
     let text = "Error(s) in loading state_dict at /opt/s3cret/model.safetensors";
     fate(
         Fate::Fails("RuntimeError", text),
-        "broken: the image generator failed at its workflow",
+        "broken: the workflow of the image generator failed",
     );
 }
 
@@ -93,7 +93,7 @@ fn another_try_is_another_prompt() {
 fn what_somebody_cancels_there_is_not_made_again_there() {
     fate(
         Fate::Interrupted,
-        "broken: the picture was canceled on the image generator",
+        "broken: the generation was canceled on the image generator",
     );
 }
 
@@ -101,7 +101,7 @@ fn what_somebody_cancels_there_is_not_made_again_there() {
 fn a_prompt_that_the_server_has_lost_may_be_tried_again() {
     fate(
         Fate::Lost,
-        "transient: the image generator was restarted and has lost the picture",
+        "transient: the image generator restarted and lost the job",
     );
 }
 
@@ -153,7 +153,7 @@ fn a_refused_graph_is_the_operators_matter() {
     instead(
         line,
         || text(500, "500 Internal Server Error"),
-        "transient: the image generator failed for the moment",
+        "transient: the image generator failed temporarily",
     );
 }
 
@@ -228,17 +228,17 @@ fn a_picture_that_cannot_be_had_is_a_fault() {
     instead(
         line,
         || text(200, "<html>not a picture</html>"),
-        "broken: the image generator answered with something that is no picture",
+        "broken: the image generator did not return a valid image",
     );
     instead(
         line,
         || Reply::Full(200, "image/png", vec![]),
-        "broken: the image generator answered with something that is no picture",
+        "broken: the image generator did not return a valid image",
     );
     instead(
         line,
         || Reply::Full(200, "image/png", blank(64, 64)),
-        "broken: the image generator gave a picture of a single colour",
+        "broken: the image generator returned an image of a single colour",
     );
     instead(
         line,
@@ -249,12 +249,12 @@ fn a_picture_that_cannot_be_had_is_a_fault() {
             half.extend(&whole[..whole.len() / 2]);
             Reply::Raw(half)
         },
-        "transient: the image generator broke off its answer",
+        "transient: the image generator closed the connection before its answer was complete",
     );
     instead(
         line,
         || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".to_vec()),
-        "broken: the image generator answered with more than a picture can be",
+        "broken: the answer of the image generator is larger than any image",
     );
 }
 
@@ -270,7 +270,7 @@ fn an_upload_that_fails_is_a_fault() {
 
 #[test]
 fn what_is_no_comfyui_is_found_out() {
-    let garbage = "broken: the image generator answered with something that is no picture";
+    let garbage = "broken: the image generator did not return a valid image";
     let line = "GET /api/jobs";
     instead(line, || text(200, "<html>hello</html>"), garbage);
     instead(
@@ -343,7 +343,7 @@ fn a_submission_whose_answer_is_lost_is_ended_by_its_id() {
         let found = outcome(&plain(&desk, &stub), &desk.order()).await;
         assert_outcome(
             &found,
-            "transient: the image generator broke off its answer",
+            "transient: the image generator closed the connection before its answer was complete",
         );
         let sent = stub.calls("POST /prompt")[0].json();
         let id = sent["prompt_id"].as_str().expect("an id").to_owned();
@@ -355,7 +355,7 @@ fn a_submission_whose_answer_is_lost_is_ended_by_its_id() {
 #[test]
 fn an_answer_in_words_is_not_as_long_as_a_picture() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n{".to_vec());
-    let told = "broken: the image generator answered with more than a picture can be";
+    let told = "broken: the answer of the image generator is larger than any image";
     instead("GET /api/jobs", head, told);
     instead(
         "GET /view",

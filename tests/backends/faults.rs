@@ -27,10 +27,10 @@ fn outcome(kind: &str, reply: Reply) -> (String, usize) {
 fn what_may_pass_is_tried_again() {
     for kind in KINDS {
         for (reply, told) in [
-            (Reply::Nothing, "the image generator broke off its answer"),
+            (Reply::Nothing, "the image generator closed the connection before its answer was complete"),
             (
                 Reply::Half("200 OK", b"{\"data\": [".to_vec()),
-                "the image generator broke off its answer",
+                "the image generator closed the connection before its answer was complete",
             ),
             (
                 Reply::typed(
@@ -38,7 +38,7 @@ fn what_may_pass_is_tried_again() {
                     "application/json",
                     "{\"data\": [{\"b64_json\": \"AAAA",
                 ),
-                "the image generator broke off its answer",
+                "the image generator closed the connection before its answer was complete",
             ),
             (
                 Reply::Silence,
@@ -46,11 +46,11 @@ fn what_may_pass_is_tried_again() {
             ),
             (
                 Reply::typed("502 Bad Gateway", "text/html", "<h1>nginx</h1>"),
-                "the image generator failed for the moment (status 502)",
+                "the image generator failed temporarily (status 502)",
             ),
             (
                 Reply::typed("429 Too Many Requests", "text/plain", "slow down"),
-                "the image generator is asked for too much at the moment",
+                "the image generator limits its rate at the moment",
             ),
             (
                 Reply::typed("503 Service Unavailable", "text/plain", "busy"),
@@ -65,8 +65,8 @@ fn what_may_pass_is_tried_again() {
 
 #[test]
 fn what_is_of_no_use_is_not_asked_again() {
-    let garbage = "the image generator answered with something that is no picture";
-    let operators = "the image generator is not set up correctly; its operator has to correct that";
+    let garbage = "the image generator did not return a valid image";
+    let operators = "the image generator is not set up correctly; its operator must fix that";
     for kind in KINDS {
         for (reply, told) in [
             (
@@ -83,7 +83,7 @@ fn what_is_of_no_use_is_not_asked_again() {
             ),
             (
                 Reply::Endless,
-                "the image generator answered with more than a picture can be",
+                "the answer of the image generator is larger than any image",
             ),
             (
                 Reply::typed("302 Found", "text/html", "").with("Location: /login"),
@@ -129,15 +129,15 @@ fn what_it_calls_a_picture_must_be_one() {
     for (bytes, told) in [
         (
             &b"GIF, or so it says"[..],
-            "the image generator answered with something that is no picture",
+            "the image generator did not return a valid image",
         ),
         (
             half,
-            "the image generator answered with a picture that is damaged",
+            "the image generator returned a damaged image",
         ),
         (
             &png(4, 4),
-            "the image generator answered with a picture of 4 x 4 pixels, which cannot be right",
+            "the image generator returned an image of only 4 x 4 pixels",
         ),
     ] {
         assert_eq!(outcome("gemini", gemini_picture(bytes)), (told.into(), 1));

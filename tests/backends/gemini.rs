@@ -168,7 +168,7 @@ fn an_answer_in_words_is_tried_again_and_told_if_nothing_else_comes() {
     let job = make(&server, &customer, json!({}));
     assert_eq!(
         failure(&server, &customer, &stub, &job),
-        "the image generator answered with words and no picture: Which fox do you mean? See [removed]"
+        "the image generator returned text instead of an image: Which fox do you mean? See [removed]"
     );
 }
 

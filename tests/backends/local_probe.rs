@@ -118,7 +118,7 @@ fn a_node_that_comfyui_lacks_is_named() {
     let probe = ComfyUiProbe::new("comfy", &remote(&stub.url()), &settings).unwrap();
     let found = ask(&probe, &[]);
     assert!(
-        found.fails[0].starts_with("nodes that it lacks: ImageBlend;"),
+        found.fails[0].starts_with("missing nodes: ImageBlend;"),
         "{found:?}"
     );
 }

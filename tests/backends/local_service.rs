@@ -113,7 +113,7 @@ fn too_little_memory_is_tried_again_and_a_broken_workflow_is_not() {
     let failed = server.job_once(&customer, &job, "failed");
     assert_eq!(
         failed["error"],
-        "the image generator failed at its workflow"
+        "the workflow of the image generator failed"
     );
     assert_eq!(stub.prompts().len(), 3);
     server.assert_money(&customer, "0.866", "0.00", "0.866");

@@ -179,7 +179,7 @@ fn the_words_of_a_refusal_decide_what_it_is() {
         (
             "429 Too Many Requests",
             json!({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}),
-            "the image generator is not set up correctly; its operator has to correct that",
+            "the image generator is not set up correctly; its operator must fix that",
             1,
         ),
         (
@@ -191,7 +191,7 @@ fn the_words_of_a_refusal_decide_what_it_is() {
         (
             "400 Bad Request",
             json!({"error": {"message": "Invalid size.", "param": "size", "code": "invalid_value"}}),
-            "the image generator is not set up correctly; its operator has to correct that",
+            "the image generator is not set up correctly; its operator must fix that",
             1,
         ),
         (
@@ -209,13 +209,13 @@ fn the_words_of_a_refusal_decide_what_it_is() {
         (
             "500 Internal Server Error",
             json!({"error": "server_error", "message": "out of memory"}),
-            "the image generator failed for the moment (status 500)",
+            "the image generator failed temporarily (status 500)",
             2,
         ),
         (
             "404 Not Found",
             json!({"error": {"message": "no model far-away", "code": "x"}}),
-            "the image generator is not set up correctly; its operator has to correct that",
+            "the image generator is not set up correctly; its operator must fix that",
             1,
         ),
     ] {

@@ -54,7 +54,7 @@ fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
     );
     let (works, told) = probe("gemini", &stub.url(""), "gemini-2.5-flash-image");
     assert!(!works);
-    assert!(told.contains("  note  model pro: the model gemini-2.5-flash-image makes at most 1K, and the tier sells 2K and 4K"), "{told}");
+    assert!(told.contains("  note  model pro: the model gemini-2.5-flash-image generates at most 1K, but the tier sells 2K and 4K"), "{told}");
     let asked = stub.seen().len();
     assert_eq!(
         probe("gemini", &stub.url(""), "gemini-3-pro-image"),
@@ -93,7 +93,7 @@ fn servers_on_a_card_of_ones_own_are_asked_too() {
     });
     let (works, told) = probe("comfyui", &comfy.url(), "second.safetensors");
     assert!(works, "{told}");
-    for line in ["the workflows can be read", "checkpoint second.safetensors"] {
+    for line in ["the workflows are valid", "checkpoint second.safetensors"] {
         assert!(told.contains(&format!("  ok    {line}\n")), "{told}");
     }
     let (works, told) = probe("comfyui", &nobody(), "x");
@@ -177,7 +177,7 @@ fn a_workflow_that_is_built_in_is_printed_to_begin_with_and_is_taken_back() {
         .output();
     let told = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(
-        told.contains("  ok    the workflows can be read\n"),
+        told.contains("  ok    the workflows are valid\n"),
         "{told}"
     );
 }

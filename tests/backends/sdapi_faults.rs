@@ -12,10 +12,10 @@ use tintype::config::SdApiSettings;
 use tintype_actors::ports::Generator as _;
 
 const SET_UP: &str = "broken: the image generator is not set up correctly";
-const NO_PICTURE: &str = "broken: the image generator answered with something that is no picture";
-const EMPTY: &str = "no picture: the image generator answered without a picture";
+const NO_PICTURE: &str = "broken: the image generator did not return a valid image";
+const EMPTY: &str = "no picture: the image generator returned no image";
 const MEMORY: &str = "transient: the image generator ran out of memory";
-const MOMENT: &str = "transient: the image generator failed for the moment (status 500)";
+const MOMENT: &str = "transient: the image generator failed temporarily (status 500)";
 
 /// An answer in place of the picture comes to this.
 #[track_caller]
@@ -92,7 +92,7 @@ fn what_fails_on_the_server_may_pass() {
     comes_to(|| text(502, "<html>bad gateway</html>"), "transient: ");
     comes_to(
         || text(429, ""),
-        "transient: the image generator is asked for too much",
+        "transient: the image generator limits its rate",
     );
 }
 
@@ -135,11 +135,11 @@ fn a_success_without_a_picture_is_none() {
     comes_to(|| text(200, "<html>Stable Diffusion</html>"), NO_PICTURE);
     comes_to(
         || text(200, ""),
-        "transient: the image generator broke off its answer",
+        "transient: the image generator closed the connection before its answer was complete",
     );
     comes_to(
         || text(200, "{\"images\": [\"iVBORw0KGgo"),
-        "transient: the image generator broke off its answer",
+        "transient: the image generator closed the connection before its answer was complete",
     );
     comes_to(
         || Reply::Full(200, "image/png", picture(64, 64)),
@@ -155,7 +155,7 @@ fn a_success_without_a_picture_is_none() {
 fn a_picture_of_nothing_is_none() {
     comes_to(
         || answer(&[STANDARD.encode(blank(64, 64))]),
-        "broken: the image generator gave a picture of a single colour",
+        "broken: the image generator returned an image of a single colour",
     );
     comes_to(
         || {
@@ -180,7 +180,7 @@ fn an_input_that_is_damaged_is_the_callers_matter() {
 
 #[test]
 fn a_broken_connection_may_pass() {
-    let broken = "transient: the image generator broke off its answer";
+    let broken = "transient: the image generator closed the connection before its answer was complete";
     comes_to(|| Reply::Raw(Vec::new()), broken);
     comes_to(
         || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"images\":".to_vec()),
@@ -205,7 +205,7 @@ fn an_answer_that_is_larger_than_any_picture_is_not_read() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{".to_vec());
     comes_to(
         head,
-        "broken: the image generator answered with more than a picture can be",
+        "broken: the answer of the image generator is larger than any image",
     );
 }
 
@@ -240,7 +240,7 @@ fn a_picture_that_somebody_interrupts_is_not_sold() {
             let found = word(making.await.unwrap());
             assert_outcome(
                 &found,
-                "broken: the picture was interrupted on the image generator",
+                "broken: the generation was interrupted on the image generator",
             );
         });
     }
@@ -301,7 +301,7 @@ fn a_picture_whose_answer_is_lost_is_interrupted_while_it_is_being_made() {
         let found = outcome(&plain(&desk, &stub), &desk.order()).await;
         assert_outcome(
             &found,
-            "transient: the image generator broke off its answer",
+            "transient: the image generator closed the connection before its answer was complete",
         );
         let interrupted = || !stub.calls("POST /sdapi/v1/interrupt").is_empty();
         until("it is interrupted", interrupted).await;
