@@ -169,6 +169,6 @@ async fn without_records(
     // After a panic nothing is known to be orphaned.
     let mut orphaned = read.await.unwrap_or_else(|_| Ok(HashSet::new()))?;
     // Only now: the inputs of a job that has ended meanwhile are among those that are kept.
-    state.result_store.without_kept(&mut orphaned);
+    state.result_store.exclude_kept(&mut orphaned);
     Ok(orphaned)
 }

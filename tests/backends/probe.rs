@@ -176,8 +176,5 @@ fn a_workflow_that_is_built_in_is_printed_to_begin_with_and_is_taken_back() {
         .args(["check-config", "--probe"])
         .output();
     let told = String::from_utf8(output.unwrap().stdout).unwrap();
-    assert!(
-        told.contains("  ok    the workflows are valid\n"),
-        "{told}"
-    );
+    assert!(told.contains("  ok    the workflows are valid\n"), "{told}");
 }

@@ -180,7 +180,8 @@ fn an_input_that_is_damaged_is_the_callers_matter() {
 
 #[test]
 fn a_broken_connection_may_pass() {
-    let broken = "transient: the image generator closed the connection before its answer was complete";
+    let broken =
+        "transient: the image generator closed the connection before its answer was complete";
     comes_to(|| Reply::Raw(Vec::new()), broken);
     comes_to(
         || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"images\":".to_vec()),

@@ -139,7 +139,7 @@ async fn a_name_inside_is_refused_after_a_redirect_too() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "input images were not taken: input_images_urls[0] could not be fetched after a redirect: \
+        "input images were not accepted: input_images_urls[0] could not be fetched after a redirect: \
          its host does not resolve to a public address"
     );
     assert_eq!((inside.count(), egress.refusals()), (0, 1));
@@ -161,7 +161,7 @@ async fn without_an_opened_range_nothing_on_this_machine_is_reached() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "input images were not taken: input_images_urls[0] could not be fetched: its host does not resolve to a public address"
+        "input images were not accepted: input_images_urls[0] could not be fetched: its host does not resolve to a public address"
     );
     assert_eq!(server.count(), 0);
     assert!(keys(&store).await.is_empty());

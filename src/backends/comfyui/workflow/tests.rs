@@ -31,7 +31,10 @@ fn each_invalid_workflow_gets_its_own_message() {
         json!({"class_type": 1, "inputs": {}}),
     ] {
         let incomplete = json!({ "12": node }).to_string();
-        assert!(text(&incomplete).ends_with("node 12 lacks them"), "{incomplete}");
+        assert!(
+            text(&incomplete).ends_with("node 12 lacks them"),
+            "{incomplete}"
+        );
     }
 }
 
