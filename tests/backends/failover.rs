@@ -1,13 +1,12 @@
-//! What happens to jobs when a back end goes: all are done elsewhere, each is paid for once, and none is lost.
+//! Failover when a backend dies: other backends finish all jobs, each job is charged once, and none is lost.
 
+use crate::service::{LEFT, backend, ended, make, picture_of, pro};
 use crate::stub::{Reply, Stub};
 use crate::support::{Customer, OneNode, Options, Server, fox, until};
-use crate::world::{LEFT, backend, ended, make, picture_of, pro};
 use serde_json::{Value, json};
 
 const JOBS: usize = 200;
 
-/// The tier `pro` on `first`, then on `second`.
 fn two(first: &Stub, second: &Stub, change: impl FnOnce(Options) -> Options) -> Server {
     let options = Options::new().one_node(OneNode::Figures);
     let options = backend(options, "first", "gemini", first);
@@ -15,7 +14,7 @@ fn two(first: &Stub, second: &Stub, change: impl FnOnce(Options) -> Options) -> 
     Server::with(change(pro(options, &["first", "second"])))
 }
 
-/// What the operator is told of a back end.
+/// The operator's view of a backend.
 fn told(server: &Server, name: &str) -> Value {
     let stats = server.admin("GET", "/stats").expect(200).json();
     let all = stats["backends"].as_array().expect("back ends").clone();
@@ -43,7 +42,7 @@ fn charges(server: &Server, customer: &Customer) -> Vec<Value> {
 
 #[test]
 fn two_hundred_jobs_survive_the_death_of_their_back_end() {
-    // A quarter is made; what comes then is being made when it dies.
+    // A quarter of the jobs finishes; the next ones are running when the backend dies.
     let mut replies = vec![picture_of("gemini"); JOBS / 4];
     replies.push(picture_of("gemini").held());
     let mut first = Stub::answering(replies);
@@ -116,7 +115,7 @@ fn a_back_end_that_is_tried_out_is_told_as_that() {
         assert_eq!(make(&server, &customer, json!({}))["status"], "done");
     }
     assert_eq!(told(&server, "first")["health"], "down");
-    // Ten seconds later the next job is the one that tries it out.
+    // Ten seconds later the next job probes the backend.
     until("its time has come", || {
         told(&server, "first")["probe_in_seconds"] == 0
     });
@@ -152,7 +151,7 @@ fn what_one_back_end_is_not_set_up_for_is_made_by_the_next() {
 
 #[test]
 fn a_picture_that_is_none_is_made_by_the_next() {
-    let first = Stub::answering([crate::world::gemini_picture(b"no picture")]);
+    let first = Stub::answering([crate::service::gemini_picture(b"no picture")]);
     let second = Stub::answering([picture_of("openai")]);
     let server = two(&first, &second, |it| it);
     let customer = server.customer("10.00");

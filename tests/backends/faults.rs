@@ -1,23 +1,23 @@
-//! Every way in which a back end can fail, for both kinds: what the caller is told, and whether it is tried again.
+//! Every fault of a Gemini or OpenAI backend: the caller's error, and whether the job is retried.
 
+use crate::service::{failure, gemini_picture, make, openai_picture, picture, picture_of, start};
 use crate::stub::{Reply, Stub};
 use crate::support::pictures::png;
-use crate::world::{failure, gemini_picture, make, openai_picture, picture, picture_of, start};
 use serde_json::json;
 
 const KINDS: [&str; 2] = ["gemini", "openai"];
 
-/// With one retry: how the job failed, and how often the back end was asked.
+/// With one retry: the job's error, and the number of requests to the backend.
 fn outcome(kind: &str, reply: Reply) -> (String, usize) {
-    // Only what never comes may run into the bound of a try; a slow machine may not.
-    let bound = match reply {
+    // Short only for the reply that never comes, so that a slow machine does not time out elsewhere.
+    let timeout = match reply {
         Reply::Silence => 1,
         _ => 60,
     };
     let stub = Stub::answering([reply]);
     let (server, customer) = start(kind, &stub, |it| {
         it.set("backends.far.retries", 1)
-            .set("backends.far.timeout_seconds", bound)
+            .set("backends.far.timeout_seconds", timeout)
     });
     let job = make(&server, &customer, json!({}));
     (failure(&server, &customer, &stub, &job), stub.seen().len())
@@ -26,7 +26,7 @@ fn outcome(kind: &str, reply: Reply) -> (String, usize) {
 #[test]
 fn what_may_pass_is_tried_again() {
     for kind in KINDS {
-        for (reply, told) in [
+        for (reply, error) in [
             (
                 Reply::Nothing,
                 "the image generator closed the connection before its answer was complete",
@@ -61,7 +61,7 @@ fn what_may_pass_is_tried_again() {
             ),
         ] {
             let shown = format!("{kind} {reply:?}");
-            assert_eq!(outcome(kind, reply), (told.to_owned(), 2), "{shown}");
+            assert_eq!(outcome(kind, reply), (error.to_owned(), 2), "{shown}");
         }
     }
 }
@@ -71,7 +71,7 @@ fn what_is_of_no_use_is_not_asked_again() {
     let garbage = "the image generator did not return a valid image";
     let operators = "the image generator is not set up correctly; its operator must fix that";
     for kind in KINDS {
-        for (reply, told) in [
+        for (reply, error) in [
             (
                 Reply::typed("200 OK", "text/html", "<html>hello</html>"),
                 garbage,
@@ -106,7 +106,7 @@ fn what_is_of_no_use_is_not_asked_again() {
             ),
         ] {
             let shown = format!("{kind} {reply:?}");
-            assert_eq!(outcome(kind, reply), (told.to_owned(), 1), "{shown}");
+            assert_eq!(outcome(kind, reply), (error.to_owned(), 1), "{shown}");
         }
     }
 }
@@ -129,7 +129,7 @@ fn a_back_end_that_is_not_there_is_told_without_its_address() {
 fn what_it_calls_a_picture_must_be_one() {
     let square = png(64, 64);
     let half = &square[..square.len() - 20];
-    for (bytes, told) in [
+    for (bytes, error) in [
         (
             &b"GIF, or so it says"[..],
             "the image generator did not return a valid image",
@@ -140,8 +140,8 @@ fn what_it_calls_a_picture_must_be_one() {
             "the image generator returned an image of 4 x 4 pixels, which is outside the accepted range",
         ),
     ] {
-        assert_eq!(outcome("gemini", gemini_picture(bytes)), (told.into(), 1));
-        assert_eq!(outcome("openai", openai_picture(bytes)), (told.into(), 1));
+        assert_eq!(outcome("gemini", gemini_picture(bytes)), (error.into(), 1));
+        assert_eq!(outcome("openai", openai_picture(bytes)), (error.into(), 1));
     }
 }
 
@@ -161,8 +161,8 @@ fn a_wait_that_is_asked_for_is_kept() {
 
 #[test]
 fn what_the_generator_wrote_into_a_png_is_not_passed_on() {
-    let mut told = Vec::new();
-    let mut encoder = png::Encoder::new(std::io::Cursor::new(&mut told), 64, 64);
+    let mut original = Vec::new();
+    let mut encoder = png::Encoder::new(std::io::Cursor::new(&mut original), 64, 64);
     encoder.set_color(png::ColorType::Grayscale);
     encoder
         .add_text_chunk(
@@ -173,13 +173,13 @@ fn what_the_generator_wrote_into_a_png_is_not_passed_on() {
     let mut writer = encoder.write_header().unwrap();
     writer.write_image_data(&[128; 64 * 64]).unwrap();
     writer.finish().unwrap();
-    let stub = Stub::answering([openai_picture(&told)]);
+    let stub = Stub::answering([openai_picture(&original)]);
     let (server, customer) = start("openai", &stub, |it| it);
     let job = make(&server, &customer, json!({}));
     let kept = picture(&server, &job);
     assert!(!String::from_utf8_lossy(&kept).contains("secret"));
     assert_eq!(
         image::load_from_memory(&kept).unwrap().to_luma8(),
-        image::load_from_memory(&told).unwrap().to_luma8()
+        image::load_from_memory(&original).unwrap().to_luma8()
     );
 }

@@ -1,9 +1,11 @@
-//! The Gemini API as a back end: what is asked, and what becomes of the answers.
+//! The Gemini API as a backend: requests and answers.
 
+use crate::service::{
+    KEY, LEFT, ended, failure, gemini_picture, make, noise, picture, size, start,
+};
 use crate::stub::{Reply, Stub};
 use crate::support::pictures::{encoded, png};
 use crate::support::{Origin, fox_with, origin};
-use crate::world::{KEY, LEFT, ended, failure, gemini_picture, make, noise, picture, size, start};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use image::ImageFormat;
@@ -27,7 +29,7 @@ fn a_prompt_is_asked_for_in_the_words_of_the_api_and_its_picture_is_kept_as_it_c
     );
     let seen = stub.only();
     assert_eq!(seen.method, "POST");
-    // No model is named by tier or back end: it is the first public id of the tier.
+    // Neither tier nor backend names a model, so the tier's first public id is the model.
     assert_eq!(
         seen.path,
         "/v1beta/models/gemini-3-pro-image:generateContent"

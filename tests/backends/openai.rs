@@ -1,11 +1,11 @@
-//! The OpenAI images API as a back end: what is asked, and what becomes of the answers.
+//! The OpenAI images API as a backend: requests and answers.
 
+use crate::service::{
+    Field, KEY, LEFT, ended, failure, form, make, openai_picture, picture, size, start,
+};
 use crate::stub::{Reply, Stub};
 use crate::support::pictures::{encoded, png};
 use crate::support::{Customer, Origin, Server, fox_with, origin};
-use crate::world::{
-    Field, KEY, LEFT, ended, failure, form, make, openai_picture, picture, size, start,
-};
 use image::ImageFormat;
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn orders_to_stable_diffusion_cpp_are_taken_out_of_the_prompt() {
     );
 }
 
-/// An image-to-image job with so many input images, the last of them a WebP.
+/// An image-to-image job with this number of input images; the last one is a WebP.
 fn edited(server: &Server, customer: &Customer, count: usize) -> Value {
     let origin = Origin::start([
         ("/a.png", origin::bytes(png(40, 40))),

@@ -1,6 +1,6 @@
 //! The money of all accounts together.
 //!
-//! The totals are cached over the account records, so they show the store and not a separate counter. A scan takes about a
+//! The totals are sums over the account records, so they show the store and not a separate counter. A scan takes about a
 //! microsecond per account. Its result is cached for twenty times the scan's duration, so scans cost at most a twentieth of one core,
 //! for any number of accounts and scrapes.
 
