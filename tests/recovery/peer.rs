@@ -1,6 +1,5 @@
-//! The service's surroundings in one small server: a back end that answers at once, a receiver of webhooks that remembers, and
-//! somebody who has an input image.
-//! It outlives every kill.
+//! One small server for everything outside of the service: a backend that answers immediately, a recording webhook receiver, and a host
+//! of an input image. It survives every kill.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 const MAX_HEADERS: usize = 100;
 
-/// A clone is the same one.
+/// Clones share the state.
 #[derive(Clone)]
 pub struct Peer {
     pub address: String,
@@ -23,7 +22,7 @@ pub struct Peer {
 struct State {
     picture: Vec<u8>,
     orders: AtomicUsize,
-    /// How often each job's end was told and taken.
+    /// How often each job's delivery was accepted.
     told: Mutex<BTreeMap<String, usize>>,
     refused: Mutex<BTreeMap<String, usize>>,
 }
@@ -48,29 +47,28 @@ impl Peer {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let state = Arc::clone(&state);
-                // A connection ends with the process that made it.
+                // A killed process closes its connections.
                 std::thread::spawn(move || serve(stream, &state));
             }
         });
         peer
     }
 
-    /// Where the input image is.
     pub fn input(&self) -> String {
         format!("http://{}/input.png", self.address)
     }
 
-    /// Pictures that were asked for.
+    /// The number of generation requests.
     pub fn orders(&self) -> usize {
         self.state.orders.load(Ordering::SeqCst)
     }
 
-    /// How many jobs' ends were taken.
+    /// The number of jobs with an accepted delivery.
     pub fn told_jobs(&self) -> usize {
         self.state.told.lock().expect("told").len()
     }
 
-    /// Jobs whose end was taken, with how often.
+    /// Jobs with an accepted delivery, and how often.
     pub fn told(&self) -> BTreeMap<String, usize> {
         self.state.told.lock().expect("told").clone()
     }
@@ -119,7 +117,7 @@ fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
     }
 }
 
-/// Takes the end of a job; the first time that it hears of every fifth it refuses.
+/// Accepts deliveries, but refuses the first attempt for every fifth job.
 fn hook(state: &State, body: &Value) -> &'static str {
     let job = body["job_id"].as_str().unwrap_or_default().to_owned();
     let mut refused = state.refused.lock().expect("refused");

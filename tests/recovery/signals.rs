@@ -1,4 +1,4 @@
-//! Signals at bad moments, and a system that leaves the process few descriptors.
+//! Signals at bad moments, and a low limit of file descriptors.
 
 use crate::client::Connection;
 use crate::place::{BINARY, Place, signal, until};
@@ -39,7 +39,7 @@ fn hostile_091_a_kill_within_the_orderly_stop_loses_nothing() {
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
-/// A virtual machine that is paused looks like this from within: no time passes for the process, though it does outside.
+/// A frozen process, like a paused virtual machine: time passes only outside.
 #[test]
 fn hostile_094_a_process_that_stood_still_goes_on_where_it_was() {
     let place = Place::new();
@@ -54,7 +54,7 @@ fn hostile_094_a_process_that_stood_still_goes_on_where_it_was() {
         let (_, rest) = stat.rsplit_once(") ")?;
         rest.starts_with('T').then_some(())
     });
-    // A call that comes meanwhile waits, and is answered afterwards.
+    // A call during the freeze waits, and is answered afterwards.
     let address = client.address.clone();
     let (tell, told) = mpsc::channel();
     let waiting = std::thread::spawn(move || {
@@ -81,7 +81,7 @@ fn hostile_119_with_few_descriptors_the_service_recovers_once_they_are_free() {
     let mut service = place.begin_to_serve(command);
     service.wait_until_ready();
     let client = service.client(&service.printed_key().expect("a key"));
-    // More than it can hold; those beyond wait in the system's queue.
+    // More than the process can hold; the others wait in the listen backlog.
     let crowd: Vec<_> = (0..400)
         .map_while(|_| Connection::open(&client.address).ok())
         .collect();
