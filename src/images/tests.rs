@@ -1,4 +1,4 @@
-//! The store as a whole, over the local directory.
+//! Tests of the whole store over a local directory.
 
 use futures_util::TryStreamExt;
 use object_store::PutPayload;

@@ -52,7 +52,7 @@ impl MemoryBudget {
         }
     }
 
-    /// For calls of this account, which wait for room no longer than `timeout`.
+    /// The budget for the calls of this account, which wait for memory at most `timeout`.
     pub fn of(&self, account: AccountId, timeout: Duration) -> AccountMemory {
         AccountMemory {
             budget: self.clone(),

@@ -265,8 +265,8 @@ fn progress_is_told_while_the_prompt_runs() {
     run(async {
         let task = fixture.task();
         let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(task.clone()));
-        until("it runs and is heard", || {
-            stub.prompts().len() == 1 && stub.is_heard()
+        until("it runs and the socket is open", || {
+            stub.prompts().len() == 1 && stub.has_listener()
         })
         .await;
         let id = stub.prompts()[0].id.clone();
@@ -282,7 +282,7 @@ fn progress_is_told_while_the_prompt_runs() {
             "progress",
             &json!({"value": 10, "max": 20, "prompt_id": id, "node": "sampler"}),
         );
-        until("half is told", || {
+        until("half is reported", || {
             task.progress.fraction().is_some_and(|it| it > 0.3)
         })
         .await;
@@ -319,8 +319,8 @@ fn a_websocket_that_closes_ends_nothing() {
     stub.next(&[Fate::Runs]);
     run(async {
         let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
-        until("it runs and is heard", || {
-            stub.prompts().len() == 1 && stub.is_heard()
+        until("it runs and the socket is open", || {
+            stub.prompts().len() == 1 && stub.has_listener()
         })
         .await;
         stub.send(0x8, &[0x03, 0xe8]);

@@ -360,8 +360,8 @@ fn a_submission_whose_answer_is_lost_is_ended_by_its_id() {
 #[test]
 fn an_answer_in_words_is_not_as_long_as_a_picture() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n{".to_vec());
-    let told = "broken: the answer of the image generator is larger than any image";
-    instead("GET /api/jobs", head, told);
+    let expected = "broken: the answer of the image generator is larger than any image";
+    instead("GET /api/jobs", head, expected);
     instead(
         "GET /view",
         head,

@@ -31,8 +31,8 @@ fn a_prompt_is_found_again_after_a_restart() {
                 begun_and_dropped(&fixture, &stub, &task, fate.clone()).await;
                 fixture.cut_off.send_replace(false);
                 let again = tokio::task::spawn_local(plain(&fixture, &stub).generate(task.clone()));
-                let heard = || stub.calls("GET /ws").len() > 1;
-                until("the second one listens to it", heard).await;
+                let reconnected = || stub.calls("GET /ws").len() > 1;
+                until("the second run has opened its socket", reconnected).await;
                 stub.all_become(Fate::Done);
                 assert_outcome(&describe(again.await.unwrap()), "picture");
             });
@@ -201,8 +201,8 @@ fn the_service_knows_how_far_a_running_job_is() {
     let server = Server::with(service(&stub));
     let customer = server.customer("1.00");
     let job = server.create(&customer);
-    crate::support::until("it is heard", || {
-        stub.prompts().len() == 1 && stub.is_heard()
+    crate::support::until("the socket is open", || {
+        stub.prompts().len() == 1 && stub.has_listener()
     });
     let id = stub.prompts()[0].id.clone();
     let found = tintype_storage::domain::ids::JobId(job.parse().unwrap());
@@ -212,7 +212,7 @@ fn the_service_knows_how_far_a_running_job_is() {
         "progress",
         &json!({"value": 5, "max": 10, "prompt_id": id, "node": "sampler"}),
     );
-    crate::support::until("it is told", || {
+    crate::support::until("the progress is reported", || {
         progress().is_some_and(|it| it > 0.2 && it < 0.8)
     });
     stub.all_become(Fate::Done);

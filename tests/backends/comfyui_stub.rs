@@ -130,7 +130,7 @@ impl Stub {
     }
 
     /// Is a websocket open?
-    pub fn is_heard(&self) -> bool {
+    pub fn has_listener(&self) -> bool {
         !self.shared.state.lock().sockets.is_empty()
     }
 
@@ -266,7 +266,7 @@ impl Shared {
             .iter()
             .filter(|it| id.is_none_or(|id| it.id == id))
         {
-            let message = |name: &str, told: Value| json!([["execution_start", {}], [name, told]]);
+            let message = |name: &str, data: Value| json!([["execution_start", {}], [name, data]]);
             let (status, messages) = match &prompt.fate {
                 Fate::Done | Fate::Empty => ("success", message("execution_success", json!({}))),
                 Fate::Fails(class, words) => {
@@ -275,12 +275,12 @@ impl Shared {
                 Fate::Interrupted => ("error", message("execution_interrupted", json!({}))),
                 Fate::Runs | Fate::Waits | Fate::Lost => continue,
             };
-            let told = json!({
+            let record = json!({
                 "prompt": entry(prompt),
                 "outputs": outputs(prompt),
                 "status": {"status_str": status, "completed": status == "success", "messages": messages},
             });
-            history.insert(prompt.id.clone(), told);
+            history.insert(prompt.id.clone(), record);
         }
         Value::Object(history)
     }

@@ -137,7 +137,7 @@ fn input_images_that_are_too_much_together_are_made_smaller() {
 
 #[test]
 fn what_is_refused_for_its_content_is_blocked_at_once_and_costs_nothing() {
-    for (answer, told) in [
+    for (answer, expected) in [
         (
             json!({"candidates": [{"finishReason": "IMAGE_SAFETY", "finishMessage": "It shows too much.", "index": 0}]}),
             "blocked for safety: the picture was refused (IMAGE_SAFETY): It shows too much.",
@@ -150,7 +150,7 @@ fn what_is_refused_for_its_content_is_blocked_at_once_and_costs_nothing() {
         let stub = Stub::answering([Reply::json(&answer)]);
         let (server, customer) = start("gemini", &stub, |it| it.set("backends.far.retries", 2));
         let job = make(&server, &customer, json!({}));
-        assert_eq!(failure(&server, &customer, &stub, &job), told);
+        assert_eq!(failure(&server, &customer, &stub, &job), expected);
         stub.only();
     }
 }

@@ -169,7 +169,7 @@ fn a_picture_at_an_address_is_fetched_from_the_back_end_itself_alone() {
 
 #[test]
 fn the_words_of_a_refusal_decide_what_it_is() {
-    for (status, body, told, calls) in [
+    for (status, body, expected, calls) in [
         (
             "400 Bad Request",
             json!({"error": {"message": "Your request was rejected by the safety system.", "code": "moderation_blocked"}}),
@@ -222,7 +222,7 @@ fn the_words_of_a_refusal_decide_what_it_is() {
         let stub = Stub::answering([Reply::error(status, &body)]);
         let (server, customer) = start("openai", &stub, |it| it.set("backends.far.retries", 1));
         let job = make(&server, &customer, json!({}));
-        assert_eq!(failure(&server, &customer, &stub, &job), told);
+        assert_eq!(failure(&server, &customer, &stub, &job), expected);
         assert_eq!(stub.seen().len(), calls, "{body}");
     }
 }

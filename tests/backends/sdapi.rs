@@ -270,7 +270,7 @@ fn a_picture_in_another_format_is_kept_as_it_is() {
 
 #[test]
 fn progress_is_told_by_servers_that_know_it() {
-    for (kind, told) in [
+    for (kind, reports) in [
         (Kind::Automatic, true),
         (Kind::Next, true),
         (Kind::Cpp, false),
@@ -280,8 +280,8 @@ fn progress_is_told_by_servers_that_know_it() {
         run(async {
             let task = fixture.task();
             let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(task.clone()));
-            if told {
-                until("half is told", || task.progress.fraction() == Some(0.5)).await;
+            if reports {
+                until("half is reported", || task.progress.fraction() == Some(0.5)).await;
             } else {
                 until("it was asked in vain", || {
                     stub.calls("POST /internal/progress").len() == 1
@@ -313,7 +313,7 @@ fn a_preview_is_asked_for_only_while_somebody_looks() {
         run(async {
             let task = fixture.task();
             let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(task.clone()));
-            until("half is told", || task.progress.fraction() == Some(0.5)).await;
+            until("half is reported", || task.progress.fraction() == Some(0.5)).await;
             assert_eq!(asked(), 0, "{kind:?}");
             let mut seen = None;
             until("there is a preview", || {

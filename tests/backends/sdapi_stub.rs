@@ -137,10 +137,10 @@ impl Shared {
             "GET /sdapi/v1/progress" if whole => {
                 let skips = call.query("skip_current_image").as_deref() == Some("true");
                 let state = self.state.lock();
-                let told = json!({"interrupted": state.interrupted, "skipped": false, "job": ""});
+                let flags = json!({"interrupted": state.interrupted, "skipped": false, "job": ""});
                 json(
                     200,
-                    &json!({"progress": state.fraction, "eta_relative": 1.0, "state": told, "current_image": (!skips).then(preview)}),
+                    &json!({"progress": state.fraction, "eta_relative": 1.0, "state": flags, "current_image": (!skips).then(preview)}),
                 )
             }
             "POST /sdapi/v1/interrupt" if whole => {

@@ -12,7 +12,7 @@ use toml::Value as Toml;
 
 /// The API key of every backend.
 pub const KEY: &str = "key-of-the-back-end-0123456789";
-/// What a job on `pro` at 1K costs.
+/// What one job on `pro` at 1K leaves of 10.00.
 pub const LEFT: &str = "9.866";
 
 /// Configures a backend of this kind at a stub, without retries.

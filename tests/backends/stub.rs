@@ -176,7 +176,7 @@ impl Stub {
     }
 
     /// The number of answers sent after the client had given up.
-    pub fn late(&self) -> usize {
+    pub fn late_answers(&self) -> usize {
         self.shared.0.lock().late
     }
 

@@ -1,7 +1,8 @@
 //! Backups of a running, busy service, and their restores.
 
 use crate::kill_load::{
-    Memory, acknowledged, all_done, all_told, configure, create_until_cut, register, settle_doubts,
+    Memory, acknowledged, all_delivered, all_done, configure, create_until_cut, register,
+    settle_doubts,
 };
 use crate::peer::Peer;
 use crate::place::{Ended, Place, Service, until};
@@ -165,10 +166,12 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
     let service = there.serve();
     let held = held.into_iter().map(|id| (id.clone(), id)).collect();
     all_done(&service.client(&key), &held);
-    let told = peer.clone();
-    until("every end is told", || {
-        let told = told.told();
-        held.keys().all(|id| told.contains_key(id)).then_some(())
+    let receiver = peer.clone();
+    until("every job is delivered", || {
+        let delivered = receiver.delivered();
+        held.keys()
+            .all(|id| delivered.contains_key(id))
+            .then_some(())
     });
     service.stop();
     let verified = there.run(&["verify"]);
@@ -179,7 +182,7 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
     settle_doubts(&client, &peer, &memory);
     let jobs = memory.lock().expect("memory").acknowledged.clone();
     all_done(&client, &jobs);
-    all_told(&peer, &jobs);
+    all_delivered(&peer, &jobs);
     service.stop();
 }
 

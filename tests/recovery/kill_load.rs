@@ -149,7 +149,7 @@ fn catch_up(
     memory: &Mutex<Memory>,
 ) -> Result<(), Cut> {
     for _ in 0..MAX_LOOKS {
-        if acknowledged(memory) <= peer.told_jobs() + MOST_AHEAD {
+        if acknowledged(memory) <= peer.delivered_jobs() + MOST_AHEAD {
             return Ok(());
         }
         client.look(connection)?;
@@ -173,8 +173,8 @@ pub fn load_and_kill(
     let (kind, more) = (rng.below(3), 1 + rng.below(40));
     let counted = || match kind {
         0 => acknowledged(memory),
-        1 => peer.orders(),
-        _ => peer.told().values().sum(),
+        1 => peer.generation_requests(),
+        _ => peer.delivered().values().sum(),
     };
     let before = counted();
     std::thread::scope(|scope| {
@@ -229,9 +229,9 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
     // Printed if the job's end is wrong.
     println!("seed {seed}");
     let jobs = end_exactly(&place, &peer, key.as_deref().expect("a key"), memory);
-    let twice = peer.told().values().filter(|it| **it > 1).count();
+    let twice = peer.delivered().values().filter(|it| **it > 1).count();
     println!(
-        "{kills} kills from seed {seed}: {jobs} jobs acknowledged, all done and paid once, all told, {twice} of them more than once"
+        "{kills} kills from seed {seed}: {jobs} jobs acknowledged, all done and paid once, all delivered, {twice} of them more than once"
     );
 }
 
@@ -243,7 +243,7 @@ pub fn end_exactly(place: &Place, peer: &Peer, key: &str, memory: Mutex<Memory>)
     settle_doubts(&client, peer, &memory);
     let jobs = memory.into_inner().expect("memory").acknowledged;
     all_done(&client, &jobs);
-    all_told(peer, &jobs);
+    all_delivered(peer, &jobs);
     let (balance, reserved) = client.money();
     let charged = BALANCE * 1_000 - 39 * jobs.len() as u64;
     let balance: f64 = balance.parse().expect("a number");
@@ -288,16 +288,18 @@ pub fn all_done(client: &Client, jobs: &BTreeMap<String, String>) {
     }
 }
 
-pub fn all_told(peer: &Peer, jobs: &BTreeMap<String, String>) {
-    until("every end is told", || {
-        let told = peer.told();
-        jobs.values().all(|id| told.contains_key(id)).then_some(())
+pub fn all_delivered(peer: &Peer, jobs: &BTreeMap<String, String>) {
+    until("every job is delivered", || {
+        let delivered = peer.delivered();
+        jobs.values()
+            .all(|id| delivered.contains_key(id))
+            .then_some(())
     });
     let known: BTreeSet<&String> = jobs.values().collect();
-    let told = peer.told();
-    let unknown: Vec<&String> = told.keys().filter(|id| !known.contains(id)).collect();
+    let delivered = peer.delivered();
+    let unknown: Vec<&String> = delivered.keys().filter(|id| !known.contains(id)).collect();
     assert!(
         unknown.is_empty(),
-        "told of jobs that nobody was answered: {unknown:?}"
+        "deliveries of unacknowledged jobs: {unknown:?}"
     );
 }

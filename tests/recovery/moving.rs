@@ -29,7 +29,7 @@ fn make(service: &Service, peer: &Peer, key: &str, name: &str) -> String {
     let job = client.create_small_now(name).accepted();
     client.job_when(&job, "done");
     until("the receiver hears of the end", || {
-        peer.told().contains_key(&job).then_some(())
+        peer.delivered().contains_key(&job).then_some(())
     });
     job
 }

@@ -47,10 +47,10 @@ fn the_clocks_of_nodes_may_be_minutes_apart() {
     for (number, job) in jobs.iter().enumerate() {
         let done = || (clients[0].job(job)["status"] == "done").then_some(());
         until("the job is done", done);
-        let told = clients[(number + 1) % SKEWS.len()].job(job);
+        let seen = clients[(number + 1) % SKEWS.len()].job(job);
         let margin = TimeDelta::minutes(1);
         for field in ["created_at", "finished_at"] {
-            let at = moment(&told[field]);
+            let at = moment(&seen[field]);
             let is_right = at > began - margin && at < Utc::now() + margin;
             assert!(is_right, "{field} of node {number}: {at}");
         }

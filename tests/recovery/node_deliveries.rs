@@ -51,15 +51,15 @@ fn the_receivers_of_a_node_that_stands_still_hear_from_the_others() {
             jobs.push((made.accepted(), log));
         }
     }
-    until("the first ends are told", || {
-        let told = jobs.iter().any(|(job, log)| taken(log, job) > 0);
-        told.then_some(())
+    until("the first deliveries arrive", || {
+        let delivered = jobs.iter().any(|(job, log)| taken(log, job) > 0);
+        delivered.then_some(())
     });
     let [still, others @ ..] = &mut nodes;
     signal("STOP", still.pid());
-    until("every end is told", || {
-        let told = jobs.iter().all(|(job, log)| taken(log, job) > 0);
-        told.then_some(())
+    until("every job is delivered", || {
+        let delivered = jobs.iter().all(|(job, log)| taken(log, job) > 0);
+        delivered.then_some(())
     });
     signal("CONT", still.pid());
     // Another node has declared it dead, so its commits fail.
@@ -75,7 +75,7 @@ fn the_receivers_of_a_node_that_stands_still_hear_from_the_others() {
         });
         let again = operator.call("POST", &path, None);
         assert_eq!(again.status, 202, "{}", again.json());
-        until("it is told again", || {
+        until("the delivery arrives again", || {
             (taken(log, job) > before).then_some(())
         });
     }

@@ -144,8 +144,8 @@ impl Node {
 
 async fn open_account(store: &Store) {
     let writes = opened(store, ACCOUNT, "100", Timestamp::from_millis(0));
-    let (told, durable) = oneshot::channel();
-    store.commit(writes, |outcome| drop(told.send(outcome)));
+    let (sender, durable) = oneshot::channel();
+    store.commit(writes, |outcome| drop(sender.send(outcome)));
     durable.await.expect("an outcome").expect("an account");
 }
 

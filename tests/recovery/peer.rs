@@ -21,9 +21,9 @@ pub struct Peer {
 
 struct State {
     picture: Vec<u8>,
-    orders: AtomicUsize,
+    generation_requests: AtomicUsize,
     /// How often each job's delivery was accepted.
-    told: Mutex<BTreeMap<String, usize>>,
+    delivered: Mutex<BTreeMap<String, usize>>,
     refused: Mutex<BTreeMap<String, usize>>,
 }
 
@@ -38,8 +38,8 @@ impl Peer {
             address: listener.local_addr().expect("an address").to_string(),
             state: Arc::new(State {
                 picture: png.into_inner(),
-                orders: AtomicUsize::new(0),
-                told: Mutex::default(),
+                generation_requests: AtomicUsize::new(0),
+                delivered: Mutex::default(),
                 refused: Mutex::default(),
             }),
         };
@@ -59,18 +59,18 @@ impl Peer {
     }
 
     /// The number of generation requests.
-    pub fn orders(&self) -> usize {
-        self.state.orders.load(Ordering::SeqCst)
+    pub fn generation_requests(&self) -> usize {
+        self.state.generation_requests.load(Ordering::SeqCst)
     }
 
     /// The number of jobs with an accepted delivery.
-    pub fn told_jobs(&self) -> usize {
-        self.state.told.lock().expect("told").len()
+    pub fn delivered_jobs(&self) -> usize {
+        self.state.delivered.lock().expect("delivered").len()
     }
 
     /// Jobs with an accepted delivery, and how often.
-    pub fn told(&self) -> BTreeMap<String, usize> {
-        self.state.told.lock().expect("told").clone()
+    pub fn delivered(&self) -> BTreeMap<String, usize> {
+        self.state.delivered.lock().expect("delivered").clone()
     }
 }
 
@@ -102,7 +102,7 @@ fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
             Some("/hook") => (hook(state, &body), b"null".to_vec()),
             Some("/input.png") => ("200 OK", state.picture.clone()),
             _ => {
-                state.orders.fetch_add(1, Ordering::SeqCst);
+                state.generation_requests.fetch_add(1, Ordering::SeqCst);
                 let picture = BASE64_STANDARD.encode(&state.picture);
                 let answer = json!({"created": 1, "data": [{"b64_json": picture}]});
                 ("200 OK", answer.to_string().into_bytes())
@@ -126,6 +126,11 @@ fn hook(state: &State, body: &Value) -> &'static str {
     if *of_job == 1 && job.ends_with(['0', '5', 'a']) {
         return "503 Service Unavailable";
     }
-    *state.told.lock().expect("told").entry(job).or_default() += 1;
+    *state
+        .delivered
+        .lock()
+        .expect("delivered")
+        .entry(job)
+        .or_default() += 1;
     "200 OK"
 }

@@ -72,9 +72,11 @@ pub fn settled(
     place: &Place,
     nodes: impl IntoIterator<Item = Service>,
 ) {
-    until("every end is told", || {
-        let told = peer.told();
-        jobs.iter().all(|job| told.contains_key(job)).then_some(())
+    until("every job is delivered", || {
+        let delivered = peer.delivered();
+        jobs.iter()
+            .all(|job| delivered.contains_key(job))
+            .then_some(())
     });
     let money: Vec<_> = clients.iter().map(Client::money).collect();
     assert!(money.iter().all(|it| *it == money[0]), "{money:?}");
@@ -192,7 +194,7 @@ impl Target<'_> {
 }
 
 #[test]
-fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
+fn faults_under_load_lose_no_job_no_cent_and_no_webhook() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -247,7 +249,7 @@ fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
     let jobs = end_exactly(&places[0], &peer, &key, memory);
     takeovers.sort();
     println!(
-        "{blows} blows: {jobs} jobs acknowledged, all done and paid once; {} takeovers, median {:?}, longest {:?}",
+        "{rounds} faults: {jobs} jobs acknowledged, all done and paid once; {} takeovers, median {:?}, longest {:?}",
         takeovers.len(),
         takeovers.get(takeovers.len() / 2),
         takeovers.last()

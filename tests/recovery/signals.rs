@@ -56,16 +56,16 @@ fn hostile_094_a_process_that_stood_still_goes_on_where_it_was() {
     });
     // A call during the freeze waits, and is answered afterwards.
     let address = client.address.clone();
-    let (tell, told) = mpsc::channel();
+    let (sender, connected) = mpsc::channel();
     let waiting = std::thread::spawn(move || {
         let mut connection = Connection::open(&address).expect("the system takes it");
-        tell.send(()).expect("the test goes on");
+        sender.send(()).expect("the test goes on");
         connection
             .call("GET /healthz HTTP/1.1", "")
             .expect("an answer")
             .status
     });
-    told.recv().expect("a connection");
+    connected.recv().expect("a connection");
     signal("CONT", service.pid());
     assert_eq!(waiting.join().expect("its thread"), 200);
     client.job_when(&job, "done");

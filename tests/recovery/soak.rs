@@ -4,8 +4,8 @@
 //! covers retention of images, and prints its measurements.
 
 use crate::kill_load::{
-    Memory, Rng, acknowledged, all_done, all_told, configure, create_until_cut, number, register,
-    settle_doubts,
+    Memory, Rng, acknowledged, all_delivered, all_done, configure, create_until_cut, number,
+    register, settle_doubts,
 };
 use crate::peer::Peer;
 use crate::place::{Place, Service, until};
@@ -116,7 +116,7 @@ fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figur
     settle_doubts(&client, &peer, &memory);
     let jobs = memory.into_inner().expect("memory").acknowledged;
     all_done(&client, &jobs);
-    all_told(&peer, &jobs);
+    all_delivered(&peer, &jobs);
     service.stop();
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
