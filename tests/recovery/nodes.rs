@@ -157,7 +157,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
         }
     };
     let held = timeout(PATIENCE, asks).await;
-    held.unwrap_or_else(|_| panic!("waited in vain until {what}"));
+    held.unwrap_or_else(|_| panic!("timed out waiting until {what}"));
 }
 
 async fn all_end(store: &Store, jobs: &[JobId]) {

@@ -21,7 +21,7 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         }
         std::thread::sleep(POLL);
     }
-    panic!("waited in vain until {what}");
+    panic!("timed out waiting until {what}");
 }
 
 /// A temporary directory with the settings of the binary.

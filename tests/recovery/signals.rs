@@ -49,7 +49,7 @@ fn hostile_094_a_process_that_stood_still_goes_on_where_it_was() {
     client.job_when(&job, "processing");
     signal("STOP", service.pid());
     let state = format!("/proc/{}/stat", service.pid());
-    until("the process stands still", || {
+    until("the process is frozen", || {
         let stat = fs::read_to_string(&state).ok()?;
         let (_, rest) = stat.rsplit_once(") ")?;
         rest.starts_with('T').then_some(())

@@ -144,7 +144,10 @@ fn a_name_is_looked_up_when_it_is_registered_and_when_it_is_changed() {
         let problem = refused.json();
         (problem["detail"].clone(), problem["errors"].clone())
     });
-    assert_eq!(texts[0], texts[1], "it tells nobody which names exist");
+    assert_eq!(
+        texts[0], texts[1],
+        "the answer does not reveal which names exist"
+    );
     let text = texts[0].1.to_string();
     assert!(text.contains("resolves to a public address"), "{text}");
     assert!(!text.contains("10.0.0.1"), "{text}");
