@@ -1,4 +1,4 @@
-//! Pictures in base64, as servers write them: either alphabet, padded or not, sometimes as a `data:` URL.
+//! Base64 images as servers send them: either alphabet, padded or not, sometimes as a `data:` URL.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -9,7 +9,7 @@ const LENIENT: GeneralPurposeConfig =
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// The bytes of a picture; `None` when the text is no base64, or empty. Heavy: for the blocking pool.
+/// Decodes an image; `None` for invalid base64 or an empty image. CPU-heavy: call it on the blocking pool.
 pub fn picture_bytes(text: &str) -> Option<Vec<u8>> {
     let text = match text.strip_prefix("data:") {
         Some(url) => url.split_once(";base64,")?.1,

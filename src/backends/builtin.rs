@@ -1,4 +1,4 @@
-//! The built-in generator as a back end: drawing happens on the blocking pool, never on an arbiter.
+//! The built-in generator as a backend. It draws on the blocking pool, never on an arbiter.
 
 use super::inputs::read_back;
 use super::upstream::{blocking, decoding};
@@ -12,13 +12,12 @@ use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_imaging::DecodePermit;
 use tintype_procedural::{DrawError, DrawRequest};
 
-/// Draws from the prompt's words. Its concurrency bounds how many blocking threads it takes.
+/// Draws from the words of the prompt. The backend's concurrency bounds the number of blocking threads in use.
 pub struct Builtin {
     images: Images,
 }
 
 impl Builtin {
-    /// A generator that reads input images from this store.
     pub fn new(images: Images) -> Self {
         Self { images }
     }
@@ -27,25 +26,25 @@ impl Builtin {
 impl Generator for Builtin {
     fn generate(
         &self,
-        order: GenerationTask,
+        task: GenerationTask,
     ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
-        draw(self.images.clone(), order).boxed_local()
+        draw(self.images.clone(), task).boxed_local()
     }
 }
 
-async fn draw(images: Images, order: GenerationTask) -> Result<Picture, GenerateError> {
-    let mut inputs: Vec<Bytes> = Vec::with_capacity(order.inputs.len());
-    for input in &order.inputs {
-        inputs.push(read_back(&images, &order, input).await?);
+async fn draw(images: Images, task: GenerationTask) -> Result<Picture, GenerateError> {
+    let mut inputs: Vec<Bytes> = Vec::with_capacity(task.inputs.len());
+    for input in &task.inputs {
+        inputs.push(read_back(&images, &task, input).await?);
     }
-    let order = Arc::new((order, inputs));
-    let photos = match order.1.is_empty() {
+    let task = Arc::new((task, inputs));
+    let photos = match task.1.is_empty() {
         true => None,
         false => {
-            let order = Arc::clone(&order);
-            let account = order.0.account;
+            let task = Arc::clone(&task);
+            let account = task.0.account;
             let decode = move |permit: &DecodePermit| {
-                tintype_procedural::decode_inputs(&brief(&order), permit)
+                tintype_procedural::decode_inputs(&brief(&task), permit)
             };
             Some(
                 decoding(&INPUTS, account, decode)
@@ -55,7 +54,7 @@ async fn draw(images: Images, order: GenerationTask) -> Result<Picture, Generate
         }
     };
     let drawn = blocking(move || {
-        let brief = brief(&order);
+        let brief = brief(&task);
         match photos {
             Some(photos) => tintype_procedural::draw_with(&brief, &photos),
             None => tintype_procedural::draw(&brief),
@@ -67,16 +66,16 @@ async fn draw(images: Images, order: GenerationTask) -> Result<Picture, Generate
         .map_err(to_generate_error)
 }
 
-fn brief((order, inputs): &(GenerationTask, Vec<Bytes>)) -> DrawRequest<'_> {
-    DrawRequest {
-        prompt: &order.prompt,
-        width: order.pixels.0,
-        height: order.pixels.1,
+fn brief((task, inputs): &(GenerationTask, Vec<Bytes>)) -> Brief<'_> {
+    Brief {
+        prompt: &task.prompt,
+        width: task.pixels.0,
+        height: task.pixels.1,
         inputs,
     }
 }
 
-/// As other back ends tell it: what is not decoded here may be taken as it is by the next.
+/// A format that this backend does not decode is `NotAsked`: the tier's next backend may take it.
 fn to_generate_error(error: DrawError) -> GenerateError {
     let text = error.to_string();
     match error {

@@ -1,4 +1,4 @@
-//! Tells which API key sent an input image that turns out damaged once it is decoded.
+//! Reports the API key of a job whose input image fails to decode.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -6,13 +6,12 @@ use std::sync::Arc;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::ids::KeyId;
 
-/// Hears of each key whose job failed for a damaged input image.
 pub type OnDamagedInput = Arc<dyn Fn(KeyId) + Send + Sync>;
 
-/// A generator whose damaged inputs are told.
+/// A generator that reports jobs with damaged input images.
 ///
-/// The header of an input image is checked before its job is accepted, and the whole image only where it is decoded for a back
-/// end. Such a job is free, so without this its decoding would cost the caller nothing.
+/// The server checks an image's header before it accepts the job, and decodes the whole image only for a backend. The failed
+/// job is free, so without this report a caller could make the server decode damaged images at no cost.
 pub struct ReportsDamagedInputs {
     pub inner: Arc<dyn Generator>,
     pub report: OnDamagedInput,

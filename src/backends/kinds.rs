@@ -1,4 +1,4 @@
-//! Which code drives which kind of back end.
+//! Builds the adapter and the probe of each kind of backend.
 
 use super::builtin::Builtin;
 use super::comfyui::{ComfyUi, ComfyUiProbe, ComfyUiSetupError};
@@ -14,18 +14,16 @@ use tintype_actors::ports::Generator;
 use tintype_storage::domain::tier::Resolution;
 use url::Url;
 
-/// Why a back end cannot be driven as it is configured.
+/// Why a backend cannot be set up as it is configured.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendSetupError {
-    /// It cannot be spoken to.
     #[error(transparent)]
     Upstream(#[from] UpstreamSetupError),
-    /// ComfyUI.
     #[error(transparent)]
     ComfyUi(#[from] ComfyUiSetupError),
 }
 
-/// What makes the pictures of a configured back end.
+/// The generator of a configured backend.
 ///
 /// # Errors
 /// See [`BackendSetupError`].
@@ -42,8 +40,8 @@ pub fn generator(
             remote, dialect, ..
         } => Arc::new(OpenAi::new(name, remote, dialect.clone(), images)?),
         BackendKind::SdApi { remote, settings } => {
-            let (settings, places) = (settings.clone(), backend.concurrency);
-            Arc::new(SdApi::new(name, remote, settings, places, images)?)
+            let (settings, concurrency) = (settings.clone(), backend.concurrency);
+            Arc::new(SdApi::new(name, remote, settings, concurrency, images)?)
         }
         BackendKind::ComfyUi { remote, settings } => {
             Arc::new(ComfyUi::new(name, remote, settings.clone(), images)?)
@@ -51,7 +49,7 @@ pub fn generator(
     })
 }
 
-/// What can be asked whether it works; `None` for the built-in generator, which needs no asking.
+/// The probe of a configured backend; `None` for the built-in generator, which cannot be out of reach.
 ///
 /// # Errors
 /// See [`BackendSetupError`].
@@ -69,19 +67,19 @@ pub fn probe(name: &str, backend: &Backend) -> Result<Option<Box<dyn Probe>>, Ba
     })
 }
 
-/// The model that a tier asks a back end for: what the tier's entry names, else the back end's own, else, for the Gemini API,
-/// the first id under which the tier is offered, since those are names of its models.
+/// The model that a tier requests from a backend: the one in the tier's entry, else the backend's own, else, for the Gemini API,
+/// the tier's first compat model id, because those ids are names of Gemini models.
 pub fn model(backend: &Backend, listed: Option<&str>, compat_models: &[String]) -> Option<String> {
     let own = match &backend.kind {
         BackendKind::Gemini { model, .. } => model.as_ref().or(compat_models.first()),
         BackendKind::OpenAi { model, .. } => model.as_ref(),
-        // A checkpoint is the adapter's own default, for it may have to ask the server.
+        // The adapter picks the default checkpoint: it may have to ask the server.
         BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
     };
     listed.or(own.map(String::as_str)).map(str::to_owned)
 }
 
-/// Does it make nothing without being told a model? A server with one model needs no telling; OpenAI itself does.
+/// Does the backend require a model name? OpenAI itself does; a server with a single model does not.
 pub fn needs_model(backend: &Backend) -> bool {
     match &backend.kind {
         BackendKind::Gemini { .. } => true,
@@ -93,23 +91,24 @@ pub fn needs_model(backend: &Backend) -> bool {
     }
 }
 
-/// What a tier sells and its model does not make, in words for the operator; `None` where it makes all, or nobody knows.
+/// A message for the operator about resolutions that the tier sells and its model lacks; `None` when the model has all of them or
+/// its limit is unknown.
 pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String]) -> Option<String> {
     let largest = match &backend.kind {
         BackendKind::Gemini { .. } => gemini::largest(model?),
         BackendKind::OpenAi { .. } => openai::largest(model?),
         BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
     }?;
-    let lacking: Vec<&str> = resolutions
+    let missing: Vec<&str> = resolutions
         .iter()
         .filter(|word| word.parse().is_ok_and(|it: Resolution| it > largest))
         .map(String::as_str)
         .collect();
-    (!lacking.is_empty()).then(|| {
+    (!missing.is_empty()).then(|| {
         format!(
-            "the model {} makes at most {largest}, and the tier sells {}: its pictures will be smaller than that",
+            "the model {} generates at most {largest}, but the tier sells {}: those images will be smaller",
             model.unwrap_or_default(),
-            lacking.join(" and ")
+            missing.join(" and ")
         )
     })
 }
@@ -120,7 +119,7 @@ mod tests {
     use crate::config::{Config, Sources};
 
     #[test]
-    fn openai_and_gemini_need_to_be_told_a_model_and_servers_with_one_do_not() {
+    fn openai_and_gemini_need_a_model_name_and_single_model_servers_do_not() {
         let needs = |kind: &str, base_url: &str| {
             let env = [("KIND", kind), ("BASE_URL", base_url)];
             let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");

@@ -1,4 +1,4 @@
-//! What makes pictures: one module for each kind of back end.
+//! Generators: one module for each kind of backend.
 
 mod base64;
 pub mod builtin;

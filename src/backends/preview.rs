@@ -1,11 +1,11 @@
-//! Previews of pictures that back ends are still at work on.
+//! Previews of images that backends are still generating.
 
 use super::picture_bytes;
 use std::sync::Arc;
 use tintype_actors::ports::Preview;
 use tintype_imaging::ImageKind;
 
-/// The preview that these bytes are; `None` for what a page would not show as an image.
+/// `None` for formats that browsers do not show.
 pub fn preview(bytes: &[u8]) -> Option<Preview> {
     let kind = ImageKind::from_bytes(bytes)?;
     matches!(kind, ImageKind::Png | ImageKind::Jpeg | ImageKind::WebP).then(|| Preview {
@@ -14,7 +14,7 @@ pub fn preview(bytes: &[u8]) -> Option<Preview> {
     })
 }
 
-/// The same of bytes in base64. Heavy: for the blocking pool.
+/// The same for base64. CPU-heavy: call it on the blocking pool.
 pub fn preview_of_text(text: &str) -> Option<Preview> {
     preview(&picture_bytes(text)?)
 }

@@ -1,30 +1,27 @@
-//! What a back end says when it is asked whether it works, without making a picture.
+//! Tests of a backend that generate no image.
 
 use futures_util::future::LocalBoxFuture;
 
-/// What was found out. No line holds a secret.
+/// The results of a probe, for the operator. No line holds a secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// What works.
     pub works: Vec<String>,
-    /// What does not, and why.
+    /// Each line names the failure and its reason.
     pub fails: Vec<String>,
 }
 
 impl Findings {
-    /// Notes what works.
     pub fn works(&mut self, what: impl Into<String>) {
         self.works.push(what.into());
     }
 
-    /// Notes what does not, and why.
     pub fn fails(&mut self, what: impl Into<String>) {
         self.fails.push(what.into());
     }
 }
 
-/// Asks a back end by a call that is cheap and makes nothing.
+/// Tests a backend with cheap calls that generate nothing.
 pub trait Probe {
-    /// Asks for the models that the tiers will ask it for; they may be none.
+    /// `models` are the models that the tiers will request; may be empty.
     fn probe(&self, models: Vec<String>) -> LocalBoxFuture<'static, Findings>;
 }

@@ -1,12 +1,12 @@
-//! Prompts made harmless for servers that read orders out of them.
+//! Removes server directives from prompts.
 
-/// The tag with which stable-diffusion.cpp's server lets a prompt set any parameter, the paths of its models included.
+/// With this tag a prompt can set any parameter of stable-diffusion.cpp's server, including the paths of its models.
 const TAG: &str = "sd_cpp_extra_args";
 const HARMLESS: &str = "sd-cpp-extra-args";
 
-/// The prompt of a caller without the tag that stable-diffusion.cpp takes orders from. Nothing else is changed.
+/// Defuses stable-diffusion.cpp's directive tag and changes nothing else.
 pub fn without_directives(prompt: &str) -> String {
-    // ASCII letters alone change, so places in the one text are places in the other.
+    // Lowercasing changes ASCII letters only, so the offsets in `lower` are offsets in `prompt`.
     let lower = prompt.to_ascii_lowercase();
     let mut harmless = String::with_capacity(prompt.len());
     let mut done = 0;

@@ -1,4 +1,4 @@
-//! Tests a back end for what the configuration uses it for.
+//! Tests a backend for the models that the configuration requests from it.
 
 use super::kinds;
 use super::probe::Findings;
@@ -6,20 +6,17 @@ use crate::config::{Backend, Config};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Time limit for one back end.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A model of the service that a back end makes images for: one entry in `[tiers.*] backends`.
+/// One entry in `[tiers.*] backends`: a tier that uses the backend.
 pub struct ModelUse {
-    /// The model of the service.
     pub tier: &'static str,
-    /// The back end's own model, where it is named.
+    /// The backend's own model, where the configuration names one.
     pub model: Option<String>,
-    /// What the tier offers but the back end's model cannot make.
+    /// See [`kinds::shortfall`].
     pub shortfall: Option<String>,
 }
 
-/// What the configuration uses a back end for.
 pub fn uses(config: &Config, name: &str, backend: &Backend) -> Vec<ModelUse> {
     let mut uses = Vec::new();
     for (tier, settings) in config.tiers.iter() {
@@ -36,27 +33,27 @@ pub fn uses(config: &Config, name: &str, backend: &Backend) -> Vec<ModelUse> {
     uses
 }
 
-/// Asks a back end whether it works, and for the models that the configuration uses it for.
+/// Probes a backend and the models that the configuration requests from it.
 pub async fn test(config: &Config, name: &str, backend: &Backend) -> Findings {
     let uses = uses(config, name, backend);
     let models: BTreeSet<String> = uses.iter().filter_map(|it| it.model.clone()).collect();
-    let mut findings = asked(name, backend, models).await;
+    let mut findings = run_probe(name, backend, models).await;
     let unnamed = uses.iter().filter(|it| it.model.is_none());
     for it in unnamed.filter(|_| kinds::needs_model(backend)) {
         findings.fails(format!(
-            "model {}: the back end's model is not named, and this API needs one; set `model`",
+            "model {}: no model is configured, and this API needs one; set `model`",
             it.tier
         ));
     }
     findings
 }
 
-async fn asked(name: &str, backend: &Backend, models: BTreeSet<String>) -> Findings {
+async fn run_probe(name: &str, backend: &Backend, models: BTreeSet<String>) -> Findings {
     let mut findings = Findings::default();
     match kinds::probe(name, backend) {
         Ok(Some(probe)) => {
-            let asked = probe.probe(models.into_iter().collect());
-            match tokio::time::timeout(TIMEOUT, asked).await {
+            let probing = probe.probe(models.into_iter().collect());
+            match tokio::time::timeout(TIMEOUT, probing).await {
                 Ok(found) => findings = found,
                 Err(_) => findings.fails(format!("no answer within {} s", TIMEOUT.as_secs())),
             }

@@ -1,4 +1,4 @@
-//! The text of `storage.objects`, read: which kind of store, which bucket, which prefix.
+//! Parses `storage.objects`: the kind of store, the bucket and the prefix.
 
 use object_store::path::Path;
 use url::Url;
@@ -7,10 +7,9 @@ use super::ImagesError;
 use super::error::shortened;
 use super::key;
 
-/// The kinds of stores besides the local directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheme {
-    /// Amazon S3 and what speaks like it.
+    /// Amazon S3 or a compatible server.
     S3,
     /// Google Cloud Storage.
     Gs,
@@ -18,7 +17,7 @@ pub(super) enum Scheme {
     Az,
 }
 
-/// A bucket (or container) and the prefix that every key gets in it.
+/// A bucket (or container) and the prefix of every key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) scheme: Scheme,
@@ -28,13 +27,13 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Reads `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
+    /// Parses `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
     ///
     /// # Errors
     ///
-    /// `ImagesError::Setting` for every other text. User names, passwords, ports, queries and
-    /// fragments are refused: credentials and endpoints come from the environment alone, so that
-    /// the configuration can be shown.
+    /// `ImagesError::Setting` for any other text. User names, passwords, ports, queries and fragments
+    /// are rejected: credentials and endpoints come only from the environment, so the configuration
+    /// holds no secret.
     pub(super) fn parse(value: &str) -> Result<Self, ImagesError> {
         let refuse = |reason: &str| ImagesError::Setting {
             value: without_credentials(value),
@@ -55,7 +54,7 @@ impl Address {
         }
         if url.port().is_some() || url.query().is_some() || url.fragment().is_some() {
             return Err(refuse(
-                "a port, query or fragment means nothing here; an endpoint is set in the environment (AWS_ENDPOINT_URL)",
+                "a port, query or fragment has no effect here; set an endpoint in the environment (AWS_ENDPOINT_URL)",
             ));
         }
         let bucket = match url.host_str() {
@@ -75,7 +74,7 @@ impl Address {
         })
     }
 
-    /// The store itself could not be set up from its variables.
+    /// The error when the store cannot be set up from its variables.
     pub(super) fn refused(&self, error: &object_store::Error) -> ImagesError {
         ImagesError::Setting {
             value: self.to_string(),
@@ -107,7 +106,7 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The value as it may be shown: what stands before an `@` is taken for a secret.
+/// Hides everything before an `@`, which may be a secret.
 fn without_credentials(value: &str) -> String {
     match value.rsplit_once('@') {
         Some((before, after)) => {
@@ -123,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_kinds_are_read_and_written_back() {
+    fn the_three_kinds_round_trip() {
         for (value, scheme, bucket, prefix) in [
             ("s3://pictures", Scheme::S3, "pictures", ""),
             ("s3://pictures/", Scheme::S3, "pictures", ""),
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_them_is_refused_under_the_key_s_name() {
+    fn any_other_value_is_refused_with_the_name_of_the_setting() {
         for value in [
             "objects",
             "/srv/objects",

@@ -1,15 +1,14 @@
-//! From the text of `storage.objects` to a store: the local directory, S3, Google Cloud Storage
-//! or Azure Blob Storage.
+//! Opens the store that `storage.objects` names: the local directory, S3, Google Cloud Storage or
+//! Azure Blob Storage.
 //!
-//! # How long a fault takes to show
+//! # Timeouts and retries
 //!
-//! The stores' own defaults go on trying for three minutes, while a caller waits for its 202.
-//! Here a request has 30 s for the whole of its exchange (3 s of them to connect) and is repeated
-//! at most six times, at growing distances of 0.1 to 1 s, and never once 5 s have passed since it
-//! began. So a store that refuses, resets or answers 5xx shows within about 5 s, which is long
-//! enough to outlive a hiccup that would cost a finished picture, and one that accepts and then
-//! says nothing shows within 30 s. The usual variables change the times, such as
-//! `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
+//! By default the clients retry for three minutes, while a caller waits for its 202. Here each request
+//! has 30 s in total (3 s of them to connect) and at most six retries, with a backoff of 0.1 to 1 s,
+//! and none later than 5 s after its start. So an error shows within about 5 s when the store refuses,
+//! resets or answers 5xx, which is long enough to survive a hiccup that would cost a finished image,
+//! and within 30 s when it accepts and stays silent. The clouds' usual variables change these times,
+//! such as `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
 
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -30,36 +29,35 @@ use super::address::{Address, Scheme};
 use super::local_writer::LocalWriter;
 use super::signing_key::sync_directory;
 
-/// A store, ready for use, whose keys begin below the configured prefix.
+/// An open store, with the configured prefix applied to every key.
 pub(super) struct Backend {
     pub(super) store: Arc<dyn ObjectStore>,
-    pub(super) place: Place,
-    /// Added to a failure's message: what the configuration leaves to be guessed.
+    pub(super) kind: StoreKind,
+    /// Appended to error messages: how the store finds its credentials when the configuration does not say so.
     pub(super) hint: &'static str,
 }
 
-/// Where the objects lie.
-pub(super) enum Place {
+pub(super) enum StoreKind {
     Local {
         root: PathBuf,
         writer: LocalWriter,
     },
-    /// What signs download addresses; those of the local directory are our own.
+    /// The cloud signs its own download URLs.
     Cloud(CloudSigning),
 }
 
-/// Signs for keys of the whole bucket, so the prefix has to be put before each.
+/// The signer takes keys of the whole bucket, so callers prepend `prefix`.
 pub(super) struct CloudSigning {
     pub(super) signer: Arc<dyn Signer>,
     pub(super) prefix: Path,
 }
 
-/// Opens (and makes, where it is missing) a directory of the local file system.
+/// Opens a local directory, and creates it if it is missing.
 ///
-/// Every write is synced with its directory before it is reported as done, those of objects as a
-/// whole by the [`LocalWriter`], those in parts by the store itself (`with_fsync`), so that a
-/// result outlives a power cut once its job is `done`. Directories that a deletion empties go
-/// too: the inputs of a job lie in one of their own.
+/// Every write is synced with its directory before it returns, so a result survives a power cut
+/// once its job is `done`: the [`LocalWriter`] syncs whole objects, and the store itself
+/// (`with_fsync`) syncs multipart writes. Deletions also remove directories that become empty, because
+/// each job has its own input directory.
 pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
     let files = |action| {
         move |source| ImagesError::Files {
@@ -78,7 +76,7 @@ pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
         .with_fsync(true)
         .with_automatic_cleanup(true);
     Ok(Backend {
-        place: Place::Local {
+        kind: StoreKind::Local {
             root: root.to_path_buf(),
             writer: LocalWriter::start(root, store.clone())?,
         },
@@ -87,8 +85,8 @@ pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
     })
 }
 
-/// Opens a bucket or container. `variables` are those of the environment, or what a test puts in
-/// their place; names that mean nothing to the store are passed over, empty values too.
+/// Opens a bucket or container. `variables` is the environment or a test's replacement; unknown
+/// names and empty values are ignored.
 pub(super) fn cloud(
     address: &Address,
     variables: &[(String, String)],
@@ -111,11 +109,11 @@ fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, Imag
     let has_id = set(AmazonS3ConfigKey::AccessKeyId);
     let has_secret = set(AmazonS3ConfigKey::SecretAccessKey);
     if has_id && !has_secret {
-        let reason = "AWS_ACCESS_KEY_ID is set, and one is of no use without the other";
+        let reason = "AWS_ACCESS_KEY_ID is set, and both are required";
         return Err(address.missing("AWS_SECRET_ACCESS_KEY", reason));
     }
     if has_secret && !has_id {
-        let reason = "AWS_SECRET_ACCESS_KEY is set, and one is of no use without the other";
+        let reason = "AWS_SECRET_ACCESS_KEY is set, and both are required";
         return Err(address.missing("AWS_ACCESS_KEY_ID", reason));
     }
     let endpoint = builder
@@ -131,7 +129,7 @@ fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, Imag
     let hint = if has_id {
         ""
     } else {
-        "neither AWS_ACCESS_KEY_ID nor AWS_SECRET_ACCESS_KEY is set, so the credentials of the machine's or container's role are asked for"
+        "neither AWS_ACCESS_KEY_ID nor AWS_SECRET_ACCESS_KEY is set, so the store uses the role of the machine or container"
     };
     let store = builder
         .with_bucket_name(&address.bucket)
@@ -154,7 +152,7 @@ fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, Imag
     {
         ""
     } else {
-        "none of GOOGLE_SERVICE_ACCOUNT, GOOGLE_SERVICE_ACCOUNT_KEY and GOOGLE_APPLICATION_CREDENTIALS is set, so the credentials of the machine are asked for"
+        "none of GOOGLE_SERVICE_ACCOUNT, GOOGLE_SERVICE_ACCOUNT_KEY and GOOGLE_APPLICATION_CREDENTIALS is set, so the store uses the credentials of the machine"
     };
     let store = builder
         .with_bucket_name(&address.bucket)
@@ -180,7 +178,7 @@ fn az(address: &Address, variables: &[(String, String)]) -> Result<Backend, Imag
     let hint = if set(AzureConfigKey::AccessKey) {
         ""
     } else {
-        "AZURE_STORAGE_ACCOUNT_KEY is not set, so the other kinds of credentials are tried"
+        "AZURE_STORAGE_ACCOUNT_KEY is not set, so the store tries the other kinds of credentials"
     };
     let store = builder
         .with_container_name(&address.bucket)
@@ -193,7 +191,7 @@ fn backend<S>(store: S, address: &Address, hint: &'static str) -> Backend
 where
     S: ObjectStore + Signer + Clone,
 {
-    let place = Place::Cloud(CloudSigning {
+    let kind = StoreKind::Cloud(CloudSigning {
         signer: Arc::new(store.clone()),
         prefix: address.prefix.clone(),
     });
@@ -202,10 +200,10 @@ where
     } else {
         Arc::new(PrefixStore::new(store, address.prefix.clone()))
     };
-    Backend { store, place, hint }
+    Backend { store, kind, hint }
 }
 
-/// The variables that a builder understands, in their order, as its own keys.
+/// The variables that a builder understands, as its keys, in the given order.
 fn settings<K: std::str::FromStr>(
     variables: &[(String, String)],
     belongs: impl Fn(&str) -> bool,

@@ -1,4 +1,4 @@
-//! The bytes of a stored file on their way to a client, and the name it is to be saved by.
+//! Streams a stored file to a client, and names its download.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,12 +13,12 @@ use futures_util::stream::try_unfold;
 
 use super::key;
 
-/// How much of a file one download holds in memory, in bytes.
+/// The memory of one download.
 const CHUNK_BYTES: u64 = 64 * 1_024;
 
-/// Reads a part of a file piece by piece, each on the pool for blocking work, the next one only
-/// when the client has taken the last. A file that ends early is an error, so that the connection
-/// breaks instead of passing a torso for the whole.
+/// Reads a range of a file in chunks on the blocking pool, each only after the client has taken the
+/// last one. A file that ends early is an error, so that the connection breaks and the client does
+/// not take a truncated file for the whole.
 pub(super) fn chunks(file: File, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> {
     try_unfold((file, range), |(mut file, range)| async move {
         if range.is_empty() {
@@ -39,8 +39,8 @@ pub(super) fn chunks(file: File, range: Range<u64>) -> impl Stream<Item = io::Re
     })
 }
 
-/// The value of `Content-Disposition` (RFC 6266) for a key: shown in place, and saved under the
-/// key's last part. A name beyond ASCII gets the extended form of RFC 8187 beside a plain one.
+/// The `Content-Disposition` (RFC 6266) for a key: inline, saved under the last segment of the key.
+/// A name that is not ASCII also gets the extended form of RFC 8187.
 pub(super) fn disposition(key: &str) -> String {
     let name = key::file_name(key);
     let plain: String = name

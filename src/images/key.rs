@@ -1,53 +1,50 @@
-//! Names of objects: which are allowed, and what a name says about the object.
+//! Object keys: validation, and the properties that a key implies.
 //!
-//! A key is written as it is read: there is no second spelling of the same object, so that a
-//! signature over a key is a signature over one object. What would need an escape in a path, an
-//! address or a bucket is refused instead of being encoded.
+//! Each object has exactly one spelling of its key, so a signature over a key covers one object.
+//! Characters that would need an escape in a path, a URL or a bucket are rejected, not encoded.
 
 use object_store::path::Path;
 use tintype_storage::domain::file_batch::UploadedFile;
 
 use super::ImagesError;
 
-/// The longest key, in bytes: what S3, the strictest of the stores here, takes.
+/// The limit of S3, the strictest of the stores.
 const MAX_KEY_BYTES: usize = 1_024;
 
-/// The longest part between two slashes, in bytes: a file name has 255, of which the local store
-/// needs a few for the name of an upload that is under way.
+/// A file name has at most 255 bytes, and the local store appends a suffix to unfinished uploads.
 const MAX_SEGMENT_BYTES: usize = 240;
 
-/// Characters that a store or a file system gives a meaning of its own.
+/// Characters with a special meaning in a store or file system.
 const REFUSED: &[char] = &[
     '\\', '%', '#', '?', '*', '"', '<', '>', '|', '{', '}', '^', '`', '[', ']', '~',
 ];
 
-/// Where the pictures that jobs made are kept: `results/<job_id>.<ext>`.
+/// Results of jobs: `results/<job_id>.<ext>`.
 pub const RESULTS: &str = "results";
 
-/// Where small forms of them are kept: `thumbnails/<job_id>-<width>.<ext>`. Made anew when they are missing.
+/// Scaled-down results: `thumbnails/<job_id>-<width>.<ext>`. Regenerated when missing.
 pub const THUMBNAILS: &str = "thumbnails";
 
-/// Where the files lie that callers upload: `uploads/<account_id>/<file_id>.jsonl`.
+/// Files that callers upload: `uploads/<account_id>/<file_id>.jsonl`.
 pub const UPLOADS: &str = "uploads";
 
-/// The key of an uploaded file.
 pub fn upload_key(file: &UploadedFile) -> String {
     format!("{UPLOADS}/{}/{}.jsonl", file.account, file.id)
 }
 
-/// The key of a small form of a result.
+/// The key of a thumbnail of a result.
 pub fn view_key(result: &str, width: u32, extension: &str) -> String {
     let name = file_name(result);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     format!("{THUMBNAILS}/{stem}-{width}.{extension}")
 }
 
-/// Checks a key and turns it into the path that the stores take.
+/// Validates a key and converts it into the stores' path type.
 ///
 /// # Errors
 ///
-/// `ImagesError::InvalidKey` for an empty or too long key, an empty part (so also for a slash at
-/// either end), the parts `.` and `..`, control characters and those that need an escape.
+/// `ImagesError::InvalidKey` for an empty or too long key, an empty segment (and so a slash at
+/// either end), the segments `.` and `..`, control characters and characters that need an escape.
 pub(super) fn location(key: &str) -> Result<Path, ImagesError> {
     let refuse = |reason| {
         Err(ImagesError::InvalidKey {
@@ -75,8 +72,8 @@ pub(super) fn location(key: &str) -> Result<Path, ImagesError> {
     }
 }
 
-/// The media type that a key's extension stands for; `application/octet-stream` where it stands
-/// for none of the picture formats. SVG is left out on purpose: a browser runs scripts in it.
+/// The media type of a key's extension; `application/octet-stream` for any other than an image
+/// format. SVG is not listed, because browsers run the scripts in it.
 pub fn media_type(key: &str) -> &'static str {
     let name = file_name(key);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -92,12 +89,12 @@ pub fn media_type(key: &str) -> &'static str {
     }
 }
 
-/// The part after the last slash: what a browser is told to call the file.
+/// The segment after the last slash; browsers save the file under this name.
 pub(super) fn file_name(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or(key)
 }
 
-/// Whether a key names a job's result, so that its absence means that retention has removed it.
+/// Is it the key of a result? If such an object is missing, retention has deleted it.
 pub(super) fn is_result(key: &str) -> bool {
     key.strip_prefix(RESULTS)
         .is_some_and(|rest| rest.starts_with('/'))
@@ -108,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinary_keys_are_taken_as_they_are() {
+    fn ordinary_keys_are_accepted_unchanged() {
         for key in [
             "results/0198c0de-0000-7000-8000-000000000000.png",
             "inputs/a/0",
@@ -122,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_leave_the_store_or_be_spelled_twice_is_refused() {
+    fn traversal_and_alternative_spellings_are_refused() {
         let long = "a".repeat(MAX_SEGMENT_BYTES + 1);
         let longer = "a/".repeat(MAX_KEY_BYTES);
         for key in [
@@ -163,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_lies_under_results_is_a_result() {
+    fn only_keys_below_results_are_results() {
         assert!(is_result("results/a.png"));
         assert!(!is_result("results"));
         assert!(!is_result("results-old/a.png"));

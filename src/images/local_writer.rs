@@ -1,10 +1,10 @@
-//! Writes to the local directory, of which those that wait at the same time become durable together.
+//! Group commit for writes to the local directory.
 //!
-//! By itself a write waits for the disk twice, for its bytes and for its name, and hundreds at a time stand in each other's way
-//! at the lock of their directory. So a few threads do all of them. One that finds many waiting writes them all without waiting for
-//! the disk, and then has the file system made durable as a whole (`syncfs`), once for all. That writes what other programs have
-//! left to be written as well: where it has taken long, writes go one by one for a while. A write that hangs costs nobody
-//! else: further threads are started when nothing has been taken for a while.
+//! A single write waits for the disk twice, for its bytes and for its directory entry, and hundreds of concurrent writes contend
+//! for the lock of their directory. So a few threads do all writes. A thread that finds a long queue writes the whole group without
+//! waiting for the disk, and then calls `syncfs` once. `syncfs` also flushes other programs' data: after a slow call, writes are
+//! synced one by one for a while. A write that hangs does not block the others: when no thread has taken a request for a while,
+//! another thread starts.
 
 use super::ImagesError;
 use bytes::Bytes;
@@ -21,124 +21,126 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 use tokio::sync::oneshot;
 
-/// Where writes can share: while one waits for the disk, the other writes.
-const FEW_THREADS: usize = 2;
-/// Where each waits for itself.
-const THREADS: usize = 16;
-/// With those that are started because others hang.
-const MOST_THREADS: usize = 64;
-/// When nothing has been taken for as long as this, and something waits, all threads hang.
+/// With group commit: one thread writes while the other waits for the disk.
+const GROUP_THREADS: usize = 2;
+/// Without group commit: each thread waits for its own write.
+const SINGLE_THREADS: usize = 16;
+/// Including the threads started because others hang.
+const MAX_THREADS: usize = 64;
+/// If requests wait and no thread has taken one for this long, all threads hang.
 const HANG: Duration = Duration::from_secs(5);
-/// From here on writes are many.
-const MANY: usize = 8;
-/// The most that share one wait.
-const MOST: usize = 256;
-/// Bytes from which on no further one joins them: writing these takes longer than the wait by then.
-const MOST_BYTES: usize = 64 << 20;
-/// A file system that takes longer than this has more to do than our writes.
-const LONG: Duration = Duration::from_secs(1);
-/// How long it is not asked again.
-const A_WHILE: Duration = Duration::from_secs(60);
+/// The queue length from which a thread commits a group.
+const MIN_GROUP: usize = 8;
+const MAX_GROUP: usize = 256;
+/// A group of this size takes longer to write than to sync, so no further request joins it.
+const MAX_GROUP_BYTES: usize = 64 << 20;
+/// A `syncfs` that takes longer mostly flushes other programs' data.
+const SLOW_SYNC: Duration = Duration::from_secs(1);
+/// No group commit for this long after a slow `syncfs`.
+const GROUP_COOLDOWN: Duration = Duration::from_secs(60);
 
-/// Writes objects below a directory.
 pub(super) struct LocalWriter {
-    wishes: Sender<Wish>,
+    requests: Sender<WriteRequest>,
     writing: Arc<Writing>,
 }
 
-struct Wish {
+struct WriteRequest {
     location: Path,
     bytes: Bytes,
     done: oneshot::Sender<object_store::Result<()>>,
 }
 
 impl LocalWriter {
-    /// Starts its threads, which end when it is dropped. `durable` waits for the disk at each write below `root`.
+    /// Starts the threads, which end when the writer is dropped. `durable` syncs each write below `root`.
     ///
     /// # Errors
-    /// `Files` when the directory cannot be used, or a thread not be started.
+    /// `Files` when the directory cannot be used or a thread cannot start.
     pub(super) fn start(root: &FilePath, durable: LocalFileSystem) -> Result<Self, ImagesError> {
         let files = |source| ImagesError::Files {
             action: "cannot write to the object directory",
             path: root.to_path_buf(),
             source,
         };
-        let swift = LocalFileSystem::new_with_prefix(root)
+        let unsynced = LocalFileSystem::new_with_prefix(root)
             .map_err(io::Error::other)
             .map_err(files)?;
-        let (wishes, queue) = mpsc::channel();
-        let writing = Arc::new(Writing::new(queue, durable, swift, whole_file_system(root)));
-        let threads = match writing.whole {
-            Some(_) => FEW_THREADS,
-            None => THREADS,
+        let (requests, queue) = mpsc::channel();
+        let writing = Arc::new(Writing::new(
+            queue,
+            durable,
+            unsynced,
+            file_system_sync(root),
+        ));
+        let threads = match writing.sync_fs {
+            Some(_) => GROUP_THREADS,
+            None => SINGLE_THREADS,
         };
         for _ in 0..threads {
             Writing::start_thread(&writing).map_err(files)?;
         }
-        Ok(Self { wishes, writing })
+        Ok(Self { requests, writing })
     }
 
-    /// Writes an object, over one of the same key. When this returns, it is durable and whole; before that it may be there in
-    /// part. It is written even if nobody waits for it any more.
+    /// Writes an object and replaces an existing one. When this returns, the object is complete and durable. Dropping the future does
+    /// not cancel the write.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub(super) async fn put(&self, location: Path, bytes: Bytes) -> object_store::Result<()> {
-        let (done, told) = oneshot::channel();
-        let wish = Wish {
+        let (done, outcome) = oneshot::channel();
+        let request = WriteRequest {
             location,
             bytes,
             done,
         };
         let ended = || fault(io::Error::other("the thread that writes objects has ended"));
-        self.writing.waiting.fetch_add(1, Ordering::Relaxed);
-        self.wishes.send(wish).map_err(|_| ended())?;
-        told.await.unwrap_or_else(|_| Err(ended()))
+        self.writing.queued.fetch_add(1, Ordering::Relaxed);
+        self.requests.send(request).map_err(|_| ended())?;
+        outcome.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Starts a further thread where the others hang.
-    pub(super) fn help(&self) {
-        Writing::help(&self.writing);
+    /// Starts another thread if all others hang.
+    pub(super) fn add_thread_if_stuck(&self) {
+        Writing::add_thread_if_stuck(&self.writing);
     }
 }
 
-/// Makes durable whatever has been written to a file system.
-type Whole = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
+/// Makes every write to the file system durable.
+type SyncFs = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
-/// What the threads share.
 struct Writing {
-    queue: Mutex<Receiver<Wish>>,
-    /// Waits for the disk.
+    queue: Mutex<Receiver<WriteRequest>>,
+    /// Syncs each write.
     durable: LocalFileSystem,
-    /// Does not.
-    swift: LocalFileSystem,
-    /// `None` where the file system is not known to keep its word.
-    whole: Option<Whole>,
-    long: Duration,
-    one_by_one_until: Mutex<Option<Instant>>,
-    /// Wishes in the queue.
-    waiting: AtomicUsize,
-    /// When one was last taken out of it.
-    taken: Mutex<Instant>,
+    /// Does not sync.
+    unsynced: LocalFileSystem,
+    /// `None` unless the file system's `syncfs` is known to wait for the disk.
+    sync_fs: Option<SyncFs>,
+    slow_sync: Duration,
+    no_groups_until: Mutex<Option<Instant>>,
+    /// Requests in the queue.
+    queued: AtomicUsize,
+    /// The time when a thread last took a request.
+    last_taken: Mutex<Instant>,
     threads: AtomicUsize,
 }
 
 impl Writing {
     fn new(
-        queue: Receiver<Wish>,
+        queue: Receiver<WriteRequest>,
         durable: LocalFileSystem,
-        swift: LocalFileSystem,
-        whole: Option<Whole>,
+        unsynced: LocalFileSystem,
+        sync_fs: Option<SyncFs>,
     ) -> Self {
         Self {
             queue: Mutex::new(queue),
             durable,
-            swift,
-            whole,
-            long: LONG,
-            one_by_one_until: Mutex::new(None),
-            waiting: AtomicUsize::new(0),
-            taken: Mutex::new(Instant::now()),
+            unsynced,
+            sync_fs,
+            slow_sync: SLOW_SYNC,
+            no_groups_until: Mutex::new(None),
+            queued: AtomicUsize::new(0),
+            last_taken: Mutex::new(Instant::now()),
             threads: AtomicUsize::new(0),
         }
     }
@@ -147,79 +149,79 @@ impl Writing {
         let writing = Arc::clone(this);
         let number = this.threads.fetch_add(1, Ordering::Relaxed);
         let thread = thread::Builder::new().name(format!("objects-{number}"));
-        thread.spawn(move || while writing.turn().is_some() {})?;
+        thread.spawn(move || while writing.serve_next().is_some() {})?;
         Ok(())
     }
 
-    fn help(this: &Arc<Self>) {
-        let mut taken = this.taken.lock();
-        let hang = this.waiting.load(Ordering::Relaxed) > 0 && taken.elapsed() >= HANG;
-        if !hang || this.threads.load(Ordering::Relaxed) >= MOST_THREADS {
+    fn add_thread_if_stuck(this: &Arc<Self>) {
+        let mut taken = this.last_taken.lock();
+        let hang = this.queued.load(Ordering::Relaxed) > 0 && taken.elapsed() >= HANG;
+        if !hang || this.threads.load(Ordering::Relaxed) >= MAX_THREADS {
             return;
         }
         tracing::warn!(
-            "writes to the object directory hang; another thread is started for those that wait"
+            "writes to the object directory hang; starting another thread for the queued writes"
         );
-        // The new one has as long to take something.
+        // Gives the new thread as long to take a request.
         *taken = Instant::now();
         if let Err(error) = Self::start_thread(this) {
-            tracing::error!(%error, "no thread to write objects with");
+            tracing::error!(%error, "could not start a thread to write objects");
         }
     }
 
-    /// Waits for wishes and grants them; `None` when there will be no more.
-    fn turn(&self) -> Option<()> {
-        let wishes = self.take()?;
-        match &self.whole {
-            Some(whole) if wishes.len() > 1 => self.together(wishes, whole),
+    /// Waits for requests and serves them; `None` when the queue is closed.
+    fn serve_next(&self) -> Option<()> {
+        let requests = self.take()?;
+        match &self.sync_fs {
+            Some(sync_fs) if requests.len() > 1 => self.write_group(requests, sync_fs),
             _ => {
-                for wish in wishes {
-                    let written = write(&self.durable, wish.location, wish.bytes);
-                    // Whoever has wished for it may have left.
-                    drop(wish.done.send(written));
+                for request in requests {
+                    let written = write(&self.durable, request.location, request.bytes);
+                    // The caller may be gone.
+                    drop(request.done.send(written));
                 }
             }
         }
         Some(())
     }
 
-    /// Waits for a wish, and takes those along that can share its wait. Of few, each thread takes one.
-    fn take(&self) -> Option<Vec<Wish>> {
+    /// Waits for a request. From a long queue it takes a group, otherwise a single request.
+    fn take(&self) -> Option<Vec<WriteRequest>> {
         let queue = self.queue.lock();
-        let mut wishes = vec![queue.recv().ok()?];
-        if self.waiting.load(Ordering::Relaxed) >= MANY && self.may_share() {
-            let mut bytes = wishes[0].bytes.len();
-            while wishes.len() < MOST && bytes < MOST_BYTES {
-                let Ok(wish) = queue.try_recv() else { break };
-                bytes += wish.bytes.len();
-                wishes.push(wish);
+        let mut requests = vec![queue.recv().ok()?];
+        if self.queued.load(Ordering::Relaxed) >= MIN_GROUP && self.may_group() {
+            let mut bytes = requests[0].bytes.len();
+            while requests.len() < MAX_GROUP && bytes < MAX_GROUP_BYTES {
+                let Ok(request) = queue.try_recv() else { break };
+                bytes += request.bytes.len();
+                requests.push(request);
             }
         }
-        self.waiting.fetch_sub(wishes.len(), Ordering::Relaxed);
-        *self.taken.lock() = Instant::now();
-        Some(wishes)
+        self.queued.fetch_sub(requests.len(), Ordering::Relaxed);
+        *self.last_taken.lock() = Instant::now();
+        Some(requests)
     }
 
-    fn may_share(&self) -> bool {
-        let until = *self.one_by_one_until.lock();
-        self.whole.is_some() && until.is_none_or(|until| Instant::now() >= until)
+    fn may_group(&self) -> bool {
+        let until = *self.no_groups_until.lock();
+        self.sync_fs.is_some() && until.is_none_or(|until| Instant::now() >= until)
     }
 
-    fn together(&self, wishes: Vec<Wish>, whole: &Whole) {
-        let mut written = Vec::with_capacity(wishes.len());
-        for wish in wishes {
-            match write(&self.swift, wish.location, wish.bytes) {
-                Ok(()) => written.push(wish.done),
-                Err(error) => drop(wish.done.send(Err(error))),
+    fn write_group(&self, requests: Vec<WriteRequest>, sync_fs: &SyncFs) {
+        let mut written = Vec::with_capacity(requests.len());
+        for request in requests {
+            match write(&self.unsynced, request.location, request.bytes) {
+                Ok(()) => written.push(request.done),
+                Err(error) => drop(request.done.send(Err(error))),
             }
         }
         let began = Instant::now();
-        let outcome = whole();
-        if began.elapsed() > self.long {
-            *self.one_by_one_until.lock() = Some(Instant::now() + A_WHILE);
+        let outcome = sync_fs();
+        if began.elapsed() > self.slow_sync {
+            *self.no_groups_until.lock() = Some(Instant::now() + GROUP_COOLDOWN);
         }
         for done in written {
-            // Whose bytes were lost cannot be told, so each is to be written again.
+            // Any of the writes may be lost, so each fails.
             let outcome = match &outcome {
                 Ok(()) => Ok(()),
                 Err(error) => Err(fault(io::Error::new(error.kind(), error.to_string()))),
@@ -229,7 +231,7 @@ impl Writing {
     }
 }
 
-/// Outside of a runtime, where this is called, the store does its work at once.
+/// These threads have no runtime, so the store's future completes at the first poll.
 fn write(store: &LocalFileSystem, location: Path, bytes: Bytes) -> object_store::Result<()> {
     let store: &dyn ObjectStore = store;
     let written = store.put(&location, bytes.into()).now_or_never();
@@ -244,22 +246,22 @@ fn fault(error: io::Error) -> object_store::Error {
     }
 }
 
-/// `syncfs` on the file system that holds this directory, where that is one that is known to wait for its disk. Others may
-/// pass only a part on, such as FUSE, which keeps `syncfs` from the program behind it.
+/// `syncfs` for the directory's file system, if it is known to wait for the disk. Others may not: FUSE does not forward `syncfs` to
+/// its daemon.
 #[cfg(target_os = "linux")]
-fn whole_file_system(root: &FilePath) -> Option<Whole> {
+fn file_system_sync(root: &FilePath) -> Option<SyncFs> {
     use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, fstatfs};
     use nix::unistd::syncfs;
     let directory = std::fs::File::open(root).ok()?;
     let kind = fstatfs(&directory).ok()?.filesystem_type();
-    let sync: Whole = Box::new(move || Ok(syncfs(&directory)?));
+    let sync: SyncFs = Box::new(move || Ok(syncfs(&directory)?));
     [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC]
         .contains(&kind)
         .then_some(sync)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn whole_file_system(_: &FilePath) -> Option<Whole> {
+fn file_system_sync(_: &FilePath) -> Option<SyncFs> {
     None
 }
 
@@ -270,53 +272,53 @@ mod tests {
     use std::fs;
     use tokio::sync::oneshot::error::TryRecvError;
 
-    type Told = oneshot::Receiver<object_store::Result<()>>;
+    type Outcome = oneshot::Receiver<object_store::Result<()>>;
 
     struct Case {
         root: tempfile::TempDir,
-        wishes: Sender<Wish>,
+        requests: Sender<WriteRequest>,
         writing: Writing,
         syncs: Arc<AtomicUsize>,
     }
 
     impl Case {
-        /// Without threads: turns are taken when a test says so.
+        /// Starts no threads: the tests call `serve_next`.
         fn new(sync: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
             let root = tempfile::tempdir().unwrap();
             let store = || LocalFileSystem::new_with_prefix(root.path()).unwrap();
-            let (wishes, queue) = mpsc::channel();
+            let (requests, queue) = mpsc::channel();
             let syncs = Arc::new(AtomicUsize::new(0));
             let counted = Arc::clone(&syncs);
-            let whole: Whole = Box::new(move || {
+            let sync_fs: SyncFs = Box::new(move || {
                 counted.fetch_add(1, Ordering::Relaxed);
                 sync()
             });
             let durable = store().with_fsync(true);
-            let writing = Writing::new(queue, durable, store(), Some(whole));
+            let writing = Writing::new(queue, durable, store(), Some(sync_fs));
             Self {
                 root,
-                wishes,
+                requests,
                 writing,
                 syncs,
             }
         }
 
-        fn wish(&self, key: &str) -> Told {
-            let (done, told) = oneshot::channel();
-            let wish = Wish {
+        fn request(&self, key: &str) -> Outcome {
+            let (done, outcome) = oneshot::channel();
+            let request = WriteRequest {
                 location: Path::from(key),
                 bytes: Bytes::copy_from_slice(key.as_bytes()),
                 done,
             };
-            self.writing.waiting.fetch_add(1, Ordering::Relaxed);
-            self.wishes.send(wish).unwrap();
-            told
+            self.writing.queued.fetch_add(1, Ordering::Relaxed);
+            self.requests.send(request).unwrap();
+            outcome
         }
 
-        fn wish_many(&self) -> Vec<Told> {
-            let wishes = 0..MANY;
-            wishes
-                .map(|number| self.wish(&format!("results/{number}")))
+        fn request_many(&self) -> Vec<Outcome> {
+            let requests = 0..MIN_GROUP;
+            requests
+                .map(|number| self.request(&format!("results/{number}")))
                 .collect()
         }
 
@@ -325,25 +327,25 @@ mod tests {
         }
     }
 
-    fn outcome(mut told: Told) -> object_store::Result<()> {
-        told.try_recv().expect("told")
+    fn outcome(mut receiver: Outcome) -> object_store::Result<()> {
+        receiver.try_recv().expect("an outcome")
     }
 
     #[test]
-    fn many_are_told_once_the_file_system_is_durable() {
-        let waiting: Arc<Mutex<Vec<Told>>> = Arc::default();
+    fn a_group_returns_once_the_file_system_is_durable() {
+        let waiting: Arc<Mutex<Vec<Outcome>>> = Arc::default();
         let seen = Arc::clone(&waiting);
         let case = Case::new(move || {
-            for told in seen.lock().iter_mut() {
-                assert!(matches!(told.try_recv(), Err(TryRecvError::Empty)));
+            for receiver in seen.lock().iter_mut() {
+                assert!(matches!(receiver.try_recv(), Err(TryRecvError::Empty)));
             }
             Ok(())
         });
-        *waiting.lock() = case.wish_many();
-        case.writing.turn().unwrap();
+        *waiting.lock() = case.request_many();
+        case.writing.serve_next().unwrap();
         assert_eq!(case.syncs(), 1);
-        for (number, told) in std::mem::take(&mut *waiting.lock()).into_iter().enumerate() {
-            outcome(told).unwrap();
+        for (number, receiver) in std::mem::take(&mut *waiting.lock()).into_iter().enumerate() {
+            outcome(receiver).unwrap();
             let key = format!("results/{number}");
             assert_eq!(
                 fs::read_to_string(case.root.path().join(&key)).unwrap(),
@@ -353,81 +355,86 @@ mod tests {
     }
 
     #[test]
-    fn few_wait_for_their_own_files_alone() {
+    fn a_short_queue_syncs_single_files() {
         let case = Case::new(|| Ok(()));
-        let told: Vec<Told> = (1..MANY).map(|it| case.wish(&it.to_string())).collect();
-        for told in told {
-            case.writing.turn().unwrap();
-            outcome(told).unwrap();
+        let outcomes: Vec<Outcome> = (1..MIN_GROUP)
+            .map(|it| case.request(&it.to_string()))
+            .collect();
+        for receiver in outcomes {
+            case.writing.serve_next().unwrap();
+            outcome(receiver).unwrap();
         }
         assert_eq!(case.syncs(), 0);
     }
 
     #[test]
-    fn one_that_cannot_be_written_fails_alone() {
+    fn a_failed_write_does_not_fail_its_group() {
         let case = Case::new(|| Ok(()));
         fs::write(case.root.path().join("inputs"), "in the way").unwrap();
-        let bad = case.wish("inputs/a");
-        let good = case.wish_many();
-        case.writing.turn().unwrap();
+        let bad = case.request("inputs/a");
+        let good = case.request_many();
+        case.writing.serve_next().unwrap();
         outcome(bad).unwrap_err();
-        good.into_iter().for_each(|told| outcome(told).unwrap());
+        good.into_iter()
+            .for_each(|receiver| outcome(receiver).unwrap());
     }
 
     #[test]
-    fn none_is_durable_where_the_file_system_fails() {
+    fn a_failed_sync_fails_the_whole_group() {
         let case = Case::new(|| Err(io::Error::other("the disk is gone")));
-        let told = case.wish_many();
-        case.writing.turn().unwrap();
-        for told in told {
-            let error = outcome(told).unwrap_err().to_string();
+        let outcomes = case.request_many();
+        case.writing.serve_next().unwrap();
+        for receiver in outcomes {
+            let error = outcome(receiver).unwrap_err().to_string();
             assert!(error.contains("the disk is gone"), "{error}");
         }
     }
 
     #[test]
-    fn a_file_system_that_takes_long_is_not_asked_again_for_a_while() {
+    fn a_slow_sync_suspends_group_commit() {
         let mut case = Case::new(|| Ok(()));
-        case.writing.long = Duration::ZERO;
-        let told = case.wish_many();
-        case.writing.turn().unwrap();
-        told.into_iter().for_each(|told| outcome(told).unwrap());
-        for told in case.wish_many() {
-            case.writing.turn().unwrap();
-            outcome(told).unwrap();
+        case.writing.slow_sync = Duration::ZERO;
+        let outcomes = case.request_many();
+        case.writing.serve_next().unwrap();
+        outcomes
+            .into_iter()
+            .for_each(|receiver| outcome(receiver).unwrap());
+        for receiver in case.request_many() {
+            case.writing.serve_next().unwrap();
+            outcome(receiver).unwrap();
         }
         assert_eq!(case.syncs(), 1);
-        *case.writing.one_by_one_until.lock() = Some(Instant::now());
-        let _told = case.wish_many();
-        case.writing.turn().unwrap();
+        *case.writing.no_groups_until.lock() = Some(Instant::now());
+        let _outcomes = case.request_many();
+        case.writing.serve_next().unwrap();
         assert_eq!(case.syncs(), 2);
     }
 
     #[test]
-    fn where_all_threads_hang_another_one_is_started() {
+    fn a_thread_is_added_when_all_hang() {
         let case = Case::new(|| Ok(()));
         let writing = Arc::new(case.writing);
         let long_ago = Instant::now().checked_sub(HANG).unwrap();
-        *writing.taken.lock() = long_ago;
-        Writing::help(&writing);
+        *writing.last_taken.lock() = long_ago;
+        Writing::add_thread_if_stuck(&writing);
         assert_eq!(writing.threads.load(Ordering::Relaxed), 0, "nothing waits");
-        writing.waiting.store(1, Ordering::Relaxed);
+        writing.queued.store(1, Ordering::Relaxed);
         for _ in 0..2 {
-            Writing::help(&writing);
+            Writing::add_thread_if_stuck(&writing);
             assert_eq!(
                 writing.threads.load(Ordering::Relaxed),
                 1,
                 "it has its time"
             );
         }
-        writing.threads.store(MOST_THREADS, Ordering::Relaxed);
-        *writing.taken.lock() = long_ago;
-        Writing::help(&writing);
-        assert_eq!(writing.threads.load(Ordering::Relaxed), MOST_THREADS);
+        writing.threads.store(MAX_THREADS, Ordering::Relaxed);
+        *writing.last_taken.lock() = long_ago;
+        Writing::add_thread_if_stuck(&writing);
+        assert_eq!(writing.threads.load(Ordering::Relaxed), MAX_THREADS);
     }
 
     #[tokio::test]
-    async fn writes_of_many_callers_are_whole() {
+    async fn writes_of_many_callers_are_complete() {
         let root = tempfile::tempdir().unwrap();
         let durable = LocalFileSystem::new_with_prefix(root.path()).unwrap();
         let writer = LocalWriter::start(root.path(), durable.with_fsync(true)).unwrap();

@@ -1,10 +1,8 @@
-//! The object store behind the service: pictures that were made, inputs that were fetched, and
-//! the addresses under which a caller downloads a result.
+//! The object store: results, input images, uploaded files, and signed download URLs.
 //!
-//! `storage.objects` chooses between a directory of the local file system and a bucket of S3,
-//! Google Cloud Storage or Azure. A key means the same in each; a configured prefix is put before
-//! it here and nowhere else. A write that was answered is durable: the local store syncs the file
-//! and its directory, the others promise it.
+//! `storage.objects` selects a local directory or a bucket of S3, Google Cloud Storage or Azure.
+//! Keys are the same in each; only this module adds a configured prefix. A write that returned is
+//! durable: the local store syncs the file and its directory, and the clouds guarantee it.
 
 mod address;
 mod backend;
@@ -35,20 +33,19 @@ use object_store::{
 };
 
 use self::address::Address;
-use self::backend::{Backend, Place};
+use self::backend::{Backend, StoreKind};
 pub use self::error::{FAULT_TARGET, ImagesError};
 pub use self::file_error::FileError;
 pub use self::key::{RESULTS, THUMBNAILS, UPLOADS, media_type, upload_key, view_key};
 pub use self::signing_key::FileSigningKey;
 pub use self::streamed::Written;
 
-/// The longest life of an address that S3 and Google Cloud Storage sign, in seconds: 7 days.
+/// S3 and Google Cloud Storage sign URLs for at most 7 days.
 const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
 
-/// How long the readiness probe waits for the store.
-const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The object store and what signs its download addresses. A clone is another handle to the same.
+/// The object store and its URL signer. Clones share both.
 #[derive(Clone)]
 pub struct Images {
     inner: Arc<Inner>,
@@ -56,7 +53,7 @@ pub struct Images {
 
 struct Inner {
     store: Arc<dyn ObjectStore>,
-    place: Place,
+    kind: StoreKind,
     /// The store's address for messages, without credentials.
     name: String,
     hint: &'static str,
@@ -67,17 +64,17 @@ struct Inner {
 impl Images {
     /// Opens the store that `objects` (the value of `storage.objects`) names: empty for
     /// `<data_dir>/objects`, else `s3://bucket/prefix`, `gs://bucket/prefix` or
-    /// `az://container/prefix`, whose credentials and endpoints come from the environment
-    /// variables that the clouds' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`). A server that
-    /// speaks S3 is reached with `AWS_ENDPOINT_URL` and, for http, `AWS_ALLOW_HTTP=true`.
+    /// `az://container/prefix`. Credentials and endpoints come from the environment variables of
+    /// the clouds' own tools (`AWS_*`, `GOOGLE_*`, `AZURE_*`). For an S3-compatible server, set
+    /// `AWS_ENDPOINT_URL` and, for http, `AWS_ALLOW_HTTP=true`.
     ///
-    /// `public_url` is what callers reach this server by, and begins the local addresses. Nothing
-    /// is asked of a cloud yet: [`Images::probe`] does that.
+    /// Local download URLs begin with `public_url`, the address of this server for callers. This
+    /// call does not contact a cloud; [`Images::probe`] does.
     ///
     /// # Errors
     ///
-    /// `Setting` and `MissingVariable` for a faulty configuration, `Files` when the local
-    /// directory cannot be made.
+    /// `Setting` and `MissingVariable` for an invalid configuration, `Files` when the local
+    /// directory cannot be created.
     pub fn open(
         objects: &str,
         data_dir: &FilePath,
@@ -90,29 +87,29 @@ impl Images {
         Self::open_with(objects, data_dir, public_url, signing_key, environment)
     }
 
-    /// Where the objects of a data directory lie when no bucket is configured.
+    /// The object directory when no bucket is configured.
     pub fn local_directory(data_dir: &FilePath) -> PathBuf {
         data_dir.join("objects")
     }
 
-    /// Opens a directory of its own, which is made where it is missing. Nothing there is served, so no address is signed.
+    /// Opens any directory, and creates it if it is missing. Its objects are not served, so it signs no URLs.
     ///
     /// # Errors
     ///
-    /// `Files` when it cannot be made.
+    /// `Files` when the directory cannot be created.
     pub fn open_directory(root: &FilePath) -> Result<Self, ImagesError> {
-        // What holds it is synced too, and that has no name where it is the current directory.
+        // `backend::local` also syncs the parent, and a relative path may have no named parent.
         let root = std::path::absolute(root).map_err(|source| ImagesError::Files {
             action: "cannot find",
             path: root.to_path_buf(),
             source,
         })?;
-        let Backend { store, place, hint } = backend::local(&root)?;
+        let Backend { store, kind, hint } = backend::local(&root)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 store,
                 name: root.display().to_string(),
-                place,
+                kind,
                 hint,
                 public_url: String::new(),
                 signing_key: FileSigningKey::from_bytes(&[0; 32]),
@@ -120,8 +117,7 @@ impl Images {
         })
     }
 
-    /// As [`Images::open`], with `variables` (names as in the environment) instead of the
-    /// process's own environment.
+    /// As [`Images::open`], with `variables` in place of the environment of the process.
     ///
     /// # Errors
     ///
@@ -133,8 +129,8 @@ impl Images {
         signing_key: FileSigningKey,
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ImagesError> {
-        // The HTTP client of the stores takes the process's default provider. One that is there
-        // already, from an earlier call or another part of the program, is as good.
+        // The HTTP client of the stores uses the process's default provider. An error means that one
+        // is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (backend, name) = if objects.is_empty() {
             let root = Self::local_directory(data_dir);
@@ -145,11 +141,11 @@ impl Images {
             let backend = backend::cloud(&address, &variables)?;
             (backend, address.to_string())
         };
-        let Backend { store, place, hint } = backend;
+        let Backend { store, kind, hint } = backend;
         Ok(Self {
             inner: Arc::new(Inner {
                 store,
-                place,
+                kind,
                 name,
                 hint,
                 public_url: public_url.trim_end_matches('/').to_owned(),
@@ -158,19 +154,19 @@ impl Images {
         })
     }
 
-    /// The store itself, the prefix applied, for streamed writes and reads. A streamed write of
-    /// a picture goes with [`Images::attributes`].
+    /// The underlying store with the prefix applied, for streamed reads and writes. Pass
+    /// [`Images::attributes`] to a streamed write of an image.
     pub fn store(&self) -> Arc<dyn ObjectStore> {
         Arc::clone(&self.inner.store)
     }
 
-    /// Whether the objects lie in a local directory and `/files` serves them.
+    /// Does `/files` serve the objects, from a local directory?
     pub fn is_local(&self) -> bool {
-        matches!(self.inner.place, Place::Local { .. })
+        matches!(self.inner.kind, StoreKind::Local { .. })
     }
 
-    /// What to write beside an object, so that a cloud serves it as `/files` would: its media
-    /// type and the name to save it by. The local store keeps no such thing (and refuses it).
+    /// The attributes with which a cloud serves an object as `/files` would: media type and
+    /// download name. Empty for the local store, which rejects attributes.
     pub fn attributes(&self, key: &str, media_type: &str) -> Attributes {
         if self.is_local() {
             return Attributes::new();
@@ -181,16 +177,16 @@ impl Images {
         ])
     }
 
-    /// Writes an object, over one of the same key. When this returns, it is durable and whole.
+    /// Writes an object and replaces an existing one. When it returns, the object is complete and durable.
     ///
     /// # Errors
     ///
-    /// `InvalidKey`; `MissingBucket`; `Store` when the store failed, also after the repetitions.
+    /// `InvalidKey`; `MissingBucket`; `Store` when all retries have failed.
     pub async fn put(&self, key: &str, bytes: Bytes, media_type: &str) -> Result<(), ImagesError> {
         let location = key::location(key)?;
-        let written = match &self.inner.place {
-            Place::Local { writer, .. } => writer.put(location, bytes).await,
-            Place::Cloud(_) => {
+        let written = match &self.inner.kind {
+            StoreKind::Local { writer, .. } => writer.put(location, bytes).await,
+            StoreKind::Cloud(_) => {
                 let options = PutOptions {
                     attributes: self.attributes(key, media_type),
                     ..PutOptions::default()
@@ -202,10 +198,10 @@ impl Images {
         written.map_err(|error| self.write_fault("writing", key, error))
     }
 
-    /// Lets no write wait for others that hang. To be called every second or so.
-    pub fn help_writes(&self) {
-        if let Place::Local { writer, .. } = &self.inner.place {
-            writer.help();
+    /// Starts another writer thread if all others are stuck. Call it about every second.
+    pub fn add_writer_if_stuck(&self) {
+        if let StoreKind::Local { writer, .. } = &self.inner.kind {
+            writer.add_thread_if_stuck();
         }
     }
 
@@ -258,11 +254,11 @@ impl Images {
         result.map_err(|error| self.read_fault("looking up", key, error))
     }
 
-    /// Removes an object; one that is not there is as good as removed.
+    /// Deletes an object. Succeeds if it does not exist.
     ///
     /// # Errors
     ///
-    /// `InvalidKey`; `MissingBucket`, where the store tells it apart; `Store`.
+    /// `InvalidKey`; `MissingBucket`, where the store reports it; `Store`.
     pub async fn delete(&self, key: &str) -> Result<(), ImagesError> {
         let location = key::location(key)?;
         match self.inner.store.delete(&location).await {
@@ -274,7 +270,7 @@ impl Images {
         }
     }
 
-    /// Lists the objects below a prefix (a key of its own, or empty for all), in no fixed order.
+    /// Lists the objects below a prefix, in no fixed order. The prefix is empty or a valid key.
     pub fn list(&self, prefix: &str) -> BoxStream<'static, Result<ObjectMeta, ImagesError>> {
         let prefix = if prefix.is_empty() {
             Path::default()
@@ -294,17 +290,16 @@ impl Images {
             .boxed()
     }
 
-    /// Makes an address under which anybody may download this object (GET, and HEAD where the
-    /// store allows it) for `lifetime` (whole seconds) from `now`.
+    /// Signs a URL with which any client can download this object (GET, and HEAD where the store
+    /// allows it) for `lifetime` (whole seconds) from `now`.
     ///
-    /// A local address costs a few microseconds and no look-up; whether the object exists shows
-    /// when it is opened. A cloud signs with its own clock, so `now` counts for local ones only;
-    /// S3 signs without asking anybody, Google and Azure may ask their servers where the
-    /// credentials are not a key.
+    /// A local URL costs a few microseconds and no lookup: whether the object exists shows at the
+    /// download. Clouds use their own clock and ignore `now`. S3 signs offline; Google and Azure may
+    /// call their servers when the credentials are not a key.
     ///
     /// # Errors
     ///
-    /// `InvalidKey`; `Lifetime` beyond what a cloud allows (7 days); `Store` when it cannot sign.
+    /// `InvalidKey`; `Lifetime` above a cloud's limit (7 days); `Store` when signing fails.
     pub async fn presign(
         &self,
         key: &str,
@@ -314,12 +309,12 @@ impl Images {
         let inner = &self.inner;
         let location = key::location(key)?;
         let seconds = lifetime.as_secs();
-        let cloud = match &inner.place {
-            Place::Local { .. } => {
+        let cloud = match &inner.kind {
+            StoreKind::Local { .. } => {
                 let (url, signing_key) = (&inner.public_url, &inner.signing_key);
                 return Ok(signed_url::write(url, signing_key, key, now, seconds));
             }
-            Place::Cloud(cloud) => cloud,
+            StoreKind::Cloud(cloud) => cloud,
         };
         if seconds > MAX_CLOUD_LIFETIME_SECONDS {
             return Err(ImagesError::Lifetime {
@@ -335,17 +330,16 @@ impl Images {
             .map_err(|error| self.write_fault("signing an address for", key, error))
     }
 
-    /// Asks whether the store answers: for the local one, whether its directory takes a small file,
-    /// so that a full disk shows before a picture is lost to it; for a cloud, whether the bucket can
-    /// be listed with these credentials. Waits at most 5 s.
+    /// Checks the store: writes a small file to a local directory, which detects a full disk before
+    /// an image is lost; lists a cloud's bucket with the credentials. Waits at most 5 s.
     ///
     /// # Errors
     ///
     /// `Files`; `MissingBucket`; `Store`.
     pub async fn probe(&self) -> Result<(), ImagesError> {
-        if let Place::Local { root, .. } = &self.inner.place {
+        if let StoreKind::Local { root, .. } = &self.inner.kind {
             let written =
-                tokio::time::timeout(PROBE_PATIENCE, temp_cleanup::try_to_write(root)).await;
+                tokio::time::timeout(PROBE_TIMEOUT, temp_cleanup::try_to_write(root)).await;
             let source = match written {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(source)) => source,
@@ -357,29 +351,29 @@ impl Images {
                 source,
             });
         }
-        // A prefix that nothing has: one short answer, whatever the bucket holds.
+        // No object has this prefix, so the answer is short for every bucket.
         let mut nothing = self.list("tintype-probe");
-        match tokio::time::timeout(PROBE_PATIENCE, nothing.next()).await {
+        match tokio::time::timeout(PROBE_TIMEOUT, nothing.next()).await {
             Ok(None | Some(Ok(_))) => Ok(()),
             Ok(Some(Err(fault))) => Err(fault),
             Err(_) => Err(self.fault("probing", "", "no answer within 5 seconds")),
         }
     }
 
-    /// A fault of something that needs no object to be there: "not found" means the bucket.
+    /// The error of an operation that needs no existing object: "not found" means the bucket.
     fn write_fault(&self, doing: &str, key: &str, error: object_store::Error) -> ImagesError {
-        let said = error.to_string();
+        let message = error.to_string();
         let not_found = matches!(error, object_store::Error::NotFound { .. });
-        if !self.is_local() && (not_found || names_the_bucket(&said)) {
+        if !self.is_local() && (not_found || names_the_bucket(&message)) {
             return self.missing_bucket();
         }
-        self.fault(doing, key, &said)
+        self.fault(doing, key, &message)
     }
 
-    /// A fault of something done with one object, which may be missing, or the bucket with it.
+    /// The error of an operation on an existing object: the object or the bucket may be missing.
     fn read_fault(&self, doing: &str, key: &str, error: object_store::Error) -> ImagesError {
-        let said = error.to_string();
-        if !self.is_local() && names_the_bucket(&said) {
+        let message = error.to_string();
+        if !self.is_local() && names_the_bucket(&message) {
             return self.missing_bucket();
         }
         match error {
@@ -387,7 +381,7 @@ impl Images {
                 place: self.inner.name.clone(),
                 key: key.to_owned(),
             },
-            _ => self.fault(doing, key, &said),
+            _ => self.fault(doing, key, &message),
         }
     }
 
@@ -397,8 +391,8 @@ impl Images {
         }
     }
 
-    fn fault(&self, doing: &str, key: &str, said: &str) -> ImagesError {
-        let mut detail = error::shortened(said);
+    fn fault(&self, doing: &str, key: &str, message: &str) -> ImagesError {
+        let mut detail = error::shortened(message);
         if !self.inner.hint.is_empty() {
             detail.push_str("; ");
             detail.push_str(self.inner.hint);
@@ -411,13 +405,13 @@ impl Images {
     }
 }
 
-/// Whether a store said that it is the bucket or container that is missing: the code that S3 and
-/// Google, and the one that Azure, put into the body of their 404.
-fn names_the_bucket(said: &str) -> bool {
-    said.contains("<Code>NoSuchBucket</Code>") || said.contains("<Code>ContainerNotFound</Code>")
+/// Does the body of a 404 report a missing bucket (S3, Google) or container (Azure)?
+fn names_the_bucket(message: &str) -> bool {
+    message.contains("<Code>NoSuchBucket</Code>")
+        || message.contains("<Code>ContainerNotFound</Code>")
 }
 
-/// Shows where the objects are and nothing of the keys.
+/// Shows the store's address and no key.
 impl std::fmt::Debug for Images {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Images").field(&self.inner.name).finish()

@@ -1,4 +1,4 @@
-//! Removes results whose time has passed; their addresses then answer 410.
+//! Deletes expired results; their URLs then answer 410.
 
 use chrono::{DateTime, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -7,16 +7,16 @@ use uuid::Uuid;
 
 use super::{Images, ImagesError, key};
 
-/// The most entries that one call looks at. A bucket is read from its oldest key on and hardly
-/// past what has expired; a directory comes in the file system's order and has to be seen whole.
-const MAX_SEEN: usize = 5_000_000;
+/// Objects that one call visits at most. A bucket lists the oldest keys first, so a call stops soon
+/// after the expired ones; a directory lists in the file system's order and is visited whole.
+const MAX_VISITED: usize = 5_000_000;
 
 impl Images {
-    /// Removes results as [`Images::expire`] does.
+    /// [`Images::expire`] for results.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`Images::expire`].
     pub async fn expire_results(
         &self,
         older_than: DateTime<Utc>,
@@ -25,41 +25,40 @@ impl Images {
         self.expire(key::RESULTS, older_than, limit).await
     }
 
-    /// Removes what lies below `place` and was last written before `older_than`, at most `limit` of them, and
-    /// says how many. Fewer than `limit` means that none is left for now.
+    /// Deletes at most `limit` objects below `prefix` that were last written before `older_than`, and returns their
+    /// number. Fewer than `limit` means that none is left for now.
     ///
     /// # Errors
     ///
-    /// `MissingBucket`; `Store`. What was removed before the fault stays removed; a later call
-    /// goes on from there.
+    /// `MissingBucket`; `Store`. Objects deleted before the error stay deleted; a later call continues.
     pub async fn expire(
         &self,
-        place: &str,
+        prefix: &str,
         older_than: DateTime<Utc>,
         limit: usize,
     ) -> Result<usize, ImagesError> {
         let expired = self
-            .expired(place, older_than, limit, async |_| false)
+            .expired(prefix, older_than, limit, async |_| false)
             .await?;
-        self.remove(place, expired).await
+        self.remove(prefix, expired).await
     }
 
-    /// What lies below `place` and was last written before `older_than`, but for what `keeps` names: at most `limit` of
-    /// them. Fewer than `limit` means that there is no other for now.
+    /// Finds at most `limit` objects below `prefix` that were last written before `older_than` and for which `keeps` is
+    /// false. Fewer than `limit` means that there are no others for now.
     ///
     /// # Errors
     ///
     /// `MissingBucket`; `Store`.
     pub async fn expired(
         &self,
-        place: &str,
+        prefix: &str,
         older_than: DateTime<Utc>,
         limit: usize,
         keeps: impl AsyncFn(&Path) -> bool,
     ) -> Result<Vec<Path>, ImagesError> {
         let sorted = !self.is_local();
         let mut expired = Vec::new();
-        let mut results = self.list(place).take(MAX_SEEN);
+        let mut results = self.list(prefix).take(MAX_VISITED);
         while expired.len() < limit {
             let Some(object) = results.try_next().await? else {
                 break;
@@ -75,29 +74,29 @@ impl Images {
         Ok(expired)
     }
 
-    /// Removes these objects below `place`, and says how many were there.
+    /// Deletes these objects below `prefix`, and returns how many existed.
     ///
     /// # Errors
     ///
-    /// `Store`. What was removed before the fault stays removed.
-    pub async fn remove(&self, place: &str, expired: Vec<Path>) -> Result<usize, ImagesError> {
+    /// `Store`. Objects deleted before the error stay deleted.
+    pub async fn remove(&self, prefix: &str, expired: Vec<Path>) -> Result<usize, ImagesError> {
         let expired = expired.into_iter().map(Ok);
         let mut removed = 0;
         let mut removals = self.store().delete_stream(stream::iter(expired).boxed());
         while let Some(removal) = removals.next().await {
             match removal {
                 Ok(_) => removed += 1,
-                // Somebody else has removed it meanwhile.
+                // Another process has deleted it meanwhile.
                 Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(self.write_fault("removing", place, error)),
+                Err(error) => return Err(self.write_fault("removing", prefix, error)),
             }
         }
         Ok(removed)
     }
 }
 
-/// Whether a result's job was created at or after `time`, by the clock in its id (RFC 9562,
-/// section 5.7). Keys sort by that clock, so every later one in a sorted listing is younger too.
+/// Was the result's job created at or after `time`? The time is in the id (RFC 9562, section 5.7).
+/// Keys sort by that time, so in a sorted listing every later key is newer too.
 fn begins_after(name: Option<&str>, time: DateTime<Utc>) -> bool {
     let created = name
         .and_then(|name| name.split('.').next())
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_id_tells_when_its_job_began() {
+    fn a_job_id_holds_the_time_of_creation() {
         // 0x0198c0de0000 ms = 2025-08-19T06:28:55.936Z
         let name = Some("0198c0de-0000-7000-8000-000000000000.png");
         let created = DateTime::from_timestamp_millis(0x0198_c0de_0000).unwrap();

@@ -1,10 +1,9 @@
 //! `GET` and `HEAD` `/files/<key>?expires=...&signature=...`: downloads from the local store.
 //!
-//! The address is checked first (signature, then time), then the object is looked for; nothing
-//! about the store shows without a genuine address. A picture is streamed, in parts if the client
-//! asks for a part (RFC 9110, section 14: one range; several are answered with the whole), and
-//! not sent again to who has it (`If-None-Match`). With a cloud store the addresses lead there,
-//! and this route answers 404.
+//! The handler verifies the URL (signature, then expiry) before it looks the object up, so without a
+//! valid URL a caller learns nothing of the store. It streams the file, supports one range (RFC 9110,
+//! section 14; several ranges get the whole file) and `If-None-Match`. With a cloud store the URLs
+//! lead to the cloud, and this route answers 404.
 
 use std::ops::Range;
 
@@ -19,19 +18,16 @@ use object_store::{GetResultPayload, ObjectMeta};
 
 use super::file_error::FileError;
 use super::signed_url::Grant;
-use super::{Images, ImagesError, Place, body, key, signed_url};
+use super::{Images, ImagesError, StoreKind, body, key, signed_url};
 
-/// The pattern of the route that answers with [`answer`], for GET and for HEAD.
+/// Routed to [`answer`] for GET and HEAD.
 pub const ROUTE: &str = "/files/{key:.*}";
 
-/// What the path of every download begins with.
 const PATH_PREFIX: &str = "/files/";
 
-/// The media types of the store are pictures; should a file be anything else, a browser must not
-/// run it in this server's name.
+/// Stored files are images; if one were not, a browser must not run it under this server's origin.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox";
 
-/// Answers one download as of `now`.
 ///
 /// # Errors
 ///
@@ -45,7 +41,7 @@ pub async fn answer(
     send(request, images, grant).await
 }
 
-/// What the address of a call allows as of `now`; `query` is what of its query was signed.
+/// Verifies the URL of a request; `query` is the signed part of its query.
 ///
 /// # Errors
 ///
@@ -56,11 +52,10 @@ pub(crate) fn grant(
     images: &Images,
     now: DateTime<Utc>,
 ) -> Result<Grant, FileError> {
-    if !matches!(images.inner.place, Place::Local { .. }) {
+    if !matches!(images.inner.kind, StoreKind::Local { .. }) {
         return Err(FileError::NotFound);
     }
-    // The router has undone some of the escapes of its own match; what was signed is read from
-    // the path as it came.
+    // The router decodes some escapes in its match, so read the signed key from the raw path.
     let (_, raw_key) = request
         .uri()
         .path()
@@ -70,11 +65,11 @@ pub(crate) fn grant(
     signed_url::read(signing_key, raw_key, query, now)
 }
 
-/// Answers with the file that was granted.
+/// Sends the granted file.
 ///
 /// # Errors
 ///
-/// `FileError`, but for those about the address.
+/// Every `FileError` except those about the URL.
 pub(crate) async fn send(
     request: &HttpRequest,
     images: &Images,
@@ -91,13 +86,13 @@ pub(crate) async fn send(
     let size = object.meta.size;
     let tag = entity_tag(&object.meta);
     let cache = format!("private, max-age={}", grant.remaining_seconds);
-    if unchanged(request, &tag) {
+    if is_not_modified(request, &tag) {
         return Ok(HttpResponse::NotModified()
             .insert_header(header::ETag(tag))
             .insert_header((header::CACHE_CONTROL, cache))
             .finish());
     }
-    let part = wanted_part(request, &tag, size)?;
+    let part = requested_range(request, &tag, size)?;
     let mut answer = HttpResponse::Ok();
     if let Some(part) = &part {
         let (first, last) = (part.start, part.end - 1);
@@ -117,10 +112,10 @@ pub(crate) async fn send(
     let part = part.unwrap_or(0..size);
     let length = part.end - part.start;
     let GetResultPayload::File(file, _) = object.payload else {
-        // Only the local store is served, and it hands out files.
+        // This route serves only the local store, which returns files.
         return Err(FileError::NotFound);
     };
-    // The answer to HEAD states the length; its body would be read for nothing.
+    // The answer to HEAD has the length and no body.
     let sent = if request.method() == Method::HEAD {
         0..0
     } else {
@@ -129,15 +124,14 @@ pub(crate) async fn send(
     Ok(answer.body(SizedStream::new(length, Box::pin(body::chunks(file, sent)))))
 }
 
-/// A strong validator (RFC 9110, section 8.8.3): time of writing and size. The store's own also
-/// tells the file's inode, which is nobody's business.
+/// A strong validator (RFC 9110, section 8.8.3): write time and size. The store's own ETag would
+/// also reveal the inode.
 fn entity_tag(meta: &ObjectMeta) -> EntityTag {
     let micros = meta.last_modified.timestamp_micros();
     EntityTag::new_strong(format!("{micros:x}-{:x}", meta.size))
 }
 
-/// Whether the client has this very file already.
-fn unchanged(request: &HttpRequest, tag: &EntityTag) -> bool {
+fn is_not_modified(request: &HttpRequest, tag: &EntityTag) -> bool {
     if !request.headers().contains_key(header::IF_NONE_MATCH) {
         return false;
     }
@@ -148,9 +142,9 @@ fn unchanged(request: &HttpRequest, tag: &EntityTag) -> bool {
     }
 }
 
-/// The part of the file that was asked for; none where the whole is to be sent: no range, one
-/// that makes no sense, several, or a range of a file that has changed since.
-fn wanted_part(
+/// The requested range; `None` means the whole file: no range, an invalid one, several, or a range
+/// of a file that has changed since.
+fn requested_range(
     request: &HttpRequest,
     tag: &EntityTag,
     size: u64,
@@ -159,7 +153,7 @@ fn wanted_part(
     if request.method() != Method::GET || !present(header::RANGE) {
         return Ok(None);
     }
-    // A date can only be compared where `Last-Modified` was sent, which it never is.
+    // A date never matches, because the server sends no `Last-Modified`.
     let same_file = !present(header::IF_RANGE)
         || matches!(IfRange::parse(request), Ok(IfRange::EntityTag(known)) if known.strong_eq(tag));
     if !same_file {

@@ -1,8 +1,7 @@
-//! Download addresses of locally stored files: how one is written and when one is honoured.
+//! Signs and verifies the download URLs of locally stored files:
+//! `{public_url}/files/<key>?expires=<unix>&signature=<hex hmac-sha256>`.
 //!
-//! `{public_url}/files/<key>?expires=<unix>&signature=<hex hmac-sha256>`; what the signature
-//! covers stands in [`super::signing_key`]. Everything here is a function of its arguments: the
-//! time comes in, nothing is read.
+//! [`super::signing_key`] defines the signed text. All functions are pure; the time is an argument.
 
 use std::borrow::Cow;
 
@@ -13,8 +12,7 @@ use super::file_error::FileError;
 use super::key;
 use super::signing_key::{FileSigningKey, SIGNATURE_BYTES};
 
-/// What is escaped in the path: everything but the unreserved characters of RFC 3986, section
-/// 2.3, and the slash between the parts of a key.
+/// Escapes everything except the unreserved characters of RFC 3986, section 2.3, and the slash.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -22,11 +20,11 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// The most digits of a time in seconds that fits a `u64`.
+/// `u64::MAX` has 20 digits.
 const MAX_EXPIRES_DIGITS: usize = 20;
 
-/// Writes an address that is honoured for at least `lifetime_seconds` from `now` and is refused
-/// at most one second after that: a fraction of a second of `now` is rounded up.
+/// Signs a URL that is valid for at least `lifetime_seconds` from `now`, and at most one second
+/// longer: a fraction of a second of `now` is rounded up.
 pub(crate) fn write(
     public_url: &str,
     signing_key: &FileSigningKey,
@@ -42,24 +40,22 @@ pub(crate) fn write(
     format!("{public_url}/files/{path}?expires={expires}&signature={signature}")
 }
 
-/// What a genuine address allows: one object, for some seconds more.
+/// The permission that a valid URL grants.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// The object's name.
     pub(crate) key: String,
-    /// Whole seconds until the address is refused.
+    /// Whole seconds until the URL expires.
     pub(crate) remaining_seconds: u64,
 }
 
-/// Reads an address back: `raw_key` is the path after `/files/` as it came, still escaped, and
-/// `query` what follows the question mark.
+/// Verifies a URL: `raw_key` is the path after `/files/`, still escaped, and `query` the text after
+/// the question mark.
 ///
 /// # Errors
 ///
-/// In this order: `FileError::InvalidSignature` for anything that this server cannot have written
-/// (a key that may not be, a query of other parameters than the two, a signature that is not the
-/// right one), and only then `FileError::UrlExpired`, so that nobody without a genuine address
-/// learns anything from the difference.
+/// First `FileError::InvalidSignature` for any URL that this server cannot have signed (invalid
+/// key, other query parameters, wrong signature), and only then `FileError::UrlExpired`: without a
+/// valid signature a caller cannot learn whether a URL has expired.
 pub(crate) fn read(
     signing_key: &FileSigningKey,
     raw_key: &str,
@@ -81,8 +77,8 @@ pub(crate) fn read(
     })
 }
 
-/// Undoes the escapes once. An escaped slash, backslash or NUL is refused although the signature
-/// would still have to match: no address of ours holds one, and proxies differ over them.
+/// Decodes the escapes once. Rejects an escaped slash, backslash or NUL even though the signature
+/// would have to match: no signed URL holds one, and proxies treat them differently.
 fn unescaped(raw_key: &str) -> Option<Cow<'_, str>> {
     let lower = raw_key.to_ascii_lowercase();
     if ["%2f", "%5c", "%00"]
@@ -94,7 +90,7 @@ fn unescaped(raw_key: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(raw_key).decode_utf8().ok()
 }
 
-/// The two parameters, in either order, each exactly once, in the one spelling that we write.
+/// The two parameters, in either order, each exactly once, in canonical spelling.
 fn parameters(query: &str) -> Option<(u64, [u8; SIGNATURE_BYTES])> {
     let (first, second) = query.split_once('&')?;
     let (expires, signature) = match (first.split_once('=')?, second.split_once('=')?) {
@@ -105,7 +101,7 @@ fn parameters(query: &str) -> Option<(u64, [u8; SIGNATURE_BYTES])> {
     Some((plain_number(expires)?, lower_hex(signature)?))
 }
 
-/// Decimal digits without sign, space or leading zero: one number, one spelling.
+/// Decimal digits without sign, space or leading zero, so that each number has one spelling.
 fn plain_number(text: &str) -> Option<u64> {
     let plain = (1..=MAX_EXPIRES_DIGITS).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -113,7 +109,7 @@ fn plain_number(text: &str) -> Option<u64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// Exactly the 64 lower-case digits of a signature.
+/// Exactly 64 lower-case hexadecimal digits.
 fn lower_hex(text: &str) -> Option<[u8; SIGNATURE_BYTES]> {
     let mut bytes = [0; SIGNATURE_BYTES];
     let lower = text
@@ -135,17 +131,17 @@ mod tests {
         FileSigningKey::from_bytes(&[7; 32])
     }
 
-    fn made_at() -> DateTime<Utc> {
+    fn signed_at() -> DateTime<Utc> {
         DateTime::from_timestamp(1_790_000_000, 250_000_000).unwrap()
     }
 
-    /// The escaped key and the query of an address made for `key`.
+    /// The escaped key and the query of a URL signed for `key`.
     fn split(key: &str) -> (String, String) {
         let url = write(
             "https://pictures.example",
             &signing_key(),
             key,
-            made_at(),
+            signed_at(),
             DAY,
         );
         let rest = url.strip_prefix("https://pictures.example/files/").unwrap();
@@ -154,7 +150,7 @@ mod tests {
     }
 
     fn read_at(path: &str, query: &str, after: TimeDelta) -> Result<Grant, FileError> {
-        read(&signing_key(), path, query, made_at() + after)
+        read(&signing_key(), path, query, signed_at() + after)
     }
 
     fn assert_invalid(path: &str, query: &str) {
@@ -166,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_lives_for_its_time_and_no_longer() {
+    fn an_address_is_valid_for_its_lifetime_and_no_longer() {
         let (path, query) = split(KEY);
         let day = TimeDelta::days(1);
         let second = TimeDelta::seconds(1);
@@ -199,7 +195,7 @@ mod tests {
     fn a_clock_before_1970_or_a_boundless_lifetime_does_no_harm() {
         let early = DateTime::from_timestamp(-5, 0).unwrap();
         assert!(write("", &signing_key(), "a", early, 10).contains("expires=10&"));
-        let url = write("", &signing_key(), "a", made_at(), u64::MAX);
+        let url = write("", &signing_key(), "a", signed_at(), u64::MAX);
         let query = url.split_once('?').unwrap().1.to_owned();
         assert!(read_at("a", &query, TimeDelta::days(36_500)).is_ok());
     }
@@ -276,14 +272,14 @@ mod tests {
         let (path, query) = split(KEY);
         let other = FileSigningKey::from_bytes(&[8; 32]);
         assert!(matches!(
-            read(&other, &path, &query, made_at()),
+            read(&other, &path, &query, signed_at()),
             Err(FileError::InvalidSignature)
         ));
     }
 
-    /// Even a genuine signature over such a name opens nothing.
+    /// Even a valid signature over such a key grants nothing.
     #[test]
-    fn a_key_that_could_leave_the_store_is_refused_whoever_signed_it() {
+    fn a_key_that_could_leave_the_store_is_refused_despite_a_valid_signature() {
         let expires = 1_800_000_000;
         for (signed, raw) in [
             ("../secret", "../secret"),
@@ -306,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn spaces_and_unicode_come_back_as_they_were() {
+    fn spaces_and_unicode_round_trip() {
         for key in ["results/a b+c&d=e;f.png", "bilder/größe 画像 🙂.png"] {
             let (path, query) = split(key);
             assert!(path.is_ascii() && !path.contains(' '));

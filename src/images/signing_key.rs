@@ -1,6 +1,6 @@
-//! The key that signs the addresses of locally stored files: made once, kept with mode 0600.
+//! The key that signs the URLs of locally stored files: generated once, stored with mode 0600.
 //!
-//! # What a signature covers
+//! # Signed text
 //!
 //! HMAC-SHA256 (RFC 2104) under the 32 bytes of the key's file, over
 //!
@@ -8,11 +8,11 @@
 //! tintype file v1\n<expires>\n<key>
 //! ```
 //!
-//! where `<expires>` is the decimal Unix time in seconds and `<key>` the object's name as UTF-8,
-//! not percent-encoded. The first line keeps this use of the key apart from any later one. The
-//! name comes last, after a number that holds no line break, so no two (expires, key) pairs give
-//! the same text. The method is not covered: one address serves GET and HEAD, and the route
-//! answers no other.
+//! where `<expires>` is the decimal Unix time in seconds and `<key>` the object's key as UTF-8,
+//! not percent-encoded. The first line separates this use of the signing key from any later one.
+//! The object's key comes last, after a number without a line break, so no two (expires, key)
+//! pairs give the same text. The signature does not cover the method: one URL serves GET and HEAD,
+//! and the route answers no other method.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -26,35 +26,31 @@ use sha2::Sha256;
 
 use super::ImagesError;
 
-/// The file's name in the data directory.
 const FILE_NAME: &str = "file-signing-key";
 
-/// The key's length in bytes: the size of the hash's output, as RFC 2104, section 3 advises.
+/// The size of the hash's output, as RFC 2104, section 3 advises.
 const KEY_BYTES: usize = 32;
 
-/// The first line of what is signed.
 const DOMAIN: &[u8] = b"tintype file v1\n";
 
-/// The length of a signature in bytes.
 pub(super) const SIGNATURE_BYTES: usize = 32;
 
-/// Signs and verifies the addresses of locally stored files.
 #[derive(Clone)]
 pub struct FileSigningKey {
-    /// The HMAC with the key already taken in: each use clones this state.
+    /// The HMAC state after the key; each use clones it.
     keyed: Hmac<Sha256>,
 }
 
 impl FileSigningKey {
-    /// Reads `<data_dir>/file-signing-key`, or makes it (and the directory) where it is missing.
+    /// Reads `<data_dir>/file-signing-key`, or creates the file (and the directory) if it is missing.
     ///
-    /// The file appears whole or not at all, and is on the disk, with its directory's entry, when
-    /// this returns; of two processes that make it at the same time both get the same key.
+    /// The creation is atomic and durable when this returns. Two processes that create the file at
+    /// the same time get the same key.
     ///
     /// # Errors
     ///
-    /// `ImagesError::SigningKey` when the file is no regular file, has another length than 32
-    /// bytes, or may be read by others; `ImagesError::Files` when it cannot be read or made.
+    /// `ImagesError::SigningKey` when the file is not a regular file, does not have 32 bytes, or is
+    /// readable by others; `ImagesError::Files` when it cannot be read or created.
     pub fn load_or_create(data_dir: &Path) -> Result<Self, ImagesError> {
         let path = data_dir.join(FILE_NAME);
         let files = |action, source| ImagesError::Files {
@@ -72,7 +68,6 @@ impl FileSigningKey {
         Self::load(file, &path)
     }
 
-    /// A key from its bytes, for tests and for tools that hold the bytes already.
     pub fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Self {
         let keyed = Hmac::new_from_slice(bytes).expect("HMAC takes a key of any length");
         Self { keyed }
@@ -95,7 +90,7 @@ impl FileSigningKey {
         refuse_open_mode(&metadata).map_err(&refuse)?;
         if metadata.len() != KEY_BYTES as u64 {
             return Err(refuse(format!(
-                "it has {} bytes instead of {KEY_BYTES}; restore it from a backup, or remove it to have a new one made (download addresses that are out then stop working)",
+                "it has {} bytes instead of {KEY_BYTES}; restore it from a backup, or delete it, and the next start creates a new one (download addresses signed before then stop working)",
                 metadata.len()
             )));
         }
@@ -104,12 +99,12 @@ impl FileSigningKey {
         Ok(Self::from_bytes(&bytes))
     }
 
-    /// The signature of an object's name and the second from which its address is refused.
+    /// `expires` is the Unix time in seconds from which the URL is refused.
     pub(super) fn sign(&self, key: &str, expires: u64) -> [u8; SIGNATURE_BYTES] {
         self.mac(key, expires).finalize().into_bytes().into()
     }
 
-    /// Whether a signature belongs to this name and time; takes the same time for every wrong one.
+    /// Verifies in constant time.
     pub(super) fn verify(
         &self,
         key: &str,
@@ -129,7 +124,7 @@ impl FileSigningKey {
     }
 }
 
-/// Says what it is and nothing of what it holds.
+/// Shows nothing of the key.
 impl fmt::Debug for FileSigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FileSigningKey(..)")
@@ -145,7 +140,7 @@ fn refuse_open_mode(metadata: &fs::Metadata) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "its mode is {mode:04o}, so that others may use it; run chmod 600 on it"
+            "its mode is {mode:04o}, so other users have access; run chmod 600 on it"
         ))
     }
 }
@@ -155,8 +150,8 @@ fn refuse_open_mode(_: &fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a fresh key beside its place and links it there: a link, unlike a rename, never
-/// replaces a key that another process has made meanwhile.
+/// Writes a new key to a temporary file and hard-links it: a link, unlike a rename, never replaces
+/// a key that another process has created meanwhile.
 fn create(data_dir: &Path, path: &Path) -> io::Result<()> {
     let mut bytes = [0; KEY_BYTES];
     let mut suffix = [0; 8];
@@ -185,7 +180,7 @@ fn create(data_dir: &Path, path: &Path) -> io::Result<()> {
     sync_directory(data_dir)
 }
 
-/// Makes a directory's entries durable; where directories cannot be opened this does nothing.
+/// Makes a directory's entries durable. Does nothing where directories cannot be opened.
 pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()
@@ -199,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_made_key_is_found_again_and_leaves_nothing_else() {
+    fn a_created_key_is_loaded_again_and_leaves_no_other_file() {
         let dir = tempfile::tempdir().unwrap();
         let data_dir = dir.path().join("data");
         let first = FileSigningKey::load_or_create(&data_dir).unwrap();
@@ -221,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn makers_at_the_same_time_end_with_one_key() {
+    fn concurrent_creators_get_one_key() {
         let dir = tempfile::tempdir().unwrap();
         let signatures: Vec<_> = std::thread::scope(|scope| {
             let makers: Vec<_> = (0..8)
@@ -243,7 +238,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_file_is_for_its_owner_alone_and_refused_otherwise() {
+    fn a_file_that_others_can_access_is_refused() {
         use std::os::unix::fs::PermissionsExt;
 
         let dir = tempfile::tempdir().unwrap();
@@ -286,15 +281,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_holds_nothing_of_the_key() {
+    fn debug_output_hides_the_key() {
         let key = FileSigningKey::from_bytes(b"SECRETSECRETSECRETSECRETSECRETSE");
         assert_eq!(format!("{key:?}"), "FileSigningKey(..)");
     }
 
-    /// The documented domain, computed by another program:
+    /// The documented text, signed by another program:
     /// `printf 'tintype file v1\n86400\nresults/a.png' | openssl dgst -sha256 -mac HMAC -macopt hexkey:0707...07`
     #[test]
-    fn the_signature_covers_what_the_module_says() {
+    fn the_signature_covers_the_documented_text() {
         let key = FileSigningKey::from_bytes(&[7; KEY_BYTES]);
         assert_eq!(hex::encode(key.sign("results/a.png", 86_400)), EXPECTED);
     }

@@ -1,4 +1,4 @@
-//! Writing an object whose length is not known before, in bounded memory.
+//! Writes an object of unknown length in bounded memory.
 
 use super::{Images, ImagesError, key};
 use bytes::{Bytes, BytesMut};
@@ -6,25 +6,23 @@ use futures_util::{Stream, StreamExt as _};
 use object_store::{PutMultipartOptions, WriteMultipart};
 use sha2::{Digest, Sha256};
 
-/// The size of a part: the least that the clouds take for any but the last.
+/// The clouds' minimum for every part but the last.
 const PART_BYTES: usize = 5 << 20;
 
-/// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its length.
     pub bytes: u64,
-    /// Its SHA-256, in hexadecimal.
+    /// In hexadecimal.
     pub sha256: String,
 }
 
 impl Images {
-    /// Writes an object from a stream, over one of the same key. When this returns, it is durable and whole; before that nobody
-    /// sees anything of it.
+    /// Writes an object from a stream and replaces an existing one. The object becomes visible only when it is complete; when this
+    /// returns, it is durable.
     ///
     /// # Errors
     ///
-    /// As [`Images::put`], and what the stream itself fails with.
+    /// As [`Images::put`], and the errors of the stream.
     pub async fn put_stream<E: From<ImagesError>>(
         &self,
         key: &str,
@@ -32,32 +30,32 @@ impl Images {
         mut content: impl Stream<Item = Result<Bytes, E>> + Unpin,
     ) -> Result<Written, E> {
         let (mut digest, mut bytes) = (Sha256::new(), 0);
-        let mut waiting = BytesMut::new();
+        let mut buffer = BytesMut::new();
         let mut upload: Option<WriteMultipart> = None;
         while let Some(chunk) = content.next().await {
             let chunk = match chunk {
                 Ok(chunk) => chunk,
                 Err(error) => {
-                    abandon(upload, key).await;
+                    abort(upload, key).await;
                     return Err(error);
                 }
             };
             digest.update(&chunk);
             bytes += chunk.len() as u64;
-            waiting.extend_from_slice(&chunk);
-            if waiting.len() < PART_BYTES {
+            buffer.extend_from_slice(&chunk);
+            if buffer.len() < PART_BYTES {
                 continue;
             }
-            let sent = self.send_part(key, media_type, &mut upload, &mut waiting);
+            let sent = self.send_part(key, media_type, &mut upload, &mut buffer);
             if let Err(error) = sent.await {
-                abandon(upload, key).await;
+                abort(upload, key).await;
                 return Err(error.into());
             }
         }
         match upload {
-            None => self.put(key, waiting.freeze(), media_type).await?,
+            None => self.put(key, buffer.freeze(), media_type).await?,
             Some(mut upload) => {
-                upload.write(&waiting);
+                upload.write(&buffer);
                 let finished = upload.finish().await;
                 finished.map_err(|error| self.write_fault("writing", key, error))?;
             }
@@ -73,7 +71,7 @@ impl Images {
         key: &str,
         media_type: &str,
         upload: &mut Option<WriteMultipart>,
-        waiting: &mut BytesMut,
+        buffer: &mut BytesMut,
     ) -> Result<(), ImagesError> {
         let fault = |error| self.write_fault("writing", key, error);
         let upload = match upload {
@@ -90,16 +88,16 @@ impl Images {
             }
         };
         upload.wait_for_capacity(1).await.map_err(fault)?;
-        upload.write(&waiting.split());
+        upload.write(&buffer.split());
         Ok(())
     }
 }
 
-/// Takes the parts back. What a store refuses even then, a rule of its bucket removes; nobody sees it before.
-async fn abandon(upload: Option<WriteMultipart>, key: &str) {
+/// Deletes the parts. If that fails, the parts stay invisible until a lifecycle rule of the bucket deletes them.
+async fn abort(upload: Option<WriteMultipart>, key: &str) {
     if let Some(upload) = upload
         && let Err(error) = upload.abort().await
     {
-        tracing::warn!(key, %error, "an upload could not be aborted");
+        tracing::warn!(key, %error, "could not abort an upload");
     }
 }

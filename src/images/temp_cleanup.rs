@@ -1,31 +1,30 @@
-//! Clears what an interrupted process left of its uploads in the local directory.
+//! Deletes the unfinished uploads that an interrupted process left in the local directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
-use super::{Images, ImagesError, Place};
+use super::{Images, ImagesError, StoreKind};
 
-/// What a probe writes: a block of any usual file system.
+/// One block of a usual file system.
 const PROBE_BYTES: usize = 4_096;
 
-/// The most entries that one sweep looks at.
-const MAX_SEEN: usize = 5_000_000;
+/// Directory entries that one sweep visits at most.
+const MAX_ENTRIES: usize = 5_000_000;
 
 impl Images {
-    /// Removes unfinished uploads from the local directory and says how many there were.
+    /// Deletes unfinished uploads from the local directory and returns their number.
     ///
-    /// The local store writes beside the object, to `<name>#<number>`, and renames; a process
-    /// that is killed in between leaves that file for ever, invisible to every listing. To be
-    /// called at start-up only, by the one process that owns the data directory and before it
-    /// writes: an upload that is under way looks the same. Clouds drop unfinished uploads by a
-    /// rule of the bucket, so there this does nothing.
+    /// The local store writes to `<name>#<number>` beside the object and renames it; a process that
+    /// is killed in between leaves that file, and no listing shows it. Call this only at startup, in
+    /// the process that owns the data directory, before it writes: a running upload looks the same.
+    /// Does nothing for a cloud, where a lifecycle rule of the bucket deletes unfinished uploads.
     ///
     /// # Errors
     ///
-    /// `Files`, with the directory or file that could not be read or removed.
+    /// `Files`, with the directory.
     pub async fn remove_unfinished_uploads(&self) -> Result<usize, ImagesError> {
-        let Place::Local { root, .. } = &self.inner.place else {
+        let StoreKind::Local { root, .. } = &self.inner.kind else {
             return Ok(0);
         };
         let directory = root.clone();
@@ -39,13 +38,13 @@ impl Images {
     }
 }
 
-/// Writes a small file and removes it. Its name is that of an unfinished upload, so that no listing shows it and one that a
-/// crash leaves is cleared away with the others.
+/// Writes a small file and deletes it. Its name is that of an unfinished upload, so no listing shows it, and the next sweep deletes
+/// one that a crash leaves.
 pub(super) async fn try_to_write(root: &Path) -> io::Result<()> {
     static PROBES: AtomicU64 = AtomicU64::new(0);
     let number = PROBES.fetch_add(1, Ordering::Relaxed);
     let path = root.join(format!("probe#{number}"));
-    // An empty file would find room on a disk that has none for a picture.
+    // Not an empty file: it would fit even on a full disk.
     let written = tokio::fs::write(&path, [0; PROBE_BYTES]).await;
     let removed = tokio::fs::remove_file(&path).await;
     written.and(removed)
@@ -58,10 +57,10 @@ fn sweep(root: &Path) -> io::Result<usize> {
         for entry in fs::read_dir(&directory)? {
             let entry = entry?;
             seen += 1;
-            if seen > MAX_SEEN {
+            if seen > MAX_ENTRIES {
                 return Ok(removed);
             }
-            // A symbolic link is neither: what it points to was not written here.
+            // Skips symbolic links: the server does not write them.
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 waiting.push(entry.path());
@@ -74,7 +73,7 @@ fn sweep(root: &Path) -> io::Result<usize> {
     Ok(removed)
 }
 
-/// No key of ours holds a `#`, so such a name is never an object.
+/// A valid key holds no `#`, so such a name is never an object.
 fn is_unfinished(name: &str) -> bool {
     name.rsplit_once('#').is_some_and(|(_, number)| {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_unfinished_uploads_go() {
+    fn only_unfinished_uploads_are_deleted() {
         let root = tempfile::tempdir().unwrap();
         let inputs = root.path().join("inputs/job");
         fs::create_dir_all(&inputs).unwrap();

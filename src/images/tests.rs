@@ -1,4 +1,4 @@
-//! The store as a whole, over the local directory.
+//! Tests of the whole store over a local directory.
 
 use futures_util::TryStreamExt;
 use object_store::PutPayload;
@@ -39,7 +39,7 @@ async fn keys(images: &Images, prefix: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_put_is_got_listed_and_removed() {
+async fn an_object_is_stored_read_listed_and_deleted() {
     let (dir, images) = local();
     assert!(images.is_local());
     for key in [
@@ -129,7 +129,7 @@ async fn local_addresses_begin_with_the_public_url() {
 }
 
 #[tokio::test]
-async fn expired_results_go_and_nothing_else() {
+async fn only_expired_results_are_deleted() {
     let (dir, images) = local();
     for n in 0..5 {
         let key = format!("results/{n}.png");
@@ -199,7 +199,7 @@ fn a_data_directory_that_is_a_file_is_named() {
 }
 
 #[test]
-fn half_of_the_credentials_is_refused_with_the_missing_name() {
+fn incomplete_credentials_are_refused_with_the_missing_name() {
     for (name, missing) in [
         ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
         ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"),
@@ -216,7 +216,7 @@ fn half_of_the_credentials_is_refused_with_the_missing_name() {
 }
 
 #[test]
-fn an_endpoint_without_tls_has_to_be_allowed() {
+fn an_endpoint_without_tls_needs_permission() {
     for endpoint in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"] {
         let mut variables = S3_KEYS.to_vec();
         variables.push((endpoint, "http://127.0.0.1:9000"));

@@ -1,36 +1,34 @@
-//! Why input images are not taken, apart by whose fault it is.
+//! Errors of input images, separated by cause: caller, object store, memory.
 
 use super::memory_budget::MemoryUnavailable;
 use std::fmt;
 
-/// The field of a request that names the images; a single entry is `input_images_urls[2]`.
+/// The request field with the URLs; error messages name an entry `input_images_urls[2]`.
 pub const FIELD: &str = "input_images_urls";
 
-/// Why an ingestion failed. Nothing of it is left in the object store, unless the log says so.
+/// Why an ingestion failed. It leaves nothing in the object store, unless the log reports otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
-    /// The caller's doing: each faulty field with what is wrong with it (`422`).
-    #[error("input images were not taken: {0}")]
+    /// The caller's fault (`422`).
+    #[error("input images were not accepted: {0}")]
     Invalid(InputFaults),
-    /// The object store's doing (`502`).
+    /// The object store's fault (`502`).
     #[error("input images could not be stored: {0}")]
     Store(#[from] StoreFault),
-    /// There was no memory for them in time (`503`).
+    /// No memory became free in time (`503`).
     #[error(transparent)]
     MemoryUnavailable(#[from] MemoryUnavailable),
 }
 
-/// What is wrong with the images of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputFaults {
-    /// They are too large together.
+    /// Do the images exceed the total limit together?
     pub too_large: bool,
-    /// Each faulty entry by its index, with what is wrong with it.
+    /// Each faulty entry: its index and its message.
     pub entries: Vec<(usize, String)>,
 }
 
 impl InputFaults {
-    /// The images are too large together.
     pub fn too_large() -> Self {
         Self {
             too_large: true,
@@ -52,23 +50,20 @@ impl fmt::Display for InputFaults {
     }
 }
 
-/// What the object store did wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreFault {
-    /// It answered with an error.
     #[error("{0}")]
     Failed(#[from] object_store::Error),
-    /// It was still at work when the time for the whole ingestion was up.
+    /// The deadline of the ingestion passed during a call to the store.
     #[error("the object store did not finish in time")]
     TimedOut,
 }
 
-/// How one entry failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// This entry is not to be had, for the reason given.
+    /// The entry is faulty, for this reason.
     Entry(String),
-    /// With this entry the total is over the limit.
+    /// This entry exceeds the total limit.
     Total,
     Store(object_store::Error),
 }

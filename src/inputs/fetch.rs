@@ -1,4 +1,4 @@
-//! Fetching one input image: following redirects, looking at the answer, and carrying its bytes to the object store.
+//! Fetches one input image: follows redirects, checks the answer, and streams the body to the object store.
 
 use bytes::{Bytes, BytesMut};
 use tintype_egress::{
@@ -16,42 +16,41 @@ use super::{
 };
 use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
 
-/// An image that is complete in the store, and still taken back when dropped.
-pub(super) struct Landed {
+/// An image that is complete in the store. Dropping it deletes the image.
+pub(super) struct FetchedImage {
     pub image: InputImage,
     pub stored: Stored,
 }
 
-/// Fetches the entry `index` from `url`.
 pub(super) async fn fetch(
     ingestion: &Ingestion<'_>,
     index: usize,
     url: Url,
-) -> Result<Landed, Failure> {
-    let turn = ingestion.limits.memory.begin_fetch();
-    let _turn = ingestion.at(index, Stage::Waiting, turn).await;
+) -> Result<FetchedImage, Failure> {
+    let permit = ingestion.limits.memory.begin_fetch();
+    let _permit = ingestion.during(index, Stage::Waiting, permit).await;
     let answer = follow(ingestion, url).await?;
     let encoded = |value: &HeaderValue| {
         let value = value.as_bytes().trim_ascii();
         !value.is_empty() && !value.eq_ignore_ascii_case(b"identity")
     };
-    // We have asked for the bytes as they are. Decoding would hand the limit on bytes to whoever compressed them.
+    // The request asks for no compression. Decoding a compressed body would bypass the byte limit.
     if answer
         .headers
         .get_all(header::CONTENT_ENCODING)
         .iter()
         .any(encoded)
     {
-        return fault("answered with a compressed body, which was not asked for");
+        return fault("answered with a compressed body, although the request does not accept one");
     }
     if let Some(declared) = declared_length(&answer) {
         ingestion.expect(index, declared)?;
     }
-    land(ingestion, index, answer).await
+    store_body(ingestion, index, answer).await
 }
 
-/// The final answer, if it is a `200`. A redirect is held to the rules for the first URL; besides, it may not leave https
-/// for http, since the caller asked for a fetch that nobody on the way can tamper with.
+/// Follows redirects to a `200`. Each target must pass the rules for the first URL, and may not downgrade https to http, because
+/// the caller asked for a fetch that cannot be tampered with.
 async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Response, Failure> {
     for hop in 0..=ingestion.limits.max_redirects {
         let answer = send(ingestion, &url, hop).await?;
@@ -125,14 +124,14 @@ fn declared_length(answer: &Response) -> Option<u64> {
         .ok()
 }
 
-/// Carries the body into the store, looking on as it passes.
-async fn land(
+/// Streams the body into the store and parses the image header on the way.
+async fn store_body(
     ingestion: &Ingestion<'_>,
     index: usize,
     mut answer: Response,
-) -> Result<Landed, Failure> {
+) -> Result<FetchedImage, Failure> {
     let memory = ingestion.limits.memory.reserve(declared_length(&answer));
-    let _memory = ingestion.at(index, Stage::Waiting, memory).await;
+    let _memory = ingestion.during(index, Stage::Waiting, memory).await;
     let first = sniff(ingestion, index, &mut answer).await?;
     let Some(kind) = ImageKind::from_bytes(&first) else {
         return fault(if first.is_empty() {
@@ -155,7 +154,7 @@ async fn land(
         bytes += chunk.len() as u64;
         header.push(&chunk).map_err(damaged)?;
         upload = ingestion
-            .at(index, Stage::Storing, upload.write(chunk))
+            .during(index, Stage::Storing, upload.write(chunk))
             .await?;
         next = read(ingestion, index, &mut answer).await?;
     }
@@ -164,7 +163,7 @@ async fn land(
         .check(ingestion.limits.max_pixels)
         .map_err(|wrong| Failure::Entry(wrong.to_string()))?;
     let stored = ingestion
-        .at(index, Stage::Storing, upload.complete())
+        .during(index, Stage::Storing, upload.complete())
         .await?;
     let image = InputImage {
         key,
@@ -173,10 +172,10 @@ async fn land(
         width: size.width,
         height: size.height,
     };
-    Ok(Landed { image, stored })
+    Ok(FetchedImage { image, stored })
 }
 
-/// As much of the beginning as recognising a format can take, or all there is.
+/// Reads the first bytes, enough to detect the format, or the whole body if it is shorter.
 async fn sniff(
     ingestion: &Ingestion<'_>,
     index: usize,
@@ -202,7 +201,7 @@ async fn read(
             Ok(Some(chunk))
         }
         Ok(None) => Ok(None),
-        Err(_) => fault("broke off before it was complete"),
+        Err(_) => fault("closed the connection before the image was complete"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! One ingestion: all entries side by side, under one deadline and one count of bytes.
+//! One ingestion: fetches all entries concurrently, under one deadline and one byte limit.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use url::Url;
 use super::{
     InputImage,
     fault::{Failure, IngestError, InputFaults, StoreFault},
-    fetch::{Landed, fetch},
+    fetch::{FetchedImage, fetch},
     progress::Ingestion,
 };
 
-/// Fetches that run side by side: as many as a request may have entries.
-const SIDE_BY_SIDE: usize = 14;
+/// A request has at most this many entries.
+const MAX_CONCURRENT: usize = 14;
 
-/// Fetches these entries, or reports what is wrong with all that are wrong; `faults` are those of the others. When it fails,
-/// uploads may still be at their clean-up.
+/// Fetches these entries, or reports every faulty one; `faults` holds the entries already known to be faulty. After a failure,
+/// uploads may still be cleaning up.
 pub(super) async fn run(
     ingestion: &Ingestion<'_>,
     urls: Vec<(usize, Url)>,
     mut faults: BTreeMap<usize, String>,
 ) -> Result<Vec<InputImage>, IngestError> {
     let deadline = Instant::now() + ingestion.limits.timeout;
-    let mut landed: BTreeMap<usize, Landed> = BTreeMap::new();
+    let mut fetched: BTreeMap<usize, FetchedImage> = BTreeMap::new();
     for index in faults.keys() {
         ingestion.end(*index);
     }
@@ -33,14 +33,13 @@ pub(super) async fn run(
         ingestion.end(index);
         (index, outcome)
     });
-    let mut fetches = stream::iter(fetches).buffer_unordered(SIDE_BY_SIDE);
-    // One round for each entry, and one for the end.
+    let mut fetches = stream::iter(fetches).buffer_unordered(MAX_CONCURRENT);
     loop {
         match timeout_at(deadline, fetches.next()).await {
             Ok(Some((index, Ok(image)))) => {
-                landed.insert(index, image);
+                fetched.insert(index, image);
             }
-            // The others go on: their faults are told as well.
+            // The other fetches continue, so that the caller learns of every fault.
             Ok(Some((index, Err(Failure::Entry(message))))) => {
                 faults.insert(index, message);
             }
@@ -66,9 +65,9 @@ pub(super) async fn run(
             entries: faults.into_iter().collect(),
         }));
     }
-    let keep = |Landed { image, stored }| {
+    let keep = |FetchedImage { image, stored }| {
         stored.keep();
         image
     };
-    Ok(landed.into_values().map(keep).collect())
+    Ok(fetched.into_values().map(keep).collect())
 }

@@ -1,8 +1,7 @@
 //! Input images: fetched from the caller's URLs while the call waits, and streamed into the object store.
 //!
-//! Nothing is held whole in memory: an image needs at most 5 MiB (the least part that S3 takes) and 1 MiB of headers, which it
-//! takes out of a budget that all calls share, and less for small images. What an image is, is read from its bytes; how large it is, from its header. No pixel is
-//! decoded.
+//! No image is held whole in memory: each takes at most 5 MiB (S3's smallest part) and 1 MiB for the connection, out of a budget
+//! that all calls share. The format comes from the first bytes and the size from the image header. No pixel is decoded.
 
 mod fault;
 mod fetch;
@@ -27,21 +26,20 @@ pub use staged_upload::{StagedUpload, StoredUpload, UploadFault};
 
 type SharedStore = Arc<dyn ObjectStore>;
 
-/// How long a failed ingestion waits for its own clean-up before it answers; the clean-up itself goes on.
-const CLEAN_UP: Duration = Duration::from_secs(5);
+/// A failed ingestion waits this long for its cleanup before it returns; the cleanup continues.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bounds of one ingestion.
+/// Limits of one ingestion.
 #[derive(Clone, Debug)]
 pub struct InputLimits {
-    /// For everything: look-ups, connections, redirects, bodies and the store.
+    /// For the whole ingestion: DNS lookups, connections, redirects, bodies and the store.
     pub timeout: Duration,
-    /// Bytes over all images, declared or arrived.
+    /// Over all images, declared or received.
     pub max_total_bytes: u64,
-    /// Pixels of one image.
+    /// Per image.
     pub max_pixels: u64,
-    /// Redirects of one image.
+    /// Per image.
     pub max_redirects: usize,
-    /// The memory that images pass through.
     pub memory: AccountMemory,
 }
 
@@ -57,31 +55,28 @@ impl Default for InputLimits {
     }
 }
 
-/// An image in the object store.
+/// An image in the object store. Width and height apply after the Exif orientation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputImage {
-    /// Its object key.
+    /// The object key.
     pub key: String,
-    /// Its size in bytes.
     pub bytes: u64,
-    /// What it is by its bytes.
+    /// Detected from the bytes.
     pub media_type: ImageKind,
-    /// Width in pixels, as it is meant to be seen: after its Exif orientation.
     pub width: u32,
-    /// Height in pixels, as it is meant to be seen.
     pub height: u32,
 }
 
-/// Fetches all images of a request, side by side, and stores them as `prefix/0.png`, `prefix/1.jpg` and so on, in the order
-/// of `urls`. A URL that stands there twice is fetched twice.
+/// Fetches all images of a request concurrently, and stores them as `prefix/0.png`, `prefix/1.jpg` and so on, in the order
+/// of `urls`. Fetches a repeated URL again.
 ///
-/// Must run where tasks can be spawned; the images are the caller's from the moment this returns. When it fails, or its
-/// future is dropped at any point, nothing stays in the store. `prefix` must belong to this call alone.
+/// Needs a Tokio runtime. On success the caller owns the stored images. On failure, or when the future is dropped, nothing stays in
+/// the store. `prefix` must belong to this call alone.
 ///
 /// # Errors
-/// [`IngestError::Invalid`] with every entry that is faulty, as far as that shows before the deadline. [`IngestError::Store`] when
-/// the store fails, or is what the deadline was missed for while no entry is faulty. [`IngestError::MemoryUnavailable`] when memory is what
-/// it was missed for, likewise.
+/// [`IngestError::Invalid`] with every entry that proves faulty before the deadline. [`IngestError::Store`] when the store fails, or
+/// when no entry is faulty and the store delayed the call past its deadline. [`IngestError::MemoryUnavailable`] when no entry is faulty
+/// and waiting for memory did.
 pub async fn ingest(
     egress: &Client,
     store: Arc<dyn ObjectStore>,
@@ -97,18 +92,18 @@ pub async fn ingest(
             Err(wrong) => drop(faults.insert(index, wrong.to_string())),
         }
     }
-    let (alive, mut all_gone) = mpsc::channel(1);
+    let (alive, mut uploads_ended) = mpsc::channel(1);
     let ingestion = progress::Ingestion::new(egress, store, prefix, limits, alive, urls.len());
     let outcome = ingestion::run(&ingestion, targets, faults).await;
     if outcome.is_err() {
         drop(ingestion);
-        // The channel carries nothing; it ends when the last upload does. A store that hangs is not waited for.
-        let _ = timeout(CLEAN_UP, all_gone.recv()).await;
+        // The channel carries no message; it closes when the last upload ends. The timeout covers a store that hangs.
+        let _ = timeout(CLEANUP_TIMEOUT, uploads_ended.recv()).await;
     }
     outcome
 }
 
-/// Deletes ingested images that are not needed after all. What cannot be deleted is named in the log.
+/// Deletes ingested images that are no longer needed. Logs failures.
 pub async fn discard(store: &dyn ObjectStore, images: &[InputImage]) {
     for image in images {
         upload::remove(store, &Path::from(image.key.as_str())).await;

@@ -1,4 +1,4 @@
-//! What the fetches of one ingestion share: its bounds, its count of bytes, and how far each entry is.
+//! State that the fetches of one ingestion share: limits, byte counts, and the stage of each entry.
 
 use std::{cell::Cell, collections::BTreeMap, future::Future};
 
@@ -12,26 +12,25 @@ use super::{
     upload::Alive,
 };
 
-/// Who an entry is waiting for; it decides whose fault a missed deadline is.
+/// The operation that an entry waits for. It decides who is blamed for a missed deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Fetching,
-    /// For its turn, or for memory that other calls hold.
+    /// For a fetch permit, or for memory that other calls hold.
     Waiting,
     Storing,
-    Over,
+    Ended,
 }
 
-/// How far one entry is.
 struct Progress {
-    /// Bytes that have arrived.
+    /// Bytes received.
     arrived: Cell<u64>,
-    /// Bytes that it will have at least: declared or arrived, whichever is more.
+    /// The larger of the declared and the received bytes.
     expected: Cell<u64>,
     stage: Cell<Stage>,
 }
 
-/// What the fetches of one ingestion share. They all run on one thread.
+/// All fetches of an ingestion run on one thread.
 pub(super) struct Ingestion<'a> {
     pub egress: &'a Client,
     pub store: SharedStore,
@@ -65,7 +64,7 @@ impl<'a> Ingestion<'a> {
         }
     }
 
-    /// Notes that an entry has declared its length.
+    /// Records the declared length of an entry, and checks the total limit.
     pub fn expect(&self, index: usize, bytes: u64) -> Result<(), Failure> {
         let expected = &self.progress[index].expected;
         expected.set(expected.get().max(bytes));
@@ -80,37 +79,35 @@ impl<'a> Ingestion<'a> {
         }
     }
 
-    /// Counts bytes of an entry.
     pub fn arrived(&self, index: usize, bytes: usize) -> Result<(), Failure> {
         let arrived = &self.progress[index].arrived;
         arrived.set(arrived.get() + bytes as u64);
         self.expect(index, arrived.get())
     }
 
-    /// Does something that may take time, remembering what it is.
-    pub async fn at<T>(&self, index: usize, stage: Stage, work: impl Future<Output = T>) -> T {
+    /// Awaits `work` with the entry in this stage.
+    pub async fn during<T>(&self, index: usize, stage: Stage, work: impl Future<Output = T>) -> T {
         let before = self.progress[index].stage.replace(stage);
         let outcome = work.await;
         self.progress[index].stage.set(before);
         outcome
     }
 
-    /// Notes that an entry is over, be it stored or faulty.
     pub fn end(&self, index: usize) {
-        self.progress[index].stage.set(Stage::Over);
+        self.progress[index].stage.set(Stage::Ended);
     }
 
-    /// The deadline has passed: adds a fault for each entry that was still being fetched.
+    /// Called when the deadline has passed: adds a fault for each entry that is still being fetched.
     ///
     /// # Errors
-    /// No entry is faulty, and the deadline was missed for the store or for memory.
+    /// When no entry is faulty, and an entry waits for the store or for memory.
     pub fn blame_deadline(&self, faults: &mut BTreeMap<usize, String>) -> Result<(), IngestError> {
         let stages: Vec<_> = self
             .progress
             .iter()
             .map(|entry| entry.stage.get())
             .collect();
-        // Where some entry waits for memory, the service is overloaded, and the store is slow for the same reason.
+        // Memory comes first: if an entry waits for it, the service is overloaded, and the store is slow for the same reason.
         if faults.is_empty() && stages.contains(&Stage::Waiting) {
             return Err(MemoryUnavailable.into());
         }

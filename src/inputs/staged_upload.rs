@@ -1,4 +1,4 @@
-//! An image in the body of a request: its bytes are streamed to the object store as they arrive.
+//! Streams an image from the body of a request to the object store.
 
 use std::sync::Arc;
 
@@ -14,24 +14,21 @@ use super::{
     upload::{Stored, Upload},
 };
 
-/// Bytes of an image that needs no memory of the budget: a connection may hold as many of any body.
+/// In bytes. A smaller image takes nothing from the memory budget: every connection may buffer this much.
 const SMALL: u64 = 1 << 20;
 
-/// Why an uploaded image is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadFault {
-    /// The caller's doing. Completes a sentence that begins with the name of the field.
+    /// The caller's fault. The message completes a sentence that begins with the field's name.
     #[error("{0}")]
     Image(String),
-    /// The object store's doing.
     #[error("the object store: {0}")]
     Store(#[from] object_store::Error),
-    /// There was no memory for it in time.
     #[error(transparent)]
     MemoryUnavailable(#[from] MemoryUnavailable),
 }
 
-/// An image that is being uploaded. Dropping it deletes what has reached the store.
+/// A running upload. Dropping it deletes its data from the store.
 pub struct StagedUpload {
     store: Arc<dyn ObjectStore>,
     stem: Path,
@@ -39,13 +36,13 @@ pub struct StagedUpload {
     bytes: u64,
     max_pixels: u64,
     memory: AccountMemory,
-    /// Held while a part of a large image fills.
+    /// Held from the first megabyte of a large image on.
     reservation: Option<Reservation>,
     stage: Stage,
 }
 
 enum Stage {
-    /// Too little has arrived to tell what it is.
+    /// Too few bytes have arrived to detect the format.
     Sniffing(BytesMut),
     Storing(Box<Storing>),
 }
@@ -57,7 +54,7 @@ struct Storing {
     upload: Upload,
 }
 
-/// An image that is complete in the store. Dropping it deletes it, unless [`StoredUpload::keep`] is called.
+/// An image that is complete in the store. Dropping it deletes the image; [`StoredUpload::keep`] keeps it.
 pub struct StoredUpload {
     image: InputImage,
     sha256: [u8; 32],
@@ -65,8 +62,8 @@ pub struct StoredUpload {
 }
 
 impl StagedUpload {
-    /// Begins an image. Its key will be `stem` and an extension; `stem` must belong to it alone. It is held
-    /// to the bounds of one image. Must be fed where tasks can be spawned.
+    /// Begins an upload. The key is `stem` plus an extension; `stem` must belong to this upload alone. The limits of one image apply.
+    /// Needs a Tokio runtime.
     pub fn begin(store: Arc<dyn ObjectStore>, stem: Path, limits: &InputLimits) -> Self {
         Self {
             store,
@@ -80,10 +77,10 @@ impl StagedUpload {
         }
     }
 
-    /// Writes the next bytes, in pieces of any size. Waits while the store is busy with those before.
+    /// Writes the next chunk, of any size. Waits while the store writes earlier chunks.
     ///
     /// # Errors
-    /// It is no image, or a damaged one; there is no memory for it in time; or the store failed.
+    /// When the bytes are not an image or a damaged one, no memory becomes free in time, or the store fails.
     pub async fn push(mut self, bytes: Bytes) -> Result<Self, UploadFault> {
         self.digest.update(&bytes);
         self.bytes += bytes.len() as u64;
@@ -103,10 +100,10 @@ impl StagedUpload {
         self.write(bytes).await
     }
 
-    /// Ends the image after its last byte.
+    /// Completes the upload.
     ///
     /// # Errors
-    /// As [`StagedUpload::push`]; or the image ends before it has said how large it is.
+    /// As [`StagedUpload::push`]; also when the image ends within its header.
     pub async fn finish(mut self) -> Result<StoredUpload, UploadFault> {
         if let Stage::Sniffing(first) = &mut self.stage {
             let first = first.split().freeze();
@@ -149,7 +146,7 @@ impl StagedUpload {
     async fn write(mut self, bytes: Bytes) -> Result<Self, UploadFault> {
         let mut storing = match self.stage {
             Stage::Storing(storing) => storing,
-            Stage::Sniffing(_) => recognise(&self.store, &self.stem, &bytes)?,
+            Stage::Sniffing(_) => detect_format(&self.store, &self.stem, &bytes)?,
         };
         storing
             .header
@@ -161,7 +158,7 @@ impl StagedUpload {
     }
 }
 
-fn recognise(
+fn detect_format(
     store: &Arc<dyn ObjectStore>,
     stem: &Path,
     first: &[u8],
@@ -175,7 +172,7 @@ fn recognise(
         UploadFault::Image(message.into())
     })?;
     let key = format!("{stem}.{}", kind.extension());
-    // The clean-up of a single image is not waited for, so the other end is dropped.
+    // No caller waits for the cleanup of a single image, so the receiver is dropped.
     let (alive, _) = mpsc::channel(1);
     let path = Path::from(key.as_str());
     Ok(Box::new(Storing {
@@ -191,17 +188,14 @@ fn damaged(kind: ImageKind, wrong: impl std::fmt::Display) -> UploadFault {
 }
 
 impl StoredUpload {
-    /// What it is.
     pub fn image(&self) -> &InputImage {
         &self.image
     }
 
-    /// SHA-256 of its bytes.
     pub fn sha256(&self) -> &[u8; 32] {
         &self.sha256
     }
 
-    /// Leaves it in the store.
     pub fn keep(self) -> InputImage {
         self.stored.keep();
         self.image

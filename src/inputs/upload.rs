@@ -1,8 +1,8 @@
-//! Carrying one image to the object store: in bounded memory, and without leaving anything when it is given up.
+//! Uploads one image to the object store, in bounded memory, and deletes its data if the upload is abandoned.
 //!
-//! Each upload runs in a task of its own, which owns every call to the store and is never cut off in the middle of one. The
-//! fetching side holds a handle; when that is dropped, however that comes about, the task takes back what it has put there.
-//! So a client that goes away, a deadline, a fault in another image and a panic all end the same way.
+//! Each upload has its own task, which makes every call to the store and is never canceled during one. The fetching side holds a
+//! handle; when the handle is dropped, for any reason, the task deletes its data from the store. So a disconnected client, a
+//! deadline, a fault in another image and a panic all end the same way.
 
 use std::sync::Arc;
 
@@ -13,47 +13,47 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Size of a part: the least that S3, R2 and GCS take for any but the last. It is also the memory of one upload.
+/// The minimum of S3, R2 and GCS for every part but the last. It is also the memory of one upload.
 pub(super) const PART_BYTES: usize = 5 << 20;
-/// Past this a buffer is made as large as a part at once.
+/// A larger buffer is grown to a whole part at once.
 const SMALL: usize = 1 << 20;
 
-enum Order {
+enum Command {
     Write(Bytes),
     Complete(oneshot::Sender<()>),
     Keep,
 }
 
-/// An upload under way. Dropping it takes the object back.
+/// A running upload. Dropping it deletes the object.
 pub(super) struct Upload {
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<Command>,
     task: JoinHandle<object_store::Result<()>>,
 }
 
-/// A complete object. Dropping it takes the object back, unless [`Stored::keep`] is called.
+/// A complete object. Dropping it deletes the object; [`Stored::keep`] keeps it.
 pub(super) struct Stored {
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<Command>,
 }
 
-/// Lives as long as any upload of one ingestion does, clean-up included.
+/// The channel closes when the last upload of an ingestion has ended, including its cleanup.
 pub(super) type Alive = mpsc::Sender<()>;
 
 impl Upload {
-    /// Begins to write an object. Nothing reaches the store before there is a whole part, or the end.
+    /// Starts an upload. Nothing reaches the store before a whole part, or the end, has arrived.
     pub fn begin(store: Arc<dyn ObjectStore>, path: Path, alive: Alive) -> Self {
-        // One order in the queue, one in hand: a slow store slows the fetch down.
-        let (orders, queue) = mpsc::channel(1);
+        // One command queued and one being executed: a slow store applies backpressure to the fetch.
+        let (commands, queue) = mpsc::channel(1);
         let task = tokio::spawn(async move {
             let outcome = run(Object::new(store, path), queue).await;
             drop(alive);
             outcome
         });
-        Self { orders, task }
+        Self { commands, task }
     }
 
-    /// Appends bytes. Waits while the store is busy with those before.
+    /// Appends a chunk. Waits while the store writes earlier chunks.
     pub async fn write(self, bytes: Bytes) -> object_store::Result<Self> {
-        match self.orders.send(Order::Write(bytes)).await {
+        match self.commands.send(Command::Write(bytes)).await {
             Ok(()) => Ok(self),
             Err(_) => Err(self.failure().await),
         }
@@ -62,18 +62,18 @@ impl Upload {
     /// Makes the object visible.
     pub async fn complete(self) -> object_store::Result<Stored> {
         let (done, completed) = oneshot::channel();
-        let sent = self.orders.send(Order::Complete(done)).await;
+        let sent = self.commands.send(Command::Complete(done)).await;
         if sent.is_ok() && completed.await.is_ok() {
             return Ok(Stored {
-                orders: self.orders,
+                commands: self.commands,
             });
         }
         Err(self.failure().await)
     }
 
-    /// Why the task has ended on its own.
+    /// The error with which the task ended.
     async fn failure(self) -> object_store::Error {
-        drop(self.orders);
+        drop(self.commands);
         match self.task.await {
             Ok(Err(error)) => error,
             Ok(Ok(())) => object_store::Error::Generic {
@@ -86,41 +86,40 @@ impl Upload {
 }
 
 impl Stored {
-    /// Leaves the object in the store, from now on in the caller's charge.
+    /// Keeps the object in the store; the caller owns it from now on.
     pub fn keep(self) {
-        // The task waits for just this, so its queue is empty; a task that is gone leaves the object too.
-        let _ = self.orders.try_send(Order::Keep);
+        // The task waits for this command, so its queue has room. A task that has ended leaves the object too.
+        let _ = self.commands.try_send(Command::Keep);
     }
 }
 
-async fn run(mut object: Object, mut queue: mpsc::Receiver<Order>) -> object_store::Result<()> {
-    while let Some(order) = queue.recv().await {
-        let outcome = match order {
-            Order::Write(bytes) => object.write(&bytes).await,
-            Order::Complete(done) => object.complete().await.map(|()| {
-                // Nobody listening means that the handle is gone; the next round notices.
+async fn run(mut object: Object, mut queue: mpsc::Receiver<Command>) -> object_store::Result<()> {
+    while let Some(command) = queue.recv().await {
+        let outcome = match command {
+            Command::Write(bytes) => object.write(&bytes).await,
+            Command::Complete(done) => object.complete().await.map(|()| {
+                // An error means that the handle was dropped; the next iteration notices.
                 let _ = done.send(());
             }),
-            Order::Keep => return Ok(()),
+            Command::Keep => return Ok(()),
         };
         if let Err(error) = outcome {
             queue.close();
-            object.take_back().await;
+            object.clean_up().await;
             return Err(error);
         }
     }
-    object.take_back().await;
+    object.clean_up().await;
     Ok(())
 }
 
 struct Object {
     store: Arc<dyn ObjectStore>,
     path: Path,
-    /// Bytes are copied together here: kept as they arrive, a server that sends single bytes would cost far more memory
-    /// than bytes.
+    /// Chunks are copied together: as separate chunks, a server that sends single bytes would cost far more memory.
     buffer: BytesMut,
     parts: Option<Box<dyn MultipartUpload>>,
-    /// A put was begun, so that the object may exist, whatever the store has said.
+    /// A put has begun, so the object may exist, even if the store reported an error.
     maybe_visible: bool,
 }
 
@@ -137,13 +136,13 @@ impl Object {
 
     async fn write(&mut self, mut bytes: &[u8]) -> object_store::Result<()> {
         while !bytes.is_empty() {
-            // A full buffer is sent off only when more follows, so that small objects need no multipart upload.
+            // A full buffer is sent only when more bytes follow, so that small objects need no multipart upload.
             if self.buffer.len() == PART_BYTES {
                 self.send_part().await?;
             }
             let room = PART_BYTES - self.buffer.len();
             if self.buffer.len() > SMALL && self.buffer.capacity() < PART_BYTES {
-                // Grown by doubling, it would take more than a part and hold two copies on the way.
+                // Growth by doubling would exceed a part, and briefly hold two copies.
                 self.buffer.reserve(room);
             }
             let (now, later) = bytes.split_at(room.min(bytes.len()));
@@ -160,12 +159,12 @@ impl Object {
             none => none.insert(self.store.put_multipart(&self.path).await?),
         };
         let outcome = parts.put_part(part).await;
-        self.let_go();
+        self.release_buffer();
         outcome
     }
 
-    /// Of what was split off, the buffer keeps the memory: a complete object would hold megabytes until its job is accepted.
-    fn let_go(&mut self) {
+    /// A split buffer keeps its allocation, so without this a complete object would hold megabytes until its job is accepted.
+    fn release_buffer(&mut self) {
         self.buffer = BytesMut::new();
     }
 
@@ -174,7 +173,7 @@ impl Object {
             self.maybe_visible = true;
             let whole = PutPayload::from(self.buffer.split().freeze());
             let outcome = self.store.put(&self.path, whole).await;
-            self.let_go();
+            self.release_buffer();
             return outcome.map(drop);
         }
         self.send_part().await?;
@@ -186,12 +185,12 @@ impl Object {
         Ok(())
     }
 
-    /// Removes whatever has reached the store. What cannot be removed is named in the log: there is no one else to tell.
-    async fn take_back(&mut self) {
+    /// Deletes the upload's data from the store. Logs failures.
+    async fn clean_up(&mut self) {
         if let Some(mut parts) = self.parts.take()
             && let Err(error) = parts.abort().await
         {
-            tracing::warn!(object = %self.path, %error, "an upload could not be aborted");
+            tracing::warn!(object = %self.path, %error, "could not abort an upload");
         }
         if self.maybe_visible {
             remove(self.store.as_ref(), &self.path).await;
@@ -199,11 +198,11 @@ impl Object {
     }
 }
 
-/// Deletes an object that need not exist.
+/// Deletes an object if it exists.
 pub(super) async fn remove(store: &dyn ObjectStore, path: &Path) {
     match store.delete(path).await {
         Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-        Err(error) => tracing::warn!(object = %path, %error, "an object could not be deleted"),
+        Err(error) => tracing::warn!(object = %path, %error, "could not delete an object"),
     }
 }
 

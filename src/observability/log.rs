@@ -1,17 +1,17 @@
-//! The log.
+//! Sets up the log.
 
-use super::bounded_lines::BoundLines;
+use super::log_rate_limit::LogRateLimit;
 use crate::config::{Log, LogFormat};
 use std::io::IsTerminal as _;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry, fmt};
 
-/// Begins to log to standard error. Only the first call counts.
+/// Starts logging to standard error. Later calls have no effect.
 pub fn start(log: &Log) {
     let filter = EnvFilter::new(&log.filter);
     let lines = fmt::layer()
-        // A file or a journal has no colours.
+        // Colours only on a terminal.
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     let lines = match log.format {
@@ -21,7 +21,7 @@ pub fn start(log: &Log) {
     let log = Registry::default()
         .with(lines)
         .with(filter)
-        .with(BoundLines);
-    // A second start, as in tests that share a process, is refused by the library and changes nothing.
+        .with(LogRateLimit);
+    // The library rejects a second start, as in tests that share a process.
     let _ = log.try_init();
 }

@@ -1,7 +1,7 @@
-//! What the service tells of itself: metrics, traces and the log.
+//! Metrics, traces and the log.
 
-pub(crate) mod bounded_lines;
 pub(crate) mod log;
+pub(crate) mod log_rate_limit;
 pub(crate) mod metrics;
 pub(crate) mod request_log;
 pub(crate) mod traces;

@@ -1,8 +1,7 @@
-//! One line of the log for each call: what was asked, by whom, about which job, and how it was answered.
+//! One log line for each call: method, route, status, duration, account and job.
 //!
-//! The lines are a part of the log of their own, `tintype::requests`, so that they can be had or left without the rest. A line
-//! that nobody wants costs a look at one number; what is gathered for one that may come to be wanted is two ids. Queries are never in it: they can hold keys
-//! and signatures.
+//! The lines have their own target, `tintype::requests`, so the filter can enable them separately. A disabled line costs one
+//! comparison. Lines never hold the query, which can contain keys and signatures.
 
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{Method, StatusCode};
@@ -11,84 +10,81 @@ use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tracing::Level;
 
-/// The part of the log.
-const PART: &str = "tintype::requests";
+const TARGET: &str = "tintype::requests";
 
-/// What handlers learn of a call on the way, for its line.
+/// Facts that handlers add to the line of a call.
 #[derive(Clone, Copy, Default)]
-struct Notes {
+struct Annotations {
     account: Option<AccountId>,
     job: Option<JobId>,
 }
 
-/// The job that an answer is about, for its line.
+/// The job of an answer.
 #[derive(Clone, Copy)]
-struct JobOf(JobId);
+struct AnswerJob(JobId);
 
-/// Are there lines of calls that went well?
-fn is_on() -> bool {
-    tracing::enabled!(target: PART, Level::INFO)
+fn logs_successes() -> bool {
+    tracing::enabled!(target: TARGET, Level::INFO)
 }
 
-/// A call begins. Whoever wants no lines but of failures wants to know whose calls those were, and nobody knows yet which fail.
+/// Called when a call starts. Collects annotations even if only failures are logged, because the outcome is not known yet.
 pub fn begin(request: &ServiceRequest) {
-    if tracing::enabled!(target: PART, Level::WARN) {
-        request.extensions_mut().insert(Notes::default());
+    if tracing::enabled!(target: TARGET, Level::WARN) {
+        request.extensions_mut().insert(Annotations::default());
     }
 }
 
-/// The account that a call has shown the key of.
+/// Records the authenticated account.
 pub fn note_account(request: &HttpRequest, account: AccountId) {
-    if let Some(notes) = request.extensions_mut().get_mut::<Notes>() {
-        notes.account = Some(account);
+    if let Some(annotations) = request.extensions_mut().get_mut::<Annotations>() {
+        annotations.account = Some(account);
     }
 }
 
-/// The job that a call is about, where its path does not say so.
+/// Records the job of a call whose path does not name it.
 pub fn note_job(request: &HttpRequest, job: JobId) {
-    if let Some(notes) = request.extensions_mut().get_mut::<Notes>() {
-        notes.job = Some(job);
+    if let Some(annotations) = request.extensions_mut().get_mut::<Annotations>() {
+        annotations.job = Some(job);
     }
 }
 
-/// The same where the answer is at hand, but not the call; of calls that went well.
-pub fn note_job_of(answer: &mut actix_web::HttpResponseBuilder, job: JobId) {
-    if is_on() {
-        answer.extensions_mut().insert(JobOf(job));
+/// The same for code that has the answer but not the call. Only for successful calls.
+pub fn note_job_in_answer(answer: &mut actix_web::HttpResponseBuilder, job: JobId) {
+    if logs_successes() {
+        answer.extensions_mut().insert(AnswerJob(job));
     }
 }
 
-/// A call was answered.
-pub fn answered(response: &ServiceResponse, route: Option<&str>, id: &str, took: Duration) {
+pub fn log_response(response: &ServiceResponse, route: Option<&str>, id: &str, took: Duration) {
     let status = response.status();
-    if !(is_on() || has_failed(status)) {
+    if !(logs_successes() || is_failure(status)) {
         return;
     }
     let request = response.request();
-    let notes = request.extensions().get::<Notes>().copied();
-    let notes = notes.unwrap_or_default();
+    let annotations = request.extensions().get::<Annotations>().copied();
+    let annotations = annotations.unwrap_or_default();
     let in_path = || request.match_info().get("job_id")?.parse().ok();
     let in_answer = response
         .response()
         .extensions()
         .get()
-        .map(|it: &JobOf| it.0);
-    tell(&Line {
+        .map(|it: &AnswerJob| it.0);
+    write(&Line {
         id,
         method: request.method(),
         path: request.path(),
         route,
         status,
         took,
-        account: notes.account,
-        job: notes.job.or(in_answer).or_else(in_path),
+        account: annotations.account,
+        job: annotations.job.or(in_answer).or_else(in_path),
     });
 }
 
-/// A call ended in an error that took its request with it.
-pub fn broke(method: &Method, path: &str, status: StatusCode, id: &str, took: Duration) {
-    if is_on() || has_failed(status) {
-        tell(&Line {
+/// Logs a call that ended in an error without its request.
+pub fn log_error(method: &Method, path: &str, status: StatusCode, id: &str, took: Duration) {
+    if logs_successes() || is_failure(status) {
+        write(&Line {
             id,
             method,
             path,
@@ -101,8 +97,8 @@ pub fn broke(method: &Method, path: &str, status: StatusCode, id: &str, took: Du
     }
 }
 
-/// Is the service at fault, or what it stands on? 503 is not meant: it is said on purpose, and to many at a time.
-fn has_failed(status: StatusCode) -> bool {
+/// Excludes 503, which the service sends deliberately and to many callers at once.
+fn is_failure(status: StatusCode) -> bool {
     status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE
 }
 
@@ -117,11 +113,11 @@ struct Line<'a> {
     job: Option<JobId>,
 }
 
-fn tell(line: &Line<'_>) {
+fn write(line: &Line<'_>) {
     macro_rules! line_at {
         ($level:expr) => {
             tracing::event!(
-                target: PART,
+                target: TARGET,
                 $level,
                 request_id = line.id,
                 method = line.method.as_str(),
@@ -135,7 +131,7 @@ fn tell(line: &Line<'_>) {
             )
         };
     }
-    if has_failed(line.status) {
+    if is_failure(line.status) {
         line_at!(Level::WARN);
     } else {
         line_at!(Level::INFO);

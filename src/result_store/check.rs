@@ -1,4 +1,4 @@
-//! Looks at a picture that came from elsewhere: is it one, is it sound, has it the shape of the job?
+//! Validates images from backends: format, integrity, and the aspect ratio of the job.
 
 use super::{Kept, Probed, probe};
 use image::ImageFormat;
@@ -9,20 +9,20 @@ use tintype_imaging::encoding::{self, EncodeError, PngEffort};
 use tintype_imaging::{DecodePermit, MAX_SIDE, Opened, Pixels, Rect, jpeg_end, metadata, open};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
-/// Shortest side: less is no picture but a marker of some kind.
+/// An image with a shorter side is a marker of some kind.
 const MIN_SIDE: u32 = 16;
-/// How far off a shape may be: models round the sides, the published size for 3:4 of one by 2.7 hundredths.
+/// Accepted deviation of the aspect ratio, because models round their sides: one model's published size for 3:4 is off by 2.7 %.
 const TOLERANCE: f64 = 0.03;
 const JPEG_QUALITY: u8 = 95;
 
-/// The picture as it is to be kept.
+/// Validates an image and returns its final form.
 ///
-/// It is decoded to the last pixel, because half a picture has the header of a whole one. Its bytes are kept as they came, but
-/// for what tells how it was made, unless it has to be cropped or turned.
+/// It decodes every pixel, because a truncated image has an intact header. It keeps the bytes and removes only the generation
+/// metadata, unless the image needs cropping or turning.
 ///
 /// # Errors
-/// [`GenerateError::Broken`], for another back end may do better.
-pub fn checked(
+/// [`GenerateError::Broken`], so that the job fails over to another backend.
+pub fn validate(
     permit: &DecodePermit,
     bytes: Vec<u8>,
     ratio: AspectRatio,
@@ -33,12 +33,10 @@ pub fn checked(
     let sides = MIN_SIDE..=MAX_SIDE;
     if !sides.contains(&width) || !sides.contains(&height) || pixels > MAX_PIXELS {
         return Err(GenerateError::Broken(format!(
-            "the image generator answered with a picture of {width} x {height} pixels, which cannot be right"
+            "the image generator returned an image of {width} x {height} pixels, which is outside the accepted range"
         )));
     }
-    let damaged = || {
-        GenerateError::Broken("the image generator answered with a picture that is damaged".into())
-    };
+    let damaged = || GenerateError::Broken("the image generator returned a damaged image".into());
     let broken = |_| damaged();
     if probed.format == ImageFormat::Jpeg && !jpeg_end::has_end(&bytes) {
         return Err(damaged());
@@ -59,10 +57,10 @@ pub fn checked(
     }
     let pixels = opened.decode(u32::MAX).map_err(broken)?;
     drop(bytes);
-    // One that is turned by its Exif block is written anew too, for that block goes.
+    // An image with an Exif orientation is re-encoded too, because its metadata is removed.
     let part = part.unwrap_or(pixels.whole());
-    let bytes = encoded(&pixels, part, probed.format).map_err(|error| {
-        GenerateError::Broken(format!("the picture could not be written anew: {error}"))
+    let bytes = encode(&pixels, part, probed.format).map_err(|error| {
+        GenerateError::Broken(format!("the image could not be re-encoded: {error}"))
     })?;
     let probed = Probed {
         width: part.width,
@@ -72,7 +70,7 @@ pub fn checked(
     Ok(Kept { bytes, probed })
 }
 
-/// Width and height once it is turned.
+/// Width and height after the Exif orientation.
 fn upright(opened: &Opened<'_>) -> (u32, u32) {
     let (width, height) = opened.dimensions();
     match opened.orientation {
@@ -84,7 +82,7 @@ fn upright(opened: &Opened<'_>) -> (u32, u32) {
     }
 }
 
-/// The middle of a picture that has the ratio, `None` where the picture has it.
+/// The centered crop with this ratio; `None` if the image already has the ratio.
 fn crop(width: u32, height: u32, ratio: AspectRatio) -> Option<Rect> {
     let (has, wanted) = (f64::from(width) / f64::from(height), ratio.value());
     if (has / wanted).ln().abs() <= TOLERANCE {
@@ -103,8 +101,8 @@ fn crop(width: u32, height: u32, ratio: AspectRatio) -> Option<Rect> {
     })
 }
 
-/// In the format that it came in; GIF, of which only the first frame is left, as PNG.
-fn encoded(pixels: &Pixels, part: Rect, format: ImageFormat) -> Result<Vec<u8>, EncodeError> {
+/// Keeps the format, except that a GIF, reduced to its first frame, becomes PNG.
+fn encode(pixels: &Pixels, part: Rect, format: ImageFormat) -> Result<Vec<u8>, EncodeError> {
     match format {
         ImageFormat::Jpeg => encoding::jpeg(pixels, part, JPEG_QUALITY),
         ImageFormat::WebP => encoding::webp(pixels, part),
@@ -119,8 +117,8 @@ mod tests {
     use std::io::Cursor;
     use tintype_imaging::DecodePermits;
 
-    fn checked(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
-        let kept = DecodePermits::unshared(|permit| super::checked(permit, bytes, ratio))?;
+    fn validate(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
+        let kept = DecodePermits::unshared(|permit| super::validate(permit, bytes, ratio))?;
         let told = (kept.probed.format, kept.probed.width, kept.probed.height);
         assert_eq!(told, size(&kept.bytes), "what is told is what is kept");
         Ok(kept.bytes)
@@ -149,7 +147,7 @@ mod tests {
     fn a_picture_of_the_right_shape_is_kept_byte_for_byte() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
             let bytes = file(848, 1264, format);
-            assert_eq!(checked(bytes.clone(), ratio("2:3")).unwrap(), bytes);
+            assert_eq!(validate(bytes.clone(), ratio("2:3")).unwrap(), bytes);
         }
     }
 
@@ -167,10 +165,10 @@ mod tests {
     #[test]
     fn another_shape_is_cropped_in_its_own_format() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
-            let bytes = checked(file(400, 300, format), ratio("1:1")).unwrap();
+            let bytes = validate(file(400, 300, format), ratio("1:1")).unwrap();
             assert_eq!(size(&bytes), (format, 300, 300));
         }
-        let gif = checked(file(64, 64, ImageFormat::Gif), ratio("2:3")).unwrap();
+        let gif = validate(file(64, 64, ImageFormat::Gif), ratio("2:3")).unwrap();
         assert_eq!(size(&gif), (ImageFormat::Png, 43, 64));
         assert_eq!(
             crop(1584, 672, ratio("8:1")),
@@ -205,7 +203,7 @@ mod tests {
         let chunk = [&length[..], &named, &crc(&named).to_be_bytes()].concat();
         let png = [&png[..33], &chunk, &png[33..]].concat();
         for (turned, format) in [(jpeg, ImageFormat::Jpeg), (png, ImageFormat::Png)] {
-            let kept = checked(turned, ratio("2:3")).unwrap();
+            let kept = validate(turned, ratio("2:3")).unwrap();
             assert_eq!(size(&kept), (format, 40, 60));
             assert!(!kept.windows(6).any(|it| it == b"s3cret"), "{format:?}");
         }
@@ -215,15 +213,15 @@ mod tests {
     fn half_a_picture_and_no_picture_are_broken() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
             let whole = file(300, 300, format);
-            let half = checked(whole[..whole.len() / 2].to_vec(), ratio("1:1"));
+            let half = validate(whole[..whole.len() / 2].to_vec(), ratio("1:1"));
             assert!(matches!(half, Err(GenerateError::Broken(_))), "{format:?}");
         }
         for other in [&b"<html>"[..], b""] {
-            let bytes = checked(other.to_vec(), ratio("1:1"));
+            let bytes = validate(other.to_vec(), ratio("1:1"));
             assert!(matches!(bytes, Err(GenerateError::Broken(_))));
         }
         let avif = b"\0\0\0\x14ftypavif\0\0\0\0avif".to_vec();
-        let told = checked(avif, ratio("1:1")).unwrap_err();
+        let told = validate(avif, ratio("1:1")).unwrap_err();
         assert!(matches!(&told, GenerateError::Broken(text) if text.contains("AVIF")));
     }
 
@@ -236,8 +234,8 @@ mod tests {
             png[20..24].copy_from_slice(&u32::to_be_bytes(height));
             let sum = crc(&png[12..29]);
             png[29..33].copy_from_slice(&sum.to_be_bytes());
-            let error = checked(png, ratio("1:1")).unwrap_err().to_string();
-            assert!(error.contains("cannot be right"), "{error}");
+            let error = validate(png, ratio("1:1")).unwrap_err().to_string();
+            assert!(error.contains("outside the accepted range"), "{error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Keeps finished pictures: checks them by their bytes, stores them durably, and clears away what only the job needed.
+//! Stores results: validates each image, stores it durably, and deletes the inputs of the ended job.
 
 mod check;
 mod kept_inputs;
@@ -22,10 +22,9 @@ use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, PromptText, ResultImage};
 use tokio::time::sleep;
 
-/// How often a picture is tried to be stored: over 8 to 16 s.
+/// With the backoff, the tries take 8 to 16 s.
 const PUT_TRIES: u32 = 6;
 
-/// Results in the object store.
 #[derive(Clone)]
 pub struct ResultStore {
     images: Images,
@@ -33,13 +32,11 @@ pub struct ResultStore {
     writers: Writers,
 }
 
-/// Which processes write to the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writers {
-    /// This one alone.
     One,
-    /// Several nodes. One that was taken for dead may store the picture of its run after another one has stored that of a further run,
-    /// and must not replace it, so pictures are named after their runs.
+    /// Several nodes. A node that was declared dead may store the image of its run after another node has stored that of a later run.
+    /// The keys hold the run number, so that the older image does not replace the newer one.
     Nodes,
 }
 
@@ -55,7 +52,6 @@ impl Writers {
 }
 
 impl ResultStore {
-    /// Results in this store.
     pub fn new(images: Images, writers: Writers) -> Self {
         Self {
             images,
@@ -67,18 +63,18 @@ impl ResultStore {
         }
     }
 
-    /// To be called before an export begins: the inputs of jobs that end from now on stay for an hour, so that a backup can
-    /// copy those of all jobs that are live in it.
+    /// Call it before an export starts: inputs of jobs that end from now on are kept for an hour, so that a backup can copy the inputs
+    /// of all jobs that are live in it.
     pub fn keep_inputs(&self) {
         self.kept_inputs.begin(Instant::now());
     }
 
-    /// Takes those inputs out that stay for a backup.
-    pub fn remove_kept(&self, inputs: &mut HashSet<String>) {
-        self.kept_inputs.remove_kept(inputs);
+    /// Removes the inputs that are kept for a backup from `inputs`.
+    pub fn exclude_kept(&self, inputs: &mut HashSet<String>) {
+        self.kept_inputs.exclude_kept(inputs);
     }
 
-    /// Removes the inputs that have been kept long enough for any backup.
+    /// Deletes the inputs that were kept long enough.
     pub async fn forget_kept_inputs(&self, now: Instant) {
         remove_inputs(&self.images, self.kept_inputs.due(now)).await;
     }
@@ -87,18 +83,16 @@ impl ResultStore {
 async fn remove_inputs(images: &Images, keys: Vec<String>) {
     for key in keys {
         if let Err(error) = images.delete(&key).await {
-            tracing::warn!(%key, %error, "an input of an ended job could not be removed");
+            tracing::warn!(%key, %error, "could not delete an input of an ended job");
         }
     }
 }
 
-/// A picture as it is kept, and what its bytes say of it.
 struct Kept {
     bytes: Vec<u8>,
     probed: Probed,
 }
 
-/// What the bytes of a picture say of it.
 struct Probed {
     format: ImageFormat,
     extension: &'static str,
@@ -108,18 +102,15 @@ struct Probed {
 }
 
 fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
-    // What is not decoded here cannot be checked, and what is not checked is not sold.
+    // The server cannot decode these formats, so it cannot validate them.
     if let Some(kind @ (ImageKind::Avif | ImageKind::Heic)) = ImageKind::from_bytes(bytes) {
         return Err(GenerateError::Broken(format!(
-            "the image generator answered with a picture in {}, which is not taken",
+            "the image generator returned an image in {}, which is not accepted",
             kind.name()
         )));
     }
-    let broken = || {
-        GenerateError::Broken(
-            "the image generator answered with something that is no picture".into(),
-        )
-    };
+    let broken =
+        || GenerateError::Broken("the image generator did not return a valid image".into());
     let reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|_| broken())?;
@@ -141,16 +132,16 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
     })
 }
 
-/// Checks on the blocking pool. Decoders are known to panic on hostile bytes, which is the back end's fault like any other.
-async fn checked(job: &Job, bytes: Vec<u8>) -> Result<Kept, GenerateError> {
+/// Validates on the blocking pool. Decoders may panic on hostile bytes; a panic counts as a fault of the backend.
+async fn validate(job: &Job, bytes: Vec<u8>) -> Result<Kept, GenerateError> {
     let ratio = job.ratio;
     let checking = RESULTS.run(job.account, move |permit| {
-        check::checked(permit, bytes, ratio)
+        check::validate(permit, bytes, ratio)
     });
     checking.await.unwrap_or_else(|error| {
-        tracing::error!(job = %job.id, %error, "a picture could not be checked");
+        tracing::error!(job = %job.id, %error, "validating an image panicked");
         Err(GenerateError::Broken(
-            "the image generator answered with a picture that is damaged".into(),
+            "the image generator returned a damaged image".into(),
         ))
     })
 }
@@ -161,13 +152,13 @@ async fn keep(
     job: Job,
     picture: Picture,
 ) -> Result<ResultImage, GenerateError> {
-    // What this process has drawn itself is sound and of the size asked for: decoding it again would cost more than drawing.
+    // The built-in generator's image is valid and has the requested size; decoding it would cost more than drawing it.
     let Kept { bytes, probed } = match picture.own {
         true => Kept {
             probed: probe(&picture.bytes)?,
             bytes: picture.bytes,
         },
-        false => checked(&job, picture.bytes).await?,
+        false => validate(&job, picture.bytes).await?,
     };
     let key = writers.key(&job, probed.extension);
     let length = bytes.len() as u64;
@@ -181,7 +172,7 @@ async fn keep(
     })
 }
 
-/// Stores a picture, and does not throw it away at the first fault: it may have cost minutes, or money.
+/// Retries, because the image may have cost minutes or money.
 async fn put(
     images: &Images,
     job: JobId,
@@ -195,7 +186,7 @@ async fn put(
             return Ok(());
         };
         tries += 1;
-        tracing::error!(%job, tries, %error, "a picture could not be stored");
+        tracing::error!(%job, tries, %error, "could not store an image");
         if tries == PUT_TRIES {
             return Err(GenerateError::Storage(
                 "the finished picture could not be stored; try again".into(),
@@ -221,7 +212,7 @@ impl ImageStore for ResultStore {
         let images = self.images.clone();
         async move {
             request_text::load(&images, &key).await.map_err(|error| {
-                tracing::error!(%key, %error, "the words of a job cannot be read");
+                tracing::error!(%key, %error, "could not read the prompt of a job");
                 GenerateError::Storage("the stored request could not be read; try again".into())
             })
         }
@@ -231,7 +222,7 @@ impl ImageStore for ResultStore {
     fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
         let images = self.images.clone();
         let keys = job.inputs.iter().map(|input| input.key.clone()).collect();
-        let keys = self.kept_inputs.put_aside(keys, Instant::now());
+        let keys = self.kept_inputs.defer(keys, Instant::now());
         async move { remove_inputs(&images, keys).await }.boxed_local()
     }
 }

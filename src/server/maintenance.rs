@@ -5,7 +5,7 @@ use crate::application::commit::Change;
 use crate::application::state::AppState;
 use crate::application::{favourites, operator_events, rate_exchange, sessions};
 use crate::images::THUMBNAILS;
-use crate::observability::bounded_lines;
+use crate::observability::log_rate_limit;
 use actix_web::web::Data;
 use chrono::{DateTime, Utc};
 use futures_util::future::join_all;
@@ -66,8 +66,8 @@ pub(crate) async fn run(state: Data<AppState>) {
                 .trip("the dispatcher actor or the delivery actor has died");
             return;
         }
-        state.images.help_writes();
-        bounded_lines::report();
+        state.images.add_writer_if_stuck();
+        log_rate_limit::report();
         state.maintainer.look(&state.system).await;
         report_to_operator(&state, tick).await;
         if tick % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {

@@ -38,12 +38,12 @@ pub async fn wrap<B: MessageBody + 'static>(
     let (route, status) = match &outcome {
         Ok(response) => {
             let route = response.request().match_pattern();
-            request_log::answered(response, route.as_deref(), id.as_str(), took);
+            request_log::log_response(response, route.as_deref(), id.as_str(), took);
             (route, response.status())
         }
         Err(error) => {
             let status = error.as_response_error().status_code();
-            request_log::broke(&method, &path, status, id.as_str(), took);
+            request_log::log_error(&method, &path, status, id.as_str(), took);
             (None, status)
         }
     };

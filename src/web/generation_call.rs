@@ -56,7 +56,7 @@ pub fn accepted(state: &AppState, Accepted { job, replayed }: Accepted) -> HttpR
     ));
     answer.insert_header((header::RETRY_AFTER, "2"));
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    request_log::note_job_of(&mut answer, job);
+    request_log::note_job_in_answer(&mut answer, job);
     if replayed {
         answer.insert_header(idempotency_key::REPLAYED);
     }

@@ -1,7 +1,9 @@
-//! ComfyUI: what is submitted, what is made of the answer, and what is told on the way.
+//! ComfyUI: submissions, answers and progress.
 
 use crate::comfyui_stub::{Age, Fate, Stub};
-use crate::desk::{Desk, assert_outcome, encoded, outcome, picture, remote, run, until, word};
+use crate::fixture::{
+    Fixture, assert_outcome, describe, encoded, outcome, picture, remote, run, until,
+};
 use crate::peer::text;
 use image::ImageFormat;
 use serde_json::{Value, json};
@@ -12,16 +14,20 @@ use tintype_actors::ports::Generator;
 
 pub const AGES: [Age; 3] = [Age::New, Age::Middle, Age::Old];
 
-/// The generator of a stub, with settings.
-pub fn with(desk: &Desk, stub: &Stub, settings: ComfyUiSettings) -> ComfyUi {
-    ComfyUi::new("comfy", &remote(&stub.url()), settings, desk.images.clone()).expect("set up")
+pub fn with(fixture: &Fixture, stub: &Stub, settings: ComfyUiSettings) -> ComfyUi {
+    ComfyUi::new(
+        "comfy",
+        &remote(&stub.url()),
+        settings,
+        fixture.images.clone(),
+    )
+    .expect("set up")
 }
 
-pub fn plain(desk: &Desk, stub: &Stub) -> ComfyUi {
-    with(desk, stub, ComfyUiSettings::default())
+pub fn plain(fixture: &Fixture, stub: &Stub) -> ComfyUi {
+    with(fixture, stub, ComfyUiSettings::default())
 }
 
-/// The input of a node.
 fn input(graph: &Value, node: &str, name: &str) -> Value {
     graph[node]["inputs"][name].clone()
 }
@@ -29,10 +35,10 @@ fn input(graph: &Value, node: &str, name: &str) -> Value {
 #[test]
 fn a_prompt_becomes_a_picture_on_servers_of_every_age() {
     for age in AGES {
-        let (desk, stub) = (Desk::new(), Stub::start(age));
+        let (fixture, stub) = (Fixture::new(), Stub::start(age));
         run(async {
-            let order = desk.order();
-            let made = plain(&desk, &stub).generate(order.clone()).await;
+            let task = fixture.task();
+            let made = plain(&fixture, &stub).generate(task.clone()).await;
             assert_eq!(made.expect("a picture").bytes, picture(64, 64), "{age:?}");
             let prompts = stub.prompts();
             assert_eq!(prompts.len(), 1);
@@ -40,7 +46,7 @@ fn a_prompt_becomes_a_picture_on_servers_of_every_age() {
             assert_eq!(input(graph, "prompt", "text"), "a red fox (in snow)");
             assert_eq!(input(graph, "size", "width"), 64);
             assert!(input(graph, "sampler", "seed").is_u64());
-            let prefix = format!("tintype/{}", order.job);
+            let prefix = format!("tintype/{}", task.job);
             assert_eq!(input(graph, "save", "filename_prefix"), prefix);
             let first = match age {
                 Age::Old => "old.ckpt",
@@ -58,11 +64,11 @@ fn a_prompt_becomes_a_picture_on_servers_of_every_age() {
 
 #[test]
 fn every_job_has_a_prompt_of_its_own() {
-    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     run(async {
-        let generator = plain(&desk, &stub);
+        let generator = plain(&fixture, &stub);
         for _ in 0..3 {
-            assert_outcome(&outcome(&generator, &desk.order()).await, "picture");
+            assert_outcome(&outcome(&generator, &fixture.task()).await, "picture");
         }
     });
     let prompts = stub.prompts();
@@ -83,17 +89,17 @@ fn every_job_has_a_prompt_of_its_own() {
 
 #[test]
 fn the_checkpoint_is_the_tiers_then_the_back_ends_then_the_first() {
-    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     let named = ComfyUiSettings {
         checkpoint: Some("named.safetensors".into()),
         ..ComfyUiSettings::default()
     };
     run(async {
-        let generator = with(&desk, &stub, named);
-        let mut order = desk.order();
-        assert_outcome(&outcome(&generator, &order).await, "picture");
-        order.model = Some("tiers.safetensors".into());
-        assert_outcome(&outcome(&generator, &order).await, "picture");
+        let generator = with(&fixture, &stub, named);
+        let mut task = fixture.task();
+        assert_outcome(&outcome(&generator, &task).await, "picture");
+        task.model = Some("tiers.safetensors".into());
+        assert_outcome(&outcome(&generator, &task).await, "picture");
     });
     let used: Vec<Value> = stub
         .prompts()
@@ -109,15 +115,15 @@ fn the_checkpoint_is_the_tiers_then_the_back_ends_then_the_first() {
 
 #[test]
 fn a_large_picture_is_made_at_a_size_that_the_model_can_do() {
-    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     let settings = ComfyUiSettings {
         max_pixels: 65_536,
         ..ComfyUiSettings::default()
     };
     run(async {
-        let mut order = desk.order();
-        order.pixels = (1024, 512);
-        let found = outcome(&with(&desk, &stub, settings), &order).await;
+        let mut task = fixture.task();
+        task.pixels = (1024, 512);
+        let found = outcome(&with(&fixture, &stub, settings), &task).await;
         assert_eq!(found, "picture (1024, 512)");
     });
     let graph = &stub.prompts()[0].graph;
@@ -127,15 +133,15 @@ fn a_large_picture_is_made_at_a_size_that_the_model_can_do() {
 
 #[test]
 fn input_images_are_uploaded_and_named_as_the_server_names_them() {
-    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     let inputs = [
         picture(8, 8),
         encoded(8, 8, ImageFormat::Jpeg),
         encoded(8, 8, ImageFormat::WebP),
     ];
     run(async {
-        let order = desk.order_with(&inputs).await;
-        assert_outcome(&outcome(&plain(&desk, &stub), &order).await, "picture");
+        let task = fixture.task_with(&inputs).await;
+        assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "picture");
     });
     let uploads = stub.uploads();
     assert_eq!(uploads.len(), 3);
@@ -161,7 +167,7 @@ fn input_images_are_uploaded_and_named_as_the_server_names_them() {
     }
 }
 
-/// A workflow of an operator: an editing model with up to two images.
+/// An operator's workflow: an editing model with up to two input images.
 fn own() -> Value {
     json!({
         "1": {"class_type": "LoadImage", "inputs": {"image": "{{image_1}}"}},
@@ -176,15 +182,15 @@ fn own() -> Value {
 
 #[test]
 fn a_workflow_of_the_operators_own_is_filled_in() {
-    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
-    let file = desk.path().join("edit.json");
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
+    let file = fixture.path().join("edit.json");
     fs::write(&file, own().to_string()).unwrap();
     let settings = ComfyUiSettings {
         workflow_image: Some(file),
         ..ComfyUiSettings::default()
     };
     run(async {
-        let generator = with(&desk, &stub, settings);
+        let generator = with(&fixture, &stub, settings);
         for (inputs, expected) in [
             (1, "picture"),
             (2, "picture"),
@@ -193,8 +199,8 @@ fn a_workflow_of_the_operators_own_is_filled_in() {
                 "not asked: the image generator takes at most 2 input images, not 3",
             ),
         ] {
-            let order = desk.order_with(&vec![picture(8, 8); inputs]).await;
-            assert_outcome(&outcome(&generator, &order).await, expected);
+            let task = fixture.task_with(&vec![picture(8, 8); inputs]).await;
+            assert_outcome(&outcome(&generator, &task).await, expected);
         }
     });
     let prompts = stub.prompts();
@@ -213,15 +219,15 @@ fn a_workflow_of_the_operators_own_is_filled_in() {
 
 #[test]
 fn a_workflow_that_cannot_be_used_is_an_error_at_the_start() {
-    let desk = Desk::new();
-    let file = desk.path().join("mine.json");
+    let fixture = Fixture::new();
+    let file = fixture.path().join("mine.json");
     let mut no_seed = own();
     no_seed["4"]["inputs"]["seed"] = json!(5);
     let editor = json!({"nodes": [], "links": [], "version": 0.4});
     for (content, said) in [
         (no_seed.to_string(), "it lacks {{seed}}"),
         (editor.to_string(), "Workflow > Export (API)"),
-        ("<html>".into(), "it is no JSON"),
+        ("<html>".into(), "it is not valid JSON"),
     ] {
         fs::write(&file, content).unwrap();
         let settings = ComfyUiSettings {
@@ -229,21 +235,21 @@ fn a_workflow_that_cannot_be_used_is_an_error_at_the_start() {
             ..ComfyUiSettings::default()
         };
         let remote = remote("http://127.0.0.1:8188");
-        let error = ComfyUi::new("gpu", &remote, settings, desk.images.clone());
+        let error = ComfyUi::new("gpu", &remote, settings, fixture.images.clone());
         let error = error.err().expect("a fault").to_string();
         for word in ["`gpu`", "`workflow_image`", "mine.json", said] {
             assert!(error.contains(word), "{error}");
         }
     }
     let settings = ComfyUiSettings {
-        workflow_text: Some(desk.path().join("nowhere.json")),
+        workflow_text: Some(fixture.path().join("nowhere.json")),
         ..ComfyUiSettings::default()
     };
     let error = ComfyUi::new(
         "gpu",
         &remote("http://127.0.0.1:8188"),
         settings,
-        desk.images,
+        fixture.images,
     );
     let error = error.err().expect("a fault").to_string();
     assert!(
@@ -254,17 +260,17 @@ fn a_workflow_that_cannot_be_used_is_an_error_at_the_start() {
 
 #[test]
 fn progress_is_told_while_the_prompt_runs() {
-    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     stub.next(&[Fate::Runs]);
     run(async {
-        let order = desk.order();
-        let making = tokio::task::spawn_local(plain(&desk, &stub).generate(order.clone()));
-        until("it runs and is heard", || {
-            stub.prompts().len() == 1 && stub.is_heard()
+        let task = fixture.task();
+        let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(task.clone()));
+        until("it runs and the socket is open", || {
+            stub.prompts().len() == 1 && stub.has_listener()
         })
         .await;
         let id = stub.prompts()[0].id.clone();
-        // Previews, odd frames and other prompts' words come along.
+        // Previews, odd frames and other prompts' events arrive too.
         stub.send(0x2, b"\0\0\0\x01\0\0\0\x01 a preview");
         stub.send(0x1, b"no JSON");
         stub.tell(
@@ -276,32 +282,32 @@ fn progress_is_told_while_the_prompt_runs() {
             "progress",
             &json!({"value": 10, "max": 20, "prompt_id": id, "node": "sampler"}),
         );
-        until("half is told", || {
-            order.progress.fraction().is_some_and(|it| it > 0.3)
+        until("half is reported", || {
+            task.progress.fraction().is_some_and(|it| it > 0.3)
         })
         .await;
-        assert!(order.progress.fraction().unwrap() < 0.7);
-        // A preview is kept once a page shows it.
+        assert!(task.progress.fraction().unwrap() < 0.7);
+        // Previews are kept only while a page shows them.
         let image = [&b"\0\0\0\x01\0\0\0\x02"[..], &picture(8, 8)].concat();
-        assert_eq!(order.progress.watch(), None);
+        assert_eq!(task.progress.watch(), None);
         stub.send(0x2, &image);
-        until("there is a preview", || order.progress.watch().is_some()).await;
-        assert_eq!(order.progress.watch().unwrap().bytes[..], picture(8, 8));
+        until("there is a preview", || task.progress.watch().is_some()).await;
+        assert_eq!(task.progress.watch().unwrap().bytes[..], picture(8, 8));
         stub.all_become(Fate::Done);
         stub.tell("execution_success", &json!({"prompt_id": id}));
-        assert_outcome(&word(making.await.unwrap()), "picture");
+        assert_outcome(&describe(making.await.unwrap()), "picture");
     });
 }
 
 #[test]
 fn a_server_without_a_websocket_makes_pictures_all_the_same() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     for refusal in [404, 426, 500] {
         let stub = Stub::with(Age::New, move |call| {
             (call.path() == "/ws").then(|| text(refusal, "no"))
         });
         run(async {
-            let found = outcome(&plain(&desk, &stub), &desk.order()).await;
+            let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
             assert_outcome(&found, "picture");
         });
     }
@@ -309,17 +315,17 @@ fn a_server_without_a_websocket_makes_pictures_all_the_same() {
 
 #[test]
 fn a_websocket_that_closes_ends_nothing() {
-    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     stub.next(&[Fate::Runs]);
     run(async {
-        let making = tokio::task::spawn_local(plain(&desk, &stub).generate(desk.order()));
-        until("it runs and is heard", || {
-            stub.prompts().len() == 1 && stub.is_heard()
+        let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
+        until("it runs and the socket is open", || {
+            stub.prompts().len() == 1 && stub.has_listener()
         })
         .await;
         stub.send(0x8, &[0x03, 0xe8]);
         stub.send(0x3, b"an opcode that there is not");
         stub.all_become(Fate::Done);
-        assert_outcome(&word(making.await.unwrap()), "picture");
+        assert_outcome(&describe(making.await.unwrap()), "picture");
     });
 }

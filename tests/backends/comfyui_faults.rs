@@ -1,9 +1,9 @@
-//! ComfyUI that fails: every fault is what can be done about it, and tells a caller nothing of the set-up.
+//! Faults of ComfyUI: each maps to the right kind of error, and reveals nothing of the configuration to callers.
 
 use crate::comfyui::{AGES, plain, with};
 use crate::comfyui_stub::{Age, Fate, Stub};
-use crate::desk::{Desk, assert_outcome, blank, outcome, picture, remote, run, until};
-use crate::peer::{Call, Reply, json, nobody, text};
+use crate::fixture::{Fixture, assert_outcome, blank, outcome, picture, remote, run, until};
+use crate::peer::{Call, Reply, json, text, unreachable_url};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype::backends::comfyui::ComfyUi;
@@ -11,14 +11,14 @@ use tintype::config::ComfyUiSettings;
 
 const SET_UP: &str = "broken: the image generator is not set up correctly";
 
-/// A prompt of this fate, on a server of each age, comes to this.
+/// The outcome of a prompt with this fate, on a server of each version.
 fn fate(fate: Fate, expected: &str) {
     for age in AGES {
-        let (desk, stub) = (Desk::new(), Stub::start(age));
+        let (fixture, stub) = (Fixture::new(), Stub::start(age));
         stub.next(std::slice::from_ref(&fate));
         run(async {
             assert_outcome(
-                &outcome(&plain(&desk, &stub), &desk.order()).await,
+                &outcome(&plain(&fixture, &stub), &fixture.task()).await,
                 expected,
             );
         });
@@ -26,15 +26,15 @@ fn fate(fate: Fate, expected: &str) {
     }
 }
 
-/// A new server that answers so where the line is this comes to this.
+/// The outcome on a new server that answers calls with this line with `reply`.
 #[track_caller]
 fn instead(line: &'static str, reply: fn() -> Reply, expected: &str) {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let answer = move |call: &Call| (call.line().starts_with(line)).then(reply);
     let stub = Stub::with(Age::New, answer);
     run(async {
-        let order = desk.order_with(&[picture(8, 8)]).await;
-        let found = outcome(&plain(&desk, &stub), &order).await;
+        let task = fixture.task_with(&[picture(8, 8)]).await;
+        let found = outcome(&plain(&fixture, &stub), &task).await;
         assert_outcome(&found, expected);
     });
 }
@@ -44,7 +44,7 @@ fn an_exception_in_a_node_is_not_tried_again() {
     let text = "Error(s) in loading state_dict at /opt/s3cret/model.safetensors";
     fate(
         Fate::Fails("RuntimeError", text),
-        "broken: the image generator failed at its workflow",
+        "broken: the workflow of the image generator failed",
     );
 }
 
@@ -70,17 +70,17 @@ fn too_little_memory_may_pass() {
 #[test]
 fn another_try_is_another_prompt() {
     for age in AGES {
-        let (desk, stub) = (Desk::new(), Stub::start(age));
+        let (fixture, stub) = (Fixture::new(), Stub::start(age));
         stub.next(&[
             Fate::Fails("torch.OutOfMemoryError", ""),
             Fate::Fails("X", ""),
             Fate::Done,
         ]);
         run(async {
-            let (generator, order) = (plain(&desk, &stub), desk.order());
-            assert_outcome(&outcome(&generator, &order).await, "transient: ");
-            assert_outcome(&outcome(&generator, &order).await, "broken: ");
-            assert_outcome(&outcome(&generator, &order).await, "picture");
+            let (generator, task) = (plain(&fixture, &stub), fixture.task());
+            assert_outcome(&outcome(&generator, &task).await, "transient: ");
+            assert_outcome(&outcome(&generator, &task).await, "broken: ");
+            assert_outcome(&outcome(&generator, &task).await, "picture");
         });
         let prompts = stub.prompts();
         assert_eq!(prompts.len(), 3, "{age:?}");
@@ -93,7 +93,7 @@ fn another_try_is_another_prompt() {
 fn what_somebody_cancels_there_is_not_made_again_there() {
     fate(
         Fate::Interrupted,
-        "broken: the picture was canceled on the image generator",
+        "broken: the generation was canceled on the image generator",
     );
 }
 
@@ -101,7 +101,7 @@ fn what_somebody_cancels_there_is_not_made_again_there() {
 fn a_prompt_that_the_server_has_lost_may_be_tried_again() {
     fate(
         Fate::Lost,
-        "transient: the image generator was restarted and has lost the picture",
+        "transient: the image generator restarted and lost the job",
     );
 }
 
@@ -127,7 +127,7 @@ fn a_refused_graph_is_the_operators_matter() {
         },
         SET_UP,
     );
-    // As servers wrote it before 2024.
+    // The form before 2024.
     instead(
         line,
         || {
@@ -153,13 +153,13 @@ fn a_refused_graph_is_the_operators_matter() {
     instead(
         line,
         || text(500, "500 Internal Server Error"),
-        "transient: the image generator failed for the moment",
+        "transient: the image generator failed temporarily",
     );
 }
 
-/// A server that takes a prompt and finds a node at fault which these outputs depend on.
+/// A server that accepts a prompt and reports an error in a node that these outputs depend on.
 fn partly(dependent: &'static [&'static str]) -> (String, Stub) {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let taken = AtomicUsize::new(0);
     let stub = Stub::with(Age::New, move |call| {
         let first = call.line() == "POST /prompt" && taken.fetch_add(1, Ordering::SeqCst) == 0;
@@ -173,7 +173,7 @@ fn partly(dependent: &'static [&'static str]) -> (String, Stub) {
             )
         })
     });
-    let found = run(async { outcome(&plain(&desk, &stub), &desk.order()).await });
+    let found = run(async { outcome(&plain(&fixture, &stub), &fixture.task()).await });
     (found, stub)
 }
 
@@ -182,7 +182,7 @@ fn a_graph_that_is_taken_in_part_counts_if_its_picture_is_made() {
     let (found, stub) = partly(&["save"]);
     assert_outcome(&found, SET_UP);
     assert_eq!(stub.calls("POST /prompt").len(), 1);
-    // The stub has not kept the prompt, so that one is lost: what matters is that it was waited for.
+    // The stub does not keep the prompt, so it is lost; the outcome proves that the adapter waited for it.
     let (found, _) = partly(&["another"]);
     assert_outcome(&found, "transient: the image generator was restarted");
 }
@@ -199,7 +199,7 @@ fn a_server_without_checkpoints_says_so() {
 
 #[test]
 fn the_newer_list_of_choices_is_read_too() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let stub = Stub::with(Age::Old, |call| {
         let choices = json!(["COMBO", {"options": ["combo.safetensors"]}]);
         let info =
@@ -208,7 +208,7 @@ fn the_newer_list_of_choices_is_read_too() {
     });
     run(async {
         assert_outcome(
-            &outcome(&plain(&desk, &stub), &desk.order()).await,
+            &outcome(&plain(&fixture, &stub), &fixture.task()).await,
             "picture",
         );
     });
@@ -228,17 +228,17 @@ fn a_picture_that_cannot_be_had_is_a_fault() {
     instead(
         line,
         || text(200, "<html>not a picture</html>"),
-        "broken: the image generator answered with something that is no picture",
+        "broken: the image generator did not return a valid image",
     );
     instead(
         line,
         || Reply::Full(200, "image/png", vec![]),
-        "broken: the image generator answered with something that is no picture",
+        "broken: the image generator did not return a valid image",
     );
     instead(
         line,
         || Reply::Full(200, "image/png", blank(64, 64)),
-        "broken: the image generator gave a picture of a single colour",
+        "broken: the image generator returned an image of a single colour",
     );
     instead(
         line,
@@ -249,12 +249,12 @@ fn a_picture_that_cannot_be_had_is_a_fault() {
             half.extend(&whole[..whole.len() / 2]);
             Reply::Raw(half)
         },
-        "transient: the image generator broke off its answer",
+        "transient: the image generator closed the connection before its answer was complete",
     );
     instead(
         line,
         || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".to_vec()),
-        "broken: the image generator answered with more than a picture can be",
+        "broken: the answer of the image generator is larger than any image",
     );
 }
 
@@ -270,7 +270,7 @@ fn an_upload_that_fails_is_a_fault() {
 
 #[test]
 fn what_is_no_comfyui_is_found_out() {
-    let garbage = "broken: the image generator answered with something that is no picture";
+    let garbage = "broken: the image generator did not return a valid image";
     let line = "GET /api/jobs";
     instead(line, || text(200, "<html>hello</html>"), garbage);
     instead(
@@ -298,11 +298,16 @@ fn what_is_no_comfyui_is_found_out() {
 
 #[test]
 fn nobody_there_may_pass() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let settings = ComfyUiSettings::default();
-    let generator = ComfyUi::new("comfy", &remote(&nobody()), settings, desk.images.clone());
+    let generator = ComfyUi::new(
+        "comfy",
+        &remote(&unreachable_url()),
+        settings,
+        fixture.images.clone(),
+    );
     run(async {
-        let found = outcome(&generator.expect("set up"), &desk.order()).await;
+        let found = outcome(&generator.expect("set up"), &fixture.task()).await;
         assert_outcome(
             &found,
             "transient: the image generator could not be reached",
@@ -312,10 +317,10 @@ fn nobody_there_may_pass() {
 
 #[test]
 fn questions_may_go_unanswered_for_a_while() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let asked = AtomicUsize::new(0);
     let stub = Stub::with(Age::New, move |call| {
-        // The first finds that there is nothing yet; the next six fail.
+        // The first lookup finds no prompt; the next six fail.
         let about = call.line().starts_with("GET /api/jobs");
         let number = if about {
             asked.fetch_add(1, Ordering::SeqCst)
@@ -326,7 +331,7 @@ fn questions_may_go_unanswered_for_a_while() {
     });
     run(async {
         assert_outcome(
-            &outcome(&plain(&desk, &stub), &desk.order()).await,
+            &outcome(&plain(&fixture, &stub), &fixture.task()).await,
             "picture",
         );
     });
@@ -335,15 +340,15 @@ fn questions_may_go_unanswered_for_a_while() {
 
 #[test]
 fn a_submission_whose_answer_is_lost_is_ended_by_its_id() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let stub = Stub::with(Age::New, |call| {
         (call.line() == "POST /prompt").then(|| Reply::Raw(Vec::new()))
     });
     run(async {
-        let found = outcome(&plain(&desk, &stub), &desk.order()).await;
+        let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
         assert_outcome(
             &found,
-            "transient: the image generator broke off its answer",
+            "transient: the image generator closed the connection before its answer was complete",
         );
         let sent = stub.calls("POST /prompt")[0].json();
         let id = sent["prompt_id"].as_str().expect("an id").to_owned();
@@ -355,8 +360,8 @@ fn a_submission_whose_answer_is_lost_is_ended_by_its_id() {
 #[test]
 fn an_answer_in_words_is_not_as_long_as_a_picture() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n{".to_vec());
-    let told = "broken: the image generator answered with more than a picture can be";
-    instead("GET /api/jobs", head, told);
+    let expected = "broken: the answer of the image generator is larger than any image";
+    instead("GET /api/jobs", head, expected);
     instead(
         "GET /view",
         head,
@@ -366,19 +371,19 @@ fn an_answer_in_words_is_not_as_long_as_a_picture() {
 
 #[test]
 fn an_input_that_cannot_be_read_is_told_by_its_number() {
-    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     run(async {
         let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic".to_vec();
-        let order = desk.order_with(&[picture(8, 8), heic]).await;
-        let generator = with(&desk, &stub, ComfyUiSettings::default());
-        let found = outcome(&generator, &order).await;
+        let task = fixture.task_with(&[picture(8, 8), heic]).await;
+        let generator = with(&fixture, &stub, ComfyUiSettings::default());
+        let found = outcome(&generator, &task).await;
         assert_outcome(&found, "not asked: input image 2 is HEIC");
         let whole = picture(8, 8);
         let half = whole[..whole.len() - 20].to_vec();
-        let order = desk.order_with(&[whole, half]).await;
-        let found = outcome(&generator, &order).await;
+        let task = fixture.task_with(&[whole, half]).await;
+        let found = outcome(&generator, &task).await;
         assert_outcome(&found, "unsound: input image 2 is damaged");
-        let mut gone = desk.order_with(&[picture(8, 8)]).await;
+        let mut gone = fixture.task_with(&[picture(8, 8)]).await;
         gone.inputs[0].key = "inputs/nowhere".into();
         let found = outcome(&generator, &gone).await;
         assert_outcome(&found, "storage: an input image could not be read back");

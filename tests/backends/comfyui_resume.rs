@@ -1,17 +1,17 @@
-//! A prompt outlives whoever waits for it: it is found again after a restart, and ended when it is given up.
+//! ComfyUI prompts survive a restart of Tintype, and are canceled when Tintype abandons them.
 
 use crate::comfyui::{AGES, plain};
 use crate::comfyui_stub::{Age, Fate, Stub};
-use crate::desk::{Desk, assert_outcome, outcome, run, until, word};
+use crate::fixture::{Fixture, assert_outcome, describe, outcome, run, until};
 use crate::support::{Options, Server};
 use serde_json::json;
 use tintype_actors::ports::{GenerationTask, Generator};
 
-/// Begins an order with a generator of its own, and drops it once the server has the prompt.
-async fn begun_and_dropped(desk: &Desk, stub: &Stub, order: &GenerationTask, fate: Fate) {
+/// Starts a task with a new generator, and drops it once the server has the prompt.
+async fn begun_and_dropped(fixture: &Fixture, stub: &Stub, task: &GenerationTask, fate: Fate) {
     stub.next(&[fate]);
-    let making = tokio::task::spawn_local(plain(desk, stub).generate(order.clone()));
-    // Once before it was submitted, and once while it is waited for.
+    let making = tokio::task::spawn_local(plain(fixture, stub).generate(task.clone()));
+    // One lookup before the submission, and one during the wait.
     until("the prompt is waited for", || {
         stub.prompts().len() == 1 && stub.questions() > 1
     })
@@ -24,17 +24,17 @@ async fn begun_and_dropped(desk: &Desk, stub: &Stub, order: &GenerationTask, fat
 fn a_prompt_is_found_again_after_a_restart() {
     for age in AGES {
         for fate in [Fate::Runs, Fate::Waits] {
-            let (desk, stub) = (Desk::new(), Stub::start(age));
+            let (fixture, stub) = (Fixture::new(), Stub::start(age));
             run(async {
-                let order = desk.order();
-                desk.cut_off.send_replace(true);
-                begun_and_dropped(&desk, &stub, &order, fate.clone()).await;
-                desk.cut_off.send_replace(false);
-                let again = tokio::task::spawn_local(plain(&desk, &stub).generate(order.clone()));
-                let heard = || stub.calls("GET /ws").len() > 1;
-                until("the second one listens to it", heard).await;
+                let task = fixture.task();
+                fixture.cut_off.send_replace(true);
+                begun_and_dropped(&fixture, &stub, &task, fate.clone()).await;
+                fixture.cut_off.send_replace(false);
+                let again = tokio::task::spawn_local(plain(&fixture, &stub).generate(task.clone()));
+                let reconnected = || stub.calls("GET /ws").len() > 1;
+                until("the second run has opened its socket", reconnected).await;
                 stub.all_become(Fate::Done);
-                assert_outcome(&word(again.await.unwrap()), "picture");
+                assert_outcome(&describe(again.await.unwrap()), "picture");
             });
             assert_eq!(stub.prompts().len(), 1, "{age:?} {fate:?}");
             assert!(stub.calls("POST /interrupt").is_empty());
@@ -46,13 +46,13 @@ fn a_prompt_is_found_again_after_a_restart() {
 #[test]
 fn what_was_done_meanwhile_is_fetched() {
     for age in AGES {
-        let (desk, stub) = (Desk::new(), Stub::start(age));
+        let (fixture, stub) = (Fixture::new(), Stub::start(age));
         run(async {
-            let order = desk.order();
-            desk.cut_off.send_replace(true);
-            begun_and_dropped(&desk, &stub, &order, Fate::Runs).await;
+            let task = fixture.task();
+            fixture.cut_off.send_replace(true);
+            begun_and_dropped(&fixture, &stub, &task, Fate::Runs).await;
             stub.all_become(Fate::Done);
-            assert_outcome(&outcome(&plain(&desk, &stub), &order).await, "picture");
+            assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "picture");
         });
         assert_eq!(stub.prompts().len(), 1, "{age:?}");
     }
@@ -62,13 +62,13 @@ fn what_was_done_meanwhile_is_fetched() {
 fn what_failed_or_was_canceled_meanwhile_is_made_again() {
     for age in AGES {
         for fate in [Fate::Fails("X", ""), Fate::Interrupted, Fate::Lost] {
-            let (desk, stub) = (Desk::new(), Stub::start(age));
+            let (fixture, stub) = (Fixture::new(), Stub::start(age));
             run(async {
-                let order = desk.order();
-                desk.cut_off.send_replace(true);
-                begun_and_dropped(&desk, &stub, &order, Fate::Runs).await;
+                let task = fixture.task();
+                fixture.cut_off.send_replace(true);
+                begun_and_dropped(&fixture, &stub, &task, Fate::Runs).await;
                 stub.all_become(fate.clone());
-                assert_outcome(&outcome(&plain(&desk, &stub), &order).await, "picture");
+                assert_outcome(&outcome(&plain(&fixture, &stub), &task).await, "picture");
             });
             assert_eq!(stub.prompts().len(), 2, "{age:?} {fate:?}");
         }
@@ -79,9 +79,9 @@ fn what_failed_or_was_canceled_meanwhile_is_made_again() {
 fn a_prompt_that_is_given_up_is_ended_by_its_id_alone() {
     for age in AGES {
         for fate in [Fate::Runs, Fate::Waits] {
-            let (desk, stub) = (Desk::new(), Stub::start(age));
+            let (fixture, stub) = (Fixture::new(), Stub::start(age));
             run(async {
-                // Somebody else's, which must go on.
+                // Another client's prompt, which must continue.
                 stub.next(&[Fate::Waits]);
                 let other = json!({"prompt": {}, "prompt_id": "another", "client_id": "another"});
                 let http = awc::Client::default();
@@ -89,9 +89,9 @@ fn a_prompt_that_is_given_up_is_ended_by_its_id_alone() {
                     .post(format!("{}/prompt", stub.url()))
                     .send_json(&other);
                 assert!(sent.await.unwrap().status().is_success());
-                let order = desk.order();
+                let task = fixture.task();
                 stub.next(std::slice::from_ref(&fate));
-                let making = tokio::task::spawn_local(plain(&desk, &stub).generate(order));
+                let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(task));
                 until("the prompt is waited for", || {
                     stub.prompts().len() == 2 && stub.questions() > 1
                 })
@@ -112,11 +112,11 @@ fn a_prompt_that_is_given_up_is_ended_by_its_id_alone() {
 
 #[test]
 fn a_prompt_whose_cancellation_is_still_seen_is_followed_by_another() {
-    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Age::New));
     run(async {
-        let order = desk.order();
-        begun_and_dropped(&desk, &stub, &order, Fate::Runs).await;
-        let again = outcome(&plain(&desk, &stub), &order).await;
+        let task = fixture.task();
+        begun_and_dropped(&fixture, &stub, &task, Fate::Runs).await;
+        let again = outcome(&plain(&fixture, &stub), &task).await;
         assert_outcome(&again, "picture");
     });
     assert_eq!(stub.prompts().len(), 2);
@@ -128,15 +128,15 @@ fn where_a_tier_has_several_back_ends_the_one_with_the_prompt_is_found() {
     first.next(&[Fate::Fails("RuntimeError", "")]);
     second.next(&[Fate::Runs]);
     let other: toml::Table = backend(&first);
-    let order = "it = [{ name = 'other' }, { name = 'comfy' }]";
-    let order = order.parse::<toml::Table>().unwrap()["it"].clone();
+    let task = "it = [{ name = 'other' }, { name = 'comfy' }]";
+    let task = task.parse::<toml::Table>().unwrap()["it"].clone();
     let options = service(&second)
         .set("backends.other", other)
-        .set("tiers.pro.backends", order);
+        .set("tiers.pro.backends", task);
     let server = Server::with(options);
     let customer = server.customer("1.00");
     let job = server.create(&customer);
-    // It is listened to before the prompt is submitted, so that says nothing yet.
+    // The socket opens before the submission, so an open socket proves nothing yet.
     crate::support::until("the second one has it", || second.prompts().len() == 1);
     let server = server.restart();
     crate::support::until("the second run has found it", || {
@@ -152,7 +152,7 @@ fn backend(stub: &Stub) -> toml::Table {
     text.parse().unwrap()
 }
 
-/// The service with one such back end for the tier `pro`.
+/// Starts the service with a ComfyUI backend for the tier `pro`.
 fn service(stub: &Stub) -> Options {
     let backend = backend(stub);
     let backends: toml::Value =
@@ -201,8 +201,8 @@ fn the_service_knows_how_far_a_running_job_is() {
     let server = Server::with(service(&stub));
     let customer = server.customer("1.00");
     let job = server.create(&customer);
-    crate::support::until("it is heard", || {
-        stub.prompts().len() == 1 && stub.is_heard()
+    crate::support::until("the socket is open", || {
+        stub.prompts().len() == 1 && stub.has_listener()
     });
     let id = stub.prompts()[0].id.clone();
     let found = tintype_storage::domain::ids::JobId(job.parse().unwrap());
@@ -212,7 +212,7 @@ fn the_service_knows_how_far_a_running_job_is() {
         "progress",
         &json!({"value": 5, "max": 10, "prompt_id": id, "node": "sampler"}),
     );
-    crate::support::until("it is told", || {
+    crate::support::until("the progress is reported", || {
         progress().is_some_and(|it| it > 0.2 && it < 0.8)
     });
     stub.all_become(Fate::Done);

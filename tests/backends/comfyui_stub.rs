@@ -1,6 +1,6 @@
-//! A ComfyUI server without models: it queues, "runs" and remembers prompts as the real one does, at three ages of it.
+//! A ComfyUI server without models, which queues, "runs" and remembers prompts like the real one, in three versions.
 
-use crate::desk::picture;
+use crate::fixture::picture;
 use crate::peer::{Call, Peer, Reply, json, text};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -9,40 +9,37 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-/// How old the server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Age {
-    /// It has `/api/jobs`.
+    /// Has `/api/jobs`.
     New,
-    /// It takes a prompt's id, and has lists alone.
+    /// Accepts a prompt id, and has only the queue and the history.
     Middle,
-    /// It gives prompts ids of its own, interrupts whatever runs, and lists no models.
+    /// Assigns its own prompt ids, interrupts any running prompt, and lists no models.
     Old,
 }
 
-/// What becomes of a prompt.
 #[derive(Clone, Debug)]
 pub enum Fate {
-    /// It is run through at once.
+    /// Finishes immediately.
     Done,
-    /// It runs until told.
+    /// Runs until the test changes its fate.
     Runs,
-    /// It waits behind others.
+    /// Stays in the queue.
     Waits,
-    /// It fails with an exception of this class and text.
+    /// Fails with an exception of this class and text.
     Fails(&'static str, &'static str),
-    /// Somebody interrupts it.
+    /// A user of the server interrupts it.
     Interrupted,
-    /// It is run through and stores nothing.
+    /// Finishes without a stored file.
     Empty,
-    /// The server forgets it.
     Lost,
 }
 
-/// A prompt that was taken.
+/// An accepted prompt.
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// The id that the server knows it by.
+    /// The id on the server.
     pub id: String,
     pub client: String,
     pub graph: Value,
@@ -67,7 +64,6 @@ struct Shared {
     instead: Box<Instead>,
 }
 
-/// The server.
 pub struct Stub {
     peer: Peer,
     shared: Arc<Shared>,
@@ -78,7 +74,7 @@ impl Stub {
         Self::with(age, |_| None)
     }
 
-    /// One that answers some calls in another way.
+    /// `other` may replace the answer to a call.
     pub fn with(
         age: Age,
         instead: impl Fn(&Call) -> Option<Reply> + Send + Sync + 'static,
@@ -99,12 +95,12 @@ impl Stub {
         self.peer.url()
     }
 
-    /// The fate of the next prompts, in this order; of all further ones `Done`.
+    /// Sets the fates of the next prompts; later ones are `Done`.
     pub fn next(&self, fates: &[Fate]) {
         self.shared.state.lock().next = fates.to_vec();
     }
 
-    /// Changes the fate of all prompts that were taken.
+    /// Changes the fate of all accepted prompts.
     pub fn all_become(&self, fate: Fate) {
         let mut state = self.shared.state.lock();
         let prompts = state.prompts.iter_mut();
@@ -119,26 +115,26 @@ impl Stub {
         self.shared.state.lock().uploads.clone()
     }
 
-    /// The calls of a line such as `POST /prompt`.
+    /// The calls with this line, such as `POST /prompt`.
     pub fn calls(&self, line: &str) -> Vec<Call> {
         let state = self.shared.state.lock();
         let of_line = |call: &&Call| call.line() == line;
         state.calls.iter().filter(of_line).cloned().collect()
     }
 
-    /// How often somebody asked where a prompt stands.
+    /// The number of status lookups.
     pub fn questions(&self) -> usize {
         let state = self.shared.state.lock();
         let asks = |call: &&Call| call.line().starts_with("GET /api/jobs/");
         state.calls.iter().filter(asks).count()
     }
 
-    /// Does somebody listen?
-    pub fn is_heard(&self) -> bool {
+    /// Is a websocket open?
+    pub fn has_listener(&self) -> bool {
         !self.shared.state.lock().sockets.is_empty()
     }
 
-    /// Tells every listener.
+    /// Sends every listener an event.
     pub fn tell(&self, kind: &str, data: &Value) {
         let frame = json!({"type": kind, "data": data}).to_string();
         self.send(0x1, frame.as_bytes());
@@ -199,7 +195,7 @@ impl Shared {
                 let canceled = self.end(|prompt| prompt.id == *id);
                 json(200, &json!({"cancelled": canceled}))
             }
-            // As aiohttp writes it, which is no JSON.
+            // aiohttp's own 404, which is not JSON.
             ("POST", ["api", ..]) => text(405, "405: Method Not Allowed"),
             _ => text(404, "404: Not Found"),
         }
@@ -227,7 +223,7 @@ impl Shared {
         )
     }
 
-    /// Ends prompts that wait or run.
+    /// Cancels queued or running prompts.
     fn end(&self, of: impl Fn(&Prompt) -> bool) -> bool {
         let mut state = self.state.lock();
         let live = |it: &&mut Prompt| matches!(it.fate, Fate::Runs | Fate::Waits) && of(it);
@@ -270,7 +266,7 @@ impl Shared {
             .iter()
             .filter(|it| id.is_none_or(|id| it.id == id))
         {
-            let message = |name: &str, told: Value| json!([["execution_start", {}], [name, told]]);
+            let message = |name: &str, data: Value| json!([["execution_start", {}], [name, data]]);
             let (status, messages) = match &prompt.fate {
                 Fate::Done | Fate::Empty => ("success", message("execution_success", json!({}))),
                 Fate::Fails(class, words) => {
@@ -279,12 +275,12 @@ impl Shared {
                 Fate::Interrupted => ("error", message("execution_interrupted", json!({}))),
                 Fate::Runs | Fate::Waits | Fate::Lost => continue,
             };
-            let told = json!({
+            let record = json!({
                 "prompt": entry(prompt),
                 "outputs": outputs(prompt),
                 "status": {"status_str": status, "completed": status == "success", "messages": messages},
             });
-            history.insert(prompt.id.clone(), told);
+            history.insert(prompt.id.clone(), record);
         }
         Value::Object(history)
     }
@@ -318,7 +314,7 @@ impl Shared {
         let name = String::from_utf8_lossy(&body[file..find(b"\"", file).expect("its name")]);
         let start = find(b"\r\n\r\n", file).expect("its head") + 4;
         let end = find(b"\r\n--", start).expect("its end");
-        // As if another file had the name.
+        // As if the name were taken.
         let renamed = format!("renamed-{name}");
         let mut state = self.state.lock();
         state
@@ -372,7 +368,7 @@ fn filename(prompt: &Prompt) -> String {
     format!("{}_00001_ .png", prompt.number)
 }
 
-/// A preview stands first, as it may.
+/// The preview comes first, which the server allows.
 fn outputs(prompt: &Prompt) -> Value {
     let file =
         |name: String, kind: &str| json!({"filename": name, "subfolder": "a b&c", "type": kind});
@@ -385,7 +381,6 @@ fn outputs(prompt: &Prompt) -> Value {
     }
 }
 
-/// The size that the graph asks for.
 fn size_of(graph: &Value) -> (u32, u32) {
     let sized = graph
         .as_object()

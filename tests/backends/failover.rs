@@ -1,13 +1,12 @@
-//! What happens to jobs when a back end goes: all are done elsewhere, each is paid for once, and none is lost.
+//! Failover when a backend dies: other backends finish all jobs, each job is charged once, and none is lost.
 
+use crate::service::{LEFT, backend, ended, make, picture_of, pro};
 use crate::stub::{Reply, Stub};
 use crate::support::{Customer, OneNode, Options, Server, fox, until};
-use crate::world::{LEFT, backend, ended, make, picture_of, pro};
 use serde_json::{Value, json};
 
 const JOBS: usize = 200;
 
-/// The tier `pro` on `first`, then on `second`.
 fn two(first: &Stub, second: &Stub, change: impl FnOnce(Options) -> Options) -> Server {
     let options = Options::new().one_node(OneNode::Figures);
     let options = backend(options, "first", "gemini", first);
@@ -15,8 +14,8 @@ fn two(first: &Stub, second: &Stub, change: impl FnOnce(Options) -> Options) -> 
     Server::with(change(pro(options, &["first", "second"])))
 }
 
-/// What the operator is told of a back end.
-fn told(server: &Server, name: &str) -> Value {
+/// The operator's view of a backend.
+fn backend_stats(server: &Server, name: &str) -> Value {
     let stats = server.admin("GET", "/stats").expect(200).json();
     let all = stats["backends"].as_array().expect("back ends").clone();
     let of = all.into_iter().find(|it| it["name"] == name);
@@ -43,7 +42,7 @@ fn charges(server: &Server, customer: &Customer) -> Vec<Value> {
 
 #[test]
 fn two_hundred_jobs_survive_the_death_of_their_back_end() {
-    // A quarter is made; what comes then is being made when it dies.
+    // A quarter of the jobs finishes; the next ones are running when the backend dies.
     let mut replies = vec![picture_of("gemini"); JOBS / 4];
     replies.push(picture_of("gemini").held());
     let mut first = Stub::answering(replies);
@@ -93,7 +92,10 @@ fn a_back_end_that_keeps_failing_is_passed_over() {
         assert_eq!(make(&server, &customer, json!({}))["status"], "done");
     }
     assert_eq!((first.seen().len(), second.seen().len()), (5, 8));
-    let (first, second) = (told(&server, "first"), told(&server, "second"));
+    let (first, second) = (
+        backend_stats(&server, "first"),
+        backend_stats(&server, "second"),
+    );
     assert_eq!(
         (&first["health"], &second["health"]),
         (&json!("down"), &json!("up"))
@@ -115,10 +117,10 @@ fn a_back_end_that_is_tried_out_is_told_as_that() {
     for _ in 0..5 {
         assert_eq!(make(&server, &customer, json!({}))["status"], "done");
     }
-    assert_eq!(told(&server, "first")["health"], "down");
-    // Ten seconds later the next job is the one that tries it out.
+    assert_eq!(backend_stats(&server, "first")["health"], "down");
+    // Ten seconds later the next job probes the backend.
     until("its time has come", || {
-        told(&server, "first")["probe_in_seconds"] == 0
+        backend_stats(&server, "first")["probe_in_seconds"] == 0
     });
     let mut probe = None;
     until("it is tried out", || {
@@ -130,12 +132,12 @@ fn a_back_end_that_is_tried_out_is_told_as_that() {
         probe = Some(id);
         first.running() == 1
     });
-    assert_eq!(told(&server, "first")["health"], "probing");
+    assert_eq!(backend_stats(&server, "first")["health"], "probing");
     first.release();
     let done = ended(&server, &customer, &probe.expect("a job"));
     assert_eq!(done["status"], "done");
     until("it is up again", || {
-        told(&server, "first")["health"] == "up"
+        backend_stats(&server, "first")["health"] == "up"
     });
 }
 
@@ -152,7 +154,7 @@ fn what_one_back_end_is_not_set_up_for_is_made_by_the_next() {
 
 #[test]
 fn a_picture_that_is_none_is_made_by_the_next() {
-    let first = Stub::answering([crate::world::gemini_picture(b"no picture")]);
+    let first = Stub::answering([crate::service::gemini_picture(b"no picture")]);
     let second = Stub::answering([picture_of("openai")]);
     let server = two(&first, &second, |it| it);
     let customer = server.customer("10.00");
@@ -181,7 +183,7 @@ fn the_late_answer_of_a_try_that_was_given_up_is_neither_kept_nor_charged() {
     let customer = server.customer("10.00");
     let job = make(&server, &customer, json!({}));
     assert_eq!(job["status"], "done");
-    until("the late answer was sent", || slow.late() == 1);
+    until("the late answer was sent", || slow.late_answers() == 1);
     server.assert_money(&customer, LEFT, "0.00", LEFT);
     assert_eq!(charges(&server, &customer).len(), 1);
     assert_eq!(server.objects_left().len(), 1);
@@ -221,7 +223,7 @@ fn the_operator_sees_why_a_job_failed_and_the_caller_does_not() {
         &["gone"],
     ));
     let customer = server.customer("10.00");
-    assert_eq!(told(&server, "gone")["health"], "unknown");
+    assert_eq!(backend_stats(&server, "gone")["health"], "unknown");
     let job = make(&server, &customer, json!({}));
     assert_eq!(job["error"], "the image generator could not be reached");
     assert!(job.get("causes").is_none());
@@ -231,7 +233,7 @@ fn the_operator_sees_why_a_job_failed_and_the_caller_does_not() {
     assert_eq!(cause["backend"], "gone");
     let message = cause["message"].as_str().unwrap();
     assert!(message.contains("no connection"), "{message}");
-    let state = told(&server, "gone");
+    let state = backend_stats(&server, "gone");
     assert_eq!(state["health"], "degraded");
     assert_eq!(state["last_error"]["message"], cause["message"]);
     assert!(state["last_answer_at"].is_null());
@@ -255,7 +257,7 @@ fn the_operator_sees_which_back_end_made_an_image_and_the_caller_does_not() {
     let theirs = format!("/accounts/{}{path}", customer.account);
     let theirs = owner.call(&server, "GET", &theirs).expect(200).json();
     assert!(theirs["picture"].get("backend").is_none(), "{theirs}");
-    let tries = &told(&server, "builtin")["last_hour"];
+    let tries = &backend_stats(&server, "builtin")["last_hour"];
     assert_eq!((&tries["tries"], &tries["failed"]), (&json!(1), &json!(0)));
     assert!(
         tries["p50_ms"].is_u64() && tries["p95_ms"].is_u64(),
@@ -278,10 +280,14 @@ fn a_back_end_is_tested_on_demand_without_making_an_image() {
         (&sound["name"], &sound["ok"]),
         (&json!("builtin"), &json!(true))
     );
-    assert_eq!(told(&server, "builtin")["health"], "up", "it was unknown");
+    assert_eq!(
+        backend_stats(&server, "builtin")["health"],
+        "up",
+        "it was unknown"
+    );
     let gone = test("gone").expect(200).json();
     assert_eq!((&gone["ok"], &gone["works"]), (&json!(false), &json!([])));
-    let state = told(&server, "gone");
+    let state = backend_stats(&server, "gone");
     assert_eq!(state["health"], "degraded");
     assert_eq!(state["last_error"]["message"], gone["fails"][0]);
     assert_eq!(state["last_hour"]["tries"], 0, "a test is no try");

@@ -1,23 +1,23 @@
-//! Every way in which a back end can fail, for both kinds: what the caller is told, and whether it is tried again.
+//! Every fault of a Gemini or OpenAI backend: the caller's error, and whether the job is retried.
 
+use crate::service::{failure, gemini_picture, make, openai_picture, picture, picture_of, start};
 use crate::stub::{Reply, Stub};
 use crate::support::pictures::png;
-use crate::world::{failure, gemini_picture, make, openai_picture, picture, picture_of, start};
 use serde_json::json;
 
 const KINDS: [&str; 2] = ["gemini", "openai"];
 
-/// With one retry: how the job failed, and how often the back end was asked.
+/// With one retry: the job's error, and the number of requests to the backend.
 fn outcome(kind: &str, reply: Reply) -> (String, usize) {
-    // Only what never comes may run into the bound of a try; a slow machine may not.
-    let bound = match reply {
+    // Short only for the reply that never comes, so that a slow machine does not time out elsewhere.
+    let timeout = match reply {
         Reply::Silence => 1,
         _ => 60,
     };
     let stub = Stub::answering([reply]);
     let (server, customer) = start(kind, &stub, |it| {
         it.set("backends.far.retries", 1)
-            .set("backends.far.timeout_seconds", bound)
+            .set("backends.far.timeout_seconds", timeout)
     });
     let job = make(&server, &customer, json!({}));
     (failure(&server, &customer, &stub, &job), stub.seen().len())
@@ -26,11 +26,14 @@ fn outcome(kind: &str, reply: Reply) -> (String, usize) {
 #[test]
 fn what_may_pass_is_tried_again() {
     for kind in KINDS {
-        for (reply, told) in [
-            (Reply::Nothing, "the image generator broke off its answer"),
+        for (reply, error) in [
+            (
+                Reply::Nothing,
+                "the image generator closed the connection before its answer was complete",
+            ),
             (
                 Reply::Half("200 OK", b"{\"data\": [".to_vec()),
-                "the image generator broke off its answer",
+                "the image generator closed the connection before its answer was complete",
             ),
             (
                 Reply::typed(
@@ -38,7 +41,7 @@ fn what_may_pass_is_tried_again() {
                     "application/json",
                     "{\"data\": [{\"b64_json\": \"AAAA",
                 ),
-                "the image generator broke off its answer",
+                "the image generator closed the connection before its answer was complete",
             ),
             (
                 Reply::Silence,
@@ -46,11 +49,11 @@ fn what_may_pass_is_tried_again() {
             ),
             (
                 Reply::typed("502 Bad Gateway", "text/html", "<h1>nginx</h1>"),
-                "the image generator failed for the moment (status 502)",
+                "the image generator failed temporarily (status 502)",
             ),
             (
                 Reply::typed("429 Too Many Requests", "text/plain", "slow down"),
-                "the image generator is asked for too much at the moment",
+                "the image generator limits its rate at the moment",
             ),
             (
                 Reply::typed("503 Service Unavailable", "text/plain", "busy"),
@@ -58,17 +61,17 @@ fn what_may_pass_is_tried_again() {
             ),
         ] {
             let shown = format!("{kind} {reply:?}");
-            assert_eq!(outcome(kind, reply), (told.to_owned(), 2), "{shown}");
+            assert_eq!(outcome(kind, reply), (error.to_owned(), 2), "{shown}");
         }
     }
 }
 
 #[test]
 fn what_is_of_no_use_is_not_asked_again() {
-    let garbage = "the image generator answered with something that is no picture";
-    let operators = "the image generator is not set up correctly; its operator has to correct that";
+    let garbage = "the image generator did not return a valid image";
+    let operators = "the image generator is not set up correctly; its operator must fix that";
     for kind in KINDS {
-        for (reply, told) in [
+        for (reply, error) in [
             (
                 Reply::typed("200 OK", "text/html", "<html>hello</html>"),
                 garbage,
@@ -83,7 +86,7 @@ fn what_is_of_no_use_is_not_asked_again() {
             ),
             (
                 Reply::Endless,
-                "the image generator answered with more than a picture can be",
+                "the answer of the image generator is larger than any image",
             ),
             (
                 Reply::typed("302 Found", "text/html", "").with("Location: /login"),
@@ -103,7 +106,7 @@ fn what_is_of_no_use_is_not_asked_again() {
             ),
         ] {
             let shown = format!("{kind} {reply:?}");
-            assert_eq!(outcome(kind, reply), (told.to_owned(), 1), "{shown}");
+            assert_eq!(outcome(kind, reply), (error.to_owned(), 1), "{shown}");
         }
     }
 }
@@ -126,22 +129,19 @@ fn a_back_end_that_is_not_there_is_told_without_its_address() {
 fn what_it_calls_a_picture_must_be_one() {
     let square = png(64, 64);
     let half = &square[..square.len() - 20];
-    for (bytes, told) in [
+    for (bytes, error) in [
         (
             &b"GIF, or so it says"[..],
-            "the image generator answered with something that is no picture",
+            "the image generator did not return a valid image",
         ),
-        (
-            half,
-            "the image generator answered with a picture that is damaged",
-        ),
+        (half, "the image generator returned a damaged image"),
         (
             &png(4, 4),
-            "the image generator answered with a picture of 4 x 4 pixels, which cannot be right",
+            "the image generator returned an image of 4 x 4 pixels, which is outside the accepted range",
         ),
     ] {
-        assert_eq!(outcome("gemini", gemini_picture(bytes)), (told.into(), 1));
-        assert_eq!(outcome("openai", openai_picture(bytes)), (told.into(), 1));
+        assert_eq!(outcome("gemini", gemini_picture(bytes)), (error.into(), 1));
+        assert_eq!(outcome("openai", openai_picture(bytes)), (error.into(), 1));
     }
 }
 
@@ -161,8 +161,8 @@ fn a_wait_that_is_asked_for_is_kept() {
 
 #[test]
 fn what_the_generator_wrote_into_a_png_is_not_passed_on() {
-    let mut told = Vec::new();
-    let mut encoder = png::Encoder::new(std::io::Cursor::new(&mut told), 64, 64);
+    let mut original = Vec::new();
+    let mut encoder = png::Encoder::new(std::io::Cursor::new(&mut original), 64, 64);
     encoder.set_color(png::ColorType::Grayscale);
     encoder
         .add_text_chunk(
@@ -173,13 +173,13 @@ fn what_the_generator_wrote_into_a_png_is_not_passed_on() {
     let mut writer = encoder.write_header().unwrap();
     writer.write_image_data(&[128; 64 * 64]).unwrap();
     writer.finish().unwrap();
-    let stub = Stub::answering([openai_picture(&told)]);
+    let stub = Stub::answering([openai_picture(&original)]);
     let (server, customer) = start("openai", &stub, |it| it);
     let job = make(&server, &customer, json!({}));
     let kept = picture(&server, &job);
     assert!(!String::from_utf8_lossy(&kept).contains("secret"));
     assert_eq!(
         image::load_from_memory(&kept).unwrap().to_luma8(),
-        image::load_from_memory(&told).unwrap().to_luma8()
+        image::load_from_memory(&original).unwrap().to_luma8()
     );
 }

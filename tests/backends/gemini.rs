@@ -1,9 +1,11 @@
-//! The Gemini API as a back end: what is asked, and what becomes of the answers.
+//! The Gemini API as a backend: requests and answers.
 
+use crate::service::{
+    KEY, LEFT, ended, failure, gemini_picture, make, noise, picture, size, start,
+};
 use crate::stub::{Reply, Stub};
 use crate::support::pictures::{encoded, png};
 use crate::support::{Origin, fox_with, origin};
-use crate::world::{KEY, LEFT, ended, failure, gemini_picture, make, noise, picture, size, start};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use image::ImageFormat;
@@ -27,7 +29,7 @@ fn a_prompt_is_asked_for_in_the_words_of_the_api_and_its_picture_is_kept_as_it_c
     );
     let seen = stub.only();
     assert_eq!(seen.method, "POST");
-    // No model is named by tier or back end: it is the first public id of the tier.
+    // Neither tier nor backend names a model, so the tier's first public id is the model.
     assert_eq!(
         seen.path,
         "/v1beta/models/gemini-3-pro-image:generateContent"
@@ -135,7 +137,7 @@ fn input_images_that_are_too_much_together_are_made_smaller() {
 
 #[test]
 fn what_is_refused_for_its_content_is_blocked_at_once_and_costs_nothing() {
-    for (answer, told) in [
+    for (answer, expected) in [
         (
             json!({"candidates": [{"finishReason": "IMAGE_SAFETY", "finishMessage": "It shows too much.", "index": 0}]}),
             "blocked for safety: the picture was refused (IMAGE_SAFETY): It shows too much.",
@@ -148,7 +150,7 @@ fn what_is_refused_for_its_content_is_blocked_at_once_and_costs_nothing() {
         let stub = Stub::answering([Reply::json(&answer)]);
         let (server, customer) = start("gemini", &stub, |it| it.set("backends.far.retries", 2));
         let job = make(&server, &customer, json!({}));
-        assert_eq!(failure(&server, &customer, &stub, &job), told);
+        assert_eq!(failure(&server, &customer, &stub, &job), expected);
         stub.only();
     }
 }
@@ -168,7 +170,7 @@ fn an_answer_in_words_is_tried_again_and_told_if_nothing_else_comes() {
     let job = make(&server, &customer, json!({}));
     assert_eq!(
         failure(&server, &customer, &stub, &job),
-        "the image generator answered with words and no picture: Which fox do you mean? See [removed]"
+        "the image generator returned text instead of an image: Which fox do you mean? See [removed]"
     );
 }
 

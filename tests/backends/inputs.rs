@@ -1,12 +1,12 @@
-//! Input images as they are handed to a back end: within its bounds, however they had to be made over.
+//! Input images sent to a backend stay within its limits, even after re-encoding.
 
-use crate::desk::{Desk, run};
+use crate::fixture::{Fixture, run};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use std::io::Cursor;
 use tintype::backends::inputs::{Accepts, load};
 use tintype_imaging::ImageKind;
 
-/// A photograph that lies on its side: small as a JPEG, large as the PNG that it becomes when it is turned.
+/// A rotated photograph: small as a JPEG, large as the PNG that it becomes when it is turned upright.
 fn on_its_side(side: u32) -> Vec<u8> {
     let pixels = RgbImage::from_fn(side, side, |x, y| {
         let mixed = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
@@ -38,10 +38,10 @@ fn what_counts_is_what_is_sent_and_not_what_came() {
     };
     let photograph = on_its_side(400);
     assert!(photograph.len() * 3 < accepts.max_total_bytes);
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     run(async {
-        let order = desk.order_with(&vec![photograph; 3]).await;
-        let fitted = load(&desk.images, &order, accepts).await.expect("they fit");
+        let task = fixture.task_with(&vec![photograph; 3]).await;
+        let fitted = load(&fixture.images, &task, accepts).await.expect("loads");
         let sizes: Vec<usize> = fitted.iter().map(|it| it.bytes.len()).collect();
         assert_eq!(sizes.len(), 3);
         assert!(

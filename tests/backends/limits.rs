@@ -1,8 +1,8 @@
-//! How many pictures a back end is asked for at a time, and over how many connections.
+//! Concurrency limits and connection reuse of backends.
 
+use crate::service::{ended, make, picture_of, start};
 use crate::stub::{Reply, Stub};
 use crate::support::{OneNode, fox, until};
-use crate::world::{ended, make, picture_of, start};
 use serde_json::json;
 
 #[test]
@@ -19,7 +19,7 @@ fn no_more_requests_are_open_than_the_back_end_takes() {
                 answer.expect(202).job_id()
             })
             .collect();
-        until("all places are taken", || stub.running() == 3);
+        until("all slots are taken", || stub.running() == 3);
         let waiting = jobs.iter().filter(|id| {
             let job = server.job(&customer, id);
             job["status"] == "queued"
@@ -38,7 +38,7 @@ fn a_connection_is_used_again() {
     let Reply::Whole(_, _, body) = picture_of("gemini") else {
         panic!("a whole answer");
     };
-    let stub = Stub::answering([Reply::Kept(body)]);
+    let stub = Stub::answering([Reply::KeepAlive(body)]);
     let (server, customer) = start("gemini", &stub, |it| it.one_node(OneNode::Connections));
     for _ in 0..3 {
         assert_eq!(make(&server, &customer, json!({}))["status"], "done");

@@ -1,8 +1,8 @@
-//! What `sdapi` and `comfyui` back ends say when they are asked whether they work.
+//! Probes of `sdapi` and `comfyui` backends.
 
 use crate::comfyui_stub::{Age, Stub as Comfy};
-use crate::desk::{remote, run};
-use crate::peer::{json, nobody};
+use crate::fixture::{remote, run};
+use crate::peer::{json, unreachable_url};
 use crate::sdapi_stub::{Kind, Stub as WebUi};
 use serde_json::json;
 use tintype::backends::comfyui::ComfyUiProbe;
@@ -118,14 +118,14 @@ fn a_node_that_comfyui_lacks_is_named() {
     let probe = ComfyUiProbe::new("comfy", &remote(&stub.url()), &settings).unwrap();
     let found = ask(&probe, &[]);
     assert!(
-        found.fails[0].starts_with("nodes that it lacks: ImageBlend;"),
+        found.fails[0].starts_with("missing nodes: ImageBlend;"),
         "{found:?}"
     );
 }
 
 #[test]
 fn nobody_there_is_told() {
-    let here = remote(&nobody());
+    let here = remote(&unreachable_url());
     let web = SdApiProbe::new("webui", &here, SdApiSettings::default()).unwrap();
     let comfy = ComfyUiProbe::new("comfy", &here, &ComfyUiSettings::default()).unwrap();
     for found in [ask(&web, &[]), ask(&comfy, &[])] {

@@ -1,7 +1,7 @@
-//! The service with back ends on people's own graphics cards, from the call to the picture.
+//! The service with self-hosted backends, from the call to the image.
 
 use crate::comfyui_stub::{Age, Fate, Stub as Comfy};
-use crate::desk::{encoded, picture, size};
+use crate::fixture::{encoded, picture, size};
 use crate::place::Place;
 use crate::sdapi_stub::{Kind, Stub as WebUi};
 use crate::support::{Options, Origin, Server, audited, origin, until};
@@ -9,17 +9,17 @@ use image::ImageFormat;
 use serde_json::json;
 use std::fs;
 
-/// A server whose tier `pro` is made by this back end first and that one next.
+/// A server whose tier `pro` uses the first backend, then the second.
 fn server(backends: &[(&str, String)]) -> Server {
     let mut options = Options::new().on_disk().allow_loopback();
-    let mut order = Vec::new();
+    let mut task = Vec::new();
     for (name, settings) in backends {
         let table: toml::Table = settings.parse().unwrap();
         options = options.set(&format!("backends.{name}"), table);
         let entry: toml::Table = format!("name = '{name}'").parse().unwrap();
-        order.push(toml::Value::Table(entry));
+        task.push(toml::Value::Table(entry));
     }
-    Server::with(options.set("tiers.pro.backends", order))
+    Server::with(options.set("tiers.pro.backends", task))
 }
 
 fn web_ui(stub: &WebUi, more: &str) -> (&'static str, String) {
@@ -35,7 +35,6 @@ fn comfy(stub: &Comfy) -> (&'static str, String) {
     ("comfy", settings)
 }
 
-/// The finished picture of a job.
 fn download(server: &Server, done: &serde_json::Value) -> Vec<u8> {
     let url = done["result"]["image_url"].as_str().unwrap();
     let path = url.split_once("/files/").unwrap().1;
@@ -113,7 +112,7 @@ fn too_little_memory_is_tried_again_and_a_broken_workflow_is_not() {
     let failed = server.job_once(&customer, &job, "failed");
     assert_eq!(
         failed["error"],
-        "the image generator failed at its workflow"
+        "the workflow of the image generator failed"
     );
     assert_eq!(stub.prompts().len(), 3);
     server.assert_money(&customer, "0.866", "0.00", "0.866");
@@ -155,7 +154,7 @@ fn a_workflow_that_cannot_be_used_keeps_the_service_from_starting() {
         ("{\"nodes\": [], \"links\": []}", "Export (API)"),
         (
             "{\"3\": {\"class_type\": \"X\", \"inputs\": {\"t\": \"{{promt}}\"}}}",
-            "{{promt}} is no placeholder",
+            "{{promt}} is not a placeholder",
         ),
     ] {
         fs::write(place.path("mine.json"), content).unwrap();

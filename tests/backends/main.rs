@@ -1,4 +1,4 @@
-//! Back ends behind HTTP, from end to end: a real server, and stubs on loopback that speak the wire forms as the real ones do.
+//! End-to-end tests of HTTP backends: a real server, and stubs on loopback that speak the real wire formats.
 
 #[allow(
     dead_code,
@@ -10,9 +10,9 @@ mod comfyui;
 mod comfyui_faults;
 mod comfyui_resume;
 mod comfyui_stub;
-mod desk;
 mod failover;
 mod faults;
+mod fixture;
 mod gemini;
 mod inputs;
 mod limits;
@@ -30,6 +30,7 @@ mod probe;
 mod sdapi;
 mod sdapi_faults;
 mod sdapi_stub;
+mod service;
 mod stub;
 #[allow(
     dead_code,
@@ -39,4 +40,3 @@ mod stub;
 #[path = "../api/support/mod.rs"]
 mod support;
 mod tintype;
-mod world;

@@ -1,11 +1,11 @@
-//! The OpenAI images API as a back end: what is asked, and what becomes of the answers.
+//! The OpenAI images API as a backend: requests and answers.
 
+use crate::service::{
+    Field, KEY, LEFT, ended, failure, form, make, openai_picture, picture, size, start,
+};
 use crate::stub::{Reply, Stub};
 use crate::support::pictures::{encoded, png};
 use crate::support::{Customer, Origin, Server, fox_with, origin};
-use crate::world::{
-    Field, KEY, LEFT, ended, failure, form, make, openai_picture, picture, size, start,
-};
 use image::ImageFormat;
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn orders_to_stable_diffusion_cpp_are_taken_out_of_the_prompt() {
     );
 }
 
-/// An image-to-image job with so many input images, the last of them a WebP.
+/// An image-to-image job with this number of input images; the last one is a WebP.
 fn edited(server: &Server, customer: &Customer, count: usize) -> Value {
     let origin = Origin::start([
         ("/a.png", origin::bytes(png(40, 40))),
@@ -169,7 +169,7 @@ fn a_picture_at_an_address_is_fetched_from_the_back_end_itself_alone() {
 
 #[test]
 fn the_words_of_a_refusal_decide_what_it_is() {
-    for (status, body, told, calls) in [
+    for (status, body, expected, calls) in [
         (
             "400 Bad Request",
             json!({"error": {"message": "Your request was rejected by the safety system.", "code": "moderation_blocked"}}),
@@ -179,7 +179,7 @@ fn the_words_of_a_refusal_decide_what_it_is() {
         (
             "429 Too Many Requests",
             json!({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}),
-            "the image generator is not set up correctly; its operator has to correct that",
+            "the image generator is not set up correctly; its operator must fix that",
             1,
         ),
         (
@@ -191,7 +191,7 @@ fn the_words_of_a_refusal_decide_what_it_is() {
         (
             "400 Bad Request",
             json!({"error": {"message": "Invalid size.", "param": "size", "code": "invalid_value"}}),
-            "the image generator is not set up correctly; its operator has to correct that",
+            "the image generator is not set up correctly; its operator must fix that",
             1,
         ),
         (
@@ -209,20 +209,20 @@ fn the_words_of_a_refusal_decide_what_it_is() {
         (
             "500 Internal Server Error",
             json!({"error": "server_error", "message": "out of memory"}),
-            "the image generator failed for the moment (status 500)",
+            "the image generator failed temporarily (status 500)",
             2,
         ),
         (
             "404 Not Found",
             json!({"error": {"message": "no model far-away", "code": "x"}}),
-            "the image generator is not set up correctly; its operator has to correct that",
+            "the image generator is not set up correctly; its operator must fix that",
             1,
         ),
     ] {
         let stub = Stub::answering([Reply::error(status, &body)]);
         let (server, customer) = start("openai", &stub, |it| it.set("backends.far.retries", 1));
         let job = make(&server, &customer, json!({}));
-        assert_eq!(failure(&server, &customer, &stub, &job), told);
+        assert_eq!(failure(&server, &customer, &stub, &job), expected);
         assert_eq!(stub.seen().len(), calls, "{body}");
     }
 }

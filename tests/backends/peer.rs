@@ -1,4 +1,4 @@
-//! A server on loopback that answers HTTP as a test says, well formed or not.
+//! A scripted HTTP server on loopback that can also send malformed answers.
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,10 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long a peer may be silent.
-const PATIENCE: Duration = Duration::from_secs(60);
+const IO_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What arrived.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub method: String,
@@ -30,12 +28,10 @@ impl Call {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Without the query.
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// A value of the query, decoded.
     pub fn query(&self, name: &str) -> Option<String> {
         let (_, query) = self.target.split_once('?')?;
         url::form_urlencoded::parse(query.as_bytes())
@@ -47,40 +43,36 @@ impl Call {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// Method and path.
     pub fn line(&self) -> String {
         format!("{} {}", self.method, self.path())
     }
 }
 
-/// What is answered.
 pub enum Reply {
-    /// A whole answer.
+    /// Status, media type, body.
     Full(u16, &'static str, Vec<u8>),
-    /// These bytes as they are, and then the end of the connection.
+    /// Sends these bytes and closes the connection.
     Raw(Vec<u8>),
-    /// Nothing, for as long as the client waits.
+    /// Sends nothing until the client disconnects.
     Silence,
-    /// The connection, for another protocol.
+    /// Hands the connection to the test.
     Upgrade(Box<dyn FnOnce(TcpStream) + Send>),
 }
 
-/// JSON with a status.
 pub fn json(status: u16, body: &Value) -> Reply {
     Reply::Full(status, "application/json", body.to_string().into_bytes())
 }
 
-/// Text with a status.
 pub fn text(status: u16, body: &str) -> Reply {
     Reply::Full(status, "text/plain; charset=utf-8", body.into())
 }
 
 type Serve = dyn Fn(&Call) -> Reply + Send + Sync;
 
-/// The server. It stops listening when it goes out of scope.
+/// Stops listening when dropped.
 pub struct Peer {
     address: SocketAddr,
-    over: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -88,22 +80,22 @@ impl Peer {
     pub fn start(serve: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
-        let over = Arc::new(AtomicBool::new(false));
-        let (ended, serve): (_, Arc<Serve>) = (Arc::clone(&over), Arc::new(serve));
+        let stopped = Arc::new(AtomicBool::new(false));
+        let (flag, serve): (_, Arc<Serve>) = (Arc::clone(&stopped), Arc::new(serve));
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
-                if ended.load(Ordering::SeqCst) {
+                if flag.load(Ordering::SeqCst) {
                     return;
                 }
                 let serve = Arc::clone(&serve);
                 if let Ok(stream) = stream {
-                    thread::spawn(move || converse(stream, &*serve));
+                    thread::spawn(move || serve_connection(stream, &*serve));
                 }
             }
         });
         Self {
             address,
-            over,
+            stopped,
             thread: Some(thread),
         }
     }
@@ -119,7 +111,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::SeqCst);
+        self.stopped.store(true, Ordering::SeqCst);
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -127,16 +119,16 @@ impl Drop for Peer {
     }
 }
 
-/// A URL that nobody listens on.
-pub fn nobody() -> String {
+/// A URL without a listener.
+pub fn unreachable_url() -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     format!("http://{}", listener.local_addr().expect("an address"))
 }
 
-/// Serves one connection, kept alive, until it ends.
-fn converse(stream: TcpStream, serve: &Serve) {
-    let _ = stream.set_read_timeout(Some(PATIENCE));
-    let _ = stream.set_write_timeout(Some(PATIENCE));
+/// Serves a keep-alive connection until it ends.
+fn serve_connection(stream: TcpStream, serve: &Serve) {
+    let _ = stream.set_read_timeout(Some(IO_TIMEOUT));
+    let _ = stream.set_write_timeout(Some(IO_TIMEOUT));
     let _ = stream.set_nodelay(true);
     let Ok(mut writer) = stream.try_clone() else {
         return;
@@ -157,14 +149,14 @@ fn converse(stream: TcpStream, serve: &Serve) {
                 let _ = writer.write_all(&bytes);
                 return;
             }
-            // Ends when the client has gone.
+            // Returns when the client disconnects.
             Reply::Silence => drop(reader.read(&mut [0])),
             Reply::Upgrade(take) => return take(writer),
         }
     }
 }
 
-/// The next call of a connection, if it brings one.
+/// Reads the next call of a connection, if any.
 pub fn read(reader: &mut BufReader<TcpStream>) -> Option<Call> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;

@@ -2,13 +2,13 @@
 
 use crate::comfyui_stub::{Age, Stub as Comfy};
 use crate::local_probe::web_ui;
-use crate::peer::{json, nobody};
+use crate::peer::{json, unreachable_url};
+use crate::service::KEY;
 use crate::stub::{Reply, Stub};
 use crate::support::process::Process;
-use crate::world::KEY;
 use serde_json::json;
 
-/// Probes one back end that the tier `pro` uses; whether it succeeded, and what it wrote.
+/// Probes one backend of the tier `pro`. Returns whether the command succeeded, and its lines for that backend.
 fn probe(kind: &str, base_url: &str, model: &str) -> (bool, String) {
     let dir = tempfile::tempdir().unwrap();
     let entry = format!("[{{ name = \"far\", model = \"{model}\" }}]");
@@ -20,24 +20,24 @@ fn probe(kind: &str, base_url: &str, model: &str) -> (bool, String) {
     if kind != "comfyui" {
         settings.push(("BACKENDS__FAR__API_KEY", KEY));
     }
-    let output = Process::command(dir.path(), &settings)
+    let done = Process::command(dir.path(), &settings)
         .args(["check-config", "--probe"])
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
+    let output = String::from_utf8(done.stdout).unwrap();
+    let errors = String::from_utf8(done.stderr).unwrap();
     assert!(
-        !told.contains(KEY) && !errors.contains(KEY),
-        "{told}{errors}"
+        !output.contains(KEY) && !errors.contains(KEY),
+        "{output}{errors}"
     );
-    assert_eq!(errors, "", "{told}");
+    assert_eq!(errors, "", "{output}");
     assert!(
-        told.contains("builtin\n  ok    built in, needs no network\n"),
-        "{told}"
+        output.contains("builtin\n  ok    built in, needs no network\n"),
+        "{output}"
     );
-    let of_far = told.split("far at ").nth(1).unwrap();
+    let of_far = output.split("far at ").nth(1).unwrap();
     let (_, lines) = of_far.split_once('\n').unwrap();
-    (output.status.success(), lines.to_owned())
+    (done.status.success(), lines.to_owned())
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
             &json!({"name": "models/gemini-3-pro-image", "displayName": "Nano Banana Pro"}),
         ),
     );
-    let (works, told) = probe("gemini", &stub.url(""), "gemini-2.5-flash-image");
+    let (works, output) = probe("gemini", &stub.url(""), "gemini-2.5-flash-image");
     assert!(!works);
-    assert!(told.contains("  note  model pro: the model gemini-2.5-flash-image makes at most 1K, and the tier sells 2K and 4K"), "{told}");
+    assert!(output.contains("  note  model pro: the model gemini-2.5-flash-image generates at most 1K, but the tier sells 2K and 4K"), "{output}");
     let asked = stub.seen().len();
     assert_eq!(
         probe("gemini", &stub.url(""), "gemini-3-pro-image"),
@@ -64,40 +64,40 @@ fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
         )
     );
     assert_eq!(stub.seen()[asked].header("x-goog-api-key"), Some(KEY));
-    let (works, told) = probe("gemini", &stub.url(""), "x");
+    let (works, output) = probe("gemini", &stub.url(""), "x");
     assert!(
-        !works && told.starts_with("  FAIL  model x: it answered 404"),
-        "{told}"
+        !works && output.starts_with("  FAIL  model x: it answered 404"),
+        "{output}"
     );
     assert!(
-        told.contains("models/x is not found") && told.contains("`base_url`"),
-        "{told}"
+        output.contains("models/x is not found") && output.contains("`base_url`"),
+        "{output}"
     );
 }
 
 #[test]
 fn servers_on_a_card_of_ones_own_are_asked_too() {
     let web = web_ui();
-    let (works, told) = probe("sdapi", &web.url(), "sdxl.safetensors");
+    let (works, output) = probe("sdapi", &web.url(), "sdxl.safetensors");
     assert!(
-        works && told.contains("  ok    checkpoint sdxl.safetensors\n"),
-        "{told}"
+        works && output.contains("  ok    checkpoint sdxl.safetensors\n"),
+        "{output}"
     );
-    let (works, told) = probe("sdapi", &web.url(), "flux");
-    assert!(!works, "{told}");
+    let (works, output) = probe("sdapi", &web.url(), "flux");
+    assert!(!works, "{output}");
     let fails = "  FAIL  checkpoint flux: the server does not list it\n";
-    assert!(told.contains(fails), "{told}");
+    assert!(output.contains(fails), "{output}");
     let comfy = Comfy::with(Age::New, |call| {
         let class = call.path().strip_prefix("/object_info/")?;
         Some(json(200, &json!({ class: {"input": {}} })))
     });
-    let (works, told) = probe("comfyui", &comfy.url(), "second.safetensors");
-    assert!(works, "{told}");
-    for line in ["the workflows can be read", "checkpoint second.safetensors"] {
-        assert!(told.contains(&format!("  ok    {line}\n")), "{told}");
+    let (works, output) = probe("comfyui", &comfy.url(), "second.safetensors");
+    assert!(works, "{output}");
+    for line in ["the workflows are valid", "checkpoint second.safetensors"] {
+        assert!(output.contains(&format!("  ok    {line}\n")), "{output}");
     }
-    let (works, told) = probe("comfyui", &nobody(), "x");
-    assert!(!works && told.contains("is it running"), "{told}");
+    let (works, output) = probe("comfyui", &unreachable_url(), "x");
+    assert!(!works && output.contains("is it running"), "{output}");
 }
 
 #[test]
@@ -113,37 +113,37 @@ fn a_list_of_models_is_looked_through() {
         )
     );
     assert_eq!(stub.only().path, "/v1/models");
-    let (works, told) = probe("openai", &stub.url("/v1"), "other");
-    assert!(!works, "{told}");
+    let (works, output) = probe("openai", &stub.url("/v1"), "other");
+    assert!(!works, "{output}");
     assert!(
-        told.contains("  FAIL  model other: the server does not list it\n"),
-        "{told}"
+        output.contains("  FAIL  model other: the server does not list it\n"),
+        "{output}"
     );
 }
 
 #[test]
-fn what_is_wrong_is_told_with_what_to_look_at() {
+fn what_is_wrong_is_output_with_what_to_look_at() {
     let refused = Stub::answering([Reply::typed(
         "401 Unauthorized",
         "text/plain",
         "who are you",
     )]);
-    let (works, told) = probe("openai", &refused.url("/v1"), "m");
+    let (works, output) = probe("openai", &refused.url("/v1"), "m");
     assert!(
-        !works && told.contains("`api_key`") && told.contains("who are you"),
-        "{told}"
+        !works && output.contains("`api_key`") && output.contains("who are you"),
+        "{output}"
     );
     let page = Stub::answering([Reply::typed("200 OK", "text/html", "<html></html>")]);
-    let (works, told) = probe("openai", &page.url("/v1"), "m");
+    let (works, output) = probe("openai", &page.url("/v1"), "m");
     assert!(
-        !works && told.contains("does `base_url` name a server of this kind?"),
-        "{told}"
+        !works && output.contains("does `base_url` name a server of this kind?"),
+        "{output}"
     );
     let mut gone = Stub::answering([Reply::Nothing]);
     gone.kill();
     for kind in ["gemini", "openai"] {
-        let (works, told) = probe(kind, &gone.url("/v1"), "m");
-        assert!(!works && told.contains("is it running"), "{told}");
+        let (works, output) = probe(kind, &gone.url("/v1"), "m");
+        assert!(!works && output.contains("is it running"), "{output}");
     }
 }
 
@@ -175,9 +175,9 @@ fn a_workflow_that_is_built_in_is_printed_to_begin_with_and_is_taken_back() {
     let output = Process::command(dir.path(), &settings)
         .args(["check-config", "--probe"])
         .output();
-    let told = String::from_utf8(output.unwrap().stdout).unwrap();
+    let output = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(
-        told.contains("  ok    the workflows can be read\n"),
-        "{told}"
+        output.contains("  ok    the workflows are valid\n"),
+        "{output}"
     );
 }

@@ -1,7 +1,7 @@
-//! `/sdapi/v1`: what is asked for, and what is made of the answer.
+//! `/sdapi/v1`: requests, answers, progress and previews.
 
-use crate::desk::{
-    Desk, assert_outcome, encoded, outcome, picture, remote, run, size, until, word,
+use crate::fixture::{
+    Fixture, assert_outcome, describe, encoded, outcome, picture, remote, run, size, until,
 };
 use crate::peer::{Reply, json};
 use crate::sdapi_stub::{Kind, Stub, answer};
@@ -18,22 +18,21 @@ pub const TEXT: &str = "POST /sdapi/v1/txt2img";
 pub const IMAGE: &str = "POST /sdapi/v1/img2img";
 const ENLARGE: &str = "POST /sdapi/v1/extra-single-image";
 
-/// The generator of a stub, with settings.
-pub fn with(desk: &Desk, stub: &Stub, settings: SdApiSettings) -> SdApi {
+pub fn with(fixture: &Fixture, stub: &Stub, settings: SdApiSettings) -> SdApi {
     let remote = remote(&stub.url());
-    SdApi::new("webui", &remote, settings, 1, desk.images.clone()).expect("set up")
+    SdApi::new("webui", &remote, settings, 1, fixture.images.clone()).expect("set up")
 }
 
-pub fn plain(desk: &Desk, stub: &Stub) -> SdApi {
-    with(desk, stub, SdApiSettings::default())
+pub fn plain(fixture: &Fixture, stub: &Stub) -> SdApi {
+    with(fixture, stub, SdApiSettings::default())
 }
 
 #[test]
 fn a_prompt_becomes_a_picture_on_every_server() {
     for kind in KINDS {
-        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        let (fixture, stub) = (Fixture::new(), Stub::start(kind));
         run(async {
-            let made = plain(&desk, &stub).generate(desk.order()).await;
+            let made = plain(&fixture, &stub).generate(fixture.task()).await;
             assert_eq!(made.expect("a picture").bytes, picture(64, 64), "{kind:?}");
         });
         let calls = stub.calls(TEXT);
@@ -69,7 +68,7 @@ fn a_prompt_becomes_a_picture_on_every_server() {
 
 #[test]
 fn the_settings_go_along() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
     let modules = json!(["ae.safetensors", "clip_l.safetensors"]);
     let settings = SdApiSettings {
         checkpoint: Some("sdxl".into()),
@@ -83,11 +82,11 @@ fn the_settings_go_along() {
         ..SdApiSettings::default()
     };
     run(async {
-        let generator = with(&desk, &stub, settings);
-        let mut order = desk.order();
-        assert_outcome(&outcome(&generator, &order).await, "picture");
-        order.model = Some("flux".into());
-        assert_outcome(&outcome(&generator, &order).await, "picture");
+        let generator = with(&fixture, &stub, settings);
+        let mut task = fixture.task();
+        assert_outcome(&outcome(&generator, &task).await, "picture");
+        task.model = Some("flux".into());
+        assert_outcome(&outcome(&generator, &task).await, "picture");
     });
     let bodies: Vec<Value> = stub.calls(TEXT).iter().map(|call| call.json()).collect();
     for (name, value) in [
@@ -116,13 +115,13 @@ fn the_settings_go_along() {
 
 #[test]
 fn credentials_are_sent_as_basic() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
     let mut remote = remote(&stub.url());
     remote.api_key = Some(Secret::new("user:s3cret"));
     let settings = SdApiSettings::default();
-    let generator = SdApi::new("webui", &remote, settings, 1, desk.images.clone()).unwrap();
+    let generator = SdApi::new("webui", &remote, settings, 1, fixture.images.clone()).unwrap();
     run(async {
-        assert_outcome(&outcome(&generator, &desk.order()).await, "picture");
+        assert_outcome(&outcome(&generator, &fixture.task()).await, "picture");
     });
     let sent = stub.calls(TEXT)[0]
         .header("authorization")
@@ -133,13 +132,13 @@ fn credentials_are_sent_as_basic() {
 
 #[test]
 fn an_input_image_is_painted_over() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Next));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
     let jpeg = encoded(32, 16, ImageFormat::Jpeg);
     run(async {
-        let generator = plain(&desk, &stub);
-        let order = desk.order_with(std::slice::from_ref(&jpeg)).await;
-        assert_outcome(&outcome(&generator, &order).await, "picture");
-        let two = desk.order_with(&[jpeg.clone(), jpeg.clone()]).await;
+        let generator = plain(&fixture, &stub);
+        let task = fixture.task_with(std::slice::from_ref(&jpeg)).await;
+        assert_outcome(&outcome(&generator, &task).await, "picture");
+        let two = fixture.task_with(&[jpeg.clone(), jpeg.clone()]).await;
         let found = outcome(&generator, &two).await;
         assert_outcome(
             &found,
@@ -166,16 +165,16 @@ fn an_input_image_is_painted_over() {
 
 #[test]
 fn input_images_may_go_as_references() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Cpp));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Cpp));
     let settings = SdApiSettings {
         reference_inputs: true,
         ..SdApiSettings::default()
     };
     let inputs = [picture(8, 8), encoded(9, 9, ImageFormat::Gif)];
     run(async {
-        let order = desk.order_with(&inputs).await;
+        let task = fixture.task_with(&inputs).await;
         assert_outcome(
-            &outcome(&with(&desk, &stub, settings), &order).await,
+            &outcome(&with(&fixture, &stub, settings), &task).await,
             "picture",
         );
     });
@@ -193,19 +192,19 @@ fn a_large_picture_is_made_small_and_enlarged() {
     for (kind, upscaler, asked) in [
         (Kind::Automatic, None, 0),
         (Kind::Automatic, Some("R-ESRGAN 4x+"), 1),
-        // It has no such call, and the picture is enlarged here.
+        // The server has no upscaler call, so Tintype enlarges the image.
         (Kind::Cpp, Some("R-ESRGAN 4x+"), 1),
     ] {
-        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        let (fixture, stub) = (Fixture::new(), Stub::start(kind));
         let settings = SdApiSettings {
             max_pixels: 65_536,
             upscaler: upscaler.map(str::to_owned),
             ..SdApiSettings::default()
         };
         run(async {
-            let mut order = desk.order();
-            order.pixels = (1024, 512);
-            let found = outcome(&with(&desk, &stub, settings), &order).await;
+            let mut task = fixture.task();
+            task.pixels = (1024, 512);
+            let found = outcome(&with(&fixture, &stub, settings), &task).await;
             assert_eq!(found, "picture (1024, 512)", "{kind:?} {upscaler:?}");
         });
         let body = stub.calls(TEXT)[0].json();
@@ -225,14 +224,14 @@ fn a_large_picture_is_made_small_and_enlarged() {
 
 #[test]
 fn the_upscaler_is_left_alone_where_nothing_is_to_be_enlarged() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
     let settings = SdApiSettings {
         upscaler: Some("R-ESRGAN 4x+".into()),
         ..SdApiSettings::default()
     };
     run(async {
         assert_outcome(
-            &outcome(&with(&desk, &stub, settings), &desk.order()).await,
+            &outcome(&with(&fixture, &stub, settings), &fixture.task()).await,
             "picture",
         );
     });
@@ -241,7 +240,7 @@ fn the_upscaler_is_left_alone_where_nothing_is_to_be_enlarged() {
 
 #[test]
 fn the_picture_behind_a_grid_is_taken() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let stub = Stub::with(Kind::Automatic, |call| {
         let images = [picture(128, 64), picture(64, 64), picture(64, 64)];
         let images = images.map(|it| format!("data:image/png;base64,{}", STANDARD.encode(it)));
@@ -250,7 +249,7 @@ fn the_picture_behind_a_grid_is_taken() {
     });
     run(async {
         assert_eq!(
-            outcome(&plain(&desk, &stub), &desk.order()).await,
+            outcome(&plain(&fixture, &stub), &fixture.task()).await,
             "picture (64, 64)"
         );
     });
@@ -258,41 +257,41 @@ fn the_picture_behind_a_grid_is_taken() {
 
 #[test]
 fn a_picture_in_another_format_is_kept_as_it_is() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let stub = Stub::with(Kind::Next, |call| {
         let webp = STANDARD.encode(encoded(64, 64, ImageFormat::WebP));
         (call.line() == TEXT).then(|| answer(&[webp]))
     });
     run(async {
-        let made = plain(&desk, &stub).generate(desk.order()).await;
+        let made = plain(&fixture, &stub).generate(fixture.task()).await;
         assert_eq!(made.unwrap().bytes, encoded(64, 64, ImageFormat::WebP));
     });
 }
 
 #[test]
 fn progress_is_told_by_servers_that_know_it() {
-    for (kind, told) in [
+    for (kind, reports) in [
         (Kind::Automatic, true),
         (Kind::Next, true),
         (Kind::Cpp, false),
     ] {
-        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        let (fixture, stub) = (Fixture::new(), Stub::start(kind));
         stub.hold(0.5);
         run(async {
-            let order = desk.order();
-            let making = tokio::task::spawn_local(plain(&desk, &stub).generate(order.clone()));
-            if told {
-                until("half is told", || order.progress.fraction() == Some(0.5)).await;
+            let task = fixture.task();
+            let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(task.clone()));
+            if reports {
+                until("half is reported", || task.progress.fraction() == Some(0.5)).await;
             } else {
                 until("it was asked in vain", || {
                     stub.calls("POST /internal/progress").len() == 1
                         && stub.calls("GET /sdapi/v1/progress").len() == 1
                 })
                 .await;
-                assert_eq!(order.progress.fraction(), None);
+                assert_eq!(task.progress.fraction(), None);
             }
             stub.release();
-            assert_outcome(&word(making.await.unwrap()), "picture");
+            assert_outcome(&describe(making.await.unwrap()), "picture");
         });
     }
 }
@@ -300,9 +299,9 @@ fn progress_is_told_by_servers_that_know_it() {
 #[test]
 fn a_preview_is_asked_for_only_while_somebody_looks() {
     for kind in [Kind::Automatic, Kind::Next] {
-        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        let (fixture, stub) = (Fixture::new(), Stub::start(kind));
         stub.hold(0.5);
-        // How often a preview was asked for.
+        // The number of preview requests.
         let asked = || {
             let of_task = stub.calls("POST /internal/progress").into_iter();
             let of_task = of_task.filter(|it| it.json()["live_preview"] == true);
@@ -312,13 +311,13 @@ fn a_preview_is_asked_for_only_while_somebody_looks() {
             of_task.count() + of_all.count()
         };
         run(async {
-            let order = desk.order();
-            let making = tokio::task::spawn_local(plain(&desk, &stub).generate(order.clone()));
-            until("half is told", || order.progress.fraction() == Some(0.5)).await;
+            let task = fixture.task();
+            let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(task.clone()));
+            until("half is reported", || task.progress.fraction() == Some(0.5)).await;
             assert_eq!(asked(), 0, "{kind:?}");
             let mut seen = None;
             until("there is a preview", || {
-                seen = order.progress.watch();
+                seen = task.progress.watch();
                 seen.is_some()
             })
             .await;
@@ -329,45 +328,45 @@ fn a_preview_is_asked_for_only_while_somebody_looks() {
             );
             assert!(asked() > 0, "{kind:?}");
             stub.release();
-            assert_outcome(&word(making.await.unwrap()), "picture");
+            assert_outcome(&describe(making.await.unwrap()), "picture");
         });
     }
 }
 
 #[test]
 fn the_whole_servers_progress_is_nobodys_where_it_makes_several_pictures() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Next));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
     let settings = SdApiSettings::default();
     let generator = SdApi::new(
         "webui",
         &remote(&stub.url()),
         settings,
         2,
-        desk.images.clone(),
+        fixture.images.clone(),
     );
     let generator = generator.unwrap();
     stub.hold(0.5);
     run(async {
-        let order = desk.order();
-        let making = tokio::task::spawn_local(generator.generate(order.clone()));
+        let task = fixture.task();
+        let making = tokio::task::spawn_local(generator.generate(task.clone()));
         until("it was asked", || {
             stub.calls("POST /internal/progress").len() == 1
         })
         .await;
         stub.interrupt();
         stub.release();
-        assert_outcome(&word(making.await.unwrap()), "picture");
-        assert_eq!(order.progress.fraction(), None);
+        assert_outcome(&describe(making.await.unwrap()), "picture");
+        assert_eq!(task.progress.fraction(), None);
     });
     assert!(stub.calls("GET /sdapi/v1/progress").is_empty());
 }
 
 #[test]
 fn a_picture_that_is_given_up_is_interrupted_where_the_server_says_that_it_is_ours() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
     stub.hold(0.5);
     run(async {
-        let making = tokio::task::spawn_local(plain(&desk, &stub).generate(desk.order()));
+        let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
         until("it is being made", || stub.is_busy()).await;
         making.abort();
         until("it is interrupted", || !stub.is_busy()).await;
@@ -377,10 +376,10 @@ fn a_picture_that_is_given_up_is_interrupted_where_the_server_says_that_it_is_ou
 
 #[test]
 fn a_server_that_cannot_say_whose_picture_it_makes_is_left_to_finish() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Next));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Next));
     stub.hold(0.5);
     run(async {
-        let making = tokio::task::spawn_local(plain(&desk, &stub).generate(desk.order()));
+        let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
         until("it is being made", || stub.is_busy()).await;
         let before = stub.calls("POST /internal/progress").len();
         making.abort();
@@ -395,19 +394,19 @@ fn a_server_that_cannot_say_whose_picture_it_makes_is_left_to_finish() {
 
 #[test]
 fn hostile_prompts_reach_the_server_as_plain_text() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Automatic));
     let long = "\u{1f98a}".repeat(32_768);
     run(async {
-        let generator = plain(&desk, &stub);
+        let generator = plain(&fixture, &stub);
         for prompt in [
             "<lora:x:9>",
             "\"}],\"steps\":150",
             "\u{202e}\u{0}\u{7}",
             &long,
         ] {
-            let mut order = desk.order();
-            order.prompt = prompt.to_owned();
-            assert_outcome(&outcome(&generator, &order).await, "picture");
+            let mut task = fixture.task();
+            task.prompt = prompt.to_owned();
+            assert_outcome(&outcome(&generator, &task).await, "picture");
         }
     });
     let calls = stub.calls(TEXT);
@@ -416,7 +415,7 @@ fn hostile_prompts_reach_the_server_as_plain_text() {
     assert_eq!(calls[3].json()["prompt"], long);
 }
 
-/// For the faults, which answer in place of the picture.
+/// For the fault tests, which replace the answer.
 pub fn instead(reply: fn() -> Reply) -> Stub {
     Stub::with(Kind::Automatic, move |call| {
         (call.line() == TEXT).then(reply)
@@ -425,7 +424,7 @@ pub fn instead(reply: fn() -> Reply) -> Stub {
 
 #[test]
 fn a_redirect_is_not_followed() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let stub = instead(|| {
         Reply::Raw(
             b"HTTP/1.1 302 Found\r\nLocation: /sdapi/v1/img2img\r\nContent-Length: 0\r\n\r\n"
@@ -433,7 +432,7 @@ fn a_redirect_is_not_followed() {
         )
     });
     run(async {
-        let found = outcome(&plain(&desk, &stub), &desk.order()).await;
+        let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
         assert_outcome(&found, "broken: ");
     });
     assert!(stub.calls(IMAGE).is_empty());

@@ -1,7 +1,9 @@
-//! `/sdapi/v1` that fails: every fault is what can be done about it, and tells a caller nothing of the set-up.
+//! Faults of `/sdapi/v1` servers: each maps to the right kind of error, and reveals nothing of the configuration to callers.
 
-use crate::desk::{Desk, assert_outcome, blank, outcome, picture, remote, run, until, word};
-use crate::peer::{Reply, json, nobody, text};
+use crate::fixture::{
+    Fixture, assert_outcome, blank, describe, outcome, picture, remote, run, until,
+};
+use crate::peer::{Reply, json, text, unreachable_url};
 use crate::sdapi::{instead, plain};
 use crate::sdapi_stub::{Kind, Stub, answer};
 use base64::Engine as _;
@@ -12,16 +14,16 @@ use tintype::config::SdApiSettings;
 use tintype_actors::ports::Generator as _;
 
 const SET_UP: &str = "broken: the image generator is not set up correctly";
-const NO_PICTURE: &str = "broken: the image generator answered with something that is no picture";
-const EMPTY: &str = "no picture: the image generator answered without a picture";
+const NO_PICTURE: &str = "broken: the image generator did not return a valid image";
+const EMPTY: &str = "no picture: the image generator returned no image";
 const MEMORY: &str = "transient: the image generator ran out of memory";
-const MOMENT: &str = "transient: the image generator failed for the moment (status 500)";
+const MOMENT: &str = "transient: the image generator failed temporarily (status 500)";
 
-/// An answer in place of the picture comes to this.
+/// The outcome when the server sends this in place of the image.
 #[track_caller]
 fn comes_to(reply: fn() -> Reply, expected: &str) {
-    let (desk, stub) = (Desk::new(), instead(reply));
-    let found = run(async { outcome(&plain(&desk, &stub), &desk.order()).await });
+    let (fixture, stub) = (Fixture::new(), instead(reply));
+    let found = run(async { outcome(&plain(&fixture, &stub), &fixture.task()).await });
     assert_outcome(&found, expected);
 }
 
@@ -92,7 +94,7 @@ fn what_fails_on_the_server_may_pass() {
     comes_to(|| text(502, "<html>bad gateway</html>"), "transient: ");
     comes_to(
         || text(429, ""),
-        "transient: the image generator is asked for too much",
+        "transient: the image generator limits its rate",
     );
 }
 
@@ -135,11 +137,11 @@ fn a_success_without_a_picture_is_none() {
     comes_to(|| text(200, "<html>Stable Diffusion</html>"), NO_PICTURE);
     comes_to(
         || text(200, ""),
-        "transient: the image generator broke off its answer",
+        "transient: the image generator closed the connection before its answer was complete",
     );
     comes_to(
         || text(200, "{\"images\": [\"iVBORw0KGgo"),
-        "transient: the image generator broke off its answer",
+        "transient: the image generator closed the connection before its answer was complete",
     );
     comes_to(
         || Reply::Full(200, "image/png", picture(64, 64)),
@@ -155,7 +157,7 @@ fn a_success_without_a_picture_is_none() {
 fn a_picture_of_nothing_is_none() {
     comes_to(
         || answer(&[STANDARD.encode(blank(64, 64))]),
-        "broken: the image generator gave a picture of a single colour",
+        "broken: the image generator returned an image of a single colour",
     );
     comes_to(
         || {
@@ -168,11 +170,13 @@ fn a_picture_of_nothing_is_none() {
 
 #[test]
 fn an_input_that_is_damaged_is_the_callers_matter() {
-    let (desk, stub) = (Desk::new(), Stub::start(Kind::Cpp));
+    let (fixture, stub) = (Fixture::new(), Stub::start(Kind::Cpp));
     run(async {
         let whole = picture(8, 8);
-        let order = desk.order_with(&[whole[..whole.len() - 20].to_vec()]).await;
-        let found = outcome(&plain(&desk, &stub), &order).await;
+        let task = fixture
+            .task_with(&[whole[..whole.len() - 20].to_vec()])
+            .await;
+        let found = outcome(&plain(&fixture, &stub), &task).await;
         assert_outcome(&found, "unsound: input image 1 is damaged");
     });
     assert!(stub.calls(crate::sdapi::IMAGE).is_empty());
@@ -180,7 +184,8 @@ fn an_input_that_is_damaged_is_the_callers_matter() {
 
 #[test]
 fn a_broken_connection_may_pass() {
-    let broken = "transient: the image generator broke off its answer";
+    let broken =
+        "transient: the image generator closed the connection before its answer was complete";
     comes_to(|| Reply::Raw(Vec::new()), broken);
     comes_to(
         || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"images\":".to_vec()),
@@ -205,22 +210,22 @@ fn an_answer_that_is_larger_than_any_picture_is_not_read() {
     let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{".to_vec());
     comes_to(
         head,
-        "broken: the image generator answered with more than a picture can be",
+        "broken: the answer of the image generator is larger than any image",
     );
 }
 
 #[test]
 fn nobody_there_may_pass() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let settings = SdApiSettings::default();
     let generator = SdApi::new(
         "webui",
-        &remote(&nobody()),
+        &remote(&unreachable_url()),
         settings,
         1,
-        desk.images.clone(),
+        fixture.images.clone(),
     );
-    let found = run(async { outcome(&generator.unwrap(), &desk.order()).await });
+    let found = run(async { outcome(&generator.unwrap(), &fixture.task()).await });
     assert_outcome(
         &found,
         "transient: the image generator could not be reached",
@@ -230,17 +235,17 @@ fn nobody_there_may_pass() {
 #[test]
 fn a_picture_that_somebody_interrupts_is_not_sold() {
     for kind in [Kind::Automatic, Kind::Next] {
-        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        let (fixture, stub) = (Fixture::new(), Stub::start(kind));
         stub.hold(0.5);
         run(async {
-            let making = tokio::task::spawn_local(plain(&desk, &stub).generate(desk.order()));
+            let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
             until("it is being made", || stub.is_busy()).await;
             stub.interrupt();
             stub.release();
-            let found = word(making.await.unwrap());
+            let found = describe(making.await.unwrap());
             assert_outcome(
                 &found,
-                "broken: the picture was interrupted on the image generator",
+                "broken: the generation was interrupted on the image generator",
             );
         });
     }
@@ -248,9 +253,9 @@ fn a_picture_that_somebody_interrupts_is_not_sold() {
 
 #[test]
 fn a_server_that_never_answers_can_be_given_up() {
-    let (desk, stub) = (Desk::new(), instead(|| Reply::Silence));
+    let (fixture, stub) = (Fixture::new(), instead(|| Reply::Silence));
     run(async {
-        let making = tokio::task::spawn_local(plain(&desk, &stub).generate(desk.order()));
+        let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(fixture.task()));
         until("it was asked", || {
             !stub.calls(crate::sdapi::TEXT).is_empty()
         })
@@ -270,38 +275,38 @@ fn odd_words_about_progress_do_no_harm() {
         "{\"active\": true, \"progress\": 1e300}",
         "{\"active\": true}",
     ] {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         let stub = Stub::with(Kind::Automatic, move |call| {
             call.path().ends_with("/progress").then(|| text(200, odd))
         });
         stub.hold(0.5);
         run(async {
-            let order = desk.order();
-            let making = tokio::task::spawn_local(plain(&desk, &stub).generate(order.clone()));
+            let task = fixture.task();
+            let making = tokio::task::spawn_local(plain(&fixture, &stub).generate(task.clone()));
             until("it was asked", || {
                 !stub.calls("POST /internal/progress").is_empty()
             })
             .await;
             stub.release();
-            assert_outcome(&word(making.await.unwrap()), "picture");
-            assert!(order.progress.fraction().is_none_or(|it| it <= 1.0));
+            assert_outcome(&describe(making.await.unwrap()), "picture");
+            assert!(task.progress.fraction().is_none_or(|it| it <= 1.0));
         });
     }
 }
 
 #[test]
 fn a_picture_whose_answer_is_lost_is_interrupted_while_it_is_being_made() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let stub = Stub::with(Kind::Automatic, |call| match call.path() {
         "/sdapi/v1/txt2img" => Some(Reply::Raw(Vec::new())),
         "/internal/progress" => Some(json(200, &json!({"active": true, "progress": 0.5}))),
         _ => None,
     });
     run(async {
-        let found = outcome(&plain(&desk, &stub), &desk.order()).await;
+        let found = outcome(&plain(&fixture, &stub), &fixture.task()).await;
         assert_outcome(
             &found,
-            "transient: the image generator broke off its answer",
+            "transient: the image generator closed the connection before its answer was complete",
         );
         let interrupted = || !stub.calls("POST /sdapi/v1/interrupt").is_empty();
         until("it is interrupted", interrupted).await;

@@ -1,6 +1,6 @@
-//! A server that speaks `/sdapi/v1`, as AUTOMATIC1111, SD.Next or stable-diffusion.cpp do.
+//! A server that speaks `/sdapi/v1` like AUTOMATIC1111, SD.Next or stable-diffusion.cpp.
 
-use crate::desk::picture;
+use crate::fixture::picture;
 use crate::peer::{Call, Peer, Reply, json, text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What it tells besides pictures.
+/// The progress calls that the server supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A1111 from 1.8 and Forge: progress by task, and of the whole server.
+    /// A1111 from 1.8 and Forge: by task and server-wide.
     Automatic,
-    /// SD.Next and older ones: progress of the whole server alone.
+    /// SD.Next and older servers: only server-wide.
     Next,
-    /// stable-diffusion.cpp: pictures and nothing else.
+    /// stable-diffusion.cpp: none.
     Cpp,
 }
 
-/// Makes an answer of its own, in place of the usual one; `None` for the usual.
+/// Replaces an answer; `None` for the usual one.
 pub type Instead = dyn Fn(&Call) -> Option<Reply> + Send + Sync;
 
 struct State {
@@ -40,7 +40,6 @@ struct Shared {
     instead: Box<Instead>,
 }
 
-/// The server.
 pub struct Stub {
     peer: Peer,
     shared: Arc<Shared>,
@@ -51,7 +50,7 @@ impl Stub {
         Self::with(kind, |_| None)
     }
 
-    /// One that answers some calls in another way.
+    /// `other` may replace the answer to a call.
     pub fn with(
         kind: Kind,
         instead: impl Fn(&Call) -> Option<Reply> + Send + Sync + 'static,
@@ -79,7 +78,7 @@ impl Stub {
         self.peer.url()
     }
 
-    /// Holds every picture from now on, at this fraction.
+    /// Holds every generation from now on, at this progress.
     pub fn hold(&self, fraction: f64) {
         let mut state = self.shared.state.lock();
         state.held = true;
@@ -91,19 +90,19 @@ impl Stub {
         self.shared.changed.notify_all();
     }
 
-    /// Says from now on that the last picture was interrupted.
+    /// Reports the last image as interrupted from now on.
     pub fn interrupt(&self) {
         self.shared.state.lock().interrupted = true;
     }
 
-    /// The calls of a line such as `POST /sdapi/v1/txt2img`.
+    /// The calls with this line, such as `POST /sdapi/v1/txt2img`.
     pub fn calls(&self, line: &str) -> Vec<Call> {
         let state = self.shared.state.lock();
         let of_line = |call: &&Call| call.line() == line;
         state.calls.iter().filter(of_line).cloned().collect()
     }
 
-    /// Is a picture being made?
+    /// Is a generation running?
     pub fn is_busy(&self) -> bool {
         self.shared.state.lock().active.is_some()
     }
@@ -138,10 +137,10 @@ impl Shared {
             "GET /sdapi/v1/progress" if whole => {
                 let skips = call.query("skip_current_image").as_deref() == Some("true");
                 let state = self.state.lock();
-                let told = json!({"interrupted": state.interrupted, "skipped": false, "job": ""});
+                let flags = json!({"interrupted": state.interrupted, "skipped": false, "job": ""});
                 json(
                     200,
-                    &json!({"progress": state.fraction, "eta_relative": 1.0, "state": told, "current_image": (!skips).then(preview)}),
+                    &json!({"progress": state.fraction, "eta_relative": 1.0, "state": flags, "current_image": (!skips).then(preview)}),
                 )
             }
             "POST /sdapi/v1/interrupt" if whole => {
@@ -175,12 +174,11 @@ impl Shared {
     }
 }
 
-/// A preview, as these servers write it.
+/// A preview in these servers' form.
 fn preview() -> String {
     format!("data:image/png;base64,{}", STANDARD.encode(picture(8, 8)))
 }
 
-/// An answer with these images.
 pub fn answer(images: &[String]) -> Reply {
     let info = json!({"seed": 5, "index_of_first_image": 0, "infotexts": ["a red fox"]});
     json(

@@ -1,4 +1,4 @@
-//! A back end that does as a test says, and remembers what it was asked.
+//! A scripted backend that records its requests.
 
 use crate::peer::{self, Call, Peer};
 use parking_lot::Mutex;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
@@ -45,23 +45,23 @@ impl From<Call> for Seen {
     }
 }
 
-/// What is answered. The connection closes afterwards, unless it is said that it stays.
+/// The connection closes after each reply except `KeepAlive`.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// Status with its words, further header lines, body.
+    /// Status line, further header lines, body.
     Whole(&'static str, String, Vec<u8>),
-    /// As JSON, after which the connection stays open for the next request.
-    Kept(Vec<u8>),
-    /// So many bytes of an answer that was announced as a longer one.
+    /// A JSON body; the connection stays open for the next request.
+    KeepAlive(Vec<u8>),
+    /// A body of half the announced length.
     Half(&'static str, Vec<u8>),
-    /// A body without an end that is chunked.
+    /// An endless chunked body.
     Endless,
-    /// No byte, and the connection closed.
+    /// Closes the connection without sending a byte.
     Nothing,
-    /// Nothing until the stub ends, or the client gives up.
+    /// Sends nothing until the stub stops or the client disconnects.
     Silence,
-    /// The answer once the test lets it go.
-    StoredUpload(Box<Reply>),
+    /// Sends the reply once the test releases it.
+    Held(Box<Reply>),
 }
 
 impl Reply {
@@ -91,7 +91,7 @@ impl Reply {
     }
 
     pub fn held(self) -> Self {
-        Self::StoredUpload(Box::new(self))
+        Self::Held(Box::new(self))
     }
 }
 
@@ -110,7 +110,7 @@ struct Script {
 
 type Shared = Arc<(Mutex<Script>, AtomicBool)>;
 
-/// The stub. It stops listening when it goes out of scope, or is killed.
+/// Stops listening when dropped or killed.
 pub struct Stub {
     pub address: SocketAddr,
     shared: Shared,
@@ -118,7 +118,7 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// Answers these in turn, then the last one for ever.
+    /// Sends these replies in turn, then repeats the last one.
     pub fn answering(replies: impl IntoIterator<Item = Reply>) -> Self {
         let mut next: VecDeque<Reply> = replies.into_iter().collect();
         let then = next.pop_back();
@@ -140,7 +140,7 @@ impl Stub {
         }
     }
 
-    /// Answers this on this path, whatever the script says.
+    /// Sends this reply on this path, independent of the script.
     pub fn on(self, path: &str, reply: Reply) -> Self {
         self.shared.0.lock().paths.push((path.to_owned(), reply));
         self
@@ -150,7 +150,7 @@ impl Stub {
         format!("http://{}{path}", self.address)
     }
 
-    /// What it was asked so far.
+    /// All requests so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.shared.0.lock().seen.clone()
     }
@@ -162,32 +162,30 @@ impl Stub {
         seen.remove(0)
     }
 
-    /// How many requests it had at the same time, at most.
+    /// The maximum of concurrent requests.
     pub fn peak(&self) -> usize {
         self.shared.0.lock().peak
     }
 
-    /// How many connections were made to it.
     pub fn connections(&self) -> usize {
         self.shared.0.lock().connections
     }
 
-    /// How many requests it has now.
     pub fn running(&self) -> usize {
         self.shared.0.lock().running
     }
 
-    /// How many answers it has sent to somebody who waited for them no more.
-    pub fn late(&self) -> usize {
+    /// The number of answers sent after the client had given up.
+    pub fn late_answers(&self) -> usize {
         self.shared.0.lock().late
     }
 
-    /// Lets go of all answers that are held, now and later.
+    /// Releases all held replies, also later ones.
     pub fn release(&self) {
         self.shared.0.lock().released = true;
     }
 
-    /// Takes no connection any more, and breaks off those that it has.
+    /// Stops listening and closes all connections.
     pub fn kill(&mut self) {
         self.shared.1.store(true, Ordering::SeqCst);
         self.peer = None;
@@ -200,7 +198,6 @@ impl Drop for Stub {
     }
 }
 
-/// Serves a connection whose first call has come.
 fn serve(mut stream: TcpStream, first: Seen, shared: &Shared) {
     shared.0.lock().connections += 1;
     let Ok(second) = stream.try_clone() else {
@@ -210,10 +207,10 @@ fn serve(mut stream: TcpStream, first: Seen, shared: &Shared) {
     let mut seen = Some(first);
     while let Some(it) = seen {
         let reply = next(it, shared);
-        let stays = matches!(reply, Reply::Kept(_));
+        let keep_alive = matches!(reply, Reply::KeepAlive(_));
         answer(&mut stream, reply, shared);
         shared.0.lock().running -= 1;
-        if !stays {
+        if !keep_alive {
             return;
         }
         seen = peer::read(&mut reader).map(Seen::from);
@@ -236,7 +233,7 @@ fn next(seen: Seen, shared: &Shared) -> Reply {
     }
 }
 
-/// Waits until it holds, the stub is killed, or the client has gone.
+/// Waits until the condition holds, the stub is killed, or the client disconnects.
 fn wait(stream: &TcpStream, shared: &Shared, holds: impl Fn(&Script) -> bool) {
     let _ = stream.set_read_timeout(Some(Duration::from_millis(5)));
     let mut byte = [0];
@@ -257,7 +254,7 @@ fn answer(stream: &mut TcpStream, reply: Reply, shared: &Shared) {
             let _ = stream.write_all(head.as_bytes());
             let _ = stream.write_all(&body);
         }
-        Reply::Kept(body) => {
+        Reply::KeepAlive(body) => {
             let length = body.len();
             let head = format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
@@ -281,7 +278,7 @@ fn answer(stream: &mut TcpStream, reply: Reply, shared: &Shared) {
         }
         Reply::Nothing => {}
         Reply::Silence => wait(stream, shared, |_| false),
-        Reply::StoredUpload(reply) => {
+        Reply::Held(reply) => {
             wait(stream, shared, |script| script.released);
             if !shared.1.load(Ordering::SeqCst) {
                 answer(stream, *reply, shared);

@@ -1,11 +1,11 @@
-//! Another Tintype as the back end, through its Gemini and its OpenAI interface: two real peers that were written apart.
+//! Another Tintype as the backend, through its Gemini and OpenAI interfaces: client and server were written independently.
 
+use crate::service::{ended, make, picture, pro};
 use crate::support::origin::{self, Origin};
 use crate::support::{Behaviour, Customer, Options, Server, pictures};
-use crate::world::{ended, make, picture, pro};
 use serde_json::{Value, json};
 
-/// A Tintype, and another one whose tier `pro` it makes.
+/// Two Tintypes: the first is the backend of the second's tier `pro`.
 struct Chain {
     far: Server,
     far_customer: Customer,
@@ -49,7 +49,7 @@ impl Chain {
     }
 
     fn picture(&self, job: &Value) -> (u32, u32) {
-        crate::world::size(&picture(&self.near, job))
+        crate::service::size(&picture(&self.near, job))
     }
 }
 

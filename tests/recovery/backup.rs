@@ -1,7 +1,8 @@
-//! Backups of a service that is running and busy, and what comes of them.
+//! Backups of a running, busy service, and their restores.
 
 use crate::kill_load::{
-    Memory, acknowledged, all_done, all_told, configure, create_until_cut, register, settle_doubts,
+    Memory, acknowledged, all_delivered, all_done, configure, create_until_cut, register,
+    settle_doubts,
 };
 use crate::peer::Peer;
 use crate::place::{Ended, Place, Service, until};
@@ -15,7 +16,6 @@ use uuid::Uuid;
 
 const CALLERS: usize = 3;
 
-/// Backs a running service up.
 fn backup(place: &Place, service: &Service, to: &Path) -> Value {
     let server = format!("http://{}", service.address());
     let to = to.to_str().expect("a path");
@@ -24,7 +24,6 @@ fn backup(place: &Place, service: &Service, to: &Path) -> Value {
     serde_json::from_str(&ended.out).expect("a manifest")
 }
 
-/// The objects that a backup lists.
 fn listed(place: &Place, manifest: &Value) -> BTreeSet<String> {
     let id = manifest["id"].as_str().expect("an id");
     let list = place
@@ -43,7 +42,7 @@ fn listed(place: &Place, manifest: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Ids of the jobs that a stopped data directory holds.
+/// The job ids in a stopped data directory.
 fn jobs_of(place: &Place) -> BTreeSet<String> {
     let exported = place.run(&["export"]);
     assert_eq!(exported.code, Some(0), "{exported:?}");
@@ -112,7 +111,7 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
     };
     let (mut known, mut manifests) = (Vec::new(), Vec::new());
     std::thread::scope(|scope| {
-        // It ends with this, whatever goes wrong, and then callers do.
+        // Dropping the service, also on a panic, ends the callers.
         let mut service = service;
         for _ in 0..CALLERS {
             scope.spawn(|| create_until_cut(&client, &peer, &memory));
@@ -122,7 +121,7 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
             known.push(ids());
             manifests.push(backup(&place, &service, &place.path("backups")));
         }
-        // The service went on all the while.
+        // The service kept working during the backups.
         more(1);
         service.kill();
     });
@@ -136,7 +135,7 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
     }
     for manifest in &manifests {
         assert_eq!(manifest["running"], true);
-        // Their jobs may well have ended before they could be copied.
+        // These jobs may have ended before the backup copied their inputs.
         assert_eq!(manifest["pictures"]["missing"], 0, "inputs of live jobs");
     }
     only_the_owner_reads(&place.path("backups"));
@@ -160,32 +159,34 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
         assert_eq!(there.token(), place.token());
     }
 
-    // The newest goes on where it stood: live jobs are run, and pending deliveries sent.
+    // The newest backup resumes: it runs live jobs and sends pending deliveries.
     let (there, ended) = restored(&place, &peer, &[]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let held = jobs_of(&there);
     let service = there.serve();
     let held = held.into_iter().map(|id| (id.clone(), id)).collect();
     all_done(&service.client(&key), &held);
-    let told = peer.clone();
-    until("every end is told", || {
-        let told = told.told();
-        held.keys().all(|id| told.contains_key(id)).then_some(())
+    let receiver = peer.clone();
+    until("every job is delivered", || {
+        let delivered = receiver.delivered();
+        held.keys()
+            .all(|id| delivered.contains_key(id))
+            .then_some(())
     });
     service.stop();
     let verified = there.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    // What was acknowledged after the backup is still in the old directory, and told from there.
+    // Jobs acknowledged after the backup are still in the old directory, which delivers their webhooks.
     let service = place.serve();
     let client = service.client(&key);
     settle_doubts(&client, &peer, &memory);
     let jobs = memory.lock().expect("memory").acknowledged.clone();
     all_done(&client, &jobs);
-    all_told(&peer, &jobs);
+    all_delivered(&peer, &jobs);
     service.stop();
 }
 
-/// A data directory with one picture, and a backup of it while nothing runs.
+/// A data directory with one image, and a backup taken while no service runs.
 pub fn small() -> Place {
     let place = Place::new();
     let made = place.run(&["generate", "a fox", "--tier", "fast"]);
@@ -212,7 +213,7 @@ fn backed_up() -> Place {
 fn a_backup_with_any_damaged_file_is_refused_and_leaves_nothing_that_opens() {
     let place = backed_up();
     let files = files_below(&place.path("backups"));
-    // Manifest, records, list, three keys, one picture.
+    // Manifest, records, object list, three keys, one image.
     assert_eq!(files.len(), 7, "{files:?}");
     for file in files {
         let whole = fs::read(&file).expect("it");

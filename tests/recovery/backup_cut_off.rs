@@ -1,5 +1,5 @@
-//! Backups and restores that are killed, or whose disk is full, at a call of their own: nothing that is left passes for a
-//! whole. `TINTYPE_FAULTS` says how many calls of each kind are tried.
+//! Backups and restores that are killed, or meet a full disk, at a chosen system call: no partial result passes for a complete one.
+//! `TINTYPE_FAULTS` sets how many calls of each kind are tried.
 
 use crate::backup::{files_below, small};
 use crate::faults::{intruder, tried};
@@ -7,8 +7,14 @@ use crate::place::{BINARY, Ended, Place};
 use std::fs;
 use std::path::Path;
 
-/// Runs a command with a deed in store for it at a call on the files below a directory.
-fn haunted(place: &Place, arguments: &[&str], below: &Path, deed: &str, at: usize) -> Ended {
+/// Runs a command with a fault injected at a system call on the files below a directory.
+fn run_with_fault(
+    place: &Place,
+    arguments: &[&str],
+    below: &Path,
+    fault: &str,
+    at: usize,
+) -> Ended {
     let mut command = place.command(BINARY);
     command
         .args(arguments)
@@ -17,18 +23,18 @@ fn haunted(place: &Place, arguments: &[&str], below: &Path, deed: &str, at: usiz
         .env("LD_PRELOAD", intruder())
         .env("INTRUDER_DIRECTORY", below)
         .env("INTRUDER_AT", at.to_string())
-        .env("INTRUDER_DEED", deed)
+        .env("INTRUDER_DEED", fault)
         .env("INTRUDER_LOG", place.path("calls"));
-    if deed == "ENOSPC" {
+    if fault == "ENOSPC" {
         command.env("INTRUDER_LASTING", "1");
     }
     Ended::of(command.output().expect("the binary"))
 }
 
-/// Calls to which a deed applies, spread over all that a whole run makes.
-fn spread(place: &Place, arguments: &[&str], below: &Path, deed: &str) -> Vec<usize> {
+/// The calls at which to inject the fault, spread over all calls of a complete run.
+fn spread(place: &Place, arguments: &[&str], below: &Path, fault: &str) -> Vec<usize> {
     let _ = fs::remove_file(place.path("calls"));
-    let whole = haunted(place, arguments, below, deed, 0);
+    let whole = run_with_fault(place, arguments, below, fault, 0);
     assert_eq!(whole.code, Some(0), "{whole:?}");
     let calls = fs::read_to_string(place.path("calls")).expect("calls");
     let calls = calls.lines().count();
@@ -43,12 +49,12 @@ fn spread(place: &Place, arguments: &[&str], below: &Path, deed: &str) -> Vec<us
 fn a_backup_that_is_killed_at_any_call_is_whole_or_counts_for_nothing() {
     let place = small();
     let mut cut_off = 0;
-    for deed in ["die-before", "die-after", "die-half"] {
+    for fault in ["die-before", "die-after", "die-half"] {
         let _ = fs::remove_dir_all(place.path("backups"));
         let backups = place.path("backups");
-        for at in spread(&place, &["backup", "backups"], &backups, deed) {
+        for at in spread(&place, &["backup", "backups"], &backups, fault) {
             fs::remove_dir_all(&backups).expect("an earlier one");
-            let killed = haunted(&place, &["backup", "backups"], &backups, deed, at);
+            let killed = run_with_fault(&place, &["backup", "backups"], &backups, fault, at);
             let checked = place.run_without_data(&["verify", "--backup", "backups"]);
             match checked.code {
                 Some(0) => {}
@@ -58,14 +64,14 @@ fn a_backup_that_is_killed_at_any_call_is_whole_or_counts_for_nothing() {
                     let there = Place::new();
                     let backups = backups.to_str().expect("a path");
                     there.run(&["restore", backups]).assert_fault(&[]);
-                    assert!(!there.data().exists(), "{deed} at {at}");
+                    assert!(!there.data().exists(), "{fault} at {at}");
                 }
             }
-            // The next one is not disturbed by what is left.
+            // The leftovers do not disturb the next run.
             let next = place.run(&["backup", "backups"]);
             assert_eq!(next.code, Some(0), "{next:?}");
             let checked = place.run_without_data(&["verify", "--backup", "backups"]);
-            assert_eq!(checked.code, Some(0), "{deed} at {at}: {checked:?}");
+            assert_eq!(checked.code, Some(0), "{fault} at {at}: {checked:?}");
         }
     }
     assert!(cut_off > 0);
@@ -77,7 +83,7 @@ fn a_backup_for_which_there_is_no_room_says_so_and_counts_for_nothing() {
     let backups = place.path("backups");
     for at in spread(&place, &["backup", "backups"], &backups, "ENOSPC") {
         fs::remove_dir_all(&backups).expect("an earlier one");
-        let full = haunted(&place, &["backup", "backups"], &backups, "ENOSPC", at);
+        let full = run_with_fault(&place, &["backup", "backups"], &backups, "ENOSPC", at);
         full.assert_fault(&["o space left on device"]);
         let manifests = || {
             files_below(&backups)
@@ -101,22 +107,22 @@ fn a_restore_that_is_cut_off_at_any_call_is_whole_or_opens_for_nobody() {
     let backups = backups.to_str().expect("a path");
     let there = Place::new();
     let mut cut_off = 0;
-    for deed in ["die-before", "die-after", "ENOSPC"] {
+    for fault in ["die-before", "die-after", "ENOSPC"] {
         let _ = fs::remove_dir_all(there.data());
-        for at in spread(&there, &["restore", backups], &there.data(), deed) {
+        for at in spread(&there, &["restore", backups], &there.data(), fault) {
             fs::remove_dir_all(there.data()).expect("an earlier one");
-            let ended = haunted(&there, &["restore", backups], &there.data(), deed, at);
+            let ended = run_with_fault(&there, &["restore", backups], &there.data(), fault, at);
             let verified = there.run(&["verify"]);
             if verified.code == Some(0) {
                 assert!(
-                    verified.out.contains("1 images"),
-                    "{deed} at {at}: {verified:?}"
+                    verified.out.contains("1 pictures"),
+                    "{fault} at {at}: {verified:?}"
                 );
             } else {
                 cut_off += 1;
-                assert_ne!(ended.code, Some(0), "{deed} at {at}: {ended:?}");
+                assert_ne!(ended.code, Some(0), "{fault} at {at}: {ended:?}");
             }
-            // Made anew where it was not: the loop begins with a directory that is there.
+            // Recreates the directory if the restore left none: each iteration starts with an existing directory.
             fs::create_dir_all(there.data()).expect("a directory");
         }
     }

@@ -1,4 +1,4 @@
-//! A bucket on loopback, for services whose records are in a database.
+//! An S3 bucket on loopback, for services with their records in a database.
 
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 const ACCESS_KEY: &str = "tests";
 pub const SECRET_KEY: &str = "tests-of-recovery";
 
-/// A server with the bucket `pictures`. It ends with this.
+/// A server with the bucket `pictures`. Dropping it stops the server.
 pub struct Bucket {
     pub endpoint: String,
     stop: Option<oneshot::Sender<()>>,
@@ -38,7 +38,7 @@ impl Bucket {
                 let service = service.clone();
                 tokio::spawn(async move {
                     let http = Builder::new(TokioExecutor::new());
-                    // A caller that was killed breaks its connection off.
+                    // A killed caller closes its connection.
                     drop(http.serve_connection(TokioIo::new(socket), service).await);
                 });
             }
@@ -63,7 +63,7 @@ impl Bucket {
         }
     }
 
-    /// The variables by which a service finds it, beside `[storage] objects`.
+    /// The environment of a service that uses it, in addition to `[storage] objects`.
     pub fn variables(&self) -> [(&'static str, &str); 5] {
         [
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
@@ -79,7 +79,7 @@ impl Drop for Bucket {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of it has failed what the test did with it.
+            // If the server panicked, the test has failed already.
             drop(thread.join());
         }
     }

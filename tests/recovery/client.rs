@@ -1,4 +1,4 @@
-//! A client that sees more than a usual one: whether a connection ended before the first byte of an answer or within it.
+//! An HTTP client that reports whether a connection ended before the first byte of an answer or within the answer.
 
 use crate::place::until;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(180);
 const MAX_HEADERS: usize = 100;
 
-/// An answer, whole.
+/// A complete answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -31,7 +31,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {text}"))
     }
 
-    /// The id of a job that was accepted.
+    /// The id of the accepted job.
     pub fn accepted(&self) -> String {
         let body = self.json();
         assert_eq!(self.status, 202, "{body}");
@@ -40,16 +40,15 @@ impl Answer {
     }
 }
 
-/// Why there is no answer.
 #[derive(Debug)]
 pub enum Cut {
-    /// Not one byte of it arrived.
+    /// No byte of the answer arrived.
     Unanswered,
-    /// It ended within.
+    /// The connection ended within the answer.
     Midway(String),
 }
 
-/// One connection, kept alive.
+/// A keep-alive connection.
 pub struct Connection {
     stream: BufReader<TcpStream>,
 }
@@ -64,7 +63,6 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads its answer.
     pub fn call(&mut self, head: &str, body: &str) -> Result<Answer, Cut> {
         let length = body.len();
         let request = format!("{head}\r\nHost: test\r\nContent-Length: {length}\r\n\r\n{body}");
@@ -110,7 +108,7 @@ impl Connection {
     }
 }
 
-/// A caller with a key.
+/// A caller with an API key.
 #[derive(Clone)]
 pub struct Client {
     pub address: String,
@@ -125,7 +123,7 @@ impl Client {
         }
     }
 
-    /// The head of a request, up to the headers that a connection adds.
+    /// The head of a request, without the headers that the connection adds.
     fn head(&self, method: &str, path: &str) -> String {
         format!(
             "{method} {path} HTTP/1.1\r\nAuthorization: Bearer {}",
@@ -133,7 +131,7 @@ impl Client {
         )
     }
 
-    /// One call on a connection of its own.
+    /// One call on a new connection.
     pub fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let mut connection = Connection::open(&self.address).expect("a connection");
         let (head, body) = match body {
@@ -150,19 +148,19 @@ impl Client {
         self.call("GET", path, None)
     }
 
-    /// Asks for a small picture under an idempotency key, on a given connection.
+    /// Creates a job for a small image with an idempotency key, on a given connection.
     pub fn create_small(&self, connection: &mut Connection, name: &str) -> Result<Answer, Cut> {
         let body = json!({"prompt": name, "aspect_ratio": "1:1"});
         connection.call(&self.small("text-generations", name), &body.to_string())
     }
 
-    /// The same on a connection of its own, which is to work.
+    /// The same on a new connection; panics on failure.
     pub fn create_small_now(&self, name: &str) -> Answer {
         let mut connection = Connection::open(&self.address).expect("a connection");
         self.create_small(&mut connection, name).expect("an answer")
     }
 
-    /// Asks for one made of an input image.
+    /// Creates a job with an input image.
     pub fn create_from(
         &self,
         connection: &mut Connection,
@@ -179,7 +177,7 @@ impl Client {
             + name
     }
 
-    /// Asks for a picture that takes a while: 2K takes seconds, 4K four times as long.
+    /// Creates a slow job: 2K takes seconds, 4K four times as long.
     pub fn create_slow(&self, resolution: &str) -> String {
         let body =
             json!({"prompt": "a slow picture", "aspect_ratio": "1:1", "resolution": resolution});
@@ -193,31 +191,30 @@ impl Client {
         answer.json()
     }
 
-    /// Is the job not over yet? `None` when nobody answers.
+    /// Is the job live? `None` without an answer.
     pub fn live(&self, id: &str) -> Option<bool> {
         let mut connection = Connection::open(&self.address).ok()?;
         let head = self.head("GET", &format!("/api/v1/jobs/{id}"));
         let answer = connection.call(&head, "").ok()?;
         let job = answer.json();
-        // Once storage has failed every call is refused.
+        // After a storage failure the service refuses every call.
         (answer.status == 200).then(|| job["finished_at"].is_null())
     }
 
-    /// The job once it has this status.
+    /// Waits until the job has this status.
     pub fn job_when(&self, id: &str, status: &str) -> Value {
         until(&format!("job {id} is {status}"), || {
             Some(self.job(id)).filter(|job| job["status"] == status)
         })
     }
 
-    /// Is anybody there?
+    /// Does the service answer?
     pub fn look(&self, connection: &mut Connection) -> Result<(), Cut> {
         connection
             .call(&self.head("GET", "/healthz"), "")
             .map(|_| ())
     }
 
-    /// Balance and reserved.
     pub fn money(&self) -> (String, String) {
         let body = self.get("/api/v1/balance").json();
         let text = |field: &str| body[field].as_str().expect("an amount").to_owned();

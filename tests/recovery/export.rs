@@ -1,4 +1,4 @@
-//! Export and import through the command line: the way off an engine, and across format versions.
+//! Export and import on the command line: moving off an engine, and across format versions.
 
 use crate::backup::small;
 use crate::place::Place;
@@ -27,7 +27,7 @@ fn an_imported_data_directory_is_exported_the_same_again() {
     assert!(imported.out.contains("secrets-key"), "{imported:?}");
     assert_eq!(there.run(&["export"]).out, out.out);
     there.run(&["import", file]).assert_fault(&["is not empty"]);
-    // With the pictures beside them the records are the service again.
+    // The records plus the images restore the whole service.
     for name in ["objects", "secrets-key", "file-signing-key", "admin-token"] {
         fs::rename(place.data().join(name), there.data().join(name)).expect("moved");
     }
@@ -49,7 +49,7 @@ fn a_running_service_is_exported_as_a_stopped_one() {
         (Some(0), Some(0)),
         "{running:?}"
     );
-    // Only when keys were used last is written down later.
+    // Only the last use of keys is recorded later.
     let lines = |text: &str| -> Vec<String> {
         let lines = text
             .lines()

@@ -54,6 +54,6 @@ fn a_standby_that_takes_over_under_load_has_all_that_was_acknowledged() {
     drop(nodes);
     let jobs = end_exactly(&places[0], &peer, &key, memory);
     println!("{jobs} jobs acknowledged, all done and paid once");
-    // The server that would drop it is gone.
+    // The server that would drop the database no longer exists.
     std::mem::forget(database);
 }

@@ -1,8 +1,8 @@
-//! The real binary while the disk fails under it: at a chosen system call on its records, or on its pictures. It goes on, or
-//! ends within seconds with words that say what to do; no caller is told of something that is not so; and the restart is clean.
+//! The real binary with a failing disk: a fault is injected at a chosen system call on its records or its images. The service keeps
+//! working, or exits within seconds with a message that says what to do; no caller gets a false answer; and the restart is clean.
 //!
-//! The store's own matrix (`storage/tests/crashes`) does each deed at every single call. Here a few calls of each kind show that
-//! the service around it does what it should; `TINTYPE_FAULTS` says how many calls of each kind are tried.
+//! The store's own matrix (`storage/tests/crashes`) injects each fault at every single call. Here a few calls of each kind test the
+//! service around the store; `TINTYPE_FAULTS` sets how many.
 
 use crate::client::{Client, Connection};
 use crate::peer::Peer;
@@ -14,11 +14,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Calls of each kind that are tried; all of them are asked for by hand.
+/// Calls tried per kind; `TINTYPE_FAULTS` can request all of them.
 const TRIED: usize = 5;
-/// Jobs that are asked for.
 const JOBS: usize = 6;
-/// From the deed to the end of the process: the watchdog's 5 s, the last words, and much for a busy machine.
+/// From the fault to the exit: the watchdog's 5 s, the last message, and a margin for a busy machine.
 const LONGEST_SECONDS: u64 = 30;
 
 pub fn tried() -> usize {
@@ -26,16 +25,16 @@ pub fn tried() -> usize {
     wanted.map_or(TRIED, |it| it.parse().expect("a number"))
 }
 
-/// The library that lets calls go wrong.
+/// The library that injects the faults.
 pub fn intruder() -> &'static Path {
     static BUILT: OnceLock<Preload> = OnceLock::new();
     let built = BUILT.get_or_init(|| Preload::build("storage/tests/crashes/intruder.c"));
     &built.path
 }
 
-/// What is done, below which directory, at which call.
+/// A fault: its kind, the directory, and the number of the call.
 #[derive(Clone, Copy, Debug)]
-struct Deed<'a> {
+struct InjectedFault<'a> {
     name: &'a str,
     below: &'a str,
     at: usize,
@@ -56,16 +55,16 @@ fn place(peer: &Peer) -> Place {
     place
 }
 
-/// Starts the service with a deed in store for it.
-fn haunted(place: &Place, deed: Deed<'_>) -> Service {
+/// Starts the service with an injected fault.
+fn start_with_fault(place: &Place, fault: InjectedFault<'_>) -> Service {
     let mut command = place.command(BINARY);
     command
         .env("LD_PRELOAD", intruder())
-        .env("INTRUDER_DIRECTORY", place.data().join(deed.below))
-        .env("INTRUDER_AT", deed.at.to_string())
-        .env("INTRUDER_DEED", deed.name)
+        .env("INTRUDER_DIRECTORY", place.data().join(fault.below))
+        .env("INTRUDER_AT", fault.at.to_string())
+        .env("INTRUDER_DEED", fault.name)
         .env("INTRUDER_LOG", place.path("calls"));
-    if deed.lasting {
+    if fault.lasting {
         command.env("INTRUDER_LASTING", "1");
     }
     place.begin_to_serve(command)
@@ -76,7 +75,7 @@ fn calls(place: &Place) -> Vec<String> {
     log.lines().map(str::to_owned).collect()
 }
 
-/// Asks for jobs until one is not accepted.
+/// Creates jobs until one is refused.
 fn ask(client: &Client, accepted: &mut BTreeMap<String, String>) {
     let Ok(mut connection) = Connection::open(&client.address) else {
         return;
@@ -94,7 +93,7 @@ fn ask(client: &Client, accepted: &mut BTreeMap<String, String>) {
     }
 }
 
-/// A first start without a fault, for the key and a store that is there.
+/// A first start without a fault, which creates the key and the store.
 fn prepared(place: &Place) -> String {
     let service = place.serve();
     let key = service.printed_key().expect("a key");
@@ -102,22 +101,22 @@ fn prepared(place: &Place) -> String {
     key
 }
 
-/// One run with a deed; `None` when there are not so many calls.
-fn run(peer: &Peer, deed: Deed<'_>) -> Option<String> {
+/// One run with a fault; `None` if the run makes fewer calls.
+fn run(peer: &Peer, fault: InjectedFault<'_>) -> Option<String> {
     let place = place(peer);
     let key = prepared(&place);
     let mut accepted = BTreeMap::new();
-    let mut service = haunted(&place, deed);
+    let mut service = start_with_fault(&place, fault);
     let begun = Instant::now();
     let ready = until("it is ready, has ended or hangs", || {
         let over = begun.elapsed().as_secs() > LONGEST_SECONDS;
         (over || service.status().is_some() || service.try_ready()).then_some(!over)
     });
-    assert!(ready, "{deed:?}: it neither starts nor ends");
+    assert!(ready, "{fault:?}: it neither starts nor ends");
     if service.status().is_none() {
         let client = service.client(&key);
         ask(&client, &mut accepted);
-        // Work that goes on by itself meets the deed as well.
+        // Background work can meet the fault too.
         until("the jobs end, or the service does", || {
             let still = || accepted.values().any(|id| client.live(id).unwrap_or(false));
             (service.status().is_some() || !still()).then_some(())
@@ -130,17 +129,17 @@ fn run(peer: &Peer, deed: Deed<'_>) -> Option<String> {
     let code = service.code();
     assert!(
         ending.elapsed().as_secs() < LONGEST_SECONDS,
-        "{deed:?}: it took too long to end"
+        "{fault:?}: it took too long to end"
     );
     let log = service.end();
     let done = calls(&place).into_iter().find(|it| it.ends_with(" DEED"));
-    check_end(deed, code, &log);
-    check_restart(&place, &key, &accepted, deed);
-    done.map(|call| format!("{} at {} ({call}): exit {code:?}", deed.name, deed.at))
+    check_end(fault, code, &log);
+    check_restart(&place, &key, &accepted, fault);
+    done.map(|call| format!("{} at {} ({call}): exit {code:?}", fault.name, fault.at))
 }
 
-/// It ended well, or with one line that says what is the matter and what to do.
-fn check_end(deed: Deed<'_>, code: Option<i32>, log: &str) {
+/// Checks that the service exited cleanly, or with one line that names the problem and the remedy.
+fn check_end(fault: InjectedFault<'_>, code: Option<i32>, log: &str) {
     let said: Vec<&str> = log
         .lines()
         .filter(|line| line.starts_with("tintype: "))
@@ -148,23 +147,28 @@ fn check_end(deed: Deed<'_>, code: Option<i32>, log: &str) {
     match code {
         Some(0) => {}
         Some(1) => {
-            assert_eq!(said.len(), 1, "{deed:?}: {log}");
+            assert_eq!(said.len(), 1, "{fault:?}: {log}");
             let advised = said[0].contains("; ");
             assert!(
-                advised || deed.below != "store",
-                "{deed:?}: nothing says what to do: {said:?}"
+                advised || fault.below != "store",
+                "{fault:?}: nothing says what to do: {said:?}"
             );
         }
-        other => panic!("{deed:?}: it ended with {other:?}: {log}"),
+        other => panic!("{fault:?}: it ended with {other:?}: {log}"),
     }
     assert!(
-        !log.contains("panicked at") || deed.name == "EIO",
-        "{deed:?}: {log}"
+        !log.contains("panicked at") || fault.name == "EIO",
+        "{fault:?}: {log}"
     );
 }
 
-/// Without the fault all is there and goes on.
-fn check_restart(place: &Place, key: &str, accepted: &BTreeMap<String, String>, deed: Deed<'_>) {
+/// Checks that a start without the fault finds all records and resumes.
+fn check_restart(
+    place: &Place,
+    key: &str,
+    accepted: &BTreeMap<String, String>,
+    fault: InjectedFault<'_>,
+) {
     let service = place.serve();
     let client = service.client(key);
     let mut connection = Connection::open(&client.address).expect("a connection");
@@ -175,30 +179,30 @@ fn check_restart(place: &Place, key: &str, accepted: &BTreeMap<String, String>, 
         assert_eq!(
             again.header("Idempotent-Replayed"),
             Some("true"),
-            "{deed:?}: {name}"
+            "{fault:?}: {name}"
         );
-        assert_eq!(again.accepted(), *id, "{deed:?}");
+        assert_eq!(again.accepted(), *id, "{fault:?}");
         until("every job ends", || (!client.live(id)?).then_some(()));
     }
     client.create_small_now("after-all").accepted();
     service.stop();
     let verified = place.run(&["verify"]);
-    assert_eq!(verified.code, Some(0), "{deed:?}: {verified:?}");
+    assert_eq!(verified.code, Some(0), "{fault:?}: {verified:?}");
 }
 
-/// Tries a deed at calls that lie evenly among all that there are.
+/// Injects a fault at calls spread evenly over a run.
 fn spread(name: &'static str, below: &'static str, lasting: bool) {
     let peer = Peer::start();
-    let deed = |at| Deed {
+    let fault = |at| InjectedFault {
         name,
         below,
         at,
         lasting,
     };
-    // Counted by a run in which nothing is done.
+    // A run without a fault counts the calls.
     let place = place(&peer);
     let key = prepared(&place);
-    let mut service = haunted(&place, deed(0));
+    let mut service = start_with_fault(&place, fault(0));
     service.wait_until_ready();
     let (client, mut accepted) = (service.client(&key), BTreeMap::new());
     ask(&client, &mut accepted);
@@ -212,7 +216,7 @@ fn spread(name: &'static str, below: &'static str, lasting: bool) {
     let tried = tried().min(all);
     for step in 0..tried {
         let at = 1 + step * all / tried;
-        let outcome = run(&peer, deed(at));
+        let outcome = run(&peer, fault(at));
         println!(
             "{}",
             outcome.unwrap_or_else(|| format!("{name} at {at}: not reached"))
@@ -250,20 +254,20 @@ fn hostile_074_pictures_that_cannot_be_written() {
     spread("EIO", "objects", false);
 }
 
-/// A full disk of pictures is another matter than one of records: jobs fail and are given back, the service stays, and says
-/// what it lacks; with room again it goes on by itself.
+/// A full disk for images differs from one for records: jobs fail and are refunded, the service stays up and reports the problem, and
+/// it recovers once there is room.
 #[test]
 fn hostile_078_a_full_disk_of_pictures_is_told_apart() {
     let peer = Peer::start();
     let place = place(&peer);
     let key = prepared(&place);
-    let full = Deed {
+    let full = InjectedFault {
         name: "ENOSPC",
         below: "objects",
         at: 1,
         lasting: true,
     };
-    let mut service = haunted(&place, full);
+    let mut service = start_with_fault(&place, full);
     service.wait_until_ready();
     let client = service.client(&key);
     let before = client.money();
@@ -307,20 +311,20 @@ fn hostile_078_a_full_disk_of_pictures_is_told_apart() {
     client.job_when(&job, "done");
 }
 
-/// A store of pictures that says nothing any more costs the job that waits for it, and neither the others nor the orderly stop.
+/// An image store that hangs fails only the job that waits for it, not other jobs and not the graceful shutdown.
 #[test]
 fn hostile_077_a_sync_of_pictures_that_hangs_costs_its_job_alone() {
     let peer = Peer::start();
     let mut place = place(&peer);
     let key = prepared(&place);
     place.set("JOBS__TIMEOUT_SECONDS", "3");
-    let hang = Deed {
+    let hang = InjectedFault {
         name: "hang",
         below: "objects",
         at: 1,
         lasting: false,
     };
-    let mut service = haunted(&place, hang);
+    let mut service = start_with_fault(&place, hang);
     service.wait_until_ready();
     let client = service.client(&key);
     let before = client.money();

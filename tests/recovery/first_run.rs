@@ -1,4 +1,4 @@
-//! The first start on an empty directory, as the greeting promises it, and the second.
+//! The first start on an empty directory does what its greeting promises; then a second start.
 
 use crate::client::Client;
 use crate::place::{BINARY, Place, until};
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The pieces of the printed curl command: URL, headers, body.
+/// Parses the printed curl command: URL, headers, body.
 fn curl_line(greeting: &str) -> (String, Vec<(String, String)>, String) {
     let from = greeting.find("curl -s ").expect("a curl line");
     let text = greeting[from..].replace("\\\n", " ");
@@ -112,7 +112,7 @@ fn opens(client: &Client, url: &serde_json::Value) {
     assert!(answer.body.starts_with(b"\x89PNG\r\n\x1a\n"));
 }
 
-/// All files and directories below a directory that a group or others may read.
+/// All files and directories below a directory that the group or others can read.
 fn open_to_others(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![directory.to_owned()];

@@ -7,7 +7,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 
-/// Width and height by the file's header.
+/// Width and height in the file's header.
 fn png_size(path: &Path) -> (u32, u32) {
     let bytes = fs::read(path).expect("a picture");
     assert_eq!(&bytes[..16], b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
@@ -20,7 +20,6 @@ fn made(ended: &Ended, file: &str) {
     assert_eq!(ended.out.trim(), file, "the file's name alone is printed");
 }
 
-/// The names of all keys of the first account.
 fn key_names(client: &Client) -> Vec<String> {
     let list = |path: &str| client.get(path).json()["data"].clone();
     let accounts = list("/admin/v1/accounts");
@@ -34,7 +33,7 @@ fn key_names(client: &Client) -> Vec<String> {
 fn without_a_data_directory_only_the_picture_is_left() {
     let place = Place::new();
     fs::create_dir(place.path("tmp")).expect("a directory");
-    // A configured service keeps its data directory to itself, and its account may be without money.
+    // A configured service locks its data directory, and its account may have no money.
     fs::write(place.path("config.toml"), "[first_run]\nbalance = \"0\"\n").expect("a file");
     let mut command = place.command(BINARY);
     command
@@ -56,7 +55,7 @@ fn without_a_data_directory_only_the_picture_is_left() {
 #[test]
 fn a_picture_that_cannot_be_written_is_saved_elsewhere() {
     let place = Place::new();
-    // A path that is checked as a file, and fails when it is written.
+    // A path that passes the check and fails when it is written.
     std::os::unix::fs::symlink("nowhere/fox.png", place.path("fox.png")).expect("a link");
     let ended = place.run(&["generate", "a red fox", "--model", "fast", "-o", "fox.png"]);
     ended.assert_fault(&["fox.png", "the image is in "]);
@@ -86,7 +85,7 @@ fn an_embedded_instance_makes_pictures_and_leaves_no_key_and_no_input_behind() {
         "a-calm-sea.png",
     );
     assert_eq!(png_size(&place.path("a-calm-sea.png")), (1344, 768));
-    // The shape follows the input.
+    // The aspect ratio follows the input.
     made(
         &place.run(&[
             "generate",
@@ -159,7 +158,7 @@ fn bad_arguments_are_told_by_name() {
     assert_eq!(place.objects("uploads"), Vec::<std::path::PathBuf>::new());
 }
 
-/// Begins to generate with an input whose server never answers, so that it is known to be at work.
+/// Starts `generate` with an input whose server never answers, so that the command is certainly running.
 fn end_while_it_works(place: &Place, how: &str) -> Ended {
     let input = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/x.png", input.local_addr().expect("its address"));

@@ -1,8 +1,8 @@
-//! A job that was being made when the process was killed.
+//! A job that was running when the process was killed.
 
 use crate::place::Place;
 
-/// More restarts than are needed: a run that was lost before it was on the disk is begun again and does not count.
+/// More restarts than needed: a run lost before its commit starts again without being counted.
 const MAX_RESTARTS: usize = 12;
 
 #[test]
@@ -16,7 +16,7 @@ fn a_killed_run_is_begun_again_and_the_last_allowed_one_is_the_last() {
     assert_eq!(client.money(), ("100.00".into(), "0.24".into()));
     let mut restarts = 0;
     let failed = loop {
-        // Answered once it is on the disk, and with it what its account decided before: that the run has begun.
+        // The answer follows a commit, which also makes the account's earlier decision durable: the start of the run.
         let other = format!("other-{restarts}");
         service.client(&key).create_small_now(&other).accepted();
         let job = service.client(&key).job(&id);

@@ -1,4 +1,4 @@
-//! The process is killed again and again while callers create jobs. What was answered 202 is kept outside of it.
+//! The process is killed repeatedly while callers create jobs. The test itself remembers every 202.
 
 use crate::client::{Client, Connection, Cut};
 use crate::place::{Place, Service, until};
@@ -7,23 +7,23 @@ use std::sync::Mutex;
 
 const ROUNDS: usize = 12;
 const CALLERS: usize = 4;
-/// Far more than a caller can create in one round.
+/// More than a caller can create in one round.
 const MAX_CALLS: usize = 100_000;
-/// Pictures that are made in the end; the other jobs are canceled, for each takes a second here.
+/// Jobs to run at the end; the others are canceled, because each run takes a second here.
 const MADE: usize = 4;
 
-/// What callers remember, as a real one would that must not lose or pay a job twice.
+/// The callers' own records, like those of a real caller that must neither lose a job nor pay for it twice.
 #[derive(Default)]
 struct Memory {
     /// Job ids by idempotency key.
     acknowledged: BTreeMap<String, String>,
-    /// Keys whose call had no answer.
+    /// Idempotency keys of calls without an answer.
     in_doubt: BTreeSet<String>,
     next: usize,
 }
 
 impl Memory {
-    /// The key of a caller's next call: one in doubt, else a new one.
+    /// The idempotency key of the next call: one without an answer, else a new one.
     fn take(&mut self) -> String {
         self.in_doubt.pop_first().unwrap_or_else(|| {
             self.next += 1;
@@ -37,7 +37,6 @@ impl Memory {
     }
 }
 
-/// Creates jobs until the connection ends.
 fn create_until_cut(client: &Client, memory: &Mutex<Memory>) {
     let Ok(mut connection) = Connection::open(&client.address) else {
         return;
@@ -58,7 +57,7 @@ fn acknowledged(memory: &Mutex<Memory>) -> usize {
     memory.lock().expect("memory").acknowledged.len()
 }
 
-/// Starts the service and kills it while it opens its store or takes its jobs up again.
+/// Starts the service and kills it while it opens the store or recovers jobs.
 fn kill_at_start(place: &Place) {
     let mut service = place.begin_to_serve(place.command(crate::place::BINARY));
     let files = format!("/proc/{}/fd", service.pid());
@@ -109,7 +108,7 @@ fn hostile_089_what_was_answered_outlives_every_kill() {
     check_books(&place, jobs.len());
 }
 
-/// Calls whose fate is unknown are made again, and those that were answered give the same job again.
+/// Repeats the calls without an answer, and checks that answered calls return the same job again.
 fn settle_doubts(client: &Client, memory: &Mutex<Memory>) {
     let mut memory = memory.lock().expect("memory");
     let mut connection = Connection::open(&client.address).expect("a connection");
@@ -128,9 +127,9 @@ fn settle_doubts(client: &Client, memory: &Mutex<Memory>) {
     }
 }
 
-/// Ends all jobs, some of them with a picture; returns how many have one.
+/// Ends all jobs, some with an image; returns the number of images.
 fn drain(client: &Client, jobs: &BTreeMap<String, String>) -> usize {
-    // The oldest are next in the queue.
+    // The oldest jobs are next in the queue.
     let mut ids: Vec<&String> = jobs.values().collect();
     ids.sort();
     let waiting = ids.iter().filter(|id| client.job(id)["status"] != "done");
@@ -158,7 +157,7 @@ fn check_money(client: &Client, done: usize) {
     assert_eq!(reserved, "0.00");
 }
 
-/// The audit finds nothing wrong, and no job but the acknowledged ones.
+/// Checks that `verify` finds no fault and no job besides the acknowledged ones.
 fn check_books(place: &Place, jobs: usize) {
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
@@ -167,7 +166,7 @@ fn check_books(place: &Place, jobs: usize) {
     assert!(verified.out.contains(&counted), "{counted}: {verified:?}");
 }
 
-/// The service that is killed as soon as it can answer, over and over, with a job that waits.
+/// Kills the service repeatedly as soon as it answers, with a job in the queue.
 #[test]
 fn hostile_090_kills_in_a_row_lose_nothing() {
     let place = Place::with(&[("JOBS__MAX_RUNS", "100")]);

@@ -1,10 +1,10 @@
-//! The process is killed in the middle of a batch, twice, and in the middle of its cancellation.
+//! The process is killed twice within a batch, and once within a batch cancellation.
 
 use crate::client::Client;
 use crate::place::{Place, Service, until};
 use serde_json::{Value, json};
 
-/// Jobs of the batch: enough for two kills before its end.
+/// Enough for two kills before the batch ends.
 const JOBS: usize = 16;
 
 fn submit(client: &Client) -> Value {
@@ -24,7 +24,7 @@ fn count(batch: &Value, state: &str) -> u64 {
     batch["counts"][state].as_u64().expect("a count")
 }
 
-/// The counts are those of the jobs, each of which is in one state.
+/// Checks the batch's counts against the states of its jobs.
 fn check_counts(client: &Client, batch: &Value) -> Value {
     let seen = look(client, batch);
     let states = ["queued", "processing", "done", "failed"];
@@ -40,7 +40,7 @@ fn ended(client: &Client, batch: &Value) -> Value {
     })
 }
 
-/// The money and the audit of a batch that has ended.
+/// Checks the money and the consistency of an ended batch.
 fn check_books(place: &Place, service: Service, client: &Client, done: u64) {
     let (balance, reserved) = client.money();
     let balance: f64 = balance.parse().expect("a number");

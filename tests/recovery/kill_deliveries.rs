@@ -1,4 +1,4 @@
-//! The process is killed again and again while deliveries are on their way: every job that ended is told of, sooner or later.
+//! The process is killed repeatedly during deliveries: every ended job is eventually delivered.
 
 use crate::client::{Client, Connection};
 use crate::place::{Place, until};
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 const ROUNDS: usize = 6;
 const JOBS: usize = 15;
 
-/// Answers that were given about each job.
+/// The receiver's answers for each job.
 pub type Log = Arc<Mutex<BTreeMap<String, Vec<u16>>>>;
 
-/// Refuses every other job's first attempt, and takes all else. Its thread ends with the test's process.
+/// Refuses the first attempt for every other job and accepts everything else. Its thread ends with the test process.
 pub fn receiver() -> (String, Log) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("its address"));
@@ -22,7 +22,7 @@ pub fn receiver() -> (String, Log) {
     let kept = Arc::clone(&log);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A caller that is killed in the middle has sent nothing.
+            // A truncated request from a killed process does not count.
             let _ = take(&stream, &kept);
         }
     });
@@ -55,7 +55,7 @@ fn take(stream: &TcpStream, log: &Log) -> Option<()> {
     { stream }.write_all(answer.as_bytes()).ok()
 }
 
-/// Creates jobs and cancels them at once, so that each owes a delivery; some are made instead.
+/// Creates jobs and cancels them immediately, so that each has a delivery; some jobs run instead.
 fn end_jobs(client: &Client, round: usize) -> Vec<String> {
     let mut connection = Connection::open(&client.address).expect("a connection");
     let one = |number| {

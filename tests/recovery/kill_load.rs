@@ -1,7 +1,7 @@
-//! Kills at random moments while jobs are accepted, made and told: with a back end and a receiver that answer at once, each
-//! kill hits another step. What was acknowledged, and what receivers were told, is kept outside of the service.
+//! Kills at random moments while the service accepts, runs and delivers jobs: with a backend and a receiver that answer immediately,
+//! each kill hits another step. The test itself remembers the acknowledged jobs and the deliveries.
 //!
-//! `TINTYPE_KILLS` says how often; `TINTYPE_KILL_SEED` where chance begins.
+//! `TINTYPE_KILLS` sets the number of kills; `TINTYPE_KILL_SEED` sets the random seed.
 
 use crate::client::{Answer, Client, Connection, Cut};
 use crate::peer::Peer;
@@ -12,21 +12,20 @@ use std::fs;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// A short run; a thousand are asked for by hand.
+/// A short run; set `TINTYPE_KILLS` for a long one.
 const KILLS: u64 = 20;
 const CALLERS: usize = 4;
-/// Far more than a caller can create in one round.
+/// More than a caller can create in one round.
 const MAX_CALLS: usize = 100_000;
-/// Jobs that were acknowledged and whose end nobody has told yet, at the most: were calls faster than pictures for long, the
-/// backlog would be all that grows.
+/// Limit of acknowledged jobs without a delivery. Without it, a backlog would grow whenever calls are faster than generations.
 const MOST_AHEAD: usize = 2_000;
-/// Looks at whether the service has caught up.
+/// Polls whether the service has caught up.
 const MAX_LOOKS: usize = 100_000;
-/// Each so many rounds the audit looks at what a kill has left.
+/// Rounds between two consistency checks of the state after a kill.
 const VERIFY_EVERY: u64 = 10;
 pub const BALANCE: u64 = 900_000;
 
-/// What callers remember.
+/// The callers' own records.
 #[derive(Default)]
 pub struct Memory {
     pub acknowledged: BTreeMap<String, String>,
@@ -53,10 +52,10 @@ pub fn number(name: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-/// A small generator that repeats itself from a seed (splitmix64).
-pub struct Chance(pub u64);
+/// A deterministic random number generator (splitmix64).
+pub struct Rng(pub u64);
 
-impl Chance {
+impl Rng {
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
@@ -79,7 +78,6 @@ pub fn configure(place: &Place, peer: &Peer) {
     fs::write(place.path("config.toml"), text).expect("a configuration");
 }
 
-/// Registers the receiver with the first account.
 pub fn register(place: &Place, service: &Service, peer: &Peer) {
     let operator = Client::new(&service.address(), &place.token());
     let accounts = operator.get("/admin/v1/accounts").json();
@@ -92,7 +90,6 @@ pub fn register(place: &Place, service: &Service, peer: &Peer) {
     assert_eq!(answer.status, 201, "{}", answer.json());
 }
 
-/// Every third job has an input image.
 fn create(
     client: &Client,
     peer: &Peer,
@@ -113,7 +110,7 @@ pub fn create_until_cut(client: &Client, peer: &Peer, memory: &Mutex<Memory>) {
         if create_next(client, peer, &mut connection, memory).is_ok() {
             continue;
         }
-        // A refusal may have ended the connection. Once the service has ended, there is no other one.
+        // A refusal may have closed the connection. After the service has exited, a new connection fails too.
         match Connection::open(&client.address) {
             Ok(another) => connection = another,
             Err(_) => return,
@@ -130,7 +127,7 @@ fn create_next(
     catch_up(client, peer, connection, memory)?;
     let name = memory.lock().expect("memory").take();
     match create(client, peer, connection, &name) {
-        // The database is away, or the service is about to end.
+        // The database is unreachable, or the service is about to exit.
         Ok(answer) if answer.status == 503 => {
             memory.lock().expect("memory").in_doubt.insert(name);
             std::thread::sleep(Duration::from_millis(50));
@@ -144,7 +141,7 @@ fn create_next(
     Ok(())
 }
 
-/// Waits while the service is behind, for as long as it is there.
+/// Waits while the service is behind, until it exits.
 fn catch_up(
     client: &Client,
     peer: &Peer,
@@ -152,7 +149,7 @@ fn catch_up(
     memory: &Mutex<Memory>,
 ) -> Result<(), Cut> {
     for _ in 0..MAX_LOOKS {
-        if acknowledged(memory) <= peer.told_jobs() + MOST_AHEAD {
+        if acknowledged(memory) <= peer.delivered_jobs() + MOST_AHEAD {
             return Ok(());
         }
         client.look(connection)?;
@@ -165,23 +162,23 @@ pub fn acknowledged(memory: &Mutex<Memory>) -> usize {
     memory.lock().expect("memory").acknowledged.len()
 }
 
-/// One life: callers call until something has happened so often, and then it is killed.
+/// One life of the process: callers call until a count is reached, then the process is killed.
 pub fn load_and_kill(
     service: &mut Service,
     client: &Client,
     peer: &Peer,
     memory: &Mutex<Memory>,
-    chance: &mut Chance,
+    rng: &mut Rng,
 ) {
-    let (kind, more) = (chance.below(3), 1 + chance.below(40));
+    let (kind, more) = (rng.below(3), 1 + rng.below(40));
     let counted = || match kind {
         0 => acknowledged(memory),
-        1 => peer.orders(),
-        _ => peer.told().values().sum(),
+        1 => peer.generation_requests(),
+        _ => peer.delivered().values().sum(),
     };
     let before = counted();
     std::thread::scope(|scope| {
-        for _ in 0..1 + chance.below(CALLERS) {
+        for _ in 0..1 + rng.below(CALLERS) {
             scope.spawn(|| create_until_cut(client, peer, memory));
         }
         until("enough has happened", || {
@@ -191,7 +188,7 @@ pub fn load_and_kill(
     });
 }
 
-/// The newest of what was acknowledged is there right after the start; the older was looked at before.
+/// Checks the newest acknowledged jobs right after the start; older ones were checked in earlier rounds.
 fn look(client: &Client, memory: &Mutex<Memory>) {
     let newest: Vec<String> = {
         let memory = memory.lock().expect("memory");
@@ -210,7 +207,7 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
     );
     let (peer, place, memory) = (Peer::start(), Place::new(), Mutex::new(Memory::default()));
     configure(&place, &peer);
-    let (mut chance, mut key) = (Chance(seed), None);
+    let (mut rng, mut key) = (Rng(seed), None);
     for round in 0..kills {
         let mut service = place.serve();
         if key.is_none() {
@@ -219,7 +216,7 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
         }
         let client = service.client(key.as_deref().expect("a key"));
         look(&client, &memory);
-        load_and_kill(&mut service, &client, &peer, &memory, &mut chance);
+        load_and_kill(&mut service, &client, &peer, &memory, &mut rng);
         if round % VERIFY_EVERY == VERIFY_EVERY - 1 {
             let verified = place.run(&["verify"]);
             assert_eq!(
@@ -229,24 +226,24 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
             );
         }
     }
-    // Shown where the end is not as it should be.
+    // Printed if the job's end is wrong.
     println!("seed {seed}");
     let jobs = end_exactly(&place, &peer, key.as_deref().expect("a key"), memory);
-    let twice = peer.told().values().filter(|it| **it > 1).count();
+    let twice = peer.delivered().values().filter(|it| **it > 1).count();
     println!(
-        "{kills} kills from seed {seed}: {jobs} jobs acknowledged, all done and paid once, all told, {twice} of them more than once"
+        "{kills} kills from seed {seed}: {jobs} jobs acknowledged, all done and paid once, all delivered, {twice} of them more than once"
     );
 }
 
-/// The last life: every job that was acknowledged ends, is told and is paid once, and the audit finds nothing. Returns how many
-/// there are.
+/// The last life: every acknowledged job ends, is delivered and is charged once, and `verify` finds no fault. Returns the number of
+/// jobs.
 pub fn end_exactly(place: &Place, peer: &Peer, key: &str, memory: Mutex<Memory>) -> usize {
     let service = place.serve();
     let client = service.client(key);
     settle_doubts(&client, peer, &memory);
     let jobs = memory.into_inner().expect("memory").acknowledged;
     all_done(&client, &jobs);
-    all_told(peer, &jobs);
+    all_delivered(peer, &jobs);
     let (balance, reserved) = client.money();
     let charged = BALANCE * 1_000 - 39 * jobs.len() as u64;
     let balance: f64 = balance.parse().expect("a number");
@@ -264,7 +261,7 @@ pub fn end_exactly(place: &Place, peer: &Peer, key: &str, memory: Mutex<Memory>)
     jobs.len()
 }
 
-/// Calls whose fate is unknown are made again; those that were answered give the same job again.
+/// Repeats the calls without an answer, and checks that answered calls return the same job again.
 pub fn settle_doubts(client: &Client, peer: &Peer, memory: &Mutex<Memory>) {
     let mut memory = memory.lock().expect("memory");
     let mut connection = Connection::open(&client.address).expect("a connection");
@@ -291,16 +288,18 @@ pub fn all_done(client: &Client, jobs: &BTreeMap<String, String>) {
     }
 }
 
-pub fn all_told(peer: &Peer, jobs: &BTreeMap<String, String>) {
-    until("every end is told", || {
-        let told = peer.told();
-        jobs.values().all(|id| told.contains_key(id)).then_some(())
+pub fn all_delivered(peer: &Peer, jobs: &BTreeMap<String, String>) {
+    until("every job is delivered", || {
+        let delivered = peer.delivered();
+        jobs.values()
+            .all(|id| delivered.contains_key(id))
+            .then_some(())
     });
     let known: BTreeSet<&String> = jobs.values().collect();
-    let told = peer.told();
-    let unknown: Vec<&String> = told.keys().filter(|id| !known.contains(id)).collect();
+    let delivered = peer.delivered();
+    let unknown: Vec<&String> = delivered.keys().filter(|id| !known.contains(id)).collect();
     assert!(
         unknown.is_empty(),
-        "told of jobs that nobody was answered: {unknown:?}"
+        "deliveries of unacknowledged jobs: {unknown:?}"
     );
 }

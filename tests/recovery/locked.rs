@@ -8,7 +8,7 @@ fn hostile_084_a_directory_in_use_is_refused_by_name() {
     let service = place.serve();
     let data = place.data();
     let data = data.to_str().expect("a path");
-    // All at once, for each waits ten seconds for the other process to go.
+    // In parallel, because each command waits ten seconds for the other process to exit.
     std::thread::scope(|scope| {
         for arguments in [
             &["serve", "--listen", "127.0.0.1:0"][..],

@@ -1,5 +1,5 @@
-//! The real binary as child processes, on directories of their own and on loopback: what it prints, what it survives, what
-//! it leaves behind. Children are ended by their own id only.
+//! The real binary as child processes, in temporary directories and on loopback: its output, its recovery, its leftovers. The tests
+//! signal children only by process id.
 
 mod backup;
 mod backup_cut_off;

@@ -1,4 +1,4 @@
-//! `tintype move`: from a data directory into a database and back, with the pictures and the secrets of webhooks.
+//! `tintype move`: from a data directory into a database and back, with images and webhook secrets.
 
 use crate::bucket::{Bucket, SECRET_KEY};
 use crate::client::Client;
@@ -12,7 +12,7 @@ use tintype_postgres::testing::server;
 
 const BUCKET: &str = "s3://pictures/here";
 
-/// Gives the commands of a place the bucket, and the secret of the nodes.
+/// Configures the bucket and the cluster secret.
 fn equip(place: &mut Place, bucket: &Bucket) {
     use_bucket(place, bucket);
     place.set_variable("TINTYPE_SECRET", SECRET);
@@ -23,18 +23,18 @@ fn good(ended: Ended) -> String {
     ended.out
 }
 
-/// Has a picture made, and waits until the receiver has heard of it.
+/// Runs a job and waits for its delivery.
 fn make(service: &Service, peer: &Peer, key: &str, name: &str) -> String {
     let client = service.client(key);
     let job = client.create_small_now(name).accepted();
     client.job_when(&job, "done");
     until("the receiver hears of the end", || {
-        peer.told().contains_key(&job).then_some(())
+        peer.delivered().contains_key(&job).then_some(())
     });
     job
 }
 
-/// Has a picture made whose end is told to a port at which nothing listens.
+/// Runs a job whose delivery goes to a port without a listener.
 fn leave_a_delivery_pending(place: &Place, service: &Service, key: &str) {
     let url = "http://127.0.0.1:9/closed";
     let operator = Client::new(&service.address(), &place.token());

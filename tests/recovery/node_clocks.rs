@@ -1,4 +1,4 @@
-//! Real nodes whose machines' clocks are 20 minutes apart: the database's clock counts. Further apart, a bucket refuses what they sign.
+//! Real nodes with clocks 20 minutes apart: they use the database's clock. With clocks further apart, a bucket refuses their signatures.
 
 use crate::bucket::Bucket;
 use crate::kill_load::register;
@@ -9,7 +9,7 @@ use crate::served_nodes::{configured, settled};
 use chrono::{DateTime, TimeDelta, Utc};
 use tintype_postgres::testing::server;
 
-/// What the nodes' machines are wrong by, in seconds.
+/// The clock errors of the nodes, in seconds.
 const SKEWS: [&str; 3] = ["600", "0", "-600"];
 
 fn moment(text: &serde_json::Value) -> DateTime<Utc> {
@@ -34,7 +34,7 @@ fn the_clocks_of_nodes_may_be_minutes_apart() {
     register(&places[0], &nodes[0], &peer);
     let clients = nodes.each_ref().map(|it| it.client(&key));
     let began = Utc::now();
-    // One after the other: their order is that of the calls.
+    // Sequential calls, so the jobs have the order of the calls.
     let jobs: Vec<String> = (0..12)
         .map(|number| {
             let client = &clients[number % SKEWS.len()];
@@ -47,10 +47,10 @@ fn the_clocks_of_nodes_may_be_minutes_apart() {
     for (number, job) in jobs.iter().enumerate() {
         let done = || (clients[0].job(job)["status"] == "done").then_some(());
         until("the job is done", done);
-        let told = clients[(number + 1) % SKEWS.len()].job(job);
+        let seen = clients[(number + 1) % SKEWS.len()].job(job);
         let margin = TimeDelta::minutes(1);
         for field in ["created_at", "finished_at"] {
-            let at = moment(&told[field]);
+            let at = moment(&seen[field]);
             let is_right = at > began - margin && at < Utc::now() + margin;
             assert!(is_right, "{field} of node {number}: {at}");
         }

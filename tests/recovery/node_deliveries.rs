@@ -1,5 +1,5 @@
-//! Real nodes that share a database: one of them stands still while deliveries are under way, and the others send to its receivers. Any
-//! node sends a delivery again.
+//! Real nodes that share a database: one node freezes during deliveries, and the others take over its receivers. Any node can resend a
+//! delivery.
 
 use crate::bucket::Bucket;
 use crate::client::Client;
@@ -10,11 +10,10 @@ use crate::served_nodes::places;
 use serde_json::json;
 use tintype_postgres::testing::server;
 
-/// They are in so many shards, nearly, so that each node sends to some.
+/// They fall into nearly as many shards, so that each node serves some.
 const RECEIVERS: usize = 8;
 const ROUNDS: usize = 3;
 
-/// Registers the receivers with the first account.
 fn register(place: &Place, service: &Service, receivers: &[(String, Log)]) {
     let operator = Client::new(&service.address(), &place.token());
     let accounts = operator.get("/admin/v1/accounts").json();
@@ -26,7 +25,7 @@ fn register(place: &Place, service: &Service, receivers: &[(String, Log)]) {
     }
 }
 
-/// How often the end of a job was taken.
+/// How often receivers accepted the delivery of a job.
 fn taken(log: &Log, job: &str) -> usize {
     let log = log.lock().expect("log");
     let answers = log.get(job).into_iter().flatten();
@@ -52,18 +51,18 @@ fn the_receivers_of_a_node_that_stands_still_hear_from_the_others() {
             jobs.push((made.accepted(), log));
         }
     }
-    until("the first ends are told", || {
-        let told = jobs.iter().any(|(job, log)| taken(log, job) > 0);
-        told.then_some(())
+    until("the first deliveries arrive", || {
+        let delivered = jobs.iter().any(|(job, log)| taken(log, job) > 0);
+        delivered.then_some(())
     });
     let [still, others @ ..] = &mut nodes;
     signal("STOP", still.pid());
-    until("every end is told", || {
-        let told = jobs.iter().all(|(job, log)| taken(log, job) > 0);
-        told.then_some(())
+    until("every job is delivered", || {
+        let delivered = jobs.iter().all(|(job, log)| taken(log, job) > 0);
+        delivered.then_some(())
     });
     signal("CONT", still.pid());
-    // Another node has taken it for dead, so that nothing it does is committed.
+    // Another node has declared it dead, so its commits fail.
     assert_eq!(still.code(), Some(1), "{}", still.end());
     for (number, (job, log)) in jobs.iter().enumerate() {
         let before = taken(log, job);
@@ -76,7 +75,7 @@ fn the_receivers_of_a_node_that_stands_still_hear_from_the_others() {
         });
         let again = operator.call("POST", &path, None);
         assert_eq!(again.status, 202, "{}", again.json());
-        until("it is told again", || {
+        until("the delivery arrives again", || {
             (taken(log, job) > before).then_some(())
         });
     }

@@ -1,4 +1,4 @@
-//! What operators see of several nodes: the list, the readiness and the figures of each.
+//! The operator's view of several nodes: list, readiness and metrics.
 
 use crate::bucket::Bucket;
 use crate::client::Connection;
@@ -14,7 +14,6 @@ fn list(place: &Place, service: &Service) -> Value {
     serde_json::from_str(&listed.out).expect("JSON")
 }
 
-/// What a node says of its readiness.
 fn readiness(service: &Service) -> (u16, String) {
     let mut connection = Connection::open(&service.address()).expect("a connection");
     let answer = connection
@@ -23,7 +22,7 @@ fn readiness(service: &Service) -> (u16, String) {
     (answer.status, answer.json().to_string())
 }
 
-/// A figure without labels, or with these.
+/// The value of a metric with these labels.
 fn figure(service: &Service, name: &str) -> f64 {
     let mut connection = Connection::open(&service.address()).expect("a connection");
     let answer = connection

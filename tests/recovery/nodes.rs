@@ -1,4 +1,4 @@
-//! Several nodes on a real database: each makes pictures, one of them stands still with runs under way, and its jobs go on at the others.
+//! Several nodes on a real database: each runs jobs, one node freezes during its runs, and the others take over its jobs.
 
 #[path = "../../actors/tests/simulation/nodes/account.rs"]
 mod account;
@@ -36,14 +36,14 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 const ACCOUNT: AccountId = AccountId(Uuid::from_u128(1));
-/// How many pictures are asked for at each node.
+/// Jobs created at each node.
 const JOBS: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where each job has been made.
+/// The node that ran each job.
 type Made = Arc<Mutex<HashMap<JobId, Vec<NodeId>>>>;
 
-/// Makes pictures slowly, so that runs are under way when a node stands still.
+/// A slow generator, so that runs are in flight when a node freezes.
 struct Slow {
     node: NodeId,
     made: Made,
@@ -149,12 +149,12 @@ impl Node {
 
 async fn open_account(store: &Store) {
     let writes = opened(store, ACCOUNT, "100", Timestamp::from_millis(0));
-    let (told, durable) = oneshot::channel();
-    store.commit(writes, |outcome| drop(told.send(outcome)));
+    let (sender, durable) = oneshot::channel();
+    store.commit(writes, |outcome| drop(sender.send(outcome)));
     durable.await.expect("an outcome").expect("an account");
 }
 
-/// Asks again until it holds.
+/// Polls until the condition holds.
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let asks = async {
         while !holds().await {
@@ -162,7 +162,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
         }
     };
     let held = timeout(PATIENCE, asks).await;
-    held.unwrap_or_else(|_| panic!("waited in vain until {what}"));
+    held.unwrap_or_else(|_| panic!("timed out waiting until {what}"));
 }
 
 async fn all_end(store: &Store, jobs: &[JobId]) {
@@ -241,7 +241,7 @@ fn the_jobs_of_a_node_that_stands_still_go_on_at_the_others_and_are_charged_once
             made.lock().values().flatten().any(|it| *it == still.id)
         })
         .await;
-        // Its beats and takes end; what it has under way goes on, and is refused.
+        // The node's heartbeats and takes stop; its runs continue, and their commits are refused.
         still.system.stop();
         let store = &second.store;
         all_end(store, &jobs).await;

@@ -1,6 +1,5 @@
-//! The service's surroundings in one small server: a back end that answers at once, a receiver of webhooks that remembers, and
-//! somebody who has an input image.
-//! It outlives every kill.
+//! One small server for everything outside of the service: a backend that answers immediately, a recording webhook receiver, and a host
+//! of an input image. It survives every kill.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 const MAX_HEADERS: usize = 100;
 
-/// A clone is the same one.
+/// Clones share the state.
 #[derive(Clone)]
 pub struct Peer {
     pub address: String,
@@ -22,9 +21,9 @@ pub struct Peer {
 
 struct State {
     picture: Vec<u8>,
-    orders: AtomicUsize,
-    /// How often each job's end was told and taken.
-    told: Mutex<BTreeMap<String, usize>>,
+    generation_requests: AtomicUsize,
+    /// How often each job's delivery was accepted.
+    delivered: Mutex<BTreeMap<String, usize>>,
     refused: Mutex<BTreeMap<String, usize>>,
 }
 
@@ -39,8 +38,8 @@ impl Peer {
             address: listener.local_addr().expect("an address").to_string(),
             state: Arc::new(State {
                 picture: png.into_inner(),
-                orders: AtomicUsize::new(0),
-                told: Mutex::default(),
+                generation_requests: AtomicUsize::new(0),
+                delivered: Mutex::default(),
                 refused: Mutex::default(),
             }),
         };
@@ -48,31 +47,30 @@ impl Peer {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let state = Arc::clone(&state);
-                // A connection ends with the process that made it.
+                // A killed process closes its connections.
                 std::thread::spawn(move || serve(stream, &state));
             }
         });
         peer
     }
 
-    /// Where the input image is.
     pub fn input(&self) -> String {
         format!("http://{}/input.png", self.address)
     }
 
-    /// Pictures that were asked for.
-    pub fn orders(&self) -> usize {
-        self.state.orders.load(Ordering::SeqCst)
+    /// The number of generation requests.
+    pub fn generation_requests(&self) -> usize {
+        self.state.generation_requests.load(Ordering::SeqCst)
     }
 
-    /// How many jobs' ends were taken.
-    pub fn told_jobs(&self) -> usize {
-        self.state.told.lock().expect("told").len()
+    /// The number of jobs with an accepted delivery.
+    pub fn delivered_jobs(&self) -> usize {
+        self.state.delivered.lock().expect("delivered").len()
     }
 
-    /// Jobs whose end was taken, with how often.
-    pub fn told(&self) -> BTreeMap<String, usize> {
-        self.state.told.lock().expect("told").clone()
+    /// Jobs with an accepted delivery, and how often.
+    pub fn delivered(&self) -> BTreeMap<String, usize> {
+        self.state.delivered.lock().expect("delivered").clone()
     }
 }
 
@@ -104,7 +102,7 @@ fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
             Some("/hook") => (hook(state, &body), b"null".to_vec()),
             Some("/input.png") => ("200 OK", state.picture.clone()),
             _ => {
-                state.orders.fetch_add(1, Ordering::SeqCst);
+                state.generation_requests.fetch_add(1, Ordering::SeqCst);
                 let picture = BASE64_STANDARD.encode(&state.picture);
                 let answer = json!({"created": 1, "data": [{"b64_json": picture}]});
                 ("200 OK", answer.to_string().into_bytes())
@@ -119,7 +117,7 @@ fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
     }
 }
 
-/// Takes the end of a job; the first time that it hears of every fifth it refuses.
+/// Accepts deliveries, but refuses the first attempt for every fifth job.
 fn hook(state: &State, body: &Value) -> &'static str {
     let job = body["job_id"].as_str().unwrap_or_default().to_owned();
     let mut refused = state.refused.lock().expect("refused");
@@ -128,6 +126,11 @@ fn hook(state: &State, body: &Value) -> &'static str {
     if *of_job == 1 && job.ends_with(['0', '5', 'a']) {
         return "503 Service Unavailable";
     }
-    *state.told.lock().expect("told").entry(job).or_default() += 1;
+    *state
+        .delivered
+        .lock()
+        .expect("delivered")
+        .entry(job)
+        .or_default() += 1;
     "200 OK"
 }

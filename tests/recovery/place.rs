@@ -1,4 +1,4 @@
-//! A directory of its own for one test, and the binary run on it.
+//! Runs the binary in a temporary directory.
 
 use crate::client::{Client, Connection};
 use std::fs::File;
@@ -7,12 +7,12 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long anything is waited for. Far more than is needed: the machine may be busy with other things.
+/// The limit of every wait; generous, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(10);
 const HEALTH: &str = "GET /healthz HTTP/1.1";
 
-/// Asks again until there is an answer.
+/// Polls until there is a value.
 pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
@@ -21,10 +21,10 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         }
         std::thread::sleep(POLL);
     }
-    panic!("waited in vain until {what}");
+    panic!("timed out waiting until {what}");
 }
 
-/// A temporary directory, and the settings that the binary is run with there.
+/// A temporary directory with the settings of the binary.
 pub struct Place {
     dir: tempfile::TempDir,
     settings: Vec<(String, String)>,
@@ -43,7 +43,7 @@ impl Place {
             settings: Vec::new(),
             services: AtomicUsize::new(0),
         };
-        // Off: callers under load fetch more often than one without a rate of its own may.
+        // Off, because callers under load exceed the default rate.
         place.set("LIMITS__FETCHES_PER_SECOND", "0");
         for (key, value) in settings {
             place.set(key, value);
@@ -51,19 +51,18 @@ impl Place {
         place
     }
 
-    /// Changes a setting for the commands that follow.
+    /// Changes a setting for later commands.
     pub fn set(&mut self, key: &str, value: &str) {
         let key = format!("TINTYPE__{key}");
         self.settings.retain(|(it, _)| *it != key);
         self.settings.push((key, value.to_owned()));
     }
 
-    /// Sets a variable of the environment that is none of the product's.
+    /// Sets an environment variable that is not a Tintype setting.
     pub fn set_variable(&mut self, name: &str, value: &str) {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
-    /// A path below the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -72,7 +71,7 @@ impl Place {
         self.path("data")
     }
 
-    /// The binary, nothing of the caller's own settings around it.
+    /// The binary, without the settings in the environment of the test.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -89,27 +88,25 @@ impl Place {
         command
     }
 
-    /// Runs a command on the data directory to its end.
     pub fn run(&self, arguments: &[&str]) -> Ended {
         let mut command = self.command(BINARY);
         command.args(arguments).arg("--data-dir").arg(self.data());
         Ended::of(command.output().expect("the binary"))
     }
 
-    /// Runs a command that is about no data directory.
+    /// Runs a command that uses no data directory.
     pub fn run_without_data(&self, arguments: &[&str]) -> Ended {
         let mut command = self.command(BINARY);
         Ended::of(command.args(arguments).output().expect("the binary"))
     }
 
-    /// Starts the service and waits until it is ready.
     pub fn serve(&self) -> Service {
         let mut service = self.begin_to_serve(self.command(BINARY));
         service.wait_until_ready();
         service
     }
 
-    /// Starts the service through `command`, which runs the binary with the arguments that it is given.
+    /// Starts the service through `command`, which runs the binary with its arguments.
     pub fn begin_to_serve(&self, mut command: Command) -> Service {
         let number = self.services.fetch_add(1, Ordering::Relaxed);
         let [out, err] = ["out", "err"].map(|name| self.path(&format!("{name}-{number}")));
@@ -128,13 +125,12 @@ impl Place {
         }
     }
 
-    /// The operator's token, once a service has been started.
+    /// The operator's token, which the first start creates.
     pub fn token(&self) -> String {
         let text = std::fs::read_to_string(self.data().join("admin-token"));
         text.expect("a token").trim().to_owned()
     }
 
-    /// Names of the files below a folder of the object store.
     pub fn objects(&self, folder: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.data().join("objects").join(folder)];
@@ -152,10 +148,9 @@ impl Place {
     }
 }
 
-/// The binary under test.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_tintype");
 
-/// A command that has ended.
+/// A finished command.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -172,7 +167,7 @@ impl Ended {
         }
     }
 
-    /// It failed, and its message holds these words.
+    /// Checks that the command failed with a message that holds these words.
     pub fn assert_fault(&self, words: &[&str]) {
         assert_eq!(self.code, Some(1), "{self:?}");
         for word in words {
@@ -187,7 +182,6 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Sends a signal to one process.
 pub fn signal(name: &str, pid: u32) {
     let status = Command::new("sh")
         .args(["-c", &format!("kill -{name} {pid}")])
@@ -195,18 +189,18 @@ pub fn signal(name: &str, pid: u32) {
     assert!(status.expect("sh").success(), "kill -{name} {pid}");
 }
 
-/// The service as a child process. Killed when it is dropped.
+/// The service as a child process. Dropping it kills the process.
 pub struct Service {
     child: Child,
-    /// The files that it prints and logs into.
+    /// The files with its output and log.
     out: PathBuf,
     err: PathBuf,
-    /// What it had printed when it was ready.
+    /// The output until the service was ready.
     pub greeting: String,
 }
 
 impl Service {
-    /// Waits for its first answer. What it has to say at its start is printed before that.
+    /// Waits for the first answer; the startup output is complete by then.
     pub fn wait_until_ready(&mut self) {
         let ready = until("the service is ready or has ended", || {
             if self.status().is_some() {
@@ -217,7 +211,6 @@ impl Service {
         assert!(ready, "{}", self.end());
     }
 
-    /// Does it answer?
     pub fn try_ready(&mut self) -> bool {
         self.greeting = read(&self.out);
         let address = || {
@@ -236,13 +229,12 @@ impl Service {
         self.child.id()
     }
 
-    /// Where it listens.
     pub fn address(&self) -> String {
         let (_, rest) = self.greeting.split_once("http://").expect("an address");
         rest.split_whitespace().next().expect("it").to_owned()
     }
 
-    /// The key that was printed.
+    /// The printed API key.
     pub fn printed_key(&self) -> Option<String> {
         let word = |word: &&str| word.starts_with("tt_") && word.len() == 52;
         self.greeting
@@ -255,35 +247,34 @@ impl Service {
         Client::new(&self.address(), key)
     }
 
-    /// Has it ended?
     pub fn status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("its status")
     }
 
-    /// Waits for its end and returns the exit code.
+    /// Waits for the exit and returns the exit code.
     pub fn code(&mut self) -> Option<i32> {
         until("the service ends", || self.status()).code()
     }
 
-    /// Asks it to stop, in order.
+    /// Requests a graceful shutdown.
     pub fn terminate(&self) {
         signal("TERM", self.child.id());
     }
 
-    /// Stops it in order.
+    /// Shuts down gracefully.
     pub fn stop(mut self) {
         self.terminate();
         let code = self.code();
         assert_eq!(code, Some(0), "{}", self.end());
     }
 
-    /// As a power cut would, but for the disk.
+    /// Like a power cut, except that the disk keeps all writes.
     pub fn kill(&mut self) {
         self.child.kill().expect("kill");
         self.child.wait().expect("its end");
     }
 
-    /// Its log, once it has ended. Kills it if it has not.
+    /// Kills the process if it is running, and returns its log.
     pub fn end(&mut self) -> String {
         let _ = self.child.kill();
         let _ = self.child.wait();

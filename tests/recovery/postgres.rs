@@ -1,10 +1,10 @@
-//! The real binary with its records in PostgreSQL: kills of the service and crashes of the database under load, moving in and out,
-//! and what is refused.
+//! The real binary with its records in PostgreSQL: kills of the service, crashes of the database under load, moves in and out, and
+//! rejected configurations.
 
 use crate::bucket::Bucket;
 use crate::client::Client;
 use crate::kill_load::{
-    Chance, Memory, acknowledged, configure, create_until_cut, end_exactly, load_and_kill, number,
+    Memory, Rng, acknowledged, configure, create_until_cut, end_exactly, load_and_kill, number,
     register,
 };
 use crate::peer::Peer;
@@ -12,13 +12,13 @@ use crate::place::{Place, Service, until};
 use std::sync::Mutex;
 use tintype_postgres::testing::{Server, server};
 
-/// A short run; more are asked for by hand.
+/// A short run by default.
 const KILLS: u64 = 6;
 
-/// What the nodes on a database have in common.
+/// The cluster secret.
 pub const SECRET: &str = "what-the-nodes-of-a-test-have-in-common";
 
-/// A place whose records are in a database, and whose pictures are in a bucket.
+/// A place with its records in a database and its images in a bucket.
 pub fn place(url: &str, bucket: &Bucket) -> Place {
     let mut place = Place::with(&[
         ("STORAGE__URL", url),
@@ -29,14 +29,14 @@ pub fn place(url: &str, bucket: &Bucket) -> Place {
     place
 }
 
-/// Gives the commands of a place what they need for a bucket.
+/// Configures the bucket.
 pub fn use_bucket(place: &mut Place, bucket: &Bucket) {
     for (name, value) in bucket.variables() {
         place.set_variable(name, value);
     }
 }
 
-/// One life: callers call, the database crashes under them, they go on, and the service is killed.
+/// One life of the process: callers call, the database crashes, they continue, and the service is killed.
 fn crash_and_kill(
     server: &Server,
     service: &mut Service,
@@ -71,7 +71,7 @@ fn kills_and_database_crashes_under_load_lose_no_job_no_cent_and_no_webhook() {
     let (peer, memory) = (Peer::start(), Mutex::new(Memory::default()));
     let place = place(&database.url(), &bucket);
     configure(&place, &peer);
-    let (mut chance, mut key) = (Chance(1), None);
+    let (mut rng, mut key) = (Rng(1), None);
     for round in 0..kills {
         let mut service = place.serve();
         if key.is_none() {
@@ -81,7 +81,7 @@ fn kills_and_database_crashes_under_load_lose_no_job_no_cent_and_no_webhook() {
         let client = service.client(key.as_deref().expect("a key"));
         match round % 2 {
             0 => crash_and_kill(&server, &mut service, &client, &peer, &memory),
-            _ => load_and_kill(&mut service, &client, &peer, &memory, &mut chance),
+            _ => load_and_kill(&mut service, &client, &peer, &memory, &mut rng),
         }
         let verified = place.run(&["verify"]);
         assert_eq!(verified.code, Some(0), "after kill {round}: {verified:?}");

@@ -1,10 +1,10 @@
-//! Libraries that change what calls of the system do to a process.
+//! Builds `LD_PRELOAD` libraries that change system calls.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A library that was built from a source of this repository.
+/// Builds a library from a source of this repository.
 pub struct Preload {
     _directory: TempDir,
     pub path: PathBuf,

@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 use tintype_postgres::testing::proxy::{CommitFault, Proxy};
 use tintype_postgres::testing::{Server, server};
 
-/// A short run: each kind once. More are asked for by hand.
-const BLOWS: usize = Blow::ALL.len();
-/// Commits that are cut off in a row.
+/// A short run by default: each kind once.
+const FAULTS: usize = NodeFault::ALL.len();
+/// Consecutive interrupted commits.
 const CUTS: usize = 12;
-/// What each answer of the database takes over a slow network.
+/// The latency of the database over a slow network.
 const SLOW: Duration = Duration::from_millis(60);
 const NODES: usize = 3;
 
-/// Places of nodes on one database.
+/// The directories of nodes on one database.
 pub fn places(url: &str, bucket: &Bucket, peer: &Peer) -> [Place; NODES] {
     [(); NODES].map(|()| configured(url, bucket, peer))
 }
 
-/// The place of a node whose back end and receiver are the peer.
+/// The directory of a node with the peer as its backend and receiver.
 pub fn configured(url: &str, bucket: &Bucket, peer: &Peer) -> Place {
     let place = place(url, bucket);
     configure(&place, peer);
@@ -58,13 +58,13 @@ fn a_job_that_one_node_accepts_is_seen_at_all_nodes() {
         }
         let job_as_told = clients[0].job(job);
         let url = job_as_told["result"]["image_url"].as_str().expect("a URL");
-        // By run: a node that was taken for dead can replace no picture of a later run.
+        // Keys hold the run number: a node that was declared dead cannot replace the image of a later run.
         assert!(url.contains(&format!("/results/{job}.1.")), "{url}");
     }
     settled(&jobs, &peer, &clients, &places[0], nodes);
 }
 
-/// The end of every job is told, all nodes show the same balance, and once they have stopped the records hold.
+/// Checks that every job is delivered, all nodes show the same balance, and the records are consistent after the nodes stop.
 pub fn settled(
     jobs: &[String],
     peer: &Peer,
@@ -72,9 +72,11 @@ pub fn settled(
     place: &Place,
     nodes: impl IntoIterator<Item = Service>,
 ) {
-    until("every end is told", || {
-        let told = peer.told();
-        jobs.iter().all(|job| told.contains_key(job)).then_some(())
+    until("every job is delivered", || {
+        let delivered = peer.delivered();
+        jobs.iter()
+            .all(|job| delivered.contains_key(job))
+            .then_some(())
     });
     let money: Vec<_> = clients.iter().map(Client::money).collect();
     assert!(money.iter().all(|it| *it == money[0]), "{money:?}");
@@ -83,25 +85,25 @@ pub fn settled(
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
-/// What befalls a node, its connection, or the database under all of them.
+/// A fault of a node, its connection, or the shared database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Blow {
+enum NodeFault {
     Kill,
-    /// It stands still until it is taken for dead, and then goes on.
+    /// The node freezes until it is declared dead, then continues.
     Stop,
-    /// The same in the middle of a transaction, which holds the rows of an account.
+    /// The same within a transaction that locks an account's rows.
     StopInTransaction,
     DatabaseCrash,
-    /// Its connections are cut off in turn before and after the database hears of a commit.
+    /// Its connections are cut, alternately before and after the database receives a commit.
     CutCommits,
-    /// It has no connection to the database until it is taken for dead.
+    /// It loses the database until it is declared dead.
     CutOff,
-    /// It hears no answer of the database until it is taken for dead, and then all of them.
+    /// It receives no answers of the database until it is declared dead, then all of them.
     LateAnswers,
     SlowNetwork,
 }
 
-impl Blow {
+impl NodeFault {
     const ALL: [Self; 8] = [
         Self::Stop,
         Self::Kill,
@@ -113,7 +115,7 @@ impl Blow {
         Self::SlowNetwork,
     ];
 
-    /// The one of a round; `TINTYPE_BLOW` names the only one that is wanted.
+    /// The fault of a round; `TINTYPE_BLOW` selects a single one.
     fn of(round: usize) -> Self {
         let only = std::env::var("TINTYPE_BLOW").ok();
         let wanted = only.map(|name| {
@@ -124,26 +126,25 @@ impl Blow {
     }
 }
 
-/// A node with its way to the database.
+/// A node with its connection to the database.
 struct Target<'a> {
     server: &'a Server,
     node: &'a mut Service,
     proxy: &'a Proxy,
-    /// An operator at another node.
     witness: Client,
 }
 
 impl Target<'_> {
-    /// Strikes. Returns how long it took the others to put the jobs of the node back, where it is one that died.
-    fn strike(self, blow: Blow) -> Option<Duration> {
+    /// Injects the fault. Returns how long the other nodes took to requeue the jobs, if the node died.
+    fn inject(self, fault: NodeFault) -> Option<Duration> {
         let pid = self.node.pid();
-        // Other nodes know of it from its first beat on.
+        // Other nodes see it from its first heartbeat on.
         until("the node is listed", || self.is_listed(pid).then_some(()));
         let mut began = Instant::now();
-        match blow {
-            Blow::Kill => self.node.kill(),
-            Blow::Stop => signal("STOP", pid),
-            Blow::StopInTransaction => {
+        match fault {
+            NodeFault::Kill => self.node.kill(),
+            NodeFault::Stop => signal("STOP", pid),
+            NodeFault::StopInTransaction => {
                 self.proxy.fault_commits([CommitFault::Hold]);
                 until("it is in a transaction", || {
                     self.proxy.holds_commit().then_some(())
@@ -151,13 +152,13 @@ impl Target<'_> {
                 began = Instant::now();
                 signal("STOP", pid);
             }
-            Blow::CutOff => self.proxy.sever(),
-            Blow::LateAnswers => self.proxy.hold_answers(),
-            Blow::DatabaseCrash => {
+            NodeFault::CutOff => self.proxy.sever(),
+            NodeFault::LateAnswers => self.proxy.hold_answers(),
+            NodeFault::DatabaseCrash => {
                 self.server.crash();
                 return None;
             }
-            Blow::CutCommits => {
+            NodeFault::CutCommits => {
                 let faults = [CommitFault::CutBefore, CommitFault::CutAfter];
                 self.proxy
                     .fault_commits(faults.into_iter().cycle().take(CUTS));
@@ -166,7 +167,7 @@ impl Target<'_> {
                 });
                 return None;
             }
-            Blow::SlowNetwork => {
+            NodeFault::SlowNetwork => {
                 self.proxy.delay_answers(SLOW);
                 return None;
             }
@@ -175,11 +176,11 @@ impl Target<'_> {
             (!self.is_listed(pid)).then_some(())
         });
         let took = began.elapsed();
-        if matches!(blow, Blow::Stop | Blow::StopInTransaction) {
+        if matches!(fault, NodeFault::Stop | NodeFault::StopInTransaction) {
             signal("CONT", pid);
         }
         self.proxy.heal();
-        if blow != Blow::Kill {
+        if fault != NodeFault::Kill {
             assert_eq!(self.node.code(), Some(1), "it was taken for dead");
         }
         Some(took)
@@ -193,12 +194,12 @@ impl Target<'_> {
 }
 
 #[test]
-fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
+fn faults_under_load_lose_no_job_no_cent_and_no_webhook() {
     let Some(server) = Server::start() else {
         return;
     };
     let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
-    let blows = number("TINTYPE_BLOWS").map_or(BLOWS, |it| it as usize);
+    let rounds = number("TINTYPE_BLOWS").map_or(FAULTS, |it| it as usize);
     let memory = Mutex::new(Memory::default());
     let proxies = [(); NODES].map(|()| Proxy::start(database.port()));
     let url = database.url();
@@ -209,10 +210,10 @@ fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
     let key = nodes[0].printed_key().expect("a key");
     register(&places[0], &nodes[0], &peer);
     let mut takeovers = Vec::new();
-    for round in 0..blows {
+    for round in 0..rounds {
         let before = acknowledged(&memory);
         let (struck, other) = (round % NODES, (round + 1) % NODES);
-        let blow = Blow::of(round);
+        let fault = NodeFault::of(round);
         let witness = Client::new(&nodes[other].address(), &places[other].token());
         std::thread::scope(|scope| {
             for node in &nodes {
@@ -229,16 +230,16 @@ fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
                 proxy: &proxies[struck],
                 witness,
             };
-            takeovers.extend(target.strike(blow));
+            takeovers.extend(target.inject(fault));
             until("the nodes go on", || {
                 (acknowledged(&memory) >= before + 60).then_some(())
             });
             proxies[struck].heal();
-            // The callers end with the nodes.
+            // The callers stop when the nodes stop.
             for node in &mut nodes {
                 if node.status().is_none() {
                     node.terminate();
-                    assert_eq!(node.code(), Some(0), "{blow:?}: {}", node.end());
+                    assert_eq!(node.code(), Some(0), "{fault:?}: {}", node.end());
                 }
             }
         });
@@ -248,7 +249,7 @@ fn blows_under_load_lose_no_job_no_cent_and_no_webhook() {
     let jobs = end_exactly(&places[0], &peer, &key, memory);
     takeovers.sort();
     println!(
-        "{blows} blows: {jobs} jobs acknowledged, all done and paid once; {} takeovers, median {:?}, longest {:?}",
+        "{rounds} faults: {jobs} jobs acknowledged, all done and paid once; {} takeovers, median {:?}, longest {:?}",
         takeovers.len(),
         takeovers.get(takeovers.len() / 2),
         takeovers.last()
@@ -279,7 +280,7 @@ fn a_database_that_can_lose_what_it_answered_is_told_of_at_the_start() {
     service.terminate();
     assert_eq!(service.code(), Some(0));
     let said = service.end();
-    // The server of the tests does without `fsync`, too.
+    // The test server also runs without `fsync`.
     for setting in ["synchronous_commit", "fsync"] {
         let warning = format!("the database has `{setting} = off`");
         assert!(said.contains(&warning), "{said}");
@@ -307,7 +308,7 @@ fn calls_are_answered_while_the_database_is_away_and_the_service_goes_on_afterwa
     assert_eq!(refused.header("Retry-After"), Some("2"));
     let detail = refused.json()["detail"].to_string();
     assert!(detail.contains("the database"), "{detail}");
-    // Those that are not refused at once are not kept waiting either.
+    // Calls that are not refused immediately must not wait either.
     let creation = client.create_small_now("meanwhile");
     assert_eq!(creation.status, 503, "{}", creation.json());
     assert_eq!(client.get("/healthz").status, 200);

@@ -1,4 +1,4 @@
-//! Signals at bad moments, and a system that leaves the process few descriptors.
+//! Signals at bad moments, and a low limit of file descriptors.
 
 use crate::client::Connection;
 use crate::place::{BINARY, Place, signal, until};
@@ -39,7 +39,7 @@ fn hostile_091_a_kill_within_the_orderly_stop_loses_nothing() {
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
-/// A virtual machine that is paused looks like this from within: no time passes for the process, though it does outside.
+/// A frozen process, like a paused virtual machine: time passes only outside.
 #[test]
 fn hostile_094_a_process_that_stood_still_goes_on_where_it_was() {
     let place = Place::new();
@@ -49,23 +49,23 @@ fn hostile_094_a_process_that_stood_still_goes_on_where_it_was() {
     client.job_when(&job, "processing");
     signal("STOP", service.pid());
     let state = format!("/proc/{}/stat", service.pid());
-    until("the process stands still", || {
+    until("the process is frozen", || {
         let stat = fs::read_to_string(&state).ok()?;
         let (_, rest) = stat.rsplit_once(") ")?;
         rest.starts_with('T').then_some(())
     });
-    // A call that comes meanwhile waits, and is answered afterwards.
+    // A call during the freeze waits, and is answered afterwards.
     let address = client.address.clone();
-    let (tell, told) = mpsc::channel();
+    let (sender, connected) = mpsc::channel();
     let waiting = std::thread::spawn(move || {
         let mut connection = Connection::open(&address).expect("the system takes it");
-        tell.send(()).expect("the test goes on");
+        sender.send(()).expect("the test goes on");
         connection
             .call("GET /healthz HTTP/1.1", "")
             .expect("an answer")
             .status
     });
-    told.recv().expect("a connection");
+    connected.recv().expect("a connection");
     signal("CONT", service.pid());
     assert_eq!(waiting.join().expect("its thread"), 200);
     client.job_when(&job, "done");
@@ -81,7 +81,7 @@ fn hostile_119_with_few_descriptors_the_service_recovers_once_they_are_free() {
     let mut service = place.begin_to_serve(command);
     service.wait_until_ready();
     let client = service.client(&service.printed_key().expect("a key"));
-    // More than it can hold; those beyond wait in the system's queue.
+    // More than the process can hold; the others wait in the listen backlog.
     let crowd: Vec<_> = (0..400)
         .map_while(|_| Connection::open(&client.address).ok())
         .collect();

@@ -1,11 +1,10 @@
-//! A service that runs for long, is killed at random moments and started again: what it holds of the machine stays flat, and
-//! what retention removes is free.
+//! A service that runs for long, with random kills and restarts: its use of the machine stays flat, and retention frees disk space.
 //!
-//! A short form is one of the usual tests; `MINUTES=30 cargo test --release --test recovery soak -- --nocapture` is a long one, which
-//! also looks on while retention removes pictures. It prints its figures.
+//! The short form runs with the usual tests. The long form, `MINUTES=30 cargo test --release --test recovery soak -- --nocapture`, also
+//! covers retention of images, and prints its measurements.
 
 use crate::kill_load::{
-    Chance, Memory, acknowledged, all_done, all_told, configure, create_until_cut, number,
+    Memory, Rng, acknowledged, all_delivered, all_done, configure, create_until_cut, number,
     register, settle_doubts,
 };
 use crate::peer::Peer;
@@ -17,13 +16,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 const CALLERS: usize = 3;
 
-/// What a process and its directory hold.
+/// The resources of a process and its directory.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     memory_kib: u64,
     handles: u64,
     open_ms: u64,
-    /// Of the records, without pictures.
+    /// Of the records, without images.
     disk_kib: u64,
     jobs: u64,
 }
@@ -41,12 +40,12 @@ fn handles(pid: u32) -> u64 {
         .count() as u64
 }
 
-/// What the files take on the disk, holes not counted.
+/// Allocated disk space, without holes.
 fn disk_kib(directory: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let mut kib = 0;
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        // A file may be gone since it was listed.
+        // A file may vanish after the listing.
         let Ok(meta) = entry.metadata() else { continue };
         kib += match meta.is_dir() {
             true => disk_kib(&entry.path()),
@@ -56,7 +55,7 @@ fn disk_kib(directory: &Path) -> u64 {
     kib
 }
 
-/// One life: load for a while, figures at its end, and then the kill.
+/// One life of the process: load, measurements, kill.
 fn live(
     place: &Place,
     service: &mut Service,
@@ -87,11 +86,11 @@ fn live(
     })
 }
 
-/// Lives one after the other for so long, and what each held at its end.
+/// Runs lives in sequence for a duration, and returns the measurements of each.
 fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figures>) {
     let (peer, place, memory) = (Peer::start(), Place::new(), Mutex::new(Memory::default()));
     configure(&place, &peer);
-    let (mut chance, mut key, mut lives) = (Chance(seed), None, Vec::new());
+    let (mut rng, mut key, mut lives) = (Rng(seed), None, Vec::new());
     let began = Instant::now();
     while began.elapsed() < length || lives.len() < 4 {
         let starting = Instant::now();
@@ -101,7 +100,7 @@ fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figur
             register(&place, &service, &peer);
             service.printed_key().expect("a key")
         });
-        let jobs = jobs_of_a_life / 2 + chance.below(jobs_of_a_life);
+        let jobs = jobs_of_a_life / 2 + rng.below(jobs_of_a_life);
         lives.push(live(
             &place,
             &mut service,
@@ -117,7 +116,7 @@ fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figur
     settle_doubts(&client, &peer, &memory);
     let jobs = memory.into_inner().expect("memory").acknowledged;
     all_done(&client, &jobs);
-    all_told(&peer, &jobs);
+    all_delivered(&peer, &jobs);
     service.stop();
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
@@ -130,7 +129,7 @@ fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figur
     (place, lives)
 }
 
-/// Pictures whose time is over are removed by the next sweep, and their room is free. Sweeps come every ten minutes.
+/// Checks that the next sweep deletes expired images and frees their space. Sweeps run every ten minutes.
 fn retention_frees(mut place: Place) {
     place.set("RESULTS__RETENTION_DAYS", "1");
     let before = disk_kib(&place.data().join("objects"));
@@ -151,7 +150,7 @@ fn retention_frees(mut place: Place) {
     service.stop();
 }
 
-/// Nothing grows but what is kept for each job.
+/// Checks that only the per-job records grow.
 fn flat(lives: &[Figures]) {
     println!("life  memory KiB  handles  open ms  store KiB  jobs");
     for (index, it) in lives.iter().enumerate() {
@@ -169,7 +168,7 @@ fn flat(lives: &[Figures]) {
     let most = |part: &[Figures], of: fn(&Figures) -> u64| part.iter().map(of).max().unwrap_or(0);
     let (early, late) = (&lives[..third], &lives[lives.len() - third..]);
     let jobs = most(late, |it| it.jobs);
-    // A life begins with nothing in memory, so what it holds at its end is what its own load and the live jobs took.
+    // A life starts with empty memory, so its use at the end comes from its own load and the live jobs.
     let memory = |part| most(part, |it| it.memory_kib);
     assert!(
         memory(late) < memory(early) * 2 + 65_536 + jobs,
@@ -180,7 +179,7 @@ fn flat(lives: &[Figures]) {
         handles(late) < handles(early) * 2 + 64,
         "handles are not given back"
     );
-    // The journal keeps up to four files of 16 MiB, sled four times what it was given; see docs/deploying.md for a job.
+    // The WAL keeps up to four files of 16 MiB, and sled uses four times the data's size; for the size of a job see docs/deploying.md.
     let disk = most(late, |it| it.disk_kib);
     assert!(disk < 192 * 1024 + jobs * 16, "{disk} KiB for {jobs} jobs");
 }

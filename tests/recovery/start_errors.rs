@@ -1,4 +1,4 @@
-//! What cannot start says why, names the thing, and exits with 1.
+//! A failed start prints the cause with the faulty value, and exits with 1.
 
 use crate::client::Client;
 use crate::place::Place;

@@ -1,4 +1,4 @@
-//! The orderly stop.
+//! The graceful shutdown.
 
 use crate::place::{Place, until};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ fn a_running_job_is_finished_within_the_grace_period() {
     assert!(service.status().is_none(), "the job is still being made");
     assert_eq!(service.code(), Some(0), "{}", service.end());
     let log = service.end();
-    // What actix says of a connection that comes in between the end of its workers and that of its listener.
+    // actix logs this for a connection that arrives after its workers have stopped and before its listener has.
     let own = |line: &&str| line.contains("ERROR") && !line.contains("accept: No workers");
     assert_eq!(log.lines().find(own), None, "{log}");
 

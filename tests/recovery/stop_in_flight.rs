@@ -1,4 +1,4 @@
-//! The orderly stop while callers keep calling on connections that they keep alive.
+//! The graceful shutdown while callers keep calling on keep-alive connections.
 
 use crate::client::{Client, Connection, Cut};
 use crate::place::{Place, until};
@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const CALLERS: usize = 24;
-/// Far more than a caller can make.
+/// More than a caller can make.
 const MAX_CALLS: usize = 100_000;
-/// Answers before the stop.
+/// Answers before the shutdown.
 const ENOUGH: usize = 120;
 
 #[derive(Default)]

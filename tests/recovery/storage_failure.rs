@@ -1,4 +1,4 @@
-//! The disk refuses to take more. A limit on the size of files stands for it.
+//! A full disk, simulated by a limit on file sizes.
 
 use crate::client::{Client, Connection};
 use crate::place::{BINARY, Place};
@@ -7,9 +7,8 @@ use std::sync::Mutex;
 
 const CALLERS: usize = 4;
 const MIB: u64 = 1 << 20;
-/// Far more than fit.
 const MAX_CALLS: usize = 20_000;
-/// Runs the binary with files of at most 2 MiB (the journal takes 1 MiB at a time), and errors instead of a signal past that.
+/// Runs the binary with a file size limit of 2 MiB (the WAL grows by 1 MiB), with errors instead of a signal at the limit.
 const LIMITED: &str = "ulimit -f 4096; trap '' XFSZ; exec \"$0\" \"$@\"";
 
 fn create_until_refused(client: &Client, caller: usize, accepted: &Mutex<Vec<(String, String)>>) {
@@ -83,7 +82,7 @@ fn hostile_073_a_failing_write_ends_the_process_and_the_restart_recovers() {
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
-/// The same limit, met by the store behind the journal, a moment after a run has begun by itself.
+/// The store behind the WAL reaches the same limit shortly after a run has started.
 #[test]
 fn a_storage_that_fails_while_nobody_calls_ends_the_process_too() {
     let place = Place::with(&[
@@ -96,7 +95,7 @@ fn a_storage_that_fails_while_nobody_calls_ends_the_process_too() {
     let key = service.printed_key().expect("a key");
     let client = service.client(&key);
     let id = client.create_slow("4K");
-    // Together they take the store over 1 MiB, and wait behind the first.
+    // Together they exceed 1 MiB in the store; they wait behind the first job.
     let body = json!({"prompt": "x".repeat(4_900), "aspect_ratio": "1:1", "resolution": "4K"});
     for _ in 0..260 {
         client
@@ -108,7 +107,7 @@ fn a_storage_that_fails_while_nobody_calls_ends_the_process_too() {
         .expect("the log")
         .len();
     assert!(size > MIB, "the store has {size} bytes");
-    // The journal takes 1 MiB at a time, so there is room for it, and for not one byte more behind it.
+    // The WAL grows by 1 MiB, so the limit leaves room for the WAL and none for the store.
     let limited = format!("ulimit -f {}; trap '' XFSZ; exec \"$0\" \"$@\"", MIB / 512);
     let mut command = place.command("sh");
     command.args(["-c", &limited, BINARY]);

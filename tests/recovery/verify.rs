@@ -1,4 +1,4 @@
-//! `verify` on damage that was done on purpose.
+//! `verify` on deliberately damaged records.
 
 use crate::place::Place;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ fn a_picture_that_is_gone_or_cut_is_a_fault() {
     assert!(gone.out.ends_with("1 faults\n"), "{gone:?}");
 }
 
-/// Every file and directory with what a look at it may not change.
+/// Every file and directory with the metadata that `verify` must not change.
 fn traces(directory: &Path) -> BTreeMap<PathBuf, (u64, u32, u64, SystemTime, Vec<u8>)> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).expect("list") {
@@ -58,7 +58,7 @@ fn traces(directory: &Path) -> BTreeMap<PathBuf, (u64, u32, u64, SystemTime, Vec
     found
 }
 
-/// It is run by root on the directory of another user: whatever it made there, the service could not write.
+/// Root runs `verify` on another user's directory: the service could not write to files that root creates there.
 #[test]
 fn it_leaves_no_trace_in_the_directory() {
     let place = Place::new();

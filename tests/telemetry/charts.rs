@@ -1,4 +1,4 @@
-//! The dashboard and the alerts under `deploy/` name figures that there are, and labels with values that there can be.
+//! The dashboard and the alerts under `deploy/` use only existing metrics and possible label values.
 
 use crate::support::Server;
 use serde_json::Value;
@@ -13,14 +13,14 @@ fn file(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The figures that a text of queries names.
+/// The metrics in a text of queries.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
     let ours = words.filter(|word| word.starts_with("tintype_") || word.starts_with("process_"));
     ours.map(str::to_owned).collect()
 }
 
-/// The labels that a text of queries asks for, each with the figure and one value; of `=~` each of its values.
+/// The label matchers in a text of queries: metric, label and value; `=~` gives one entry per alternative.
 fn asked(text: &str) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices('{') {
@@ -37,7 +37,7 @@ fn asked(text: &str) -> Vec<(String, String, String)> {
                 .unwrap_or_else(|| panic!("{matcher}"));
             let label = label.trim_end_matches(['=', '!', '~']).trim();
             let is_known_elsewhere = ["job", "instance"].contains(&label);
-            // A group is one value, however many it stands for.
+            // A group counts as one value.
             let parts = if value.contains('(') { 1 } else { usize::MAX };
             let values = value.splitn(parts, '|').filter(|_| !is_known_elsewhere);
             found.extend(values.map(|it| (name.to_owned(), label.to_owned(), it.to_owned())));
@@ -46,8 +46,8 @@ fn asked(text: &str) -> Vec<(String, String, String)> {
     found
 }
 
-/// Each value that is asked for is one that there can be: of routes and statuses, which are told from their first call on, one
-/// that a call can have; of everything else one that is told from the start.
+/// Checks each label value. Routes and statuses appear with the first call, so the value must be possible; all other values must be
+/// exported from the start.
 #[track_caller]
 fn assert_possible(asked: &[(String, String, String)], least: usize) {
     let server = Server::start();
@@ -67,19 +67,19 @@ fn assert_possible(asked: &[(String, String, String)], least: usize) {
     assert!(asked.len() >= least, "{asked:?}");
 }
 
-/// The families that the service tells.
-fn told() -> BTreeSet<String> {
+/// The families that the service exports.
+fn exported() -> BTreeSet<String> {
     let server = Server::start();
     server.figures().families.into_keys().collect()
 }
 
 #[track_caller]
 fn assert_known(named: &BTreeSet<String>, least: usize) {
-    let told = told();
+    let exported = exported();
     let is_known = |name: &String| {
         let family = ["_bucket", "_sum", "_count"].iter();
         let mut family = family.filter_map(|ending| name.strip_suffix(ending));
-        told.contains(name) || family.any(|family| told.contains(family))
+        exported.contains(name) || family.any(|family| exported.contains(family))
     };
     let unknown: Vec<_> = named.iter().filter(|name| !is_known(name)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
@@ -88,7 +88,7 @@ fn assert_known(named: &BTreeSet<String>, least: usize) {
 
 #[test]
 fn alerts_name_figures_that_there_are() {
-    // Each group and alert has a name of its own, which begins like a figure only in lower case.
+    // The names of groups and alerts begin like a metric only in lower case.
     let rules = file("prometheus/alerts.yml");
     assert_known(&named(&rules), 15);
 }
@@ -131,7 +131,7 @@ fn every_panel_names_figures_that_there_are() {
     assert_possible(&asked(&queries.join("\n")), 10);
 }
 
-/// The queries of all panels, and of the variables.
+/// The queries of all panels and variables.
 fn queries(dashboard: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let panels = dashboard["panels"].as_array().unwrap();
@@ -190,7 +190,7 @@ fn panels_lie_beside_each_other_and_have_what_they_need() {
     }
 }
 
-/// A figure that nobody looks at is one too many, or one that was forgotten.
+/// A metric without a panel is superfluous or was forgotten.
 #[test]
 fn every_figure_has_a_place_on_the_dashboard() {
     let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
@@ -202,8 +202,8 @@ fn every_figure_has_a_place_on_the_dashboard() {
             .iter()
             .any(|ending| named.contains(&format!("{family}{ending}")))
     };
-    let mut hidden: Vec<_> = told().into_iter().filter(|it| !is_shown(it)).collect();
-    // What a limit is drawn beside, or what is only for queries of one's own.
+    let mut hidden: Vec<_> = exported().into_iter().filter(|it| !is_shown(it)).collect();
+    // Used only for a limit line, or only for custom queries.
     hidden.retain(|it| it != "process_virtual_memory_bytes");
     assert!(hidden.is_empty(), "{hidden:?}");
 }

@@ -1,4 +1,4 @@
-//! A collector of traces on loopback, and any other receiver that a test needs: it keeps what is posted to it.
+//! A trace collector on loopback, also used as a webhook receiver: it records each POST.
 
 use crate::support::poll::until_some;
 use parking_lot::Mutex;
@@ -11,10 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What was posted.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// Where to.
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,

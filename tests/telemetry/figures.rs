@@ -1,11 +1,11 @@
-//! Reads the text of `/metrics`, as strictly as its format is written down.
+//! A strict parser for the text of `/metrics`.
 
 use crate::support::Server;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The figures of one moment.
+/// The metrics of one scrape.
 pub struct Figures {
-    /// Families with their types.
+    /// The type of each family.
     pub families: BTreeMap<String, String>,
     samples: BTreeMap<(String, Labels), f64>,
 }
@@ -13,14 +13,13 @@ pub struct Figures {
 type Labels = BTreeSet<(String, String)>;
 
 impl Server {
-    /// The figures of this moment.
     pub fn figures(&self) -> Figures {
         Figures::read(&self.get("/metrics").expect(200).text())
     }
 }
 
 impl Figures {
-    /// Reads a text, and demands that it is well formed.
+    /// Parses a text; panics if it is malformed.
     #[track_caller]
     pub fn read(text: &str) -> Self {
         assert!(text.ends_with('\n'), "the last line ends");
@@ -35,7 +34,7 @@ impl Figures {
                 let (name, kind) = rest.split_once(' ').expect("a type");
                 assert_eq!(name, helped, "a type follows its help");
                 let before = families.insert(name.to_owned(), kind.to_owned());
-                assert_eq!(before, None, "{name} is told once");
+                assert_eq!(before, None, "{name} appears once");
                 assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
                 current = name.to_owned();
             } else {
@@ -44,34 +43,34 @@ impl Figures {
                 assert_eq!(family_of(&name, &families), current, "{line}");
                 let value: f64 = value.parse().unwrap_or_else(|_| panic!("{line}"));
                 let before = samples.insert((name, labels), value);
-                assert_eq!(before, None, "{line} stands twice");
+                assert_eq!(before, None, "{line} appears twice");
             }
         }
         Self { families, samples }
     }
 
-    /// Is there a series of this figure, or of a part of this histogram, with this label?
+    /// Is there a sample of this name with this label?
     pub fn has(&self, name: &str, label: &str, value: &str) -> bool {
         let pair = (label.to_owned(), value.to_owned());
         let mut labels = self.samples.keys().filter(|(it, _)| it == name);
         labels.any(|(_, labels)| labels.contains(&pair))
     }
 
-    /// The value of a series; `None` where there is none.
+    /// The value of a series, if it exists.
     pub fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let labels: Labels = labels.iter().map(pair).collect();
         self.samples.get(&(name.to_owned(), labels)).copied()
     }
 
-    /// The value of a series, which must be there.
+    /// The value of a series; panics if it is missing.
     #[track_caller]
     pub fn of(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let found = self.get(name, labels);
         found.unwrap_or_else(|| panic!("no {name} {labels:?}"))
     }
 
-    /// The ranges of a histogram with the counts up to their bounds, of all its series.
+    /// The cumulative buckets of all series of a histogram.
     pub fn ranges(&self, name: &str) -> BTreeMap<Labels, Vec<(f64, f64)>> {
         let bucket = format!("{name}_bucket");
         let mut found: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
@@ -88,14 +87,13 @@ impl Figures {
         found
     }
 
-    /// The sum over all series of a name.
     pub fn sum(&self, name: &str) -> f64 {
         let of = |((it, _), value): (&(String, Labels), &f64)| (it == name).then_some(*value);
         self.samples.iter().filter_map(of).sum()
     }
 }
 
-/// A line's family: its name, or that name without the ending of a histogram's lines.
+/// The family of a sample: its name, without the suffix of a histogram's samples.
 fn family_of(name: &str, families: &BTreeMap<String, String>) -> String {
     for ending in ["_bucket", "_sum", "_count"] {
         if let Some(family) = name.strip_suffix(ending)

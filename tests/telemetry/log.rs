@@ -1,11 +1,11 @@
-//! The log: a line for each call, in two forms, at levels of the operator's choosing.
+//! The request log: one line per call, in two formats, at configurable levels.
 
 use crate::support::http::all_at_once;
 use crate::support::process::{Process, Stopped};
 use crate::support::{Answer, fox};
 use serde_json::Value;
 
-/// Starts the program with these settings, makes a few calls, and returns the log with the job that was accepted.
+/// Starts the program with these settings, makes a few calls, and returns the log and the accepted job.
 fn logged(settings: &[(&str, &str)], environment: &[(&str, &str)]) -> (String, Answer) {
     let dir = tempfile::tempdir().unwrap();
     let mut command = Process::command(dir.path(), settings);
@@ -105,7 +105,7 @@ fn a_call_that_failed_has_a_line_with_whose_it_was_by_default() {
     let objects = dir.path().join("data/objects");
     std::fs::remove_dir_all(&objects).unwrap();
     std::fs::write(&objects, "in the way").unwrap();
-    // Too long for the record, so it has to be stored apart.
+    // Too long for the record, so it is stored as a separate object.
     let mut body = fox();
     body["prompt"] = "x".repeat(20_000).into();
     process

@@ -1,4 +1,4 @@
-//! What an operator sees of a running service: its figures, its log, and its traces.
+//! Metrics, log and traces of a running service.
 
 mod charts;
 mod collector;

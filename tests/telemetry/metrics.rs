@@ -94,7 +94,7 @@ fn calls_are_counted_by_route_method_and_status() {
 #[test]
 fn calls_that_are_refused_before_their_handlers_are_counted_under_their_routes() {
     let server = Server::start();
-    // Without the header that the panel's own pages send.
+    // Without the header that the panel's pages send.
     server
         .post("/panel/api/session/operator")
         .refused(403, "forbidden");
@@ -204,7 +204,7 @@ fn replays_and_refusals_accept_nothing() {
 fn a_replay_is_counted_wherever_it_is_noticed() {
     let server = Server::start();
     let ada = server.customer("10");
-    // That of words that are stored apart is looked for before they are, and not by the account's actor.
+    // For a prompt stored as a separate object, the edge finds the replay before it stores the prompt; the account's actor does not.
     let large = fox_with(json!({"prompt": "x".repeat(20_000)}));
     for body in [fox(), large] {
         let call = server.generation(&ada, "/text-generations", &body);
@@ -271,7 +271,7 @@ fn the_ledger_is_told_as_the_sum_of_all_accounts() {
     server.generator.hold();
     server.create(&bob);
     let figures = server.figures();
-    // What is reserved is not available.
+    // Reserved money is not available.
     assert_eq!(figures.of("tintype_accounts_low_balance", &[]), 1.0);
     let of = |name| figures.of(name, &[("currency", "USD")]);
     assert_eq!(of("tintype_ledger_balance"), 11.866);
@@ -304,7 +304,7 @@ fn commits_and_the_disk_beneath_them_are_told() {
     );
     match server.inside().system.node() {
         None => assert!(disk > written),
-        // The records are in a database, whose disk is not this process's.
+        // The records are in a database, so this process does not sync a disk.
         Some(_) => assert_eq!(disk, 0.0),
     }
 }

@@ -1,4 +1,4 @@
-//! `[server] metrics_listen`: the figures apart from the service.
+//! `[server] metrics_listen`: a separate address for the metrics.
 
 use crate::figures::Figures;
 use crate::support::http::Request;
@@ -7,10 +7,10 @@ use crate::support::process::Process;
 use std::net::TcpListener;
 
 #[test]
-fn figures_with_an_address_of_their_own_are_told_there_alone() {
+fn metrics_with_their_own_address_are_served_only_there() {
     let dir = tempfile::tempdir().unwrap();
     let process = Process::start(dir.path(), &[("SERVER__METRICS_LISTEN", "127.0.0.1:0")]);
-    let address = until_some("it says where its figures are", || {
+    let address = until_some("the process prints the address of its metrics", || {
         let said = process.said();
         let line = said
             .iter()
@@ -43,13 +43,13 @@ fn an_address_that_is_taken_is_named_at_the_start() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
     assert!(
-        told.contains(&address) && told.contains("metrics_listen"),
-        "{told}"
+        errors.contains(&address) && errors.contains("metrics_listen"),
+        "{errors}"
     );
     assert!(
         !dir.path().join("data").exists(),
-        "found before anything is opened"
+        "checked before the data directory is created"
     );
 }

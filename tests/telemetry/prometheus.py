@@ -1,5 +1,5 @@
-"""Prometheus itself reads the figures of the real program: promtool finds nothing to complain of, and a Prometheus on loopback that
-scrapes it answers every query of the dashboard and evaluates every alert.
+"""A real Prometheus reads the metrics of the real program: promtool accepts them, and a Prometheus on loopback that scrapes the program
+answers every query of the dashboard and evaluates every alert.
 
 Run by tests/compat/served.py, which starts the program.
 """
@@ -18,7 +18,7 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 URL = os.environ["TINTYPE_URL"]
-PATIENCE = 60
+TIMEOUT = 60
 
 
 def call(url, body=None, key=None):
@@ -32,7 +32,7 @@ def call(url, body=None, key=None):
 
 
 def pictures(count):
-    """Jobs that are made, so that there is something to count."""
+    """Runs jobs, so that the counters are not zero."""
     key = os.environ["TINTYPE_KEY"]
     for _ in range(count):
         body = {"prompt": "a red fox in the snow", "aspect_ratio": "1:1"}
@@ -53,7 +53,7 @@ def free_port():
 
 
 def until(what, look):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         try:
             if found := look():
@@ -61,11 +61,11 @@ def until(what, look):
         except OSError:
             pass
         time.sleep(0.2)
-    raise SystemExit(f"waited in vain until {what}")
+    raise SystemExit(f"timed out waiting until {what}")
 
 
 def queries():
-    """What the panels ask, with the variables as Grafana would fill them in."""
+    """The queries of the panels, with the variables filled in as by Grafana."""
     dashboard = json.loads((DEPLOY / "grafana/dashboard.json").read_text())
     asked = [(panel["title"], it["expr"]) for panel in dashboard["panels"] for it in panel.get("targets", [])]
     asked += [(it["name"], it["expr"]) for it in dashboard["annotations"]["list"]]

@@ -1,4 +1,4 @@
-//! Traces of jobs, as a collector gets them.
+//! Traces of jobs at the collector.
 
 use crate::collector::Collector;
 use crate::support::poll::until;
@@ -11,7 +11,7 @@ fn options(collector: &Collector) -> Options {
         .set("otlp.service_name", "pictures")
 }
 
-/// The id of a job as it stands in its spans.
+/// The trace id of a job.
 fn hex_of(job: &str) -> String {
     job.replace('-', "")
 }
@@ -105,7 +105,7 @@ fn a_job_that_a_restart_cuts_off_goes_on_in_its_trace() {
         attribute(resource, "service.instance.id").clone()
     };
     let last = collector.received().len() - 1;
-    assert_ne!(instance(0), instance(last), "another process told the rest");
+    assert_ne!(instance(0), instance(last), "another process sent the rest");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_failed_job_says_so_in_its_span() {
     let collector = Collector::start();
     let server = Server::with(options(&collector));
     let ada = server.customer("10");
-    // As a back end does that tells what it disliked.
+    // Like a backend whose message repeats the prompt.
     server
         .generator
         .behave(Behaviour::Refuse("prompt 'Jane Doe' is not allowed"));
@@ -163,7 +163,7 @@ fn what_the_collector_cannot_take_at_the_moment_is_sent_again() {
     server.job_once(&ada, &job, "done");
     collector.span("job");
     let of = |name| server.figures().of(name, &[]);
-    until("it is counted", || {
+    until("the spans are counted", || {
         of("tintype_trace_spans_sent_total") == 4.0
     });
     assert_eq!(of("tintype_trace_exports_failed_total"), 2.0);
@@ -180,14 +180,14 @@ fn what_the_collector_refuses_is_dropped_and_counted_and_jobs_go_on() {
     let job = server.create(&ada);
     server.job_once(&ada, &job, "done");
     let of = |name| server.figures().of(name, &[]);
-    until("it is counted", || {
+    until("the spans are counted", || {
         of("tintype_trace_spans_dropped_total") == 4.0
     });
     assert_eq!(of("tintype_trace_spans_sent_total"), 0.0);
     let job = server.create(&ada);
     server.job_once(&ada, &job, "done");
     let root = collector.span("job");
-    assert_eq!(root["traceId"], hex_of(&job), "the next batch is taken");
+    assert_eq!(root["traceId"], hex_of(&job), "the next batch is accepted");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! What the audit log says of webhooks and deliveries.
+//! Audit log entries for webhooks and deliveries.
 
-use crate::desk::server;
+use crate::helpers::server;
 use crate::receiver::Receiver;
 use crate::support::Server;
 use serde_json::{Value, json};
 
-/// The lines of one kind, oldest first.
+/// The entries of one kind, oldest first.
 fn lines(server: &Server, kind: &str) -> Vec<Value> {
     let path = format!("/audit?action={kind}&limit=100");
     let list = server.admin("GET", &path).expect(200);
@@ -28,7 +28,7 @@ fn a_webhook_is_told_from_its_making_to_its_end_and_never_with_its_secret() {
     server
         .admin("POST", &format!("{path}/rotate-secret"))
         .expect(200);
-    // Two nodes may make ids of one moment in any order.
+    // Ids that two nodes create in the same millisecond sort in any order.
     server.clock.advance(std::time::Duration::from_secs(1));
     let test = server
         .admin("POST", &format!("{path}/test"))
@@ -86,7 +86,7 @@ fn a_redelivery_is_told_with_how_the_delivery_stood() {
     );
     assert_eq!(line["before"]["job_id"], job.as_str());
     server.delivery_in(&job, "delivered");
-    // One that cannot be sent again leaves no line.
+    // A refused redelivery leaves no entry.
     server.remove_webhook(&webhook);
     let path = format!(
         "/deliveries/{}/redeliver",

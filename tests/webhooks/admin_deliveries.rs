@@ -1,6 +1,6 @@
-//! The operator's calls on deliveries (decision 6): listed, filtered, shown, sent again.
+//! The operator's calls on deliveries (decision 6): list, filter, show, redeliver.
 
-use crate::desk::{ended, millis, server};
+use crate::helpers::{ended, millis, server};
 use crate::receiver::Receiver;
 use crate::support::{Server, until};
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ fn a_delivery_on_the_wire() {
     assert_eq!(shown.expect(200).json(), delivery);
 }
 
-/// Two accounts: one with two webhooks, of which one refuses, and one with one.
+/// Two accounts: one with two webhooks, one of which refuses, and one with a single webhook.
 struct Office {
     server: Server,
     _receiver: Receiver,
@@ -253,7 +253,7 @@ fn any_delivery_can_be_sent_again_under_its_id_with_a_fresh_set_of_attempts() {
 fn a_delivery_that_was_given_up_can_be_sent_again() {
     let (server, receiver) = (
         Server::with(
-            crate::desk::options().set("webhooks.retry_delays_seconds", Vec::<i64>::new()),
+            crate::helpers::options().set("webhooks.retry_delays_seconds", Vec::<i64>::new()),
         ),
         Receiver::statuses(&[500, 200]),
     );
@@ -290,7 +290,7 @@ fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
         let refuses = refuses.load(std::sync::atomic::Ordering::SeqCst);
         crate::receiver::Reply::Status(if refuses { 500 } else { 200 })
     });
-    let options = crate::desk::options().set("webhooks.retry_delays_seconds", Vec::<i64>::new());
+    let options = crate::helpers::options().set("webhooks.retry_delays_seconds", Vec::<i64>::new());
     let server = Server::with(options);
     let customer = server.customer("9.00");
     let webhook = server.webhook(&customer, &receiver.url("/"));
@@ -355,7 +355,7 @@ fn a_log_that_is_too_long_for_one_call_is_gone_through_in_parts() {
         (&part["redelivered"], &part["more"]),
         (&json!(10_000), &json!(true))
     );
-    // From the newest again, nothing is found that has not been sent, but the rest is still there.
+    // Starting from the newest again redelivers nothing new, but reports that there is more.
     let same = again(json!({})).expect(202).json();
     assert_eq!(
         (&same["redelivered"], &same["more"]),

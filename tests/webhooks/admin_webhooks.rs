@@ -1,7 +1,7 @@
-//! The operator's calls on webhooks (decision 6): registered, listed, changed, removed, rotated, tested.
+//! The operator's calls on webhooks (decision 6): register, list, change, delete, rotate, test.
 
 use crate::checks::{assert_signed, standard_signature};
-use crate::desk::{DAY, options, server};
+use crate::helpers::{DAY, options, server};
 use crate::receiver::Receiver;
 use crate::support::clock::START;
 use crate::support::{Options, Server};
@@ -55,7 +55,7 @@ fn the_list_begins_with_the_oldest() {
         server.admin("GET", &path).expect(200).json()["data"],
         json!([])
     );
-    // All in one millisecond: the order is that of the calls all the same.
+    // All in one millisecond; the order is still that of the calls.
     let ids: Vec<String> = ["/c", "/a", "/b"]
         .map(|it| {
             server
@@ -117,7 +117,7 @@ fn what_cannot_be_registered() {
     register(&server, UNKNOWN, &body).refused(404, "not_found");
 }
 
-/// Names by where they lead.
+/// A resolver by host name.
 struct Names;
 
 impl Resolve for Names {
@@ -144,7 +144,10 @@ fn a_name_is_looked_up_when_it_is_registered_and_when_it_is_changed() {
         let problem = refused.json();
         (problem["detail"].clone(), problem["errors"].clone())
     });
-    assert_eq!(texts[0], texts[1], "it tells nobody which names exist");
+    assert_eq!(
+        texts[0], texts[1],
+        "the answer does not reveal which names exist"
+    );
     let text = texts[0].1.to_string();
     assert!(text.contains("resolves to a public address"), "{text}");
     assert!(!text.contains("10.0.0.1"), "{text}");

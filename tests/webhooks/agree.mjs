@@ -1,9 +1,9 @@
-// The part of `agree.py` that is Node's: each line of standard input is a JSON array of a document and its `utf8` text.
+// Node's part of `agree.py`: each line of standard input is a JSON array of a document and its `utf8` text.
 
 import { readFileSync } from "node:fs";
 import { direct } from "./canonical.mjs";
 
-// Failures that are printed in full.
+// The number of failures printed in full.
 const SHOWN = 5;
 
 const pairs = readFileSync(0, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line));
@@ -13,7 +13,7 @@ for (const [text, utf8] of pairs) {
   try {
     agrees = utf8 === direct(JSON.parse(text)) && utf8 === direct(JSON.parse(utf8));
   } catch {
-    // What does not parse does not agree.
+    // A parse error counts as a mismatch.
   }
   if (!agrees) {
     failed += 1;

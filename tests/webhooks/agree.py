@@ -16,12 +16,12 @@ import struct
 import subprocess
 import sys
 
-# The import below leaves no files in the source tree.
+# Keeps the import below from writing files into the source tree.
 sys.dont_write_bytecode = True
 
 from verify import sent_number  # noqa: E402
 
-# Failures that are printed in full.
+# The number of failures printed in full.
 SHOWN = 5
 HERE = pathlib.Path(__file__).resolve().parent
 SPECIAL = ["", "a", "b", "_a", "10", "9", "1", "__proto__", "toString", "\x00", "\x7f", "\u0085", "\u00e9", "\u2028",
@@ -30,7 +30,7 @@ ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r"
 
 
 def number(rng: random.Random) -> str:
-    """A number in one of its many spellings, within the range of a double."""
+    """A random spelling of a number within the range of a double."""
     kind = rng.randrange(6)
     sign = rng.choice(["", "-"])
     if kind == 0:
@@ -57,7 +57,7 @@ def string(rng: random.Random) -> str:
 
 
 def character(rng: random.Random, it: str) -> str:
-    """Raw, escaped in short or escaped in full, as writers choose."""
+    """A random encoding of a character: raw, short escape or full escape."""
     if it < " " or it in '"\\' or rng.random() < 0.2:
         if it in ESCAPES and rng.random() < 0.5:
             return ESCAPES[it]

@@ -1,14 +1,14 @@
 //! Decisions 12: a batch sends one webhook, when its last job is terminal.
 
 use crate::checks::assert_signed;
-use crate::desk::server;
+use crate::helpers::server;
 use crate::receiver::Receiver;
 use crate::support::batches::{batch_of, entry, entry_with};
 use crate::support::poll::until_some;
 use crate::support::{Options, Server};
 use serde_json::{Value, json};
 
-/// The one delivery of a batch, once it has arrived.
+/// Waits for the only delivery of a batch.
 fn delivered(server: &Server, batch: &Value) -> Value {
     let id = batch["batch_id"].as_str().unwrap();
     until_some("the batch's delivery has arrived", || {
@@ -45,7 +45,7 @@ fn when_the_last_job_is_terminal_one_delivery_goes_out_signed() {
         "metadata": {"catalogue": "autumn", "deep": {"_kept": 2}},
     });
     assert_eq!(received[0].json(), expected);
-    // `callback_url` chooses, as for a job.
+    // `callback_url` selects the webhook, as for a job.
     body["callback_url"] = json!(receiver.url("/named"));
     let second = server.batch_call(&customer, &body).expect(202).json();
     let delivery = delivered(&server, &second);
@@ -100,7 +100,7 @@ fn a_receiver_that_fails_is_tried_again_like_any_other() {
             .iter()
             .any(|it| it["attempts"][0]["status_code"] == 503)
     });
-    // A delay runs from the end of the attempt before, which took a moment.
+    // A delay starts at the end of the previous attempt, which took some time.
     server.pass(std::time::Duration::from_secs(70));
     let delivery = delivered(&server, &batch);
     let statuses: Vec<&Value> = delivery["attempts"]

@@ -1,6 +1,6 @@
-// Ways in which JavaScript receivers parse a delivery's body and write it again.
+// The ways in which JavaScript receivers parse and re-serialize the body of a delivery.
 
-// Writes members itself, in the order of sort(): verifies every delivery of encoding `utf8`.
+// Writes the members in the order of sort(). Verifies every delivery of encoding `utf8`.
 export function direct(value) {
   if (Array.isArray(value)) return `[${value.map(direct).join(",")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
@@ -23,7 +23,7 @@ export function rebuilt(value) {
 
 // The direct way with every character outside 0x20..0x7e escaped: verifies the deliveries of encoding `ascii`, except those
 // with an integer that a double rounds ("big-integer"), a number that Python spells differently ("small-float") or names
-// that code points order differently ("astral-order"). A receiver in JavaScript had better ask for `utf8`.
+// that code points order differently ("astral-order"). Receivers in JavaScript should use `utf8`.
 export function escaped(value) {
   return direct(value).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,6 +1,6 @@
-//! Receivers behind TLS: whose certificates are trusted.
+//! Receivers behind TLS: which certificates are trusted.
 
-use crate::desk::options;
+use crate::helpers::options;
 use crate::support::Server;
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// An authority, and a receiver that has its certificate from there and answers one request.
+/// A certificate authority, and a receiver with a certificate of this authority that answers one request.
 struct Receiver {
     authority: String,
     address: SocketAddr,
@@ -42,14 +42,14 @@ fn receiver(host: &str) -> Receiver {
     }
 }
 
-/// What came before the answer; empty when the caller hung up during the handshake.
+/// The bytes received before the answer; empty if the caller disconnected during the handshake.
 fn answer_one(listener: &TcpListener, config: rustls::ServerConfig) -> Vec<u8> {
     let (mut stream, _) = listener.accept().unwrap();
     let mut connection = rustls::ServerConnection::new(Arc::new(config)).unwrap();
     let mut tls = rustls::Stream::new(&mut connection, &mut stream);
     let mut heard = Vec::new();
     let mut buffer = [0; 4_096];
-    // A delivery's body ends with the end of its last field, and its object.
+    // The body of a delivery ends with its last field and the closing brace.
     while !heard.ends_with(b"\"done\"}") {
         match tls.read(&mut buffer) {
             Ok(read) if read > 0 => heard.extend_from_slice(&buffer[..read]),

@@ -1,4 +1,4 @@
-//! What a receiver checks, written from the specification and from Standard Webhooks 1.0.0 with nothing of the product's own.
+//! A receiver's checks, written from the specification and from Standard Webhooks 1.0.0, without product code.
 
 use crate::receiver::Received;
 use base64::Engine as _;
@@ -13,7 +13,7 @@ fn mac(key: &[u8], message: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// What `X-Signature` must be for this text (specification, "Signature", 2 and 3).
+/// The expected `X-Signature` of this text (specification, "Signature", 2 and 3).
 pub fn x_signature(secret: &str, timestamp: &str, text: &[u8]) -> String {
     let message = [timestamp.as_bytes(), b".", text].concat();
     format!("sha256={}", hex::encode(mac(secret.as_bytes(), &message)))
@@ -39,8 +39,8 @@ pub fn standard_signature(secret: &str, delivery: &Received) -> String {
     format!("v1,{}", STANDARD.encode(mac(&key, &message)))
 }
 
-/// The body parsed and written again: names sorted at every level (serde_json's maps are), compact separators, and what is
-/// not ASCII escaped where `ascii` says so.
+/// Re-serializes the body: names sorted at every level (serde_json's maps are sorted), compact separators, and with `ascii`, all
+/// other characters escaped.
 pub fn reserialized(body: &[u8], ascii: bool) -> Vec<u8> {
     let value: Value = serde_json::from_slice(body).unwrap();
     let text = serde_json::to_string(&value).unwrap();
@@ -60,7 +60,7 @@ pub fn reserialized(body: &[u8], ascii: bool) -> Vec<u8> {
     escaped.into_bytes()
 }
 
-/// Both signatures hold under this secret alone: `X-Signature` over the re-serialised body and over the raw bytes.
+/// Checks that both signatures verify with this secret only, and `X-Signature` over the re-serialized body and over the raw bytes.
 #[track_caller]
 pub fn assert_signed(delivery: &Received, secret: &str) {
     let timestamp = delivery.header("x-timestamp");

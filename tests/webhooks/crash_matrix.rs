@@ -1,7 +1,9 @@
-//! A crash after each single commit of a story: whatever was owed at that moment arrives afterwards, and the books are sound.
+//! A crash after every single commit of a scenario: all pending deliveries arrive afterwards, and the ledger is consistent.
 
+use crate::simulation::{
+    ACCOUNT, Simulation, SimulationOptions, furnish, in_paused_time, status, webhook,
+};
 use crate::support::Behaviour;
-use crate::world::{ACCOUNT, Beginning, World, furnish, in_paused_time, status, webhook};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +21,7 @@ type Image = BTreeMap<Key, Value>;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Keeps what a crash after each commit would leave.
+/// Captures the state after each commit.
 #[derive(Default)]
 struct Camera {
     inner: Arc<MemoryEngine>,
@@ -48,34 +50,35 @@ impl Layer for Camera {
     }
 }
 
-/// Done after a retry, sent again, done at once, failed, canceled, a test, a webhook that goes, a delivery that is given up.
-async fn story(world: &World) {
+/// The scenario: success after a retry, redelivery, immediate success, failed job, canceled job, test delivery, deleted webhook,
+/// failed delivery.
+async fn story(sim: &Simulation) {
     let tick = || sleep(Duration::from_secs(1));
-    let retried = world.accept().await;
+    let retried = sim.accept().await;
     sleep(2 * HOUR).await;
-    world.redeliver(DeliveryId(retried.0)).await.unwrap();
-    world.accept().await;
+    sim.redeliver(DeliveryId(retried.0)).await.unwrap();
+    sim.accept().await;
     tick().await;
-    world.generator.behave(Behaviour::Refuse("no"));
-    world.accept().await;
+    sim.generator.behave(Behaviour::Refuse("no"));
+    sim.accept().await;
     tick().await;
-    world.generator.behave(Behaviour::Succeed);
-    world.generator.hold();
+    sim.generator.behave(Behaviour::Succeed);
+    sim.generator.hold();
     for _ in 0..4 {
-        world.accept().await;
+        sim.accept().await;
     }
     tick().await;
-    // All four places are taken, so this one is still queued.
-    let canceled = world.accept().await;
-    world.cancel(canceled).await;
-    world.generator.release_all();
+    // All four slots are taken, so this job is still queued.
+    let canceled = sim.accept().await;
+    sim.cancel(canceled).await;
+    sim.generator.release_all();
     tick().await;
-    world.send_test(&webhook(1)).await;
+    sim.send_test(&webhook(1)).await;
     tick().await;
-    world.accept().await;
+    sim.accept().await;
     tick().await;
-    world.write(world.store.remove_webhook(&webhook(1)));
-    world.accept().await;
+    sim.write(sim.store.remove_webhook(&webhook(1)));
+    sim.accept().await;
     sleep(2 * HOUR).await;
 }
 
@@ -93,7 +96,7 @@ fn is_delivered(delivery: &Delivery) -> bool {
     matches!(delivery.state, DeliveryState::Delivered { .. })
 }
 
-/// Goes on from an image as a restart does, until nothing is left to do.
+/// Restarts from a captured state and runs until all work is done.
 fn go_on(number: usize, image: Image) {
     let crashed = Store::new(Arc::new(MemoryEngine::from_image(image.clone())));
     let before = deliveries(&crashed);
@@ -101,19 +104,19 @@ fn go_on(number: usize, image: Image) {
     assert_eq!(faults, Vec::<String>::new(), "right after commit {number}");
     in_paused_time(async {
         let engine = Arc::new(MemoryEngine::from_image(image));
-        let world = World::begin(Beginning {
-            // Long after the crash, so that whatever was due is overdue.
+        let sim = Simulation::begin(SimulationOptions {
+            // Long after the crash, so that every due delivery is overdue.
             after: 24 * 3_600_000,
-            ..Beginning::over(engine, Vec::new())
+            ..SimulationOptions::over(engine, Vec::new())
         });
         sleep(3 * HOUR).await;
-        assert!(!world.fail_stop.has_tripped(), "after commit {number}");
-        let report = verify(&world.store, |_| {}).unwrap();
+        assert!(!sim.fail_stop.has_tripped(), "after commit {number}");
+        let report = verify(&sim.store, |_| {}).unwrap();
         assert_eq!(report.faults, Vec::<String>::new(), "commit {number}");
         assert_eq!(report.live_jobs, 0, "commit {number}");
-        assert_eq!(world.store.due(None, 9).wait().unwrap(), []);
-        let after = deliveries(&world.store);
-        let taken = world.post.taken();
+        assert_eq!(sim.store.due(None, 9).wait().unwrap(), []);
+        let after = deliveries(&sim.store);
+        let taken = sim.transport.taken();
         let sent: HashSet<DeliveryId> = taken.iter().copied().collect();
         assert_eq!(taken.len(), sent.len(), "commit {number}: nothing twice");
         for (id, delivery) in &before {
@@ -126,14 +129,14 @@ fn go_on(number: usize, image: Image) {
         let mut jobs = 0;
         let owed = |job: tintype_storage::domain::job::Job| {
             let id = DeliveryId(job.id.0);
-            // The account has a webhook at every moment of the story.
+            // The account has a webhook throughout the scenario.
             let delivery = after
                 .get(&id)
                 .unwrap_or_else(|| panic!("commit {number}: job {} owes a delivery", job.id));
             jobs += 1;
             assert_eq!(delivery.kind, DeliveryKind::Event);
             let over_before = before.get(&id).is_some_and(|it| it.state.due().is_none());
-            let gone = world
+            let gone = sim
                 .store
                 .webhook(ACCOUNT, delivery.webhook)
                 .wait()
@@ -146,7 +149,7 @@ fn go_on(number: usize, image: Image) {
             assert!(is_delivered(delivery) || gone || over_before);
             Ok(())
         };
-        world.store.each_ended_job(owed).wait().unwrap();
+        sim.store.each_ended_job(owed).wait().unwrap();
         assert!(
             jobs >= before
                 .values()
@@ -166,9 +169,9 @@ fn a_crash_after_any_commit_loses_no_delivery_and_repeats_none_that_is_on_record
             &[webhook(1), webhook(2)],
         );
         let script = vec![status(500), status(503), status(200)];
-        let world = World::begin(Beginning::over(camera.clone(), script));
-        story(&world).await;
-        assert!(!world.fail_stop.has_tripped());
+        let sim = Simulation::begin(SimulationOptions::over(camera.clone(), script));
+        story(&sim).await;
+        assert!(!sim.fail_stop.has_tripped());
     });
     let images = std::mem::take(&mut *camera.images.lock());
     assert!(images.len() > 35, "{} commits", images.len());
@@ -178,7 +181,7 @@ fn a_crash_after_any_commit_loses_no_delivery_and_repeats_none_that_is_on_record
     let told = deliveries(&last);
     assert_eq!(told.len(), 11, "every ending of the story has its delivery");
     assert!(told.values().any(|it| it.attempts == 4 && it.round == 1));
-    // The first image is of an account without webhooks; the actors begin after the third.
+    // In the first state the account has no webhooks; the actors start after the third.
     for (number, image) in images.into_iter().enumerate() {
         go_on(number, image);
     }
@@ -189,23 +192,23 @@ fn hostile_104_an_attempt_that_a_crash_cut_off_is_made_again_under_the_same_id()
     let camera = Arc::new(Camera::default());
     let first = in_paused_time(async {
         furnish(&*camera, &Store::new(camera.clone()), &[webhook(1)]);
-        let slow = crate::world::Outcome {
+        let slow = crate::simulation::Outcome {
             status: Some(200),
             took: Duration::from_secs(9),
         };
-        let world = World::begin(Beginning::over(camera.clone(), vec![slow]));
-        let id = world.send_test(&webhook(1)).await;
+        let sim = Simulation::begin(SimulationOptions::over(camera.clone(), vec![slow]));
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(1)).await;
-        // The receiver has it, and nothing of that is on record.
-        assert_eq!(world.post.sent().len(), 1);
+        // The receiver has the delivery, but no record of the attempt exists.
+        assert_eq!(sim.transport.sent().len(), 1);
         id
     });
     let image = camera.inner.image();
     in_paused_time(async {
         let engine = Arc::new(MemoryEngine::from_image(image));
-        let world = World::begin(Beginning::over(engine, Vec::new()));
+        let sim = Simulation::begin(SimulationOptions::over(engine, Vec::new()));
         sleep(Duration::from_secs(5)).await;
-        assert_eq!(world.post.taken(), [first]);
-        assert_eq!(world.delivery(first).attempts, 1);
+        assert_eq!(sim.transport.taken(), [first]);
+        assert_eq!(sim.delivery(first).attempts, 1);
     });
 }

@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 
 const read = (name) => readFileSync(new URL(name, import.meta.url), "utf8");
 
-// An import does not look into NODE_PATH, so the block's own import is pointed at what require() finds.
+// An import ignores NODE_PATH, so the block's import is replaced by the path that require() resolves.
 function library() {
   try {
     return pathToFileURL(createRequire(import.meta.url).resolve("standardwebhooks")).href;
@@ -61,7 +61,7 @@ function* checks({ verify, rewritten, payload }, vector) {
   for (const bad of [{}, { ...headers, "x-timestamp": "now" }, { ...headers, "x-signature": "é" }]) {
     yield [`bad headers are refused: ${Object.keys(bad)}`, !verify(secret, bad, body)];
   }
-  // What anybody can sign.
+  // A signature without the secret.
   const code = createHmac("sha256", "").update(`${sent}.`).update(body).digest("hex");
   for (const unset of ["", undefined]) {
     yield ["an empty secret is refused", !verify(unset, { ...headers, "x-signature": `sha256=${code}` }, body)];

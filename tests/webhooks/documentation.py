@@ -22,7 +22,7 @@ LIBRARY = "standardwebhooks"
 
 
 def blocks() -> dict:
-    """What the documentation's Python defines."""
+    """The definitions in the documentation's Python blocks."""
     text = (HERE / "../../docs/webhooks.md").read_text(encoding="utf-8")
     names: dict = {}
     for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
@@ -32,11 +32,11 @@ def blocks() -> dict:
 
 
 def accepted(payload, secret: str, headers: dict, body: bytes, now: int) -> bool:
-    """Does the library's block take it?"""
+    """Does the library's block accept the delivery?"""
     from standardwebhooks.webhooks import WebhookVerificationError
 
     class Clock(datetime.datetime):
-        """The library's clock, which stands at `now`."""
+        """The library's clock, fixed at `now`."""
 
         @classmethod
         def now(cls, tz=None):
@@ -50,7 +50,7 @@ def accepted(payload, secret: str, headers: dict, body: bytes, now: int) -> bool
 
 
 def checks(names: dict, vector: dict):
-    """Pairs of what is checked and whether it holds."""
+    """Pairs of a check's name and its result."""
     body, sent, secret = vector["body"].encode(), vector["timestamp"], vector["secrets"][0]
     headers = {
         "X-Timestamp": str(sent),

@@ -17,7 +17,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 SECRET, SENT = "whsec_raw", 1_795_000_000
-# Text that encoders escape in different ways.
+# Text that encoders escape differently.
 ESCAPED = '{"error":null,"job_id":"j","metadata":{"q":"<a> & b"},"result":{"image_url":"https://x.example/1.png"},"status":"done"}'
 
 GO = """package receiver

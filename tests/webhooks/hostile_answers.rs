@@ -1,6 +1,6 @@
-//! Receivers that answer in every way but the right one (98, 99, 101): what the attempt makes of it, and that the next one comes.
+//! Receivers with every kind of wrong answer (98, 99, 101): each attempt fails with the right error, and the next one follows.
 
-use crate::desk::{options, server};
+use crate::helpers::{options, server};
 use crate::receiver::{Receiver, Reply, answer};
 use crate::support::origin::{Origin, Serve};
 use crate::support::{Options, Server};
@@ -13,7 +13,7 @@ fn impatient() -> Options {
     options().set("webhooks.attempt_timeout_seconds", 1)
 }
 
-/// The one attempt that was made at this URL, once it is on record.
+/// Waits for the only recorded attempt at this URL.
 fn attempt_at(server: &Server, url: &str) -> (Value, Value) {
     let customer = server.customer("1.00");
     server.webhook(&customer, url);
@@ -22,7 +22,7 @@ fn attempt_at(server: &Server, url: &str) -> (Value, Value) {
     (delivery["attempts"][0].clone(), delivery)
 }
 
-/// The attempt failed with these words and is to be made again.
+/// Checks that the attempt failed with this message and that a retry is scheduled.
 #[track_caller]
 fn assert_failed(attempted: &(Value, Value), status: Option<u16>, words: &str) {
     let (attempt, delivery) = attempted;
@@ -48,7 +48,7 @@ fn hostile_98_nobody_listens() {
 
 #[test]
 fn hostile_98_never_accepts() {
-    // The backlog is full, so the handshake of a further connection is left unanswered.
+    // The listen backlog is full, so the handshake of another connection gets no answer.
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket
         .bind(
@@ -164,7 +164,7 @@ fn hostile_98_headers_that_stall_after_a_2xx_status_line_are_a_time_out() {
 fn hostile_98_a_request_that_gets_no_answer_is_sent_once_also_over_a_connection_used_before() {
     let receiver = Receiver::deciding(|number, _| match number {
         0 => Reply::Keep,
-        // The whole request has been read, and the connection ends without a word.
+        // Reads the whole request and closes the connection without an answer.
         1 => Reply::Bytes(Vec::new()),
         _ => Reply::Status(200),
     });
@@ -203,7 +203,7 @@ fn hostile_98_a_status_whose_body_breaks_off_counts_all_the_same() {
 
 #[test]
 fn hostile_98_a_200_with_a_body_without_end_is_a_success() {
-    // 64 KiB of it are read, then the connection is let go of: the receiver has said that it has the delivery.
+    // Tintype reads 64 KiB and closes the connection: the status already says that the receiver has the delivery.
     let (server, receiver) = (server(), Receiver::always(Reply::Endless));
     let (attempt, delivery) = attempt_at(&server, &receiver.url("/"));
     assert_eq!(delivery["status"], "delivered", "{delivery}");
@@ -214,7 +214,7 @@ fn hostile_98_a_200_with_a_body_without_end_is_a_success() {
 
 #[test]
 fn hostile_99_closes_after_half_of_our_body() {
-    // The head has been read, and some of the body with it; the rest is refused by a reset.
+    // The receiver reads the head and a part of the body, and resets the connection.
     let close: Serve = Arc::new(|stream| {
         let _ = socket2::SockRef::from(&*stream).set_linger(Some(Duration::ZERO));
     });
@@ -287,7 +287,7 @@ fn hostile_101_no_tls_where_tls_is_expected() {
 #[test]
 fn a_redirect_to_a_private_address_reaches_nobody() {
     let trap = Origin::trap();
-    // The receiver is open to us, the target is not: 127.0.0.1 alone is allowed.
+    // Only 127.0.0.1 is allowed: the receiver's address, but not the redirect's target.
     let elsewhere = format!("Location: http://127.0.0.2:{}/\r\n", trap.port());
     let receiver = Receiver::always(Reply::Bytes(answer(302, &elsewhere, b"")));
     let server = Server::with(Options::new().set("egress.allow", vec!["127.0.0.1/32"]));
@@ -330,13 +330,13 @@ fn what_is_kept_of_an_answer() {
         assert_eq!(attempt["status_code"], status);
         assert!(attempt["error"].is_null(), "{attempt}");
         assert!(attempt["duration_ms"].is_u64(), "{attempt}");
-        crate::desk::millis(&attempt["at"]);
+        crate::helpers::millis(&attempt["at"]);
         attempt["response_body"].as_str().unwrap().to_owned()
     };
     assert_eq!(kept(200, b"thanks"), "thanks");
     assert_eq!(kept(500, b""), "");
     assert_eq!(kept(500, &[b'x'; 1_025]), "x".repeat(1_024));
-    // A character that the cut would halve is left out.
+    // The cut removes a character that it would split.
     let text = format!("x{}", "\u{e9}".repeat(600));
     assert_eq!(
         kept(200, text.as_bytes()),

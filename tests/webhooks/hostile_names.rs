@@ -1,7 +1,7 @@
-//! A host that was public when it was registered and is not when it is called: the address is judged at each attempt.
+//! DNS rebinding: a host that was public at registration and is not at the attempt. Every attempt checks the address.
 
 use crate::receiver::Receiver;
-use crate::world::{ACCOUNT, BEGIN, furnish};
+use crate::simulation::{ACCOUNT, BEGIN, furnish};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::io;
@@ -23,7 +23,7 @@ use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
 use uuid::Uuid;
 
-/// Answers with one address after the other.
+/// Resolves to these addresses in turn.
 struct Rebinding {
     answers: [&'static str; 2],
     asked: AtomicUsize,
@@ -37,7 +37,7 @@ impl Resolve for Rebinding {
     }
 }
 
-/// Two attempts at a name that is answered like this; 127.0.0.1 stands for a public address.
+/// Two attempts at a host with these resolver answers; 127.0.0.1 stands for a public address.
 fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
     let directory = tempfile::tempdir().unwrap();
     let engine = Arc::new(MemoryEngine::new());
@@ -58,7 +58,7 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
         url: format!("http://rebinding.example:{port}/"),
         secret: vault.seal(id, &Secret::from_random([7; 32])),
         encoding: Encoding::Ascii,
-        ..crate::world::webhook(1)
+        ..crate::simulation::webhook(1)
     };
     let key = FileSigningKey::load_or_create(directory.path()).unwrap();
     let sender = Sender::new(SenderOptions {

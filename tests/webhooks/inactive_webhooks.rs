@@ -1,12 +1,11 @@
-//! A webhook that is inactive: nothing is sent to it, and nothing that was owed to it is lost.
+//! Inactive webhooks: they receive nothing, and their pending deliveries are not lost.
 
-use crate::desk::{Webhook, server};
+use crate::helpers::{Webhook, server};
 use crate::receiver::Receiver;
 use crate::support::Server;
 use serde_json::json;
 use std::time::Duration;
 
-/// Activates or deactivates a webhook.
 fn activate(server: &Server, webhook: &Webhook, active: bool) {
     let path = format!("/webhooks/{}", webhook.id);
     let change = server

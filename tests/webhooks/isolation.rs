@@ -1,9 +1,11 @@
-//! One receiver never holds up another (100), and connections are bounded, to one receiver and in all.
+//! A receiver never delays another (100), and connections are limited per receiver and in total.
 
-use crate::desk::options;
+use crate::helpers::options;
 use crate::receiver::{Receiver, Reply};
+use crate::simulation::{
+    BEGIN, Outcome, Simulation, SimulationOptions, furnish, in_paused_time, status, webhook,
+};
 use crate::support::{Customer, Server, until};
-use crate::world::{BEGIN, Beginning, Outcome, World, furnish, in_paused_time, status, webhook};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +16,12 @@ use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::time::sleep;
 
-/// Long enough that no hanging attempt ends while a test runs.
+/// Longer than every test, so that no hanging attempt ends during a test.
 fn patient() -> Server {
     Server::with(options().set("webhooks.attempt_timeout_seconds", 300))
 }
 
-/// Jobs of an account whose webhook hangs, until it has as many due.
+/// Creates this number of jobs of an account whose webhook hangs.
 fn pile_up(server: &Server, url: &str, jobs: usize) -> Customer {
     let customer = server.customer("90.00");
     server.webhook(&customer, url);
@@ -67,7 +69,7 @@ fn hostile_100_one_account_with_many_pending_delays_no_other_of_its_own_receiver
 #[test]
 fn connections_to_one_receiver_are_bounded() {
     let server = patient();
-    // The first answer, given once the others wait, earns the receiver its places; then it hangs.
+    // The first answer, sent once the others wait, earns the receiver its slots; then the receiver hangs.
     let all_wait = Arc::new(AtomicBool::new(false));
     let released = Arc::clone(&all_wait);
     let receiver = Receiver::deciding(move |number, _| match number {
@@ -82,7 +84,7 @@ fn connections_to_one_receiver_are_bounded() {
     until("all are owed", || pending() == 60);
     all_wait.store(true, Ordering::SeqCst);
     until("its places are taken", || receiver.open() == 16);
-    // The actor has come to all of them by the time that another's delivery is through.
+    // When another receiver's delivery has arrived, the actor has processed all of these.
     let healthy = Receiver::content();
     server.webhook(&customer, &healthy.url("/"));
     let callback = json!({"callback_url": healthy.url("/")});
@@ -92,34 +94,35 @@ fn connections_to_one_receiver_are_bounded() {
     assert_eq!(receiver.count(), 17);
 }
 
-/// Twenty places, and many receivers of which the last is healthy.
-fn crowd(engine: &Arc<MemoryEngine>, receivers: u128, then: Outcome) -> (World, Vec<Webhook>) {
+/// Twenty slots and many receivers, of which only the last is healthy.
+fn crowd(engine: &Arc<MemoryEngine>, receivers: u128, then: Outcome) -> (Simulation, Vec<Webhook>) {
     let webhooks: Vec<_> = (1..=receivers + 1).map(webhook).collect();
     furnish(&**engine, &Store::new(engine.clone()), &webhooks);
-    let world = World::begin(Beginning {
+    let sim = Simulation::begin(SimulationOptions {
         then,
         limits: DeliveryLimits {
             total: 20,
             per_receiver: 4,
         },
-        ..Beginning::over(engine.clone(), Vec::new())
+        ..SimulationOptions::over(engine.clone(), Vec::new())
     });
-    world.post.treat(&webhooks[receivers as usize], status(200));
-    (world, webhooks)
+    sim.transport
+        .treat(&webhooks[receivers as usize], status(200));
+    (sim, webhooks)
 }
 
-async fn under_way(world: &World) -> usize {
-    world.system.delivery_depths().await.in_flight
+async fn under_way(sim: &Simulation) -> usize {
+    sim.system.delivery_depths().await.in_flight
 }
 
-/// The healthy one gets what it is owed in the very millisecond.
-async fn assert_prompt(world: &World, healthy: &Webhook, deliveries: usize) {
-    let now = world.now().millis() - BEGIN;
+/// Checks that the healthy receiver gets its delivery in the same millisecond.
+async fn assert_prompt(sim: &Simulation, healthy: &Webhook, deliveries: usize) {
+    let now = sim.now().millis() - BEGIN;
     for _ in 0..deliveries {
-        world.send_test(healthy).await;
+        sim.send_test(healthy).await;
     }
     sleep(Duration::from_millis(1)).await;
-    let sent = world.post.sent();
+    let sent = sim.transport.sent();
     let own = sent.iter().filter(|it| it.webhook == healthy.id);
     let moments: Vec<i64> = own.map(|it| it.at).filter(|it| *it >= now).collect();
     assert_eq!(moments, vec![now; deliveries]);
@@ -134,17 +137,17 @@ fn hostile_100_receivers_that_fail_or_take_their_time_leave_half_of_the_places_t
                 took: Duration::from_secs(9),
             };
             let engine = Arc::new(MemoryEngine::new());
-            let (world, webhooks) = crowd(&engine, 40, slow);
+            let (sim, webhooks) = crowd(&engine, 40, slow);
             for webhook in &webhooks[..40] {
                 for _ in 0..20 {
-                    world.send_test(webhook).await;
+                    sim.send_test(webhook).await;
                 }
             }
-            // Rounds of nine seconds, in each of which some more become known.
+            // Rounds of nine seconds; in each, the health of more receivers becomes known.
             sleep(Duration::from_secs(120)).await;
-            assert_eq!(under_way(&world).await, 10, "{answer:?}");
-            assert_prompt(&world, &webhooks[40], 1).await;
-            assert_prompt(&world, &webhooks[40], 10).await;
+            assert_eq!(under_way(&sim).await, 10, "{answer:?}");
+            assert_prompt(&sim, &webhooks[40], 1).await;
+            assert_prompt(&sim, &webhooks[40], 10).await;
         });
     }
 }
@@ -157,17 +160,17 @@ fn hostile_100_receivers_that_nobody_has_heard_of_leave_places_to_one_that_answe
             took: Duration::from_secs(100_000),
         };
         let engine = Arc::new(MemoryEngine::new());
-        let (world, webhooks) = crowd(&engine, 40, forever);
-        assert_prompt(&world, &webhooks[40], 1).await;
+        let (sim, webhooks) = crowd(&engine, 40, forever);
+        assert_prompt(&sim, &webhooks[40], 1).await;
         for webhook in &webhooks[..40] {
             for _ in 0..3 {
-                world.send_test(webhook).await;
+                sim.send_test(webhook).await;
             }
         }
         sleep(Duration::from_secs(5)).await;
-        assert_eq!(under_way(&world).await, 15);
-        // It has been quiet meanwhile, and is known all the same.
-        assert_prompt(&world, &webhooks[40], 5).await;
+        assert_eq!(under_way(&sim).await, 15);
+        // The receiver was idle, but its health is still known.
+        assert_prompt(&sim, &webhooks[40], 5).await;
     });
 }
 
@@ -175,13 +178,13 @@ fn hostile_100_receivers_that_nobody_has_heard_of_leave_places_to_one_that_answe
 fn attempts_in_all_are_bounded() {
     in_paused_time(async {
         let engine = Arc::new(MemoryEngine::new());
-        let (world, webhooks) = crowd(&engine, 40, status(200));
+        let (sim, webhooks) = crowd(&engine, 40, status(200));
         for webhook in &webhooks {
-            world.send_test(webhook).await;
+            sim.send_test(webhook).await;
         }
         sleep(Duration::from_secs(1)).await;
         for webhook in &webhooks {
-            world.post.treat(
+            sim.transport.treat(
                 webhook,
                 Outcome {
                     status: None,
@@ -189,11 +192,11 @@ fn attempts_in_all_are_bounded() {
                 },
             );
             for _ in 0..5 {
-                world.send_test(webhook).await;
+                sim.send_test(webhook).await;
             }
         }
         sleep(Duration::from_secs(1)).await;
-        assert_eq!(under_way(&world).await, 20);
+        assert_eq!(under_way(&sim).await, 20);
     });
 }
 

@@ -1,6 +1,8 @@
-//! A disk that takes its time: what is wished of a delivery while its commit is on the way.
+//! A slow disk: commands to a delivery while its commit is in flight.
 
-use crate::world::{BEGIN, Beginning, Outcome, World, furnish, in_paused_time, status, webhook};
+use crate::simulation::{
+    BEGIN, Outcome, Simulation, SimulationOptions, furnish, in_paused_time, status, webhook,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
@@ -22,45 +24,42 @@ const HALF_A_SECOND: Outcome = Outcome {
     took: Duration::from_millis(500),
 };
 
-fn begin(script: Vec<Outcome>) -> (Arc<StalledEngine>, World) {
+fn begin(script: Vec<Outcome>) -> (Arc<StalledEngine>, Simulation) {
     let slow = StalledEngine::in_memory();
     let store = Store::new(slow.clone());
     furnish(&*slow, &store, &[webhook(1)]);
-    let world = World::begin(Beginning::over(slow.clone(), script));
-    (slow, world)
+    let sim = Simulation::begin(SimulationOptions::over(slow.clone(), script));
+    (slow, sim)
 }
 
-fn wish(world: &World, id: DeliveryId) -> oneshot::Receiver<Result<Delivery, DeliveryError>> {
+fn wish(sim: &Simulation, id: DeliveryId) -> oneshot::Receiver<Result<Delivery, DeliveryError>> {
     let (reply, answer) = oneshot::channel();
-    world
-        .system
-        .deliveries()
-        .do_send(DeliveryCommand::Redeliver {
-            id,
-            note: None,
-            reply,
-        });
+    sim.system.deliveries().do_send(DeliveryCommand::Redeliver {
+        id,
+        note: None,
+        reply,
+    });
     answer
 }
 
-/// An attempt whose end waits for the disk.
-async fn attempted(slow: &StalledEngine, world: &World) -> DeliveryId {
-    let id = world.send_test(&webhook(1)).await;
+/// An attempt whose outcome waits for its commit.
+async fn attempted(slow: &StalledEngine, sim: &Simulation) -> DeliveryId {
+    let id = sim.send_test(&webhook(1)).await;
     slow.hold();
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(world.post.sent().len(), 1);
-    assert_eq!(world.delivery(id).attempts, 0, "not on the disk yet");
+    assert_eq!(sim.transport.sent().len(), 1);
+    assert_eq!(sim.delivery(id).attempts, 0, "not on the disk yet");
     id
 }
 
 #[test]
 fn a_wish_that_is_refused_after_the_commit_leaves_the_delivery_on_its_way() {
     in_paused_time(async {
-        let (slow, world) = begin(vec![HALF_A_SECOND]);
-        let id = attempted(&slow, &world).await;
-        let answer = wish(&world, id);
+        let (slow, sim) = begin(vec![HALF_A_SECOND]);
+        let id = attempted(&slow, &sim).await;
+        let answer = wish(&sim, id);
         sleep(Duration::from_secs(1)).await;
-        let removed = world.store.remove_webhook(&webhook(1));
+        let removed = sim.store.remove_webhook(&webhook(1));
         commit_and_wait(&*slow.inner(), removed).unwrap();
         assert_eq!(slow.open(), 1, "the wish waits for the attempt's commit");
         let refused = answer.await.unwrap();
@@ -69,8 +68,8 @@ fn a_wish_that_is_refused_after_the_commit_leaves_the_delivery_on_its_way() {
             Err(DeliveryError::NoReceiver(NoReceiver::WebhookDeleted))
         ));
         sleep(HOUR).await;
-        let DeliveryState::Failed { reason, at } = world.delivery(id).state else {
-            panic!("{:?}", world.delivery(id));
+        let DeliveryState::Failed { reason, at } = sim.delivery(id).state else {
+            panic!("{:?}", sim.delivery(id));
         };
         assert_eq!(reason, FailReason::WebhookDeleted);
         assert_eq!(at.millis() - BEGIN, 60_500, "at the moment of its retry");
@@ -80,23 +79,23 @@ fn a_wish_that_is_refused_after_the_commit_leaves_the_delivery_on_its_way() {
 #[test]
 fn wishes_during_a_commit_are_granted_one_after_the_other() {
     in_paused_time(async {
-        let (slow, world) = begin(vec![HALF_A_SECOND]);
-        let id = attempted(&slow, &world).await;
-        let answers = [wish(&world, id), wish(&world, id), wish(&world, id)];
+        let (slow, sim) = begin(vec![HALF_A_SECOND]);
+        let id = attempted(&slow, &sim).await;
+        let answers = [wish(&sim, id), wish(&sim, id), wish(&sim, id)];
         sleep(Duration::from_secs(1)).await;
         assert_eq!(slow.open(), 1);
         for (round, answer) in (1..).zip(answers) {
             assert_eq!(answer.await.unwrap().unwrap().round, round);
         }
         sleep(HOUR).await;
-        let delivery = world.delivery(id);
+        let delivery = sim.delivery(id);
         assert!(matches!(delivery.state, DeliveryState::Delivered { .. }));
-        assert_eq!(delivery.attempts as usize, world.post.sent().len());
+        assert_eq!(delivery.attempts as usize, sim.transport.sent().len());
         assert_eq!(
-            world.store.attempts(id).wait().unwrap().len(),
+            sim.store.attempts(id).wait().unwrap().len(),
             delivery.attempts as usize
         );
-        assert_eq!(world.store.due(None, 9).wait().unwrap(), []);
+        assert_eq!(sim.store.due(None, 9).wait().unwrap(), []);
     });
 }
 
@@ -107,19 +106,23 @@ fn a_failure_of_the_set_before_does_not_shorten_the_fresh_one() {
             status: Some(500),
             took: Duration::from_secs(5),
         };
-        let (slow, world) = begin([vec![slow_answer], vec![status(500); 6]].concat());
-        let id = world.send_test(&webhook(1)).await;
+        let (slow, sim) = begin([vec![slow_answer], vec![status(500); 6]].concat());
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(1)).await;
         slow.hold();
-        let answer = wish(&world, id);
-        // The attempt ends while the wish is on its way to the disk.
+        let answer = wish(&sim, id);
+        // The attempt ends while the command's commit is in flight.
         sleep(Duration::from_secs(9)).await;
         assert_eq!(slow.open(), 1);
         answer.await.unwrap().unwrap();
         sleep(2 * HOUR).await;
-        assert_eq!(world.post.sent().len(), 1 + 7, "all seven of the fresh set");
+        assert_eq!(
+            sim.transport.sent().len(),
+            1 + 7,
+            "all seven of the fresh set"
+        );
         assert!(matches!(
-            world.delivery(id).state,
+            sim.delivery(id).state,
             DeliveryState::Delivered { .. }
         ));
     });
@@ -128,9 +131,9 @@ fn a_failure_of_the_set_before_does_not_shorten_the_fresh_one() {
 #[test]
 fn nothing_is_sent_before_the_delivery_is_on_the_disk() {
     in_paused_time(async {
-        let (slow, world) = begin(vec![]);
+        let (slow, sim) = begin(vec![]);
         slow.hold();
-        let job = world.accept();
+        let job = sim.accept();
         tokio::pin!(job);
         tokio::select! {
             _ = &mut job => panic!("accepted before it was on the disk"),
@@ -139,9 +142,9 @@ fn nothing_is_sent_before_the_delivery_is_on_the_disk() {
         let job = job.await;
         slow.hold();
         sleep(HOUR).await;
-        assert_eq!(world.post.sent(), [], "its end waits for the disk");
+        assert_eq!(sim.transport.sent(), [], "its end waits for the disk");
         assert!(slow.open() > 0);
         sleep(HOUR).await;
-        assert_eq!(world.post.taken(), [DeliveryId(job.0)]);
+        assert_eq!(sim.transport.taken(), [DeliveryId(job.0)]);
     });
 }

@@ -1,7 +1,7 @@
-//! Webhooks from end to end: a real server, real receivers on loopback, and the actors alone on a clock of the test's own.
+//! Webhooks end to end: a real server with real receivers on loopback, and the actors alone on a simulated clock.
 //!
-//! `spec_*` has one test for each row of the specification's "Events", `admin_*` the operator's calls, `hostile_*` what must be
-//! survived, by the numbers of its list. Beside them lie the golden deliveries and the programs of other languages that verify
+//! `spec_*` has one test for each row of the specification's "Events", `admin_*` tests the operator's calls, and `hostile_*` the
+//! hostile cases by their numbers. The directory also holds the golden deliveries and the programs in other languages that verify
 //! them.
 
 mod admin_audit;
@@ -11,7 +11,7 @@ mod batch_end;
 mod certificates;
 mod checks;
 mod crash_matrix;
-mod desk;
+mod helpers;
 mod hostile_answers;
 mod hostile_names;
 mod inactive_webhooks;
@@ -24,6 +24,7 @@ mod restart;
 mod retention;
 mod schedule;
 mod secrets;
+mod simulation;
 mod spec_choosing;
 mod spec_delivery;
 mod spec_payload;
@@ -37,4 +38,3 @@ mod spec_signature;
 #[path = "../api/support/mod.rs"]
 mod support;
 mod vault_of_nodes;
-mod world;

@@ -1,4 +1,4 @@
-//! Decisions 14: signed events for the operator, at the webhook of the configuration.
+//! Decisions 14: signed events for the operator, at the webhook in the configuration.
 
 use crate::checks::assert_signed;
 use crate::receiver::{Received, Receiver, Reply};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-/// The operator's receiver is on this machine, which customers' webhooks may not reach here.
+/// The operator's receiver is on loopback, which customers' webhooks may not reach in this test.
 fn options(receiver: &Receiver) -> Options {
     Options::new()
         .set("operator.webhook_url", receiver.url("/ops"))
@@ -35,7 +35,7 @@ fn done(server: &Server, customer: &Customer) {
     server.job_once(customer, &job, "done");
 }
 
-/// The type and the data of an event, which is signed, and found in the log of deliveries.
+/// Checks an event's signature and its entry in the list of deliveries; returns its type and data.
 #[track_caller]
 fn event(server: &Server, received: &Received) -> (String, Value) {
     assert_eq!(received.line, "POST /ops");
@@ -75,7 +75,7 @@ fn decisions_14_a_low_balance_is_reported_once_until_it_is_above_again() {
         (&data["available"], &data["low_balance"]),
         (&json!("0.732"), &json!("0.80"))
     );
-    // Lower still, and no second event.
+    // A lower balance sends no second event.
     low_balance(&server, &customer, "0.90");
     deposit(&server, &customer, "0.01");
     deposit(&server, &customer, "1.00");
@@ -112,7 +112,7 @@ fn decisions_14_a_delivery_that_used_all_attempts_is_reported_and_the_report_is_
         "error": null,
     });
     assert_eq!(data, expected);
-    // The operator watches a test delivery, so its failure is no event.
+    // A failed test delivery is no event, because the operator sees its result.
     let test = format!("/webhooks/{}/test", webhook.id);
     server.admin("POST", &test).expect(202);
     crate::support::until("all have failed", || {
@@ -193,7 +193,7 @@ fn decisions_14_a_low_disk_is_reported_once_over_restarts() {
     );
     assert!(data["free_bytes"].as_u64().unwrap() < all as u64);
     let server = server.restart();
-    // What comes after it has the disk looked at first.
+    // The next call triggers a disk check first.
     server.admin("POST", "/operator-webhook/test").expect(202);
     let (word, data) = event(&server, &receiver.once(2)[1]);
     assert_eq!((word.as_str(), &data), ("test", &json!({})));

@@ -1,9 +1,9 @@
-//! Faults of our own: they hold a delivery up, and cost its receiver none of its attempts.
+//! Faults of the service itself: they delay a delivery and do not count as attempts.
 
-use crate::desk::server;
+use crate::helpers::server;
 use crate::receiver::Receiver;
+use crate::simulation::{Simulation, SimulationOptions, furnish, in_paused_time, webhook};
 use crate::support::poll::until_some;
-use crate::world::{Beginning, World, furnish, in_paused_time, webhook};
 use serde_json::json;
 use std::fs;
 use std::sync::Arc;
@@ -14,46 +14,46 @@ use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::time::sleep;
 
-fn begin() -> World {
+fn begin() -> Simulation {
     let engine = Arc::new(MemoryEngine::new());
     furnish(&*engine, &Store::new(engine.clone()), &[webhook(1)]);
-    World::begin(Beginning::over(engine, Vec::new()))
+    Simulation::begin(SimulationOptions::over(engine, Vec::new()))
 }
 
 #[test]
 fn what_cannot_be_sent_is_tried_again_each_half_minute_and_counts_for_nothing() {
     in_paused_time(async {
-        let world = begin();
-        world.post.hold_up(20);
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin();
+        sim.transport.hold_up(20);
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(599)).await;
-        let due = world.delivery(id).created_at;
+        let due = sim.delivery(id).created_at;
         let state = DeliveryState::Pending { due, failures: 0 };
-        assert_eq!(world.delivery(id).state, state);
-        assert_eq!(world.store.attempts(id).wait().unwrap(), []);
+        assert_eq!(sim.delivery(id).state, state);
+        assert_eq!(sim.store.attempts(id).wait().unwrap(), []);
         sleep(Duration::from_secs(2)).await;
         let moments: Vec<i64> = (0..=20).map(|it| it * 30_000).collect();
-        assert_eq!(world.post.moments(), moments);
-        let state = world.delivery(id).state;
+        assert_eq!(sim.transport.moments(), moments);
+        let state = sim.delivery(id).state;
         assert!(
             matches!(state, DeliveryState::Delivered { .. }),
             "{state:?}"
         );
-        assert_eq!(world.store.attempts(id).wait().unwrap().len(), 1);
+        assert_eq!(sim.store.attempts(id).wait().unwrap().len(), 1);
     });
 }
 
 #[test]
 fn sending_again_what_is_held_up_sends_it_once() {
     in_paused_time(async {
-        let world = begin();
-        world.post.hold_up(1);
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin();
+        sim.transport.hold_up(1);
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(10)).await;
-        world.redeliver(id).await.unwrap();
+        sim.redeliver(id).await.unwrap();
         sleep(Duration::from_secs(600)).await;
-        assert_eq!(world.post.moments(), [0, 10_000]);
-        assert_eq!(world.post.taken(), [id]);
+        assert_eq!(sim.transport.moments(), [0, 10_000]);
+        assert_eq!(sim.transport.taken(), [id]);
     });
 }
 
@@ -78,7 +78,7 @@ fn metadata_that_cannot_be_read_costs_no_attempt() {
     let delivery = server.delivery_in(&job, "pending");
     assert_eq!(delivery["attempts"], json!([]));
     fs::rename(&away, &words).unwrap();
-    // The attempt that could not be made may have been put off after the first of these.
+    // The failed attempt may have been postponed after the first of these.
     let delivery = until_some("it is delivered", || {
         server.pass(Duration::from_secs(30));
         let delivery = server.delivery_of(&job)?;

@@ -1,4 +1,4 @@
-//! A receiver of webhooks on loopback: keeps what it was sent, and answers as a test wishes.
+//! A scripted webhook receiver on loopback that records its requests.
 
 use crate::support::until;
 use parking_lot::Mutex;
@@ -9,52 +9,48 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// No connection of a test is read from or written to for longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const IO_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// One request as it arrived.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// Method and target.
     pub line: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as it was sent.
     pub body: Vec<u8>,
 }
 
 impl Received {
-    /// The one value of a header.
+    /// The only value of a header; panics if there are none or several.
     #[track_caller]
     pub fn header(&self, name: &str) -> &str {
         let mut values = self.headers.iter().filter(|(it, _)| it == name);
         let value = values.next().unwrap_or_else(|| panic!("no {name}"));
-        assert!(values.next().is_none(), "{name} stands twice");
+        assert!(values.next().is_none(), "{name} appears twice");
         &value.1
     }
 
-    /// The body as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
-/// What is done once a request has been read.
+/// The reaction to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// This status, with no body.
+    /// A status without a body.
     Status(u16),
-    /// 200 with no body, and the next request may come over the same connection.
+    /// 200 without a body; the connection stays open.
     Keep,
-    /// These very bytes, and the end.
+    /// Sends these bytes and closes the connection.
     Bytes(Vec<u8>),
-    /// Nothing, for as long as the caller holds on.
+    /// Sends nothing until the caller disconnects.
     Silence,
-    /// These bytes, and then nothing for as long as the caller holds on.
+    /// Sends these bytes, then nothing until the caller disconnects.
     Begin(Vec<u8>),
-    /// A whole answer, one byte of it each tenth of a second.
+    /// A complete answer, one byte per 100 ms.
     Drip,
-    /// 200 and a body without end.
+    /// 200 with an endless body.
     Endless,
 }
 
@@ -68,7 +64,7 @@ struct Shared {
     over: AtomicBool,
 }
 
-/// The receiver. It stops when it goes out of scope.
+/// Stops when dropped.
 pub struct Receiver {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -76,23 +72,22 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Answers everything with this.
     pub fn always(reply: Reply) -> Self {
         Self::deciding(move |_, _| reply.clone())
     }
 
-    /// Answers 200 with no body.
+    /// Answers 200 without a body.
     pub fn content() -> Self {
         Self::always(Reply::Status(200))
     }
 
-    /// Answers with one after the other of these statuses, and then always with the last.
+    /// Answers with these statuses in turn, then repeats the last one.
     pub fn statuses(statuses: &[u16]) -> Self {
         let statuses = statuses.to_vec();
         Self::deciding(move |number, _| Reply::Status(statuses[number.min(statuses.len() - 1)]))
     }
 
-    /// Answers as it is told for each request, the first of which has number 0.
+    /// Calls `decide` for each request; the first has number 0.
     pub fn deciding(decide: impl Fn(usize, &Received) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -126,22 +121,20 @@ impl Receiver {
         }
     }
 
-    /// The URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// What has arrived so far, in order.
+    /// All requests so far, in order.
     pub fn received(&self) -> Vec<Received> {
         self.shared.received.lock().clone()
     }
 
-    /// How many requests have arrived so far.
     pub fn count(&self) -> usize {
         self.shared.received.lock().len()
     }
 
-    /// Waits for as many requests and returns them; fails when there are more.
+    /// Waits for this number of requests and returns them; panics if there are more.
     #[track_caller]
     pub fn once(&self, count: usize) -> Vec<Received> {
         until("the deliveries have arrived", || self.count() >= count);
@@ -150,12 +143,12 @@ impl Receiver {
         received
     }
 
-    /// Connections that are open now.
+    /// The number of open connections.
     pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::SeqCst)
     }
 
-    /// The most connections that were ever open at a time.
+    /// The maximum of concurrently open connections.
     pub fn most_open(&self) -> usize {
         self.shared.most_open.load(Ordering::SeqCst)
     }
@@ -173,8 +166,8 @@ impl Drop for Receiver {
 
 impl Shared {
     fn serve(&self, mut stream: TcpStream) {
-        let _ = stream.set_read_timeout(Some(PATIENCE));
-        let _ = stream.set_write_timeout(Some(PATIENCE));
+        let _ = stream.set_read_timeout(Some(IO_TIMEOUT));
+        let _ = stream.set_write_timeout(Some(IO_TIMEOUT));
         while let Some(request) = read(&mut stream) {
             let number = {
                 let mut received = self.received.lock();
@@ -190,7 +183,7 @@ impl Shared {
         }
     }
 
-    /// The caller may have gone: then there is nobody to answer.
+    /// Ignores errors: the caller may have disconnected.
     fn answer(&self, stream: &mut TcpStream, reply: Reply) {
         match reply {
             Reply::Keep => {

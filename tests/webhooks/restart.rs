@@ -1,10 +1,10 @@
-//! A restart on the same data directory, and one with very many deliveries due (106).
+//! A restart on the same data directory, and a restart with very many due deliveries (106).
 
 use crate::checks::assert_signed;
-use crate::desk::{ended, millis, options};
+use crate::helpers::{ended, millis, options};
 use crate::receiver::{Receiver, Reply};
+use crate::simulation::{Outcome, Simulation, SimulationOptions, furnish, in_paused_time, webhook};
 use crate::support::{Server, until};
-use crate::world::{Beginning, Outcome, World, furnish, in_paused_time, webhook};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ fn a_pending_delivery_goes_on_at_its_due_time() {
     assert_eq!(due, ended(&after["attempts"][0]) + 60_000);
     let now = millis(&server.inside().now().to_string().into());
     server.pass(Duration::from_millis((due - now - 1) as u64));
-    // A delivery of its own shows that the actor has looked since.
+    // The arrival of another delivery proves that the actor has processed its queue since.
     let other = server.create(&customer);
     server.delivery_in(&other, "delivered");
     assert_eq!(server.delivery_of(&job).unwrap(), before);
@@ -83,7 +83,7 @@ fn an_overdue_delivery_is_made_at_once_and_what_has_ended_stays_ended() {
     let server = Server::with(options);
     for job in &overdue {
         let delivery = server.delivery_once(job, |it| {
-            // They are begun a little apart, by a clock that stands still but for this.
+            // Separates the start times; the clock stands still otherwise.
             server.pass(Duration::from_millis(1));
             it["status"] == "delivered"
         });
@@ -106,7 +106,7 @@ fn an_attempt_that_was_cut_off_is_made_again() {
     server.webhook(&customer, &receiver.url("/"));
     let job = server.create(&customer);
     receiver.once(1);
-    // The grace period of the tests is no time at all, so the stop does not wait for the attempt.
+    // The tests have a grace period of zero, so the shutdown does not wait for the attempt.
     let server = server.restart();
     let delivery = server.delivery_in(&job, "delivered");
     assert_eq!(
@@ -157,7 +157,7 @@ fn hostile_106_a_hundred_thousand_overdue_deliveries_are_spread() {
     let store = Store::new(engine.clone());
     let webhooks: Vec<_> = (1..=RECEIVERS).map(webhook).collect();
     furnish(&*engine, &store, &webhooks);
-    let created = Timestamp::from_millis(crate::world::BEGIN);
+    let created = Timestamp::from_millis(crate::simulation::BEGIN);
     for number in 0..MANY {
         let (id, job) = (Uuid::from_u128(number + 1), Uuid::from_u128(number + 1));
         let to = &webhooks[(number % RECEIVERS) as usize];
@@ -166,16 +166,16 @@ fn hostile_106_a_hundred_thousand_overdue_deliveries_are_spread() {
     }
     let after = 3_600_000;
     in_paused_time(async {
-        let world = World::begin(Beginning {
+        let sim = Simulation::begin(SimulationOptions {
             after,
-            ..Beginning::over(engine, Vec::new())
+            ..SimulationOptions::over(engine, Vec::new())
         });
         tokio::time::sleep(Duration::from_secs(600)).await;
-        let sent = world.post.sent();
+        let sent = sim.transport.sent();
         assert_eq!(sent.len(), MANY as usize);
         let different: HashSet<DeliveryId> = sent.iter().map(|it| it.delivery).collect();
         assert_eq!(different.len(), MANY as usize, "each once");
-        // About 500 in a second, from the first to the last.
+        // About 500 per second.
         let second = |at: i64| (at - after) / 1_000;
         assert!(second(sent[sent.len() - 1].at) >= 190);
         let mut counts = std::collections::HashMap::new();
@@ -184,7 +184,7 @@ fn hostile_106_a_hundred_thousand_overdue_deliveries_are_spread() {
         }
         let most = counts.values().max().unwrap();
         assert!(*most <= 600, "{most} in one second");
-        assert_eq!(world.store.due(None, 1).wait().unwrap(), []);
+        assert_eq!(sim.store.due(None, 1).wait().unwrap(), []);
     });
 }
 
@@ -192,7 +192,7 @@ fn hostile_106_a_hundred_thousand_overdue_deliveries_are_spread() {
 fn a_webhook_that_is_registered_after_the_clock_was_set_back_is_the_newest() {
     let engine = Arc::new(MemoryEngine::new());
     let store = Store::new(engine.clone());
-    let tomorrow = Timestamp::from_millis(crate::world::BEGIN).plus(crate::desk::DAY);
+    let tomorrow = Timestamp::from_millis(crate::simulation::BEGIN).plus(crate::helpers::DAY);
     let before = Webhook {
         id: WebhookId(IdSource::new(tomorrow).next(tomorrow)),
         created_at: tomorrow,
@@ -200,16 +200,16 @@ fn a_webhook_that_is_registered_after_the_clock_was_set_back_is_the_newest() {
     };
     furnish(&*engine, &store, std::slice::from_ref(&before));
     in_paused_time(async {
-        let world = World::begin(Beginning::over(engine, Vec::new()));
-        let next = world.system.accounts().context().ids.next(world.now());
+        let sim = Simulation::begin(SimulationOptions::over(engine, Vec::new()));
+        let next = sim.system.accounts().context().ids.next(sim.now());
         assert!(next > before.id.0);
     });
 }
 
-/// A delivery that was due when the world began, of which so many attempts have failed.
+/// A delivery that is due at the start of the simulation, with this number of failed attempts.
 fn overdue(number: u128, to: &Webhook, failures: u32) -> Delivery {
     let (id, job) = (Uuid::from_u128(number), Uuid::from_u128(number));
-    let created = Timestamp::from_millis(crate::world::BEGIN);
+    let created = Timestamp::from_millis(crate::simulation::BEGIN);
     Delivery {
         state: DeliveryState::Pending {
             due: created,
@@ -234,20 +234,20 @@ fn receivers_that_failed_before_a_restart_take_half_of_the_places_after_it() {
             status: None,
             took: Duration::from_secs(100_000),
         };
-        let world = World::begin(Beginning {
+        let sim = Simulation::begin(SimulationOptions {
             after: 3_600_000,
             then: hang,
             limits: DeliveryLimits {
                 total: 20,
                 per_receiver: 4,
             },
-            ..Beginning::over(engine, Vec::new())
+            ..SimulationOptions::over(engine, Vec::new())
         });
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(world.post.sent().len(), 10);
-        world.send_test(&webhooks[40]).await;
+        assert_eq!(sim.transport.sent().len(), 10);
+        sim.send_test(&webhooks[40]).await;
         tokio::time::sleep(Duration::from_millis(1)).await;
-        let last = world.post.sent().pop().unwrap();
+        let last = sim.transport.sent().pop().unwrap();
         assert_eq!((last.webhook, last.at), (webhooks[40].id, 3_601_000));
     });
 }
@@ -265,12 +265,12 @@ fn one_overdue_delivery_does_not_wait_for_the_many_of_another_receiver() {
     let delivery = overdue(10_001, &one, 0);
     commit_and_wait(&*engine, store.add_delivery(&delivery)).unwrap();
     in_paused_time(async {
-        let world = World::begin(Beginning {
+        let sim = Simulation::begin(SimulationOptions {
             after: 3_600_000,
-            ..Beginning::over(engine, Vec::new())
+            ..SimulationOptions::over(engine, Vec::new())
         });
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let sent = world.post.sent();
+        let sent = sim.transport.sent();
         let own = sent.iter().find(|it| it.webhook == one.id);
         assert_eq!(own.unwrap().at, 3_600_002, "second in turn");
         assert!((400..=600).contains(&sent.len()), "{}", sent.len());

@@ -1,9 +1,9 @@
-//! Forgetting old deliveries (108): those that ended before a moment, with their attempts, and nothing else.
+//! Retention of deliveries (108): deletes only deliveries that ended before a given time, with their attempts.
 
-use crate::desk::{DAY, server};
+use crate::helpers::{DAY, server};
 use crate::receiver::Receiver;
+use crate::simulation::{Simulation, SimulationOptions, furnish, in_paused_time, status, webhook};
 use crate::support::fox;
-use crate::world::{Beginning, World, furnish, in_paused_time, status, webhook};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype::server::maintenance::{SweepLimits, Sweeps};
@@ -18,12 +18,12 @@ use tokio::time::sleep;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Forgets in steps until the end; returns how many there were.
-async fn forget(world: &World, older_than: Timestamp, limit: usize) -> usize {
+/// Deletes in steps until none is left; returns the number of steps.
+async fn forget(sim: &Simulation, older_than: Timestamp, limit: usize) -> usize {
     let mut cursor = Vec::new();
     for step in 1..1_000 {
         let (reply, answer) = oneshot::channel();
-        world.system.deliveries().do_send(DeliveryCommand::Forget {
+        sim.system.deliveries().do_send(DeliveryCommand::Forget {
             older_than,
             cursor,
             limit,
@@ -37,37 +37,40 @@ async fn forget(world: &World, older_than: Timestamp, limit: usize) -> usize {
     panic!("it goes round in circles");
 }
 
-async fn sent(world: &World, count: usize) -> Vec<DeliveryId> {
+async fn sent(sim: &Simulation, count: usize) -> Vec<DeliveryId> {
     let mut ids = Vec::new();
     for _ in 0..count {
-        ids.push(world.send_test(&webhook(1)).await);
+        ids.push(sim.send_test(&webhook(1)).await);
     }
     ids
 }
 
-fn begin(engine: &Arc<MemoryEngine>, refused: usize) -> World {
+fn begin(engine: &Arc<MemoryEngine>, refused: usize) -> Simulation {
     furnish(&**engine, &Store::new(engine.clone()), &[webhook(1)]);
-    World::begin(Beginning::over(engine.clone(), vec![status(500); refused]))
+    Simulation::begin(SimulationOptions::over(
+        engine.clone(),
+        vec![status(500); refused],
+    ))
 }
 
 #[test]
 fn hostile_108_old_ones_go_with_all_that_belongs_to_them() {
     let engine = Arc::new(MemoryEngine::new());
     in_paused_time(async {
-        let world = begin(&engine, 5);
+        let sim = begin(&engine, 5);
         let empty = engine.image();
-        sent(&world, 5).await;
+        sent(&sim, 5).await;
         sleep(2 * HOUR).await;
-        let (between, old) = (world.now(), engine.image().len());
+        let (between, old) = (sim.now(), engine.image().len());
         assert!(old > empty.len() + 3 * 5);
         sleep(HOUR).await;
-        let young = sent(&world, 5).await;
+        let young = sent(&sim, 5).await;
         sleep(2 * HOUR).await;
         for limit in [1_000, 2] {
-            forget(&world, between, limit).await;
+            forget(&sim, between, limit).await;
             for id in &young {
-                assert!(world.store.delivery(*id).wait().unwrap().is_some());
-                assert_eq!(world.store.attempts(*id).wait().unwrap().len(), 1);
+                assert!(sim.store.delivery(*id).wait().unwrap().is_some());
+                assert_eq!(sim.store.attempts(*id).wait().unwrap().len(), 1);
             }
         }
         assert_eq!(
@@ -75,7 +78,7 @@ fn hostile_108_old_ones_go_with_all_that_belongs_to_them() {
             empty.len() + 1 + 3 * 5,
             "three records each, and up to when deliveries are forgotten"
         );
-        assert!(forget(&world, world.now().plus(HOUR), 2).await > 1);
+        assert!(forget(&sim, sim.now().plus(HOUR), 2).await > 1);
         let mut left = engine.image();
         left.retain(|key, _| !key.starts_with(b"s"));
         assert_eq!(left, empty, "nothing is left behind");
@@ -86,13 +89,13 @@ fn hostile_108_old_ones_go_with_all_that_belongs_to_them() {
 fn pending_ones_stay_however_old() {
     let engine = Arc::new(MemoryEngine::new());
     in_paused_time(async {
-        let world = begin(&engine, 6);
-        let id = sent(&world, 1).await[0];
+        let sim = begin(&engine, 6);
+        let id = sent(&sim, 1).await[0];
         sleep(Duration::from_secs(30 * 60)).await;
-        forget(&world, world.now().plus(HOUR), 10).await;
-        assert!(world.store.delivery(id).wait().unwrap().is_some());
+        forget(&sim, sim.now().plus(HOUR), 10).await;
+        assert!(sim.store.delivery(id).wait().unwrap().is_some());
         sleep(HOUR).await;
-        assert_eq!(world.post.taken(), [id], "and arrive");
+        assert_eq!(sim.transport.taken(), [id], "and arrive");
     });
 }
 
@@ -100,27 +103,26 @@ fn pending_ones_stay_however_old() {
 fn one_commit_of_it_stays_small() {
     let engine = Arc::new(MemoryEngine::new());
     in_paused_time(async {
-        let world = begin(&engine, 0);
-        let ids = sent(&world, 800).await;
+        let sim = begin(&engine, 0);
+        let ids = sent(&sim, 800).await;
         for _ in 0..12 {
             for id in &ids {
-                world.redeliver(*id).await.unwrap();
+                sim.redeliver(*id).await.unwrap();
             }
             sleep(Duration::from_secs(1)).await;
         }
-        assert_eq!(world.post.taken().len(), 800 * 13);
-        let later = world.now().plus(HOUR);
-        let step = world
+        assert_eq!(sim.transport.taken().len(), 800 * 13);
+        let later = sim.now().plus(HOUR);
+        let step = sim
             .store
             .forget_deliveries(later, &[], 1_000, |_| false)
             .wait();
         let step = step.unwrap();
         let bytes: usize = step.writes.iter().map(|(key, _)| key.len()).sum();
         assert!(bytes <= 48 * 1_024 && !step.cursor.is_empty(), "{bytes}");
-        forget(&world, later, 1_000).await;
+        forget(&sim, later, 1_000).await;
         assert!(
-            world
-                .store
+            sim.store
                 .deliveries(10, None)
                 .wait()
                 .unwrap()
@@ -129,7 +131,7 @@ fn one_commit_of_it_stays_small() {
         );
         assert!(
             ids.iter()
-                .all(|id| world.store.attempts(*id).wait().unwrap().is_empty())
+                .all(|id| sim.store.attempts(*id).wait().unwrap().is_empty())
         );
     });
 }
@@ -154,7 +156,7 @@ fn a_sweep_goes_on_where_the_last_one_stopped() {
         .iter()
         .for_each(|job| drop(server.delivery_in(job, "delivered")));
     assert_eq!(server.deliveries("limit=100").len(), 15);
-    // Two steps of two each: four of the fifteen, and the next four in the next round.
+    // Two steps of two deliveries each: four of the fifteen, and the next four in the next round.
     let limits = SweepLimits { step: 2, steps: 2 };
     let mut sweeps = Sweeps::new(limits);
     let runtime = actix_web::rt::System::new();

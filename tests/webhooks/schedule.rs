@@ -1,7 +1,7 @@
-//! The exact moments of attempts, on a clock that moves only when nothing is left to do.
+//! The exact times of attempts, on a clock that advances only when all tasks are idle.
 
-use crate::world::{
-    BEGIN, Beginning, Outcome, TABLE, World, furnish, in_paused_time, status, webhook,
+use crate::simulation::{
+    BEGIN, Outcome, Simulation, SimulationOptions, TABLE, furnish, in_paused_time, status, webhook,
 };
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use tokio::time::sleep;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-fn begin(script: Vec<Outcome>, then: Outcome) -> World {
+fn begin(script: Vec<Outcome>, then: Outcome) -> Simulation {
     let engine = Arc::new(MemoryEngine::new());
     furnish(
         &*engine,
         &Store::new(engine.clone()),
         &[webhook(1), webhook(2)],
     );
-    World::begin(Beginning {
+    Simulation::begin(SimulationOptions {
         then,
-        ..Beginning::over(engine, script)
+        ..SimulationOptions::over(engine, script)
     })
 }
 
-/// The beginnings of seven attempts that take this long each, in milliseconds.
+/// The start times of seven attempts with this duration each, in milliseconds.
 fn seven(took: u64) -> Vec<i64> {
     let mut moments = vec![0];
     for delay in TABLE {
@@ -43,16 +43,16 @@ fn seven(took: u64) -> Vec<i64> {
 #[test]
 fn the_table_to_the_millisecond() {
     in_paused_time(async {
-        let world = begin(vec![status(500); 6], status(200));
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin(vec![status(500); 6], status(200));
+        let id = sim.send_test(&webhook(1)).await;
         sleep(2 * HOUR).await;
-        assert_eq!(world.post.moments(), seven(0));
+        assert_eq!(sim.transport.moments(), seven(0));
         assert_eq!(seven(0)[6], 53 * 60 * 1_000, "53 minutes");
         assert!(matches!(
-            world.delivery(id).state,
+            sim.delivery(id).state,
             DeliveryState::Delivered { .. }
         ));
-        assert_eq!(world.store.attempts(id).wait().unwrap().len(), 7);
+        assert_eq!(sim.store.attempts(id).wait().unwrap().len(), 7);
     });
 }
 
@@ -63,32 +63,32 @@ fn a_delay_runs_from_the_end_of_the_attempt_before() {
             status: None,
             took: Duration::from_millis(9_999),
         };
-        let world = begin(vec![], slow);
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin(vec![], slow);
+        let id = sim.send_test(&webhook(1)).await;
         sleep(2 * HOUR).await;
-        assert_eq!(world.post.moments(), seven(9_999));
-        let DeliveryState::Failed { reason, at } = world.delivery(id).state else {
-            panic!("{:?}", world.delivery(id));
+        assert_eq!(sim.transport.moments(), seven(9_999));
+        let DeliveryState::Failed { reason, at } = sim.delivery(id).state else {
+            panic!("{:?}", sim.delivery(id));
         };
         assert_eq!(reason, FailReason::AttemptsExhausted);
         assert_eq!(at.millis() - BEGIN, seven(9_999)[6] + 9_999);
         sleep(30 * 24 * HOUR).await;
-        assert_eq!(world.post.sent().len(), 7, "and never again");
+        assert_eq!(sim.transport.sent().len(), 7, "and never again");
     });
 }
 
 #[test]
 fn a_redelivery_begins_a_fresh_set_and_the_old_moment_counts_no_more() {
     in_paused_time(async {
-        let world = begin(vec![], status(500));
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin(vec![], status(500));
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(30)).await;
-        // Half way to the first retry, so that moment comes while the new set waits for its own.
-        world.redeliver(id).await.unwrap();
+        // Halfway to the first retry, so that retry's time comes while the new round waits.
+        sim.redeliver(id).await.unwrap();
         sleep(2 * HOUR).await;
         let fresh: Vec<i64> = seven(0).iter().map(|it| it + 30_000).collect();
-        assert_eq!(world.post.moments(), [vec![0], fresh].concat());
-        assert_eq!(world.store.attempts(id).wait().unwrap().len(), 8);
+        assert_eq!(sim.transport.moments(), [vec![0], fresh].concat());
+        assert_eq!(sim.store.attempts(id).wait().unwrap().len(), 8);
     });
 }
 
@@ -99,25 +99,25 @@ fn a_redelivery_while_an_attempt_is_under_way_follows_it() {
             status,
             took: Duration::from_secs(5),
         };
-        let world = begin(vec![slow(None), status(200)], status(500));
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin(vec![slow(None), status(200)], status(500));
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(1)).await;
-        world.redeliver(id).await.unwrap();
+        sim.redeliver(id).await.unwrap();
         sleep(HOUR).await;
-        assert_eq!(world.post.moments(), [0, 5_000], "one at a time");
+        assert_eq!(sim.transport.moments(), [0, 5_000], "one at a time");
         assert!(matches!(
-            world.delivery(id).state,
+            sim.delivery(id).state,
             DeliveryState::Delivered { .. }
         ));
 
-        let world = begin(vec![slow(Some(200))], status(500));
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin(vec![slow(Some(200))], status(500));
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(1)).await;
-        world.redeliver(id).await.unwrap();
+        sim.redeliver(id).await.unwrap();
         sleep(HOUR).await;
-        assert_eq!(world.post.sent().len(), 1, "the success is believed");
+        assert_eq!(sim.transport.sent().len(), 1, "the success is believed");
         assert!(matches!(
-            world.delivery(id).state,
+            sim.delivery(id).state,
             DeliveryState::Delivered { .. }
         ));
     });
@@ -126,46 +126,46 @@ fn a_redelivery_while_an_attempt_is_under_way_follows_it() {
 #[test]
 fn a_redelivery_that_is_refused_leaves_the_delivery_on_its_way() {
     in_paused_time(async {
-        let world = begin(vec![status(500)], status(200));
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin(vec![status(500)], status(200));
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(1)).await;
-        world.write(world.store.remove_webhook(&webhook(1)));
-        let refused = world.redeliver(id).await;
+        sim.write(sim.store.remove_webhook(&webhook(1)));
+        let refused = sim.redeliver(id).await;
         assert!(matches!(
             refused,
             Err(DeliveryError::NoReceiver(NoReceiver::WebhookDeleted))
         ));
         sleep(HOUR).await;
-        let state = world.delivery(id).state;
+        let state = sim.delivery(id).state;
         let DeliveryState::Failed { reason, at } = state else {
             panic!("{state:?}");
         };
         assert_eq!(reason, FailReason::WebhookDeleted);
         assert_eq!(at.millis() - BEGIN, 60_000, "at the moment of its retry");
-        let other = world.system.accounts().context().ids.next(world.now());
-        let unknown = world
+        let other = sim.system.accounts().context().ids.next(sim.now());
+        let unknown = sim
             .redeliver(tintype_storage::domain::delivery::DeliveryId(other))
             .await;
         assert!(matches!(unknown, Err(DeliveryError::NotFound)));
-        assert!(!world.fail_stop.has_tripped());
+        assert!(!sim.fail_stop.has_tripped());
     });
 }
 
 #[test]
 fn many_redeliveries_at_one_moment_are_one() {
     in_paused_time(async {
-        let world = begin(vec![], status(200));
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin(vec![], status(200));
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(1)).await;
-        let all = join_all((0..20).map(|_| world.redeliver(id))).await;
+        let all = join_all((0..20).map(|_| sim.redeliver(id))).await;
         assert!(all.iter().all(Result::is_ok));
         sleep(HOUR).await;
-        assert_eq!(world.post.moments(), [0, 1_000]);
-        let delivery = world.delivery(id);
+        assert_eq!(sim.transport.moments(), [0, 1_000]);
+        let delivery = sim.delivery(id);
         assert!(matches!(delivery.state, DeliveryState::Delivered { .. }));
         assert_eq!(delivery.round, 20);
-        assert_eq!(world.store.attempts(id).wait().unwrap().len(), 2);
-        assert_eq!(world.store.due(None, 9).wait().unwrap(), []);
+        assert_eq!(sim.store.attempts(id).wait().unwrap().len(), 2);
+        assert_eq!(sim.store.due(None, 9).wait().unwrap(), []);
     });
 }
 
@@ -174,25 +174,25 @@ fn hostile_109_a_clock_that_is_set_moves_the_retries_with_it_and_loses_none() {
     let year = 365 * 24 * 3_600_000;
     for set in [3_600_000, -3_600_000, year, -BEGIN] {
         in_paused_time(async {
-            let world = begin(vec![status(500); 3], status(200));
-            let id = world.send_test(&webhook(1)).await;
+            let sim = begin(vec![status(500); 3], status(200));
+            let id = sim.send_test(&webhook(1)).await;
             sleep(Duration::from_secs(5)).await;
-            world.set_by.store(set, Ordering::SeqCst);
-            // Set forward, the retry is overdue and comes when the timer looks again; set back, it waits for its moment.
+            sim.set_by.store(set, Ordering::SeqCst);
+            // With the clock set forward, the retry is overdue and starts at the next timer check; set back, it waits until it is due.
             sleep(Duration::from_secs(31)).await;
             assert_eq!(
-                world.post.sent().len(),
+                sim.transport.sent().len(),
                 if set > 0 { 2 } else { 1 },
                 "{set}"
             );
-            world.set_by.store(0, Ordering::SeqCst);
+            sim.set_by.store(0, Ordering::SeqCst);
             sleep(Duration::from_secs(2) + 3 * HOUR).await;
-            // The retry that was recorded a year ahead does not wait for that year.
+            // A retry recorded a year ahead does not wait for a year.
             assert!(matches!(
-                world.delivery(id).state,
+                sim.delivery(id).state,
                 DeliveryState::Delivered { .. }
             ));
-            assert_eq!(world.post.sent().len(), 4, "{set}");
+            assert_eq!(sim.transport.sent().len(), 4, "{set}");
         });
     }
 }
@@ -200,19 +200,19 @@ fn hostile_109_a_clock_that_is_set_moves_the_retries_with_it_and_loses_none() {
 #[test]
 fn hostile_109_a_clock_that_stays_set_back_delays_no_retry_by_what_it_was_set() {
     in_paused_time(async {
-        let world = begin(vec![status(500); 6], status(200));
-        let id = world.send_test(&webhook(1)).await;
+        let sim = begin(vec![status(500); 6], status(200));
+        let id = sim.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(5)).await;
         let set = -2 * 3_600_000;
-        world.set_by.store(set, Ordering::SeqCst);
+        sim.set_by.store(set, Ordering::SeqCst);
         sleep(2 * HOUR).await;
-        let state = world.delivery(id).state;
+        let state = sim.delivery(id).state;
         assert!(
             matches!(state, DeliveryState::Delivered { .. }),
             "{state:?}"
         );
-        let moments = world.post.moments();
-        // Late by the time until the schedule is looked at again, and by the table from then on.
+        let moments = sim.transport.moments();
+        // Late by the interval of the schedule check, then on time by the table.
         let first = moments[1] - set;
         assert!((60_000..=95_000).contains(&first), "{moments:?}");
         let gaps: Vec<i64> = moments[1..].windows(2).map(|it| it[1] - it[0]).collect();
@@ -228,14 +228,14 @@ fn hostile_113_retries_that_are_due_in_the_past_or_in_2106() {
         let store = Store::new(engine.clone());
         furnish(&*engine, &store, &[webhook(1)]);
         let far = 4_294_967_296_000 - BEGIN;
-        let world = World::begin(Beginning {
+        let sim = Simulation::begin(SimulationOptions {
             after: far,
-            ..Beginning::over(engine, vec![status(500)])
+            ..SimulationOptions::over(engine, vec![status(500)])
         });
-        let id = world.send_test(&webhook(1)).await;
+        let id = sim.send_test(&webhook(1)).await;
         sleep(HOUR).await;
-        assert_eq!(world.post.moments(), [far, far + 60_000]);
-        let ended = world.delivery(id).state.ended_at().unwrap();
+        assert_eq!(sim.transport.moments(), [far, far + 60_000]);
+        let ended = sim.delivery(id).state.ended_at().unwrap();
         assert_eq!(ended, Timestamp::from_millis(BEGIN + far + 60_000));
     });
 }
@@ -244,13 +244,13 @@ fn hostile_113_retries_that_are_due_in_the_past_or_in_2106() {
 fn forgetting_and_sending_again_at_one_moment_keep_the_delivery_whole() {
     for forget_first in [true, false] {
         in_paused_time(async {
-            let world = begin(vec![], status(200));
-            let id = world.send_test(&webhook(1)).await;
+            let sim = begin(vec![], status(200));
+            let id = sim.send_test(&webhook(1)).await;
             sleep(HOUR).await;
             let forget = || {
                 let (reply, answer) = oneshot::channel();
-                world.system.deliveries().do_send(DeliveryCommand::Forget {
-                    older_than: world.now(),
+                sim.system.deliveries().do_send(DeliveryCommand::Forget {
+                    older_than: sim.now(),
                     cursor: Vec::new(),
                     limit: 10,
                     reply,
@@ -259,21 +259,21 @@ fn forgetting_and_sending_again_at_one_moment_keep_the_delivery_whole() {
             };
             let (kept, again, forgotten) = if forget_first {
                 let forgotten = forget();
-                (false, world.redeliver(id).await, forgotten)
+                (false, sim.redeliver(id).await, forgotten)
             } else {
-                let again = world.redeliver(id).await;
+                let again = sim.redeliver(id).await;
                 (true, again, forget())
             };
             assert_eq!(forgotten.await.unwrap().unwrap(), Vec::<u8>::new());
             sleep(HOUR).await;
             assert_eq!(again.is_ok(), kept);
-            assert_eq!(world.store.delivery(id).wait().unwrap().is_some(), kept);
+            assert_eq!(sim.store.delivery(id).wait().unwrap().is_some(), kept);
             assert_eq!(
-                world.store.attempts(id).wait().unwrap().len(),
+                sim.store.attempts(id).wait().unwrap().len(),
                 if kept { 2 } else { 0 }
             );
-            assert_eq!(world.store.due(None, 9).wait().unwrap(), []);
-            assert!(!world.fail_stop.has_tripped());
+            assert_eq!(sim.store.due(None, 9).wait().unwrap(), []);
+            assert!(!sim.fail_stop.has_tripped());
         });
     }
 }

@@ -1,6 +1,6 @@
-//! A secret is shown to the operator and to nobody else: not in the log at its most talkative, not in the bytes of the store.
+//! Webhook secrets appear only in answers to the operator: not in the log at trace level, and not in the bytes of the store.
 
-use crate::desk::server;
+use crate::helpers::server;
 use crate::receiver::{Receiver, Reply};
 use crate::support::Server;
 use base64::Engine as _;
@@ -35,7 +35,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// Everything that can be done with a webhook; returns its secrets, the replaced one first.
+/// Performs every call on a webhook; returns its secrets, the replaced one first.
 fn life_of_a_webhook(server: &Server) -> Vec<String> {
     let receiver = Receiver::deciding(|number, _| match number {
         0 => Reply::Status(500),
@@ -61,7 +61,7 @@ fn life_of_a_webhook(server: &Server) -> Vec<String> {
     vec![webhook.secret, rotated.as_str().unwrap().to_owned()]
 }
 
-/// The secret as text, without its prefix, as its bytes, and as the hex of them.
+/// The secret as text, without its prefix, as bytes, and as hex.
 fn forms(secret: &str) -> Vec<Vec<u8>> {
     let encoded = secret.strip_prefix("whsec_").unwrap();
     let bytes = STANDARD.decode(encoded).unwrap();
@@ -83,7 +83,7 @@ fn no_line_of_the_log_holds_a_secret_even_at_trace() {
         .with_max_level(tracing::Level::TRACE)
         .with_writer(log.clone())
         .finish();
-    // For all threads: the service runs on its own. What other tests log meanwhile does no harm.
+    // Global, because the service runs on its own threads. Lines of other tests do no harm.
     tracing::subscriber::set_global_default(subscriber).unwrap();
     let secrets = life_of_a_webhook(&server());
     let log = log.0.lock();
@@ -122,7 +122,7 @@ fn no_byte_of_the_store_tells_a_secret() {
 
 #[test]
 fn no_record_of_a_secret_is_of_use_without_the_key() {
-    let server = Server::with(crate::desk::options().on_disk());
+    let server = Server::with(crate::helpers::options().on_disk());
     let secrets = life_of_a_webhook(&server);
     let options = server.stop();
     let restarted = Server::with(options.clone());
@@ -134,7 +134,7 @@ fn no_record_of_a_secret_is_of_use_without_the_key() {
     assert_eq!(shown["data"][0]["secret"], secrets[1].as_str());
     restarted.stop();
     let options = match is_node {
-        // Nodes keep the key in the store, under the secret that they have in common.
+        // Nodes keep the key in the store, sealed with the cluster secret.
         true => options.set("cluster.secret", "another-secret-than-that-of-the-nodes"),
         false => {
             let key = options.data_dir().join("secrets-key");
@@ -143,7 +143,7 @@ fn no_record_of_a_secret_is_of_use_without_the_key() {
             options
         }
     };
-    // The service does not start: another key would not open what lies in the store.
+    // The service does not start, because another key could not decrypt the store's secrets.
     let without = std::panic::catch_unwind(AssertUnwindSafe(|| Server::with(options)));
     assert!(without.is_err(), "it has started without the key");
 }

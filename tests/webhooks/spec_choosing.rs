@@ -1,7 +1,7 @@
 //! Specification, "Choosing the receiving webhook"; decision 4, when it is chosen.
 
 use crate::checks::assert_signed;
-use crate::desk::{Webhook, server};
+use crate::helpers::{Webhook, server};
 use crate::receiver::Receiver;
 use crate::support::{Server, fox_with};
 use serde_json::json;
@@ -32,7 +32,7 @@ fn without_callback_url_the_oldest_of_several_receives() {
     let received = receiver.once(1);
     assert_eq!(received[0].line, "POST /oldest");
     assert_signed(&received[0], &oldest.secret);
-    // It stays the oldest whatever is changed about it.
+    // Changes do not affect its age.
     let path = format!("/webhooks/{}", oldest.id);
     let moved = json!({"url": receiver.url("/moved")});
     server.admin("PATCH", &path).json(&moved).expect(200);
@@ -132,7 +132,7 @@ fn hostile_103_a_named_webhook_that_was_deleted_meanwhile_receives_nothing() {
     server.assert_settled();
 }
 
-/// Gives a webhook another URL.
+/// Changes the URL of a webhook.
 fn relocate(server: &Server, webhook: &Webhook, url: &str) {
     let path = format!("/webhooks/{}", webhook.id);
     let change = server.admin("PATCH", &path).json(&json!({ "url": url }));
@@ -153,7 +153,7 @@ fn hostile_103_a_named_webhook_that_was_given_another_url_meanwhile_receives_not
     let delivery = server.delivery_in(&job, "failed");
     assert_eq!(delivery["reason"], "webhook url changed");
     assert_eq!(delivery["url"], url.as_str());
-    // Nor by hand: it would go where its caller has never asked it to go.
+    // A manual redelivery is refused too: it would go to a URL that the caller never named.
     let again = format!(
         "/deliveries/{}/redeliver",
         delivery["delivery_id"].as_str().unwrap()
@@ -173,7 +173,7 @@ fn hostile_103_a_named_webhook_that_was_given_another_url_meanwhile_receives_not
     server.assert_settled();
 }
 
-/// A job that named a `callback_url`, whose first attempt has failed, and whose webhook was given another URL since.
+/// A job with a `callback_url`, whose first attempt failed and whose webhook has another URL since.
 fn moved_after_an_attempt(server: &Server, receiver: &Receiver) -> (Webhook, String) {
     let customer = server.customer("1.00");
     let url = receiver.url("/old");
@@ -195,7 +195,7 @@ fn hostile_103_a_named_webhook_that_is_given_another_url_between_attempts_receiv
     assert_eq!(delivery["attempts"].as_array().unwrap().len(), 1);
     assert!(delivery["next_attempt_at"].is_null());
     receiver.once(1);
-    // Back at its URL, it may be sent again by hand.
+    // With the URL restored, a manual redelivery is allowed.
     relocate(&server, &webhook, &receiver.url("/old"));
     server.redeliver(&delivery);
     server.delivery_in(&job, "delivered");
@@ -229,7 +229,7 @@ fn hostile_103_what_was_sent_to_a_named_webhook_is_not_sent_again_to_its_new_url
     server.admin("POST", &again).refused(409, "conflict");
     assert_eq!(server.delivery_in(&job, "delivered"), delivery);
     receiver.once(1);
-    // One that named none follows its webhook, also by hand.
+    // A job without a `callback_url` follows its webhook, also at a manual redelivery.
     let other = server.create(&customer);
     let other = server.delivery_in(&other, "delivered");
     relocate(&server, &webhook, &receiver.url("/newer"));

@@ -1,7 +1,7 @@
 //! Specification, "Delivery": the headers of an attempt, and what makes it a success.
 
 use crate::checks::assert_signed;
-use crate::desk::server;
+use crate::helpers::server;
 use crate::receiver::{Receiver, Reply, answer};
 use crate::support::Behaviour;
 use std::time::Duration;

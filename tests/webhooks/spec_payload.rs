@@ -1,13 +1,13 @@
 //! Specification, "Payload".
 
-use crate::desk::{millis, server};
+use crate::helpers::{millis, server};
 use crate::receiver::Receiver;
 use crate::support::pictures::tiny_png;
 use crate::support::{Behaviour, Server};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The payload that a job with these members brings about.
+/// The payload for a job with these members.
 fn payload(server: &Server, receiver: &Receiver, extra: Value) -> (String, Value) {
     let customer = server.customer("1.00");
     server.webhook(&customer, &receiver.url("/"));
@@ -47,7 +47,7 @@ fn status_is_done_or_failed() {
 #[test]
 fn a_canceled_job_is_failed() {
     let (server, receiver) = (
-        Server::with(crate::desk::options().slots(1)),
+        Server::with(crate::helpers::options().slots(1)),
         Receiver::content(),
     );
     server.generator.hold();
@@ -108,7 +108,7 @@ fn result_is_signed_anew_at_each_attempt() {
         let target = url.replace(&format!("http://{}", server.address), "");
         assert_eq!(server.get(&target).expect(200).body, tiny_png());
     }
-    // The second outlives the first.
+    // The second URL outlives the first.
     server.clock.advance(Duration::from_secs(86_400 - 30));
     let target = |at: usize| urls[at].replace(&format!("http://{}", server.address), "");
     server.get(&target(0)).refused(403, "url_expired");
@@ -173,7 +173,7 @@ fn metadata_is_null_when_none_was_supplied() {
 #[test]
 fn hostile_105_metadata_of_16_kib_that_lies_apart_from_the_record() {
     let (server, receiver) = (server(), Receiver::content());
-    // Two bytes each in UTF-8 and six as they are sent.
+    // Two bytes each in UTF-8, and six in the sent form.
     let metadata = json!({"text": "\u{e9}".repeat(8_000), "_private": "p"});
     let (job, payload) = payload(&server, &receiver, json!({"metadata": metadata}));
     assert_eq!(payload["metadata"], json!({"text": metadata["text"]}));

@@ -1,16 +1,16 @@
-//! Specification, "Retries": through the whole service, on a clock that the test moves. `schedule` tries the exact moments.
+//! Specification, "Retries": the whole service on a clock that the test advances. `schedule` tests the exact times.
 
 use crate::checks::assert_signed;
-use crate::desk::{ended, millis, server};
+use crate::helpers::{ended, millis, server};
 use crate::receiver::Receiver;
 use crate::support::Server;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Minutes after the attempt before.
+/// Minutes after the previous attempt.
 const TABLE: [u64; 6] = [1, 2, 5, 10, 15, 20];
 
-/// Lets attempt after attempt be made, each at its moment, and checks that moment against the table.
+/// Runs all attempts and checks each time against the table.
 fn walk(server: &Server, job: &str, attempts: usize) {
     for attempt in 1..=attempts {
         let delivery = server.delivery_after(job, attempt);
@@ -25,7 +25,7 @@ fn walk(server: &Server, job: &str, attempts: usize) {
             due,
             "retry {attempt} comes {minutes} min after the end of the attempt before"
         );
-        // One millisecond early nothing happens.
+        // One millisecond early, no attempt starts.
         let now = |server: &Server| millis(&Value::from(server.inside().now().to_string()));
         server.pass(Duration::from_millis((due - now(server) - 1) as u64));
         assert_eq!(server.delivery_of(job).unwrap(), delivery);
@@ -72,7 +72,7 @@ fn after_7_attempts_the_webhook_is_marked_failed() {
     assert_eq!(delivery["reason"], "attempts exhausted");
     assert!(delivery["next_attempt_at"].is_null());
     server.pass(Duration::from_secs(7 * 86_400));
-    // What was due would have begun before this one does.
+    // A due attempt would have started before this one.
     let other = server.create(&customer);
     server.delivery_after(&other, 1);
     assert_eq!(receiver.count(), 8, "seven and the other job's one");

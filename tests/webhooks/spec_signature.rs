@@ -1,13 +1,13 @@
 //! Specification, "Signature"; decision 4, the two encodings and the Standard Webhooks headers.
 
 use crate::checks::{assert_signed, reserialized, standard_signature, x_signature};
-use crate::desk::{Webhook, server};
+use crate::helpers::{Webhook, server};
 use crate::receiver::{Received, Receiver};
 use crate::support::Server;
 use crate::support::clock::START_MILLIS;
 use serde_json::{Value, json};
 
-/// One delivery with this metadata to a webhook of this encoding.
+/// A delivery with this metadata to a webhook with this encoding.
 fn delivered(server: &Server, encoding: &str, metadata: &Value) -> (Webhook, Received) {
     let receiver = Receiver::content();
     let customer = server.customer("1.00");
@@ -33,7 +33,7 @@ fn rule_1_the_body_is_signed_as_it_is_re_serialised() {
         delivery.header("x-signature"),
         x_signature(&webhook.secret, timestamp, &text)
     );
-    // A receiver whose proxy writes the JSON anew verifies just the same.
+    // A receiver behind a proxy that re-serializes the JSON can verify too.
     let pretty = serde_json::to_vec_pretty(&delivery.json()).unwrap();
     assert_eq!(reserialized(&pretty, true), text);
 }
@@ -106,7 +106,7 @@ fn rule_4_one_changed_byte_does_not_verify() {
 
 #[test]
 fn rule_5_the_timestamp_is_the_moment_of_sending() {
-    // Within the 300 s that a receiver allows, whatever the clock says: here it stands still, so it is the very second.
+    // Receivers allow 300 s; the clock stands still here, so the timestamp is exact.
     let server = server();
     server.clock.advance(std::time::Duration::from_secs(12_345));
     let (_, delivery) = delivered(&server, "ascii", &json!({}));

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-// require() looks into NODE_PATH, so the library need not lie beside this file; import does not.
+// require() searches NODE_PATH, so the library need not be installed beside this file; import does not.
 const { Webhook, WebhookVerificationError } = createRequire(import.meta.url)("standardwebhooks");
 
 function verifies(secret, headers, body, now) {

@@ -14,7 +14,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 
 class Clock(datetime.datetime):
-    """The library's clock, which stands at `moment`."""
+    """The library's clock, fixed at `moment`."""
 
     moment = 0
 
@@ -33,7 +33,7 @@ def verifies(secret: str, headers: dict, body: str, now: int) -> bool:
 
 
 def checks(vector: dict):
-    """Pairs of what is checked and whether it holds."""
+    """Pairs of a check's name and its result."""
     body, sent = vector["body"], vector["timestamp"]
     headers = {
         "webhook-id": vector["webhook_id"],

@@ -1,4 +1,4 @@
-//! The key of the vault, where several nodes share one store.
+//! The vault key of several nodes that share one store.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-// Verifies the golden deliveries with Node's own modules alone, as a receiver would. `canonical.mjs` says which way of
-// re-serialising verifies what; raw bytes verify everything.
+// Verifies the golden deliveries as a receiver would, with Node's own modules only. `canonical.mjs` says which deliveries each form of
+// re-serialization verifies; raw bytes verify all.
 //
 // Usage: node verify.mjs [golden.json]
 
@@ -9,12 +9,12 @@ import { direct, escaped, rebuilt } from "./canonical.mjs";
 
 const TOLERANCE_SECONDS = 300;
 
-// The key is the secret's whole text, `whsec_` included.
+// The key is the whole text of the secret, including `whsec_`.
 function xSignature(secret, timestamp, text) {
   return `sha256=${createHmac("sha256", secret).update(`${timestamp}.${text}`, "utf8").digest("hex")}`;
 }
 
-// The key is what the text after `whsec_` decodes to.
+// The key is the decoded text after `whsec_`.
 function webhookSignature(secret, delivery, timestamp, body) {
   const key = Buffer.from(secret.slice("whsec_".length), "base64");
   return `v1,${createHmac("sha256", key).update(`${delivery}.${timestamp}.${body}`, "utf8").digest("base64")}`;
@@ -27,7 +27,7 @@ function verifies(secret, headers, text, now) {
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-// The `utf8` body, worked out from the request alone.
+// The `utf8` body, computed from the request only.
 function expectedBody(vector) {
   let metadata = null;
   if (vector.kind === "test") metadata = { test: true };

@@ -20,13 +20,13 @@ TOLERANCE_SECONDS = 300
 
 
 def x_signature(secret: str, timestamp: str, text: bytes) -> str:
-    """The key is the secret's whole text, `whsec_` included."""
+    """The key is the whole text of the secret, including `whsec_`."""
     code = hmac.new(secret.encode(), timestamp.encode() + b"." + text, hashlib.sha256)
     return "sha256=" + code.hexdigest()
 
 
 def webhook_signature(secret: str, delivery: str, timestamp: str, body: bytes) -> str:
-    """The key is what the text after `whsec_` decodes to."""
+    """The key is the decoded text after `whsec_`."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     text = f"{delivery}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, text, hashlib.sha256).digest()).decode()
@@ -39,14 +39,14 @@ def reserialized(body: bytes, ensure_ascii: bool = True) -> bytes:
 
 
 def verifies(secret: str, headers: dict, text: bytes, now: int) -> bool:
-    """What a receiver does; `text` is the raw body or the re-serialised one."""
+    """A receiver's check; `text` is the raw or re-serialized body."""
     if abs(now - int(headers["X-Timestamp"])) > TOLERANCE_SECONDS:
         return False
     return hmac.compare_digest(x_signature(secret, headers["X-Timestamp"], text), headers["X-Signature"])
 
 
 def sent_number(text: str):
-    """How a number with a fraction or an exponent is sent in `ascii`: as digits when it is whole and below 1e21."""
+    """The `ascii` form of a number with a fraction or an exponent: digits only if it is whole and below 1e21."""
     value = float(text)
     if value.is_integer() and abs(value) < 1e21:
         return int(decimal.Decimal(repr(value)))
@@ -54,7 +54,7 @@ def sent_number(text: str):
 
 
 def expected_body(vector: dict) -> bytes:
-    """The `ascii` body, worked out from the request alone."""
+    """The `ascii` body, computed from the request only."""
     metadata = None
     if vector["metadata"] is not None:
         given = json.loads(vector["metadata"], parse_float=sent_number)
@@ -72,7 +72,7 @@ def expected_body(vector: dict) -> bytes:
 
 
 def checks(vector: dict):
-    """Pairs of what is checked and whether it holds."""
+    """Pairs of a check's name and its result."""
     secrets, sent = vector["secrets"], vector["timestamp"]
     body = vector["body"].encode()
     headers = {"X-Timestamp": str(sent), "X-Signature": vector["x_signature"]}

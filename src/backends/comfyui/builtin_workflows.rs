@@ -1,8 +1,8 @@
-//! The workflows that come with the program, for checkpoints of the SD 1.5 and SDXL families.
+//! The built-in workflows, for checkpoints of the SD 1.5 and SDXL families.
 //!
-//! Text-to-image is `workflows/text.json`. Image-to-image begins as `workflows/image.json`, which paints over one input;
-//! for several, a graph is built that lays them over one another first, each with the same weight. Such checkpoints know no
-//! reference images: real composition needs a model that edits, in a workflow of the operator's own.
+//! Text-to-image is `workflows/text.json`. Image-to-image extends `workflows/image.json`, which paints over one input; several
+//! inputs are first blended with equal weights. These checkpoints do not support reference images: real composition needs an
+//! editing model in the operator's own workflow.
 
 use super::workflow::{Purpose, Workflow, WorkflowFault};
 use serde_json::{Value, json};
@@ -10,29 +10,27 @@ use serde_json::{Value, json};
 const TEXT: &str = include_str!("workflows/text.json");
 const IMAGE: &str = include_str!("workflows/image.json");
 
-/// Text-to-image.
-///
 /// # Errors
 ///
-/// None that a test has not ruled out.
+/// A test proves that there are none.
 pub fn text() -> Result<Workflow, WorkflowFault> {
     Workflow::parse(TEXT, Purpose::Text)
 }
 
-/// Image-to-image with so many input images, at least one.
+/// Image-to-image with this number of input images, at least one.
 ///
 /// # Errors
 ///
-/// None that a test has not ruled out.
+/// A test proves that there are none.
 pub fn image(inputs: usize) -> Result<Workflow, WorkflowFault> {
     Workflow::parse(&image_graph(inputs)?.to_string(), Purpose::Image)
 }
 
-/// The file that an operator's own workflow can begin as: for text-to-image, or for image-to-image with so many input images.
+/// A file to start an own workflow from: text-to-image for no inputs, else image-to-image with this number of inputs.
 ///
 /// # Errors
 ///
-/// None that a test has not ruled out.
+/// A test proves that there are none.
 pub fn file(inputs: usize) -> Result<String, WorkflowFault> {
     match inputs {
         0 => Ok(TEXT.to_owned()),
@@ -52,7 +50,7 @@ fn image_graph(inputs: usize) -> Result<Value, WorkflowFault> {
         fit["inputs"]["image"][0] = format!("image_{number}").into();
         fit["_meta"]["title"] = format!("Input image {number} at the size of the picture").into();
         let blend = format!("blend_{number}");
-        // The factor that leaves every input so far with the same weight.
+        // This factor gives every input so far the same weight.
         graph[blend.as_str()] = json!({
             "class_type": "ImageBlend",
             "inputs": {

@@ -1,22 +1,21 @@
-//! ComfyUI: a workflow is filled in and submitted under an id that is derived from the job, waited for, and its picture
-//! fetched.
+//! ComfyUI: fills in a workflow, submits it under an id derived from the job, waits for it, and fetches the image.
 //!
-//! The id makes work survive a restart of either side: before anything is submitted the server is asked for it. What it
-//! still works on is waited for, what it has done is fetched, and only what it does not know, or what has failed, is
-//! submitted (again, under the next id).
+//! The id lets work survive a restart of either side. Before submitting, the adapter looks the id up on the server: it waits for a
+//! live prompt and fetches the image of a finished one. Only if the prompt is unknown or failed does it submit, under the next
+//! unused id.
 
-mod abandon;
 mod builtin_workflows;
+mod cancel_on_drop;
 mod placeholder;
 mod probe;
 mod progress;
+mod prompt_events;
 mod prompt_id;
 mod prompt_status;
 mod server;
 mod setup_error;
 mod templates;
 mod wait;
-mod watch;
 pub mod workflow;
 
 pub use builtin_workflows::file as builtin_workflow;
@@ -25,15 +24,16 @@ pub use setup_error::ComfyUiSetupError;
 pub use templates::TemplateError;
 
 use super::local::{finish::finish, originals, size};
-use super::upstream::{Auth, Fault, Upstream, not_set_up};
+use super::upstream::{Auth, Fault, Upstream, misconfigured};
 use crate::config::{ComfyUiSettings, Remote};
 use crate::images::Images;
-use abandon::Abandon;
+use cancel_on_drop::CancelOnDrop;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use placeholder::Placeholder;
 use progress::ProgressMeter;
-use prompt_status::{Failure, PromptStatus, Stored, chosen};
+use prompt_events::PromptEvents;
+use prompt_status::{Failure, PromptStatus, StoredFile, pick_output};
 use serde_json::Value;
 use server::Server;
 use std::sync::Arc;
@@ -42,15 +42,13 @@ use templates::Templates;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture, note_cause};
 use tokio::time::sleep;
 use uuid::Uuid;
-use watch::Watch;
 use workflow::{Graph, Workflow};
 
-/// Prompts that one job may have come to, over all runs and tries.
-const MAX_GOES: u32 = 64;
-/// Before a server that did not say whether it holds a prompt is asked once more.
-const HOLDS_PAUSE: Duration = Duration::from_secs(2);
+/// Prompts of one job, over all its runs and tries.
+const MAX_PROMPTS: u32 = 64;
+/// Before `holds` retries a failed lookup.
+const HOLDS_RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// A ComfyUI server.
 #[derive(Clone)]
 pub struct ComfyUi {
     inner: Arc<Inner>,
@@ -64,7 +62,7 @@ struct Inner {
 }
 
 impl ComfyUi {
-    /// The back end `name`. Reads the workflows that the settings name.
+    /// Reads the workflows that the settings name.
     ///
     /// # Errors
     /// See [`ComfyUiSetupError`].
@@ -93,84 +91,83 @@ impl ComfyUi {
 impl Generator for ComfyUi {
     fn generate(
         &self,
-        order: GenerationTask,
+        task: GenerationTask,
     ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let inner = Arc::clone(&self.inner);
-        async move { inner.make(order).await }.boxed_local()
+        async move { inner.run(task).await }.boxed_local()
     }
 
-    fn holds(&self, order: GenerationTask) -> LocalBoxFuture<'static, bool> {
+    fn holds(&self, task: GenerationTask) -> LocalBoxFuture<'static, bool> {
         let inner = Arc::clone(&self.inner);
-        async move { inner.holds(&order).await }.boxed_local()
+        async move { inner.holds(&task).await }.boxed_local()
     }
 }
 
-/// A prompt that the server has.
 struct Tracked {
     id: String,
-    watch: Watch,
-    abandon: Abandon,
-    /// Whether an earlier try or run submitted it.
+    events: PromptEvents,
+    guard: CancelOnDrop,
+    /// Did an earlier try or run submit it?
     adopted: bool,
 }
 
 impl Inner {
-    async fn make(&self, order: GenerationTask) -> Result<Picture, GenerateError> {
-        let workflow = self.templates.of(order.inputs.len())?;
-        for go in 0..MAX_GOES {
-            let id = prompt_id::prompt_id(self.server.upstream().name(), &order, go);
+    async fn run(&self, task: GenerationTask) -> Result<Picture, GenerateError> {
+        let workflow = self.templates.for_inputs(task.inputs.len())?;
+        for attempt in 0..MAX_PROMPTS {
+            let id = prompt_id::prompt_id(self.server.upstream().name(), &task, attempt);
             let found = self.server.find(&id.to_string()).await;
             let mut tracked = match found.map_err(to_generate_error)? {
                 Some((_, PromptStatus::Done(stored))) => {
-                    match self.collect(&workflow, &stored).await? {
-                        Some(bytes) => return finish(order.account, bytes, order.pixels).await,
+                    match self.fetch_output(&workflow, &stored).await? {
+                        Some(bytes) => return finish(task.account, bytes, task.pixels).await,
                         None => continue,
                     }
                 }
                 Some((_, PromptStatus::Failed(_) | PromptStatus::Canceled)) => continue,
                 Some((theirs, PromptStatus::Live)) => {
-                    self.adopt(id, theirs, &workflow, &order).await
+                    self.adopt(id, theirs, &workflow, &task).await
                 }
-                None => self.submit(id, &workflow, &order).await?,
+                None => self.submit(id, &workflow, &task).await?,
             };
             let ended = wait::wait(
                 &self.server,
                 &tracked.id,
-                &mut tracked.watch,
-                &order.progress,
+                &mut tracked.events,
+                &task.progress,
             );
-            // Left armed by a fault: the run may go on elsewhere, and the card is not to work for nobody.
+            // On a fault the guard stays armed: the run may fail over, and the GPU must not keep working on this prompt.
             let ended = ended.await?;
-            tracked.abandon.disarm();
+            tracked.guard.disarm();
             match ended {
-                PromptStatus::Done(stored) => match self.collect(&workflow, &stored).await? {
-                    Some(bytes) => return finish(order.account, bytes, order.pixels).await,
+                PromptStatus::Done(stored) => match self.fetch_output(&workflow, &stored).await? {
+                    Some(bytes) => return finish(task.account, bytes, task.pixels).await,
                     None if tracked.adopted => {}
                     None => return Err(self.no_picture()),
                 },
                 PromptStatus::Failed(failure) => return Err(self.failed(&failure)),
-                // By an earlier try that was given up.
+                // An earlier try was dropped and canceled it.
                 PromptStatus::Canceled if tracked.adopted => {}
                 PromptStatus::Canceled | PromptStatus::Live => {
                     return Err(GenerateError::Broken(
-                        "the picture was canceled on the image generator".into(),
+                        "the generation was canceled on the image generator".into(),
                     ));
                 }
             }
         }
         Err(GenerateError::Broken(
-            "the image generator has failed at this job too often".into(),
+            "the image generator failed this job too many times".into(),
         ))
     }
 
-    /// Is a prompt of the order under way or done?
-    async fn holds(&self, order: &GenerationTask) -> bool {
-        for go in 0..MAX_GOES {
-            let id = prompt_id::prompt_id(self.server.upstream().name(), order, go).to_string();
+    /// Does the server have a live or finished prompt of the task?
+    async fn holds(&self, task: &GenerationTask) -> bool {
+        for attempt in 0..MAX_PROMPTS {
+            let id = prompt_id::prompt_id(self.server.upstream().name(), task, attempt).to_string();
             let mut found = self.server.find(&id).await;
             if found.is_err() {
-                // Once more: a server that is just being started too refuses connections at first.
-                sleep(HOLDS_PAUSE).await;
+                // A server that is restarting too refuses connections at first.
+                sleep(HOLDS_RETRY_DELAY).await;
                 found = self.server.find(&id).await;
             }
             match found {
@@ -182,23 +179,23 @@ impl Inner {
         false
     }
 
-    /// Takes over what an earlier try or run of the job has submitted.
+    /// Takes over a prompt that an earlier try or run of the job submitted.
     async fn adopt(
         &self,
         id: Uuid,
         theirs: String,
         workflow: &Workflow,
-        order: &GenerationTask,
+        task: &GenerationTask,
     ) -> Tracked {
-        tracing::info!(job = %order.job, prompt = theirs, "the image generator is at work on the job already");
-        let abandon = Abandon::new(self.server.clone(), theirs.clone(), order.cut_off.clone());
-        let socket = self.server.listen(&id.to_string()).await;
-        let graph = workflow.fill(order.inputs.len(), &|_| Value::Null);
+        tracing::info!(job = %task.job, prompt = theirs, "adopted a prompt of an earlier run");
+        let guard = CancelOnDrop::new(self.server.clone(), theirs.clone(), task.cut_off.clone());
+        let socket = self.server.open_socket(&id.to_string()).await;
+        let graph = workflow.fill(task.inputs.len(), &|_| Value::Null);
         Tracked {
-            // The graph that runs has these nodes, unless the operator has changed the workflow meanwhile.
-            watch: Watch::new(socket, ProgressMeter::new(&theirs, &graph)),
+            // The running graph has these nodes, unless the operator has changed the workflow since.
+            events: PromptEvents::new(socket, ProgressMeter::new(&theirs, &graph)),
             id: theirs,
-            abandon,
+            guard,
             adopted: true,
         }
     }
@@ -207,51 +204,51 @@ impl Inner {
         &self,
         id: Uuid,
         workflow: &Workflow,
-        order: &GenerationTask,
+        task: &GenerationTask,
     ) -> Result<Tracked, GenerateError> {
-        let graph = self.graph(id, workflow, order).await?;
+        let graph = self.graph(id, workflow, task).await?;
         let ours = id.to_string();
-        // Opened before, so that no word is missed.
-        let socket = self.server.listen(&ours).await;
-        let mut abandon = Abandon::new(self.server.clone(), ours.clone(), order.cut_off.clone());
+        // Opened before the submission, so that no event is missed.
+        let socket = self.server.open_socket(&ours).await;
+        let mut guard = CancelOnDrop::new(self.server.clone(), ours.clone(), task.cut_off.clone());
         let submitted = self.server.submit(&ours, &graph).await;
-        // Left armed by any other fault: the server may have it all the same.
+        // On any other fault the guard stays armed: the server may have accepted the prompt.
         if let Err(Fault::Status { status, .. }) = &submitted
             && status.is_client_error()
         {
-            abandon.disarm();
+            guard.disarm();
         }
         let submitted = submitted.map_err(to_generate_error)?;
-        abandon.known_as(&submitted.id);
+        guard.set_id(&submitted.id);
         if !submitted.node_errors.is_empty() {
             self.server.log_node_errors(&submitted.node_errors);
-            if concerns(&submitted.node_errors, workflow.output()) {
-                // Dropped armed: what is left of the graph is of no use.
-                return Err(not_set_up());
+            if affects_output(&submitted.node_errors, workflow.output()) {
+                // The armed guard cancels the rest of the graph, which cannot yield the image.
+                return Err(misconfigured());
             }
         }
         let meter = ProgressMeter::new(&submitted.id, &graph);
         Ok(Tracked {
-            watch: Watch::new(socket, meter),
+            events: PromptEvents::new(socket, meter),
             id: submitted.id,
-            abandon,
+            guard,
             adopted: false,
         })
     }
 
-    /// The workflow with the job in it, its input images on the server.
+    /// Uploads the input images and fills in the workflow.
     async fn graph(
         &self,
         id: Uuid,
         workflow: &Workflow,
-        order: &GenerationTask,
+        task: &GenerationTask,
     ) -> Result<Graph, GenerateError> {
         let checkpoint = match workflow.takes_checkpoint() {
-            true => self.checkpoint(order).await?,
+            true => self.checkpoint(task).await?,
             false => String::new(),
         };
-        let mut files = Vec::with_capacity(order.inputs.len());
-        for original in originals::load(&self.images, order).await? {
+        let mut files = Vec::with_capacity(task.inputs.len());
+        for original in originals::load(&self.images, task).await? {
             files.push(
                 self.server
                     .upload(original)
@@ -259,17 +256,17 @@ impl Inner {
                     .map_err(to_generate_error)?,
             );
         }
-        let (width, height) = size::native(order.pixels, self.settings.max_pixels);
+        let (width, height) = size::native(task.pixels, self.settings.max_pixels);
         Ok(
             workflow.fill(files.len(), &|placeholder| match placeholder {
-                Placeholder::Prompt => order.prompt.as_str().into(),
+                Placeholder::Prompt => task.prompt.as_str().into(),
                 Placeholder::Seed => prompt_id::seed(id).into(),
                 Placeholder::Width => width.into(),
                 Placeholder::Height => height.into(),
-                Placeholder::FinalWidth => order.pixels.0.into(),
-                Placeholder::FinalHeight => order.pixels.1.into(),
+                Placeholder::FinalWidth => task.pixels.0.into(),
+                Placeholder::FinalHeight => task.pixels.1.into(),
                 Placeholder::Checkpoint => checkpoint.as_str().into(),
-                Placeholder::FilenamePrefix => format!("tintype/{}", order.job).into(),
+                Placeholder::FilenamePrefix => format!("tintype/{}", task.job).into(),
                 Placeholder::Image(number) => {
                     let file = files.get(number.wrapping_sub(1));
                     file.map_or(Value::Null, |file| file.as_str().into())
@@ -278,27 +275,27 @@ impl Inner {
         )
     }
 
-    async fn checkpoint(&self, order: &GenerationTask) -> Result<String, GenerateError> {
-        if let Some(named) = order.model.as_ref().or(self.settings.checkpoint.as_ref()) {
+    async fn checkpoint(&self, task: &GenerationTask) -> Result<String, GenerateError> {
+        if let Some(named) = task.model.as_ref().or(self.settings.checkpoint.as_ref()) {
             return Ok(named.clone());
         }
         let known = self.server.checkpoints().await.map_err(to_generate_error)?;
         known.into_iter().next().ok_or_else(|| {
             let backend = self.server.upstream().name();
-            let cause = "it has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model in another way";
+            let cause = "the server has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model another way";
             tracing::warn!(%backend, "{cause}");
             note_cause(cause);
-            not_set_up()
+            misconfigured()
         })
     }
 
-    /// The picture among the files, where it is still there.
-    async fn collect(
+    /// Fetches the image; `None` if there is none or the server has deleted it.
+    async fn fetch_output(
         &self,
         workflow: &Workflow,
-        stored: &[Stored],
+        stored: &[StoredFile],
     ) -> Result<Option<Vec<u8>>, GenerateError> {
-        match chosen(stored, workflow.output()) {
+        match pick_output(stored, workflow.output()) {
             Some(file) => self.server.fetch(file).await.map_err(to_generate_error),
             None => Ok(None),
         }
@@ -306,10 +303,10 @@ impl Inner {
 
     fn no_picture(&self) -> GenerateError {
         let backend = self.server.upstream().name();
-        let cause = "the workflow ended without a picture: it needs a SaveImage node";
+        let cause = "the workflow produced no image: it needs a SaveImage node";
         tracing::warn!(%backend, "{cause}");
         note_cause(cause);
-        not_set_up()
+        misconfigured()
     }
 
     fn failed(&self, failure: &Failure) -> GenerateError {
@@ -319,29 +316,29 @@ impl Inner {
         let message = upstream.clean(&failure.message);
         tracing::warn!(%backend, node, exception, message, "the workflow failed");
         note_cause(format!(
-            "the workflow failed at its node {node}: {exception}: {message}"
+            "the workflow failed at node {node}: {exception}: {message}"
         ));
         match failure.is_out_of_memory() {
             true => GenerateError::Transient {
                 reason: "the image generator ran out of memory".into(),
                 retry_after: None,
             },
-            false => GenerateError::Broken("the image generator failed at its workflow".into()),
+            false => GenerateError::Broken("the workflow of the image generator failed".into()),
         }
     }
 }
 
-/// A fault as callers hear of it. What ComfyUI refuses is at fault by its set-up: the caller's words are a plain string in a
-/// graph, and the input images were looked at before they were sent.
+/// Maps a fault for callers. A refusal by ComfyUI means misconfiguration: the prompt is a plain string in the graph, and the input
+/// images were checked before the upload.
 fn to_generate_error(fault: Fault) -> GenerateError {
     match GenerateError::from(fault) {
-        GenerateError::Refused(_) => not_set_up(),
+        GenerateError::Refused(_) => misconfigured(),
         other => other,
     }
 }
 
-/// Does the picture depend on one of the nodes at fault?
-fn concerns(errors: &serde_json::Map<String, Value>, output: Option<&str>) -> bool {
+/// Does the image depend on a node with an error?
+fn affects_output(errors: &serde_json::Map<String, Value>, output: Option<&str>) -> bool {
     let Some(output) = output else {
         return true;
     };

@@ -1,33 +1,27 @@
-//! The places in a workflow that a job is put into: `{{prompt}}`, `{{seed}}` and so on, anywhere in a string value.
+//! Placeholders in a workflow: `{{prompt}}`, `{{seed}}` and so on, anywhere in a string value.
 
 use serde_json::Value;
 use std::fmt;
 use tintype_storage::domain::request::MAX_INPUTS;
 
-/// A place by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Placeholder {
-    /// The prompt of the caller.
     Prompt,
-    /// A number that differs from job to job: ComfyUI does not run the same graph twice.
+    /// Differs from job to job, because ComfyUI does not run the same graph twice.
     Seed,
-    /// The width that the model is asked for, a multiple of 16.
+    /// Requested from the model; a multiple of 16.
     Width,
-    /// The height that the model is asked for, a multiple of 16.
+    /// Requested from the model; a multiple of 16.
     Height,
-    /// The width of the finished picture, for workflows that enlarge by themselves.
+    /// Of the finished image, for workflows that upscale.
     FinalWidth,
-    /// The height of the finished picture.
     FinalHeight,
-    /// The checkpoint's file.
     Checkpoint,
-    /// What the name of the saved file begins with.
     FilenamePrefix,
-    /// An input image by its number, from 1.
+    /// An input image; the first has number 1.
     Image(usize),
 }
 
-/// All that have no number.
 const PLAIN: [(&str, Placeholder); 8] = [
     ("prompt", Placeholder::Prompt),
     ("seed", Placeholder::Seed),
@@ -40,14 +34,13 @@ const PLAIN: [(&str, Placeholder); 8] = [
 ];
 
 impl Placeholder {
-    /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
         let plain = PLAIN.iter().find(|(it, _)| *it == name);
         plain.map(|(_, it)| *it).or_else(|| {
             let number: usize = name.strip_prefix("image_")?.parse().ok()?;
             let known = (1..=MAX_INPUTS).contains(&number);
             let placeholder = Self::Image(number);
-            // Written in one way only: `image_01` is a slip.
+            // Only the canonical form is valid: `image_01` is a typo.
             (known && placeholder.to_string() == format!("{{{{{name}}}}}")).then_some(placeholder)
         })
     }
@@ -65,16 +58,14 @@ impl fmt::Display for Placeholder {
     }
 }
 
-/// A piece of a string value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'t> {
-    /// To be left as it is.
     Text(&'t str),
     /// The name between double braces.
     Name(&'t str),
 }
 
-/// Takes a string apart. Double braces around anything but a name are text: other programs use them too.
+/// Splits a string. Double braces around anything but a name are text, because other programs use double braces too.
 pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let (mut plain, mut at) = (0, 0);
@@ -103,7 +94,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(named)
 }
 
-/// Puts values into the strings of `value`. A string that is nothing but a placeholder takes the type of what is put there.
+/// Replaces the placeholders in the strings of `value`. A string that consists of one placeholder takes the type of the new value.
 pub fn fill(value: &mut Value, of: &dyn Fn(Placeholder) -> Value) {
     match value {
         Value::String(text) => {
@@ -111,7 +102,7 @@ pub fn fill(value: &mut Value, of: &dyn Fn(Placeholder) -> Value) {
                 [Piece::Text(_)] => return,
                 [Piece::Name(name)] => Placeholder::named(name).map(of),
                 ref pieces => Some(Value::String(
-                    pieces.iter().map(|it| spelled(*it, of)).collect(),
+                    pieces.iter().map(|it| to_text(*it, of)).collect(),
                 )),
             };
             if let Some(filled) = filled {
@@ -124,7 +115,7 @@ pub fn fill(value: &mut Value, of: &dyn Fn(Placeholder) -> Value) {
     }
 }
 
-fn spelled(piece: Piece<'_>, of: &dyn Fn(Placeholder) -> Value) -> String {
+fn to_text(piece: Piece<'_>, of: &dyn Fn(Placeholder) -> Value) -> String {
     match piece {
         Piece::Text(text) => text.to_owned(),
         Piece::Name(name) => match Placeholder::named(name).map(of) {
@@ -141,7 +132,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn names_read_back_and_nothing_else_is_one() {
+    fn names_round_trip_and_nothing_else_is_a_name() {
         let numbered = (1..=MAX_INPUTS).map(Placeholder::Image);
         for placeholder in PLAIN.iter().map(|(_, it)| *it).chain(numbered) {
             let text = placeholder.to_string();
@@ -156,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_between_double_braces_are_places() {
+    fn only_names_between_double_braces_are_placeholders() {
         use Piece::{Name, Text};
         assert_eq!(pieces("{{a}}"), [Name("a")]);
         assert_eq!(
@@ -180,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_place_takes_the_type_of_its_value() {
+    fn a_lone_placeholder_takes_the_type_of_its_value() {
         let mut value = json!({
             "seed": "{{seed}}",
             "name": "a-{{seed}}-{{prompt}}",
@@ -199,7 +190,7 @@ mod tests {
                 "deep": [{"text": "say \"{{seed}}\""}, ["4", 0], 1.5, null, true],
                 "other": "{{a|b}} {{unknown}} x",
             }),
-            "what is put in is not looked into again"
+            "inserted values are not expanded again"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the workflows, and asks whether the server has what they are made of: nodes and checkpoints.
+//! Reads the workflows, and checks that the server has their nodes and checkpoints.
 
 use super::server::Server;
 use super::setup_error::ComfyUiSetupError;
@@ -10,10 +10,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeSet;
 
-/// Kinds of nodes that are asked for.
+/// The probe checks at most this many node classes.
 const MAX_CLASSES: usize = 128;
 
-/// Asks a ComfyUI server.
 pub struct ComfyUiProbe {
     server: Server,
     classes: BTreeSet<String>,
@@ -22,7 +21,7 @@ pub struct ComfyUiProbe {
 }
 
 impl ComfyUiProbe {
-    /// A probe of the back end `name`. Reads the workflows that the settings name.
+    /// Reads the workflows that the settings name.
     ///
     /// # Errors
     /// See [`ComfyUiSetupError`].
@@ -52,10 +51,10 @@ impl Probe for ComfyUiProbe {
         let wanted: Vec<String> = models.into_iter().chain(self.checkpoint.clone()).collect();
         async move {
             let mut findings = Findings::default();
-            findings.works("the workflows can be read");
+            findings.works("the workflows are valid");
             if takes_checkpoint {
                 match server.checkpoints().await {
-                    Ok(known) => checkpoints(&mut findings, &server, &known, &wanted),
+                    Ok(known) => check_checkpoints(&mut findings, &server, &known, &wanted),
                     Err(fault) => {
                         findings.fails(format!("the list of checkpoints: {fault}"));
                         return findings;
@@ -68,15 +67,15 @@ impl Probe for ComfyUiProbe {
                     Ok(true) => {}
                     Ok(false) => missing.push(class.as_str()),
                     Err(fault) => {
-                        findings.fails(format!("the kinds of nodes: {fault}"));
+                        findings.fails(format!("the list of node classes: {fault}"));
                         return findings;
                     }
                 }
             }
             match missing.is_empty() {
-                true => findings.works("it has every node of the workflows"),
+                true => findings.works("every node of the workflows is installed"),
                 false => findings.fails(format!(
-                    "nodes that it lacks: {}; install what brings them, or change the workflow",
+                    "missing nodes: {}; install the extensions that provide them, or change the workflow",
                     missing.join(", ")
                 )),
             }
@@ -86,9 +85,14 @@ impl Probe for ComfyUiProbe {
     }
 }
 
-fn checkpoints(findings: &mut Findings, server: &Server, known: &[String], wanted: &[String]) {
+fn check_checkpoints(
+    findings: &mut Findings,
+    server: &Server,
+    known: &[String],
+    wanted: &[String],
+) {
     if known.is_empty() {
-        findings.fails("it has no checkpoint: put one into its models/checkpoints");
+        findings.fails("the server has no checkpoint: put one into its models/checkpoints");
         return;
     }
     let names = server.upstream().clean(&known.join(", "));

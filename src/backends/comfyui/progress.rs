@@ -1,57 +1,54 @@
-//! How far a prompt is, from what the websocket tells of it.
+//! Computes the progress of a prompt from the events of its websocket.
 
 use super::workflow::Graph;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-/// What a node that samples weighs, against 1 of any other: nearly all of the time goes into it.
-const SAMPLING: f32 = 20.0;
+/// The weight of a sampler node; any other node weighs 1. Sampling takes nearly all of the time.
+const SAMPLER_WEIGHT: f32 = 20.0;
 
-/// What an event of the websocket says of the prompt.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Word {
-    /// This fraction of it is done.
+pub enum PromptEvent {
+    /// The done fraction of the prompt.
     Fraction(f32),
-    /// It looks like this by now: the bytes of an image.
+    /// The bytes of a preview image.
     Preview(Bytes),
-    /// It has ended, well or not.
-    Over,
+    /// The prompt has ended, successfully or not.
+    Ended,
 }
 
-/// The image of a binary frame, which comes to the client of a prompt alone.
+/// The preview image in a binary frame. The server sends these frames only to the client that submitted the prompt.
 pub fn preview_in(frame: &Bytes) -> Option<Bytes> {
     let number = |at: usize| {
         let bytes = frame.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
     };
-    let begins = match number(0)? {
-        // The format of the image stands before it, and is seen in its bytes as well.
+    let start = match number(0)? {
+        // Four bytes with the image format precede the image; its own bytes also show the format.
         1 => 8,
-        // JSON of this length stands before it.
+        // JSON of this length precedes the image.
         4 => 8usize.checked_add(usize::try_from(number(4)?).ok()?)?,
         _ => return None,
     };
-    (begins < frame.len()).then(|| frame.slice(begins..))
+    (start < frame.len()).then(|| frame.slice(start..))
 }
 
-/// The nodes of one prompt, and which of them are through.
 #[derive(Debug)]
 pub struct ProgressMeter {
     prompt: String,
     weights: HashMap<String, f32>,
-    through: HashSet<String>,
-    /// The node at work and its own fraction.
-    at: Option<(String, f32)>,
+    finished: HashSet<String>,
+    /// The running node and its own done fraction.
+    running: Option<(String, f32)>,
 }
 
 impl ProgressMeter {
-    /// A meter for a prompt under this id.
     pub fn new(prompt: &str, graph: &Graph) -> Self {
         let weight = |node: &Value| {
             let class = node["class_type"].as_str().unwrap_or_default();
             if class.contains("Sampler") {
-                SAMPLING
+                SAMPLER_WEIGHT
             } else {
                 1.0
             }
@@ -60,13 +57,13 @@ impl ProgressMeter {
         Self {
             prompt: prompt.to_owned(),
             weights: weights.collect(),
-            through: HashSet::new(),
-            at: None,
+            finished: HashSet::new(),
+            running: None,
         }
     }
 
-    /// Takes a text frame in. `None` for what is of another prompt, or tells nothing new.
-    pub fn hear(&mut self, frame: &str) -> Option<Word> {
+    /// Processes a text frame. `None` for another prompt's frame, or a frame without news.
+    pub fn on_frame(&mut self, frame: &str) -> Option<PromptEvent> {
         let event: Value = serde_json::from_str(frame).ok()?;
         let data = &event["data"];
         if data["prompt_id"]
@@ -76,69 +73,73 @@ impl ProgressMeter {
             return None;
         }
         match event["type"].as_str()? {
-            "execution_success" | "execution_error" | "execution_interrupted" => Some(Word::Over),
+            "execution_success" | "execution_error" | "execution_interrupted" => {
+                Some(PromptEvent::Ended)
+            }
             "execution_cached" => {
                 let nodes = data["nodes"].as_array()?;
                 nodes
                     .iter()
                     .filter_map(Value::as_str)
-                    .for_each(|id| self.pass(id));
+                    .for_each(|id| self.finish(id));
                 self.fraction()
             }
             "executing" => {
                 let Some(id) = data["node"].as_str() else {
-                    return Some(Word::Over);
+                    return Some(PromptEvent::Ended);
                 };
-                if let Some((before, _)) = self.at.take() {
-                    self.pass(&before);
+                if let Some((before, _)) = self.running.take() {
+                    self.finish(&before);
                 }
-                self.at = Some((id.to_owned(), 0.0));
+                self.running = Some((id.to_owned(), 0.0));
                 self.fraction()
             }
             "progress" => {
                 let node = data["node"].as_str().map(str::to_owned);
-                let id = node.or_else(|| self.at.as_ref().map(|(id, _)| id.clone()))?;
-                self.at = Some((id, part(data)?));
+                let id = node.or_else(|| self.running.as_ref().map(|(id, _)| id.clone()))?;
+                self.running = Some((id, part(data)?));
                 self.fraction()
             }
             "progress_state" => {
                 for (id, node) in data["nodes"].as_object()? {
                     match node["state"].as_str() {
-                        Some("finished") => self.pass(id),
-                        Some("running") => self.at = Some((id.clone(), part(node).unwrap_or(0.0))),
+                        Some("finished") => self.finish(id),
+                        Some("running") => {
+                            self.running = Some((id.clone(), part(node).unwrap_or(0.0)))
+                        }
                         _ => {}
                     }
                 }
                 self.fraction()
             }
             "executed" => {
-                self.pass(data["node"].as_str()?);
+                self.finish(data["node"].as_str()?);
                 self.fraction()
             }
             _ => None,
         }
     }
 
-    fn pass(&mut self, id: &str) {
+    fn finish(&mut self, id: &str) {
         if self.weights.contains_key(id) {
-            self.through.insert(id.to_owned());
+            self.finished.insert(id.to_owned());
         }
     }
 
-    fn fraction(&self) -> Option<Word> {
+    fn fraction(&self) -> Option<PromptEvent> {
         let all: f32 = self.weights.values().sum();
         let weight = |id: &String| self.weights.get(id).copied().unwrap_or(0.0);
-        let through: f32 = self.through.iter().map(weight).sum();
-        let at = self
-            .at
+        let finished: f32 = self.finished.iter().map(weight).sum();
+        let running = self
+            .running
             .as_ref()
-            .filter(|(id, _)| !self.through.contains(id));
-        let at = at.map_or(0.0, |(id, part)| weight(id) * part);
-        (all > 0.0).then(|| Word::Fraction((through + at) / all))
+            .filter(|(id, _)| !self.finished.contains(id));
+        let running = running.map_or(0.0, |(id, part)| weight(id) * part);
+        (all > 0.0).then(|| PromptEvent::Fraction((finished + running) / all))
     }
 }
 
-/// `value` of `max`.
+/// `value` divided by `max`.
 fn part(data: &Value) -> Option<f32> {
     let (value, max) = (data["value"].as_f64()?, data["max"].as_f64()?);
     (max > 0.0).then(|| (value / max).clamp(0.0, 1.0) as f32)
@@ -157,13 +158,13 @@ mod tests {
         ProgressMeter::new("p", graph.as_object().unwrap())
     }
 
-    fn hear(meter: &mut ProgressMeter, kind: &str, data: Value) -> Option<Word> {
-        meter.hear(&json!({"type": kind, "data": data}).to_string())
+    fn on_frame(meter: &mut ProgressMeter, kind: &str, data: Value) -> Option<PromptEvent> {
+        meter.on_frame(&json!({"type": kind, "data": data}).to_string())
     }
 
-    fn percent(word: Option<Word>) -> u32 {
+    fn percent(word: Option<PromptEvent>) -> u32 {
         match word {
-            Some(Word::Fraction(fraction)) => (fraction * 100.0).round() as u32,
+            Some(PromptEvent::Fraction(fraction)) => (fraction * 100.0).round() as u32,
             other => panic!("{other:?}"),
         }
     }
@@ -173,55 +174,55 @@ mod tests {
         let mut meter = meter();
         let node = |id: &str| json!({"node": id, "prompt_id": "p"});
         let cached = json!({"nodes": ["1", "unknown"], "prompt_id": "p"});
-        assert_eq!(percent(hear(&mut meter, "execution_cached", cached)), 4);
-        assert_eq!(percent(hear(&mut meter, "executing", node("2"))), 4);
-        assert_eq!(percent(hear(&mut meter, "executing", node("3"))), 8);
+        assert_eq!(percent(on_frame(&mut meter, "execution_cached", cached)), 4);
+        assert_eq!(percent(on_frame(&mut meter, "executing", node("2"))), 4);
+        assert_eq!(percent(on_frame(&mut meter, "executing", node("3"))), 8);
         let step = |value: u32| json!({"value": value, "max": 20, "prompt_id": "p", "node": "3"});
-        assert_eq!(percent(hear(&mut meter, "progress", step(10))), 50);
-        assert_eq!(percent(hear(&mut meter, "progress", step(20))), 92);
-        assert_eq!(percent(hear(&mut meter, "executing", node("4"))), 92);
-        assert_eq!(percent(hear(&mut meter, "executing", node("5"))), 96);
+        assert_eq!(percent(on_frame(&mut meter, "progress", step(10))), 50);
+        assert_eq!(percent(on_frame(&mut meter, "progress", step(20))), 92);
+        assert_eq!(percent(on_frame(&mut meter, "executing", node("4"))), 92);
+        assert_eq!(percent(on_frame(&mut meter, "executing", node("5"))), 96);
         let saved = json!({"node": "5", "prompt_id": "p", "output": {"images": []}});
-        assert_eq!(percent(hear(&mut meter, "executed", saved)), 100);
+        assert_eq!(percent(on_frame(&mut meter, "executed", saved)), 100);
         assert_eq!(
-            hear(
+            on_frame(
                 &mut meter,
                 "executing",
                 json!({"node": null, "prompt_id": "p"})
             ),
-            Some(Word::Over)
+            Some(PromptEvent::Ended)
         );
     }
 
     #[test]
-    fn the_newer_form_tells_the_same() {
+    fn the_newer_form_gives_the_same_progress() {
         let mut meter = meter();
         let nodes = json!({"1": {"state": "finished"}, "2": {"state": "finished"}, "3": {"state": "running", "value": 5, "max": 20}});
         let state = json!({"prompt_id": "p", "nodes": nodes});
-        assert_eq!(percent(hear(&mut meter, "progress_state", state)), 29);
+        assert_eq!(percent(on_frame(&mut meter, "progress_state", state)), 29);
         for end in [
             "execution_success",
             "execution_error",
             "execution_interrupted",
         ] {
             assert_eq!(
-                hear(&mut meter, end, json!({"prompt_id": "p"})),
-                Some(Word::Over)
+                on_frame(&mut meter, end, json!({"prompt_id": "p"})),
+                Some(PromptEvent::Ended)
             );
         }
     }
 
     #[test]
-    fn what_is_of_no_concern_is_passed_over() {
+    fn irrelevant_frames_are_ignored() {
         let mut meter = meter();
         let others = json!({"value": 1, "max": 2, "prompt_id": "q", "node": "3"});
-        assert_eq!(hear(&mut meter, "progress", others), None);
+        assert_eq!(on_frame(&mut meter, "progress", others), None);
         assert_eq!(
-            hear(&mut meter, "execution_success", json!({"prompt_id": "q"})),
+            on_frame(&mut meter, "execution_success", json!({"prompt_id": "q"})),
             None
         );
         assert_eq!(
-            hear(
+            on_frame(
                 &mut meter,
                 "status",
                 json!({"status": {"exec_info": {"queue_remaining": 1}}})
@@ -229,7 +230,7 @@ mod tests {
             None
         );
         assert_eq!(
-            hear(
+            on_frame(
                 &mut meter,
                 "progress",
                 json!({"value": 1, "max": 0, "node": "3"})
@@ -237,10 +238,10 @@ mod tests {
             None
         );
         assert_eq!(
-            hear(&mut meter, "progress", json!({"value": "1", "max": []})),
+            on_frame(&mut meter, "progress", json!({"value": "1", "max": []})),
             None
         );
-        assert_eq!(hear(&mut meter, "progress", json!(7)), None);
+        assert_eq!(on_frame(&mut meter, "progress", json!(7)), None);
         for odd in [
             "",
             "{",
@@ -250,11 +251,14 @@ mod tests {
             "{\"data\": {}}",
             "{\"type\":\"executing\"}",
         ] {
-            let word = meter.hear(odd);
-            assert!(word.is_none() || word == Some(Word::Over), "{odd}");
+            let word = meter.on_frame(odd);
+            assert!(word.is_none() || word == Some(PromptEvent::Ended), "{odd}");
         }
         let mut empty = ProgressMeter::new("p", &Graph::new());
-        assert_eq!(hear(&mut empty, "executing", json!({"node": "3"})), None);
+        assert_eq!(
+            on_frame(&mut empty, "executing", json!({"node": "3"})),
+            None
+        );
     }
 
     #[test]

@@ -1,46 +1,39 @@
-//! Where a prompt stands, read out of the three answers that tell it: `/api/jobs/{id}`, `/history/{id}` and `/queue`.
+//! Reads the status of a prompt from `/api/jobs/{id}`, `/history/{id}` and `/queue`.
 
 use serde_json::Value;
 
-/// Where a prompt stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptStatus {
-    /// It waits or runs.
+    /// Queued or running.
     Live,
-    /// Its graph was run through.
-    Done(Vec<Stored>),
-    /// It ended with a fault.
+    Done(Vec<StoredFile>),
     Failed(Failure),
-    /// Somebody ended it.
     Canceled,
 }
 
-/// A file that a node has written.
+/// A file that a node wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
-    /// The node's id.
+pub struct StoredFile {
+    /// The id of the node.
     pub node: String,
-    /// Its name.
     pub filename: String,
-    /// The folder below that of its kind; empty for none.
+    /// Relative to the folder of `kind`; may be empty.
     pub subfolder: String,
-    /// `output` for what is kept, `temp` for previews.
+    /// `output` for results, `temp` for previews.
     pub kind: String,
 }
 
-/// What an execution ended with. For the log, not for callers.
+/// Why an execution failed. For the log, not for callers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// The class of the node.
     pub node_type: String,
     /// The class of the exception.
     pub exception: String,
-    /// Its text.
     pub message: String,
 }
 
 impl Failure {
-    /// Was the memory of the card too small? The server frees it then, so that another try may do.
+    /// Did the GPU run out of memory? The server then frees its memory, so a retry may succeed.
     pub fn is_out_of_memory(&self) -> bool {
         let message = self.message.to_ascii_lowercase();
         self.exception.contains("OutOfMemory") || message.contains("out of memory")
@@ -56,21 +49,21 @@ impl Failure {
     }
 }
 
-const PICTURES: [&str; 5] = [".png", ".jpg", ".jpeg", ".webp", ".gif"];
+const IMAGE_EXTENSIONS: [&str; 5] = [".png", ".jpg", ".jpeg", ".webp", ".gif"];
 
-/// What `/api/jobs/{id}` tells; `None` for another form than is known.
-pub fn of_job(job: &Value) -> Option<PromptStatus> {
+/// Parses `/api/jobs/{id}`; `None` for an unknown form.
+pub fn from_job(job: &Value) -> Option<PromptStatus> {
     Some(match job.get("status")?.as_str()? {
         "pending" | "in_progress" => PromptStatus::Live,
-        "completed" => PromptStatus::Done(stored(&job["outputs"])),
+        "completed" => PromptStatus::Done(stored_files(&job["outputs"])),
         "failed" => PromptStatus::Failed(Failure::read(&job["execution_error"])),
         "cancelled" => PromptStatus::Canceled,
         _ => return None,
     })
 }
 
-/// What an entry of the history tells.
-pub fn of_history(entry: &Value) -> PromptStatus {
+/// Parses an entry of the history.
+pub fn from_history(entry: &Value) -> PromptStatus {
     let status = &entry["status"];
     let messages = status["messages"].as_array();
     let message = |name: &str| {
@@ -86,44 +79,43 @@ pub fn of_history(entry: &Value) -> PromptStatus {
     if status["status_str"] == "error" {
         return PromptStatus::Failed(Failure::default());
     }
-    // Old servers say nothing of a status where all went well.
-    PromptStatus::Done(stored(&entry["outputs"]))
+    // Old servers send no status for a successful prompt.
+    PromptStatus::Done(stored_files(&entry["outputs"]))
 }
 
-/// The id of a prompt in the queue: the one that was asked for, or the one that the server gave it instead, in which case it
-/// is known by the client that it was submitted for.
-pub fn in_queue(queue: &Value, id: &str) -> Option<String> {
+/// Finds a prompt in the queue and returns its id there. A server that assigns its own id still reports the client id, which is
+/// `id` too.
+pub fn find_in_queue(queue: &Value, id: &str) -> Option<String> {
     let lists = [&queue["queue_running"], &queue["queue_pending"]];
     let entries = lists.into_iter().filter_map(Value::as_array).flatten();
-    entries.filter_map(|entry| known_by(entry, id)).next()
+    entries.filter_map(|entry| match_entry(entry, id)).next()
 }
 
-/// Is a prompt running just now?
 pub fn is_running(queue: &Value, id: &str) -> bool {
     let running = queue["queue_running"].as_array();
     running.is_some_and(|list| list.iter().any(|entry| entry[1] == id))
 }
 
-/// The same in a history, with its entry.
-pub fn in_history(history: &Value, id: &str) -> Option<(String, PromptStatus)> {
+/// The same for the history, with the status of the entry.
+pub fn find_in_history(history: &Value, id: &str) -> Option<(String, PromptStatus)> {
     let entries = history.as_object()?;
     if let Some(entry) = entries.get(id) {
-        return Some((id.to_owned(), of_history(entry)));
+        return Some((id.to_owned(), from_history(entry)));
     }
     let found = entries
         .iter()
-        .find(|(_, entry)| known_by(&entry["prompt"], id).is_some());
-    found.map(|(theirs, entry)| (theirs.clone(), of_history(entry)))
+        .find(|(_, entry)| match_entry(&entry["prompt"], id).is_some());
+    found.map(|(theirs, entry)| (theirs.clone(), from_history(entry)))
 }
 
-/// The id of `[number, id, graph, extra data, outputs]`, if it is this one or was submitted for this client.
-fn known_by(entry: &Value, id: &str) -> Option<String> {
+/// The prompt id in an entry `[number, id, graph, extra data, outputs]`, if `id` is the entry's prompt id or client id.
+fn match_entry(entry: &Value, id: &str) -> Option<String> {
     let theirs = entry[1].as_str()?;
     (theirs == id || entry[3]["client_id"] == id).then(|| theirs.to_owned())
 }
 
-/// The pictures among the outputs: what is kept before what is a preview, else in the order given.
-fn stored(outputs: &Value) -> Vec<Stored> {
+/// The image files among the outputs: results before previews, else in the server's order.
+fn stored_files(outputs: &Value) -> Vec<StoredFile> {
     let mut found = Vec::new();
     for (node, lists) in outputs.as_object().into_iter().flatten() {
         let lists = lists.as_object().into_iter().flatten();
@@ -131,8 +123,8 @@ fn stored(outputs: &Value) -> Vec<Stored> {
             let text = |key: &str| file[key].as_str().unwrap_or_default().to_owned();
             let filename = text("filename");
             let lower = filename.to_ascii_lowercase();
-            if PICTURES.iter().any(|end| lower.ends_with(end)) {
-                found.push(Stored {
+            if IMAGE_EXTENSIONS.iter().any(|end| lower.ends_with(end)) {
+                found.push(StoredFile {
                     node: node.clone(),
                     filename,
                     subfolder: text("subfolder"),
@@ -145,8 +137,8 @@ fn stored(outputs: &Value) -> Vec<Stored> {
     found
 }
 
-/// The picture of a job among those that were stored: that of the node which the workflow names, or else the first.
-pub fn chosen<'s>(stored: &'s [Stored], output: Option<&str>) -> Option<&'s Stored> {
+/// The image of the job: the one from the node `output`, else the first.
+pub fn pick_output<'s>(stored: &'s [StoredFile], output: Option<&str>) -> Option<&'s StoredFile> {
     let named = stored.iter().find(|file| Some(&*file.node) == output);
     named.or(stored.first())
 }
@@ -170,7 +162,7 @@ mod tests {
     #[test]
     fn a_job_of_a_new_server_is_read() {
         let of = |status: &str| {
-            of_job(
+            from_job(
                 &json!({"id": "x", "status": status, "outputs": {"9": {"images": [file("a.png", "output")]}},
                 "execution_error": {"node_type": "KSampler", "exception_type": "torch.OutOfMemoryError", "exception_message": "Allocation"}}),
             )
@@ -183,43 +175,43 @@ mod tests {
             matches!(of("failed"), Some(PromptStatus::Failed(failure)) if failure.is_out_of_memory())
         );
         assert_eq!(of("something new"), None);
-        assert_eq!(of_job(&json!({"error": "Job not found"})), None);
-        assert_eq!(of_job(&json!([])), None);
+        assert_eq!(from_job(&json!({"error": "Job not found"})), None);
+        assert_eq!(from_job(&json!([])), None);
     }
 
     #[test]
     fn a_history_is_read() {
         let done = json!({"outputs": {"9": {"images": [file("a.png", "output")]}},
             "status": {"status_str": "success", "completed": true, "messages": [["execution_start", {}]]}});
-        assert_eq!(names(of_history(&done)), ["a.png"]);
+        assert_eq!(names(from_history(&done)), ["a.png"]);
         let old = json!({"outputs": {"9": {"images": [file("a.png", "output")]}}});
-        assert_eq!(names(of_history(&old)), ["a.png"]);
+        assert_eq!(names(from_history(&old)), ["a.png"]);
         let error = json!({"node_type": "VAEDecode", "exception_type": "RuntimeError", "exception_message": "CUDA out of memory."});
         let failed = json!({"outputs": {}, "status": {"status_str": "error", "messages": [["execution_error", error]]}});
         assert!(
-            matches!(of_history(&failed), PromptStatus::Failed(it) if it.is_out_of_memory() && it.node_type == "VAEDecode")
+            matches!(from_history(&failed), PromptStatus::Failed(it) if it.is_out_of_memory() && it.node_type == "VAEDecode")
         );
         let mute = json!({"outputs": {}, "status": {"status_str": "error"}});
-        assert!(matches!(of_history(&mute), PromptStatus::Failed(it) if !it.is_out_of_memory()));
+        assert!(matches!(from_history(&mute), PromptStatus::Failed(it) if !it.is_out_of_memory()));
         let ended = json!({"status": {"status_str": "error", "messages": [["execution_start", {}], ["execution_interrupted", {}]]}});
-        assert_eq!(of_history(&ended), PromptStatus::Canceled);
+        assert_eq!(from_history(&ended), PromptStatus::Canceled);
     }
 
     #[test]
     fn a_prompt_is_found_by_its_id_or_its_client() {
         let entry = |id: &str, client: &str| json!([7, id, {}, {"client_id": client}, ["9"]]);
         let queue = json!({"queue_running": [entry("a", "x")], "queue_pending": [entry("b", "y"), entry("c", "z"), "odd"]});
-        assert_eq!(in_queue(&queue, "a").unwrap(), "a");
-        assert_eq!(in_queue(&queue, "y").unwrap(), "b");
-        assert_eq!(in_queue(&queue, "w"), None);
-        assert_eq!(in_queue(&json!("odd"), "a"), None);
+        assert_eq!(find_in_queue(&queue, "a").unwrap(), "a");
+        assert_eq!(find_in_queue(&queue, "y").unwrap(), "b");
+        assert_eq!(find_in_queue(&queue, "w"), None);
+        assert_eq!(find_in_queue(&json!("odd"), "a"), None);
         assert!(is_running(&queue, "a") && !is_running(&queue, "b"));
         let history = json!({"a": {"prompt": entry("a", "x"), "outputs": {}}});
-        assert_eq!(in_history(&history, "a").unwrap().0, "a");
-        assert_eq!(in_history(&history, "x").unwrap().0, "a");
-        assert_eq!(in_history(&history, "y"), None);
-        assert_eq!(in_history(&json!({}), "a"), None);
-        assert_eq!(in_history(&json!([]), "a"), None);
+        assert_eq!(find_in_history(&history, "a").unwrap().0, "a");
+        assert_eq!(find_in_history(&history, "x").unwrap().0, "a");
+        assert_eq!(find_in_history(&history, "y"), None);
+        assert_eq!(find_in_history(&json!({}), "a"), None);
+        assert_eq!(find_in_history(&json!([]), "a"), None);
     }
 
     #[test]
@@ -230,12 +222,15 @@ mod tests {
             "5": {"images": [file("c.png", "output"), file("d.png", "output")]},
             "7": null,
         });
-        let stored = stored(&outputs);
-        assert_eq!(chosen(&stored, Some("5")).unwrap().filename, "c.png");
-        assert_eq!(chosen(&stored, Some("1")).unwrap().filename, "preview.png");
-        assert_eq!(chosen(&stored, Some("7")).unwrap().filename, "b.WEBP");
-        assert_eq!(chosen(&stored, None).unwrap().filename, "b.WEBP");
+        let stored = stored_files(&outputs);
+        assert_eq!(pick_output(&stored, Some("5")).unwrap().filename, "c.png");
+        assert_eq!(
+            pick_output(&stored, Some("1")).unwrap().filename,
+            "preview.png"
+        );
+        assert_eq!(pick_output(&stored, Some("7")).unwrap().filename, "b.WEBP");
+        assert_eq!(pick_output(&stored, None).unwrap().filename, "b.WEBP");
         assert_eq!(stored[0].subfolder, "a b");
-        assert_eq!(chosen(&[], Some("1")), None);
+        assert_eq!(pick_output(&[], Some("1")), None);
     }
 }

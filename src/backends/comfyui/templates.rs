@@ -1,4 +1,4 @@
-//! The workflows of one back end: the operator's own, read from their files, or the shipped ones.
+//! The workflows of one backend: the operator's files or the built-in workflows.
 
 use super::builtin_workflows;
 use super::workflow::{Purpose, Workflow, WorkflowFault};
@@ -10,66 +10,61 @@ use std::sync::Arc;
 use tintype_actors::ports::GenerateError;
 use tintype_storage::domain::request::MAX_INPUTS;
 
-/// Bytes of a workflow's file: graphs have some kilobytes.
+/// Of a workflow file; usual graphs have some kilobytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Why a workflow cannot be used.
+/// Why a workflow cannot be used. `key` is the configuration key that names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
-    /// The file.
     #[error("`{key}` names the workflow {}, which cannot be read: {source}", .path.display())]
     File {
-        /// The key of the configuration.
         key: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
-    /// What stands in it.
     #[error("`{key}` names the workflow {}, which cannot be used: {source}", .path.display())]
     Fault {
-        /// The key of the configuration.
         key: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: WorkflowFault,
     },
-    /// A shipped workflow is damaged, which the tests rule out.
-    #[error("a shipped workflow cannot be used: {0}")]
-    Shipped(#[from] WorkflowFault),
+    /// The tests rule this out.
+    #[error("a built-in workflow cannot be used: {0}")]
+    Builtin(#[from] WorkflowFault),
 }
 
-/// The workflows.
 pub struct Templates {
     text: Arc<Workflow>,
     image: Image,
 }
 
 enum Image {
-    /// One for all jobs.
-    Own(Arc<Workflow>),
-    /// One for each number of input images, from 1.
-    Shipped(Vec<Arc<Workflow>>),
+    /// One file for all jobs.
+    Custom(Arc<Workflow>),
+    /// The workflow at index `n` is for `n + 1` input images.
+    Builtin(Vec<Arc<Workflow>>),
 }
 
 impl Templates {
-    /// Reads and checks what the settings name.
+    /// Reads and checks the workflow files that the settings name.
     ///
     /// # Errors
     /// See [`TemplateError`].
     pub fn read(settings: &ComfyUiSettings) -> Result<Self, TemplateError> {
         let text = match &settings.workflow_text {
-            Some(path) => own(path, "workflow_text", Purpose::Text)?,
+            Some(path) => read_workflow(path, "workflow_text", Purpose::Text)?,
             None => builtin_workflows::text()?,
         };
         let image = match &settings.workflow_image {
-            Some(path) => Image::Own(Arc::new(own(path, "workflow_image", Purpose::Image)?)),
+            Some(path) => Image::Custom(Arc::new(read_workflow(
+                path,
+                "workflow_image",
+                Purpose::Image,
+            )?)),
             None => {
                 let built =
                     (1..=MAX_INPUTS).map(|inputs| Ok(Arc::new(builtin_workflows::image(inputs)?)));
-                Image::Shipped(built.collect::<Result<_, WorkflowFault>>()?)
+                Image::Builtin(built.collect::<Result<_, WorkflowFault>>()?)
             }
         };
         Ok(Self {
@@ -78,28 +73,27 @@ impl Templates {
         })
     }
 
-    /// Every one of them.
     pub fn all(&self) -> Vec<&Workflow> {
         let images = match &self.image {
-            Image::Own(workflow) => std::slice::from_ref(workflow),
-            Image::Shipped(built) => built,
+            Image::Custom(workflow) => std::slice::from_ref(workflow),
+            Image::Builtin(built) => built,
         };
         let all = std::iter::once(&self.text).chain(images);
         all.map(AsRef::as_ref).collect()
     }
 
-    /// The workflow for a job with so many input images.
+    /// The workflow for a job with this number of input images.
     ///
     /// # Errors
-    /// `NotAsked` when it has no place for so many: another back end may have.
-    pub fn of(&self, inputs: usize) -> Result<Arc<Workflow>, GenerateError> {
+    /// `NotAsked` when it takes fewer: another backend may take more.
+    pub fn for_inputs(&self, inputs: usize) -> Result<Arc<Workflow>, GenerateError> {
         let (workflow, most) = match (&self.image, inputs.checked_sub(1)) {
             (_, None) => (Some(&self.text), 0),
-            (Image::Own(workflow), Some(_)) => {
+            (Image::Custom(workflow), Some(_)) => {
                 let most = workflow.images();
                 (Some(workflow).filter(|_| inputs <= most), most)
             }
-            (Image::Shipped(built), Some(at)) => (built.get(at), built.len()),
+            (Image::Builtin(built), Some(at)) => (built.get(at), built.len()),
         };
         workflow.cloned().ok_or_else(|| {
             GenerateError::NotAsked(format!(
@@ -110,7 +104,11 @@ impl Templates {
     }
 }
 
-fn own(path: &Path, key: &'static str, purpose: Purpose) -> Result<Workflow, TemplateError> {
+fn read_workflow(
+    path: &Path,
+    key: &'static str,
+    purpose: Purpose,
+) -> Result<Workflow, TemplateError> {
     let file = |source| TemplateError::File {
         key,
         path: path.to_owned(),
@@ -118,7 +116,7 @@ fn own(path: &Path, key: &'static str, purpose: Purpose) -> Result<Workflow, Tem
     };
     let size = fs::metadata(path).map_err(file)?.len();
     if size > MAX_BYTES {
-        let what = format!("it has {size} bytes, and no workflow has more than {MAX_BYTES}");
+        let what = format!("it has {size} bytes; the limit is {MAX_BYTES}");
         return Err(file(io::Error::other(what)));
     }
     let text = fs::read_to_string(path).map_err(file)?;

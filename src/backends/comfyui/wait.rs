@@ -1,10 +1,9 @@
-//! Waits for a prompt to end: by asking, which survives lost connections. The websocket only says when to ask, and how far
-//! it is.
+//! Waits for a prompt to end by polling, which survives lost connections. The websocket only triggers polls and brings progress.
 
-use super::progress::Word;
+use super::progress::PromptEvent;
+use super::prompt_events::PromptEvents;
 use super::prompt_status::PromptStatus;
 use super::server::Server;
-use super::watch::Watch;
 use crate::backends::preview::preview;
 use crate::backends::upstream::Fault;
 use std::time::Duration;
@@ -12,54 +11,52 @@ use tintype_actors::ports::GenerateError;
 use tintype_actors::ports::Progress;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-/// Between two questions.
-const PAUSE: Duration = Duration::from_millis(500);
-/// For one question. Python answers late while it loads a model.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the server may go on not answering. A container that is started anew, or a proxy before it, takes some seconds.
-const MOST_SILENCE: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// For one poll. ComfyUI answers late while it loads a model.
+const POLL_TIMEOUT: Duration = Duration::from_secs(60);
+/// A container or proxy that restarts takes some seconds.
+const MAX_OUTAGE: Duration = Duration::from_secs(60);
 
-/// Since when the server has not answered.
+/// The time of the first of the latest consecutive failures.
 #[derive(Default)]
-struct Silence(Option<Instant>);
+struct Outage(Option<Instant>);
 
-impl Silence {
-    /// It has not answered. Is that to be taken for an end?
-    fn goes_on(&mut self, at: Instant) -> bool {
+impl Outage {
+    /// Records a failed poll. Has the outage reached its limit?
+    fn record_failure(&mut self, at: Instant) -> bool {
         let since = *self.0.get_or_insert(at);
-        at.saturating_duration_since(since) >= MOST_SILENCE
+        at.saturating_duration_since(since) >= MAX_OUTAGE
     }
 
-    /// It has answered.
-    fn ends(&mut self) {
+    fn end(&mut self) {
         self.0 = None;
     }
 }
 
-/// How a prompt ended: never [`PromptStatus::Live`].
+/// Returns the final status, never [`PromptStatus::Live`].
 ///
 /// # Errors
-/// `Transient` when the server knows nothing of the prompt any more, as after a restart of it, or does not answer for a while.
+/// `Transient` when the server has lost the prompt in a restart, or has not answered for [`MAX_OUTAGE`].
 pub async fn wait(
     server: &Server,
     id: &str,
-    watch: &mut Watch,
+    events: &mut PromptEvents,
     progress: &Progress,
 ) -> Result<PromptStatus, GenerateError> {
-    let mut pause = interval(PAUSE);
-    pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut silence = Silence::default();
+    let mut polls = interval(POLL_INTERVAL);
+    polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut outage = Outage::default();
     loop {
-        let word = tokio::select! {
-            word = watch.next() => word,
-            _ = pause.tick() => Word::Over,
+        let event = tokio::select! {
+            event = events.next() => event,
+            _ = polls.tick() => PromptEvent::Ended,
         };
-        match word {
-            Word::Fraction(fraction) => {
+        match event {
+            PromptEvent::Fraction(fraction) => {
                 progress.report(fraction);
                 continue;
             }
-            Word::Preview(image) => {
+            PromptEvent::Preview(image) => {
                 if progress.is_watched()
                     && let Some(preview) = preview(&image)
                 {
@@ -67,20 +64,20 @@ pub async fn wait(
                 }
                 continue;
             }
-            Word::Over => {}
+            PromptEvent::Ended => {}
         }
-        let found = timeout(PATIENCE, server.find(id)).await;
+        let found = timeout(POLL_TIMEOUT, server.find(id)).await;
         match found.unwrap_or(Err(Fault::TimedOut)) {
-            Ok(Some((_, PromptStatus::Live))) => silence.ends(),
+            Ok(Some((_, PromptStatus::Live))) => outage.end(),
             Ok(Some((_, ended))) => return Ok(ended),
             Ok(None) => {
                 return Err(GenerateError::Transient {
-                    reason: "the image generator was restarted and has lost the picture".into(),
+                    reason: "the image generator restarted and lost the job".into(),
                     retry_after: None,
                 });
             }
             Err(fault) => {
-                if silence.goes_on(Instant::now()) {
+                if outage.record_failure(Instant::now()) {
                     return Err(super::to_generate_error(fault));
                 }
             }
@@ -93,14 +90,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_given_up_after_a_minute_of_silence_and_not_of_faults_now_and_then() {
+    fn a_minute_of_outage_ends_the_wait_and_occasional_faults_do_not() {
         let began = Instant::now();
-        let mut silence = Silence::default();
-        let mut goes_on = |seconds| silence.goes_on(began + Duration::from_secs(seconds));
-        assert_eq!([5, 40, 64].map(&mut goes_on), [false; 3]);
-        assert!(goes_on(65));
-        silence.ends();
-        let mut goes_on = |seconds| silence.goes_on(began + Duration::from_secs(seconds));
-        assert_eq!([66, 125, 126].map(&mut goes_on), [false, false, true]);
+        let mut outage = Outage::default();
+        let mut record_failure =
+            |seconds| outage.record_failure(began + Duration::from_secs(seconds));
+        assert_eq!([5, 40, 64].map(&mut record_failure), [false; 3]);
+        assert!(record_failure(65));
+        outage.end();
+        let mut record_failure =
+            |seconds| outage.record_failure(began + Duration::from_secs(seconds));
+        assert_eq!(
+            [66, 125, 126].map(&mut record_failure),
+            [false, false, true]
+        );
     }
 }

@@ -1,9 +1,9 @@
-//! The answer of a `generateContent` call, and what it means.
+//! Parses the answer of a `generateContent` call.
 
 use super::super::picture_bytes;
 use serde::Deserialize;
 
-/// The parts of the answer that matter. Both casings are read, and every field may be null or absent.
+/// The relevant fields of the answer. The parser accepts both casings; every field may be null or absent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GenerateContent {
@@ -50,28 +50,24 @@ struct PromptFeedback {
     block_reason_message: Option<String>,
 }
 
-/// An entry of the list of models.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelEntry {
-    /// The name for people.
     pub display_name: Option<String>,
 }
 
-/// What an answer means.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Here it is.
     Picture(Vec<u8>),
-    /// Refused for what it shows or asks; another try would be refused too.
+    /// Refused for its content; a retry would be refused too.
     Blocked(String),
-    /// No picture this time.
+    /// No image, but a retry may succeed.
     Nothing(String),
-    /// Not an answer of this API.
+    /// The answer does not have the form of this API.
     Garbage(&'static str),
 }
 
-/// Reasons to end that are refusals of the content.
+/// Values of `finishReason` that refuse the content.
 const REFUSALS: [&str; 8] = [
     "IMAGE_SAFETY",
     "IMAGE_PROHIBITED_CONTENT",
@@ -84,7 +80,7 @@ const REFUSALS: [&str; 8] = [
 ];
 
 impl GenerateContent {
-    /// What it means. Heavy: for the blocking pool.
+    /// CPU-heavy: call it on the blocking pool.
     pub fn outcome(self) -> Outcome {
         let feedback = self.prompt_feedback;
         if let Some(reason) = feedback.as_ref().and_then(|it| it.block_reason.as_deref())
@@ -97,12 +93,12 @@ impl GenerateContent {
         }
         let Some(candidates) = self.candidates else {
             return match feedback {
-                Some(_) => Outcome::Nothing("the image generator made no picture".into()),
+                Some(_) => Outcome::Nothing("the image generator returned no image".into()),
                 None => Outcome::Garbage("an answer without candidates"),
             };
         };
         let Some(candidate) = candidates.into_iter().next() else {
-            return Outcome::Nothing("the image generator made no picture".into());
+            return Outcome::Nothing("the image generator returned no image".into());
         };
         candidate.outcome()
     }
@@ -112,20 +108,20 @@ impl Candidate {
     fn outcome(self) -> Outcome {
         let parts = self.content.and_then(|it| it.parts).unwrap_or_default();
         let shown = || parts.iter().filter(|it| it.thought != Some(true));
-        // A model that thinks may show what it tried first: the last picture is the one that it ended with.
+        // A thinking model may send its drafts first: the last image is the result.
         let data = shown()
             .filter_map(|it| it.inline_data.as_ref()?.data.as_deref())
             .next_back();
         if let Some(data) = data {
             return match picture_bytes(data) {
                 Some(bytes) => Outcome::Picture(bytes),
-                None => Outcome::Garbage("a picture that is no base64"),
+                None => Outcome::Garbage("an image that is not base64"),
             };
         }
         let reason = self.finish_reason.unwrap_or_default();
         let message = self.finish_message.as_deref();
         if REFUSALS.contains(&reason.as_str()) {
-            return Outcome::Blocked(refusal_message("the picture was refused", &reason, message));
+            return Outcome::Blocked(refusal_message("the image was refused", &reason, message));
         }
         let words: Vec<&str> = shown()
             .filter_map(|it| it.text.as_deref())
@@ -134,18 +130,18 @@ impl Candidate {
             .collect();
         Outcome::Nothing(match (words.is_empty(), reason.as_str()) {
             (false, _) => format!(
-                "the image generator answered with words and no picture: {}",
+                "the image generator returned text instead of an image: {}",
                 words.join(" ")
             ),
-            (true, "" | "STOP") => "the image generator made no picture".into(),
+            (true, "" | "STOP") => "the image generator returned no image".into(),
             (true, reason) => {
-                refusal_message("the image generator made no picture", reason, message)
+                refusal_message("the image generator returned no image", reason, message)
             }
         })
     }
 }
 
-/// A sentence with the reason's word, and the sentence that came with it.
+/// Adds the reason code, and the backend's message if any.
 fn refusal_message(what: &str, reason: &str, message: Option<&str>) -> String {
     match message.map(str::trim).filter(|it| !it.is_empty()) {
         Some(message) => format!("{what} ({reason}): {message}"),
@@ -194,12 +190,12 @@ mod tests {
             "finishMessage": "Unable to show it."}]});
         assert_eq!(
             outcome(answer),
-            Outcome::Blocked("the picture was refused (IMAGE_SAFETY): Unable to show it.".into())
+            Outcome::Blocked("the image was refused (IMAGE_SAFETY): Unable to show it.".into())
         );
     }
 
     #[test]
-    fn no_picture_is_told_with_what_there_is() {
+    fn a_missing_picture_is_reported_with_the_models_text() {
         for reason in [
             "NO_IMAGE",
             "IMAGE_OTHER",
@@ -215,8 +211,7 @@ mod tests {
         assert_eq!(
             outcome(answer),
             Outcome::Nothing(
-                "the image generator answered with words and no picture: What shall it show?"
-                    .into()
+                "the image generator returned text instead of an image: What shall it show?".into()
             )
         );
         for empty in [json!({"candidates": []}), json!({"promptFeedback": {}})] {
@@ -225,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_answer_is_garbage() {
+    fn an_answer_of_another_form_is_garbage() {
         for answer in [
             json!({}),
             json!({"images": []}),

@@ -1,31 +1,29 @@
-//! Error answers of the Gemini API: what its details say beyond the status.
+//! Maps error answers of the Gemini API. Their `details` are more specific than the status.
 
 use super::super::upstream::{Answer, Fault, Upstream};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The fault of an answer without success.
-pub fn of(upstream: &Upstream, answer: &Answer) -> Fault {
+pub fn to_fault(upstream: &Upstream, answer: &Answer) -> Fault {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    // Some servers put the envelope into a list of one.
+    // Some servers wrap the envelope in a list of one.
     let error = body.get(0).unwrap_or(&body).get("error");
-    if answer.status.as_u16() == 400 && error.is_some_and(is_the_operators) {
-        let told = super::super::upstream::error_message(&answer.body).unwrap_or_default();
-        return upstream.logged("", Fault::Unusable(upstream.clean(&told)));
+    if answer.status.as_u16() == 400 && error.is_some_and(is_operator_error) {
+        let message = super::super::upstream::error_message(&answer.body).unwrap_or_default();
+        return upstream.logged("", Fault::Unusable(upstream.clean(&message)));
     }
     upstream.refusal(answer, error.and_then(retry_delay))
 }
 
-/// Google answers a bad key, a place that it does not serve and an account without a plan with 400, as if the request were
-/// at fault.
-fn is_the_operators(error: &Value) -> bool {
+/// Google answers 400 to a bad key, an unsupported location and an account without a plan, as if the request were at fault.
+fn is_operator_error(error: &Value) -> bool {
     let reasons = details(error).filter_map(|it| it.get("reason")?.as_str());
     let mut bad_key = reasons.filter(|it| it.starts_with("API_KEY_"));
     error.get("status").and_then(Value::as_str) == Some("FAILED_PRECONDITION")
         || bad_key.next().is_some()
 }
 
-/// `RetryInfo.retryDelay`: seconds, perhaps with a fraction, and an `s`.
+/// `RetryInfo.retryDelay`: seconds, with an optional fraction, and the suffix `s`.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let text = details(error).find_map(|it| it.get("retryDelay")?.as_str())?;
     let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
@@ -65,11 +63,11 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_key_and_a_place_that_is_not_served_are_the_operators() {
+    fn a_bad_key_and_an_unsupported_location_are_operator_errors() {
         let key = json!({"status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]});
         let place = json!({"status": "FAILED_PRECONDITION", "message": "User location"});
         let request = json!({"status": "INVALID_ARGUMENT", "details": [{"fieldViolations": []}]});
-        assert!(is_the_operators(&key) && is_the_operators(&place));
-        assert!(!is_the_operators(&request));
+        assert!(is_operator_error(&key) && is_operator_error(&place));
+        assert!(!is_operator_error(&request));
     }
 }

@@ -1,4 +1,4 @@
-//! The Gemini API as a back end: `generateContent`, one picture per call.
+//! The Gemini API as a backend: `generateContent`, one image per call.
 
 mod answer;
 mod fault;
@@ -19,7 +19,7 @@ use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::tier::Resolution;
 
-/// What the API takes inline, by its published bounds: of those stated for a whole request the least is 20 MB, as base64.
+/// The API's published limits for inline images. The lowest published limit for a whole request is 20 MB, in base64.
 const ACCEPTS: Accepts = Accepts {
     kinds: &[
         ImageKind::Png,
@@ -35,7 +35,6 @@ const ACCEPTS: Accepts = Accepts {
 
 const AUTH: Auth = Auth::Header("x-goog-api-key");
 
-/// A Gemini back end.
 #[derive(Clone)]
 pub struct Gemini {
     upstream: Upstream,
@@ -43,8 +42,6 @@ pub struct Gemini {
 }
 
 impl Gemini {
-    /// A back end that reads input images from this store.
-    ///
     /// # Errors
     /// See [`UpstreamSetupError`].
     pub fn new(name: &str, remote: &Remote, images: Images) -> Result<Self, UpstreamSetupError> {
@@ -54,12 +51,12 @@ impl Gemini {
         })
     }
 
-    async fn make(self, order: GenerationTask) -> Result<Picture, GenerateError> {
-        let Some(id) = order.model.as_deref() else {
-            // The configuration finds a model for every tier that uses this back end, unless none is written anywhere.
-            tracing::error!(backend = self.upstream.name(), tier = %order.tier, "no model is configured");
+    async fn run(self, task: GenerationTask) -> Result<Picture, GenerateError> {
+        let Some(id) = task.model.as_deref() else {
+            // `kinds::model` finds no model only if the configuration names none at all.
+            tracing::error!(backend = self.upstream.name(), tier = %task.tier, "no model is configured");
             return Err(GenerateError::NotAsked(
-                "the image generator is not set up correctly: it was given no model".into(),
+                "the image generator is not set up correctly: no model is configured".into(),
             ));
         };
         let model = Model::named(id);
@@ -67,15 +64,15 @@ impl Gemini {
             max_count: model.max_inputs,
             ..ACCEPTS
         };
-        let inputs = inputs::load(&self.images, &order, accepts).await?;
+        let inputs = inputs::load(&self.images, &task, accepts).await?;
         let path = path(
             &self.upstream,
             &format!("{}:generateContent", model.segment()),
         );
-        let body = blocking(move || request::body(&order, &model, &inputs)).await;
+        let body = blocking(move || request::body(&task, &model, &inputs)).await;
         let answer = self.upstream.post_json(&path, body).await?;
         if !answer.status.is_success() {
-            return Err(fault::of(&self.upstream, &answer).into());
+            return Err(fault::to_fault(&self.upstream, &answer).into());
         }
         let content: GenerateContent = self.upstream.json(answer).await?;
         match blocking(move || content.outcome()).await {
@@ -90,12 +87,12 @@ impl Gemini {
     }
 }
 
-/// The largest pictures that a model makes, where it has a bound below the largest of all.
+/// The largest resolution of a model; `None` if it supports all.
 pub fn largest(model: &str) -> Option<Resolution> {
     (!Model::named(model).takes_size).then_some(Resolution::K1)
 }
 
-/// A path below the version, which is left to `base_url` where that names one.
+/// Adds the API version unless `base_url` ends with one.
 fn path(upstream: &Upstream, model: &str) -> String {
     let base = upstream.base().path().trim_end_matches('/');
     match base.rsplit('/').next().unwrap_or_default() {
@@ -107,8 +104,8 @@ fn path(upstream: &Upstream, model: &str) -> String {
 impl Generator for Gemini {
     fn generate(
         &self,
-        order: GenerationTask,
+        task: GenerationTask,
     ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
-        self.clone().make(order).boxed_local()
+        self.clone().run(task).boxed_local()
     }
 }

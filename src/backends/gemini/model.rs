@@ -1,4 +1,5 @@
-//! What the image models of the Gemini API differ in. Ids are the operator's, so the families are told by parts of them.
+//! The differences between the image models of the Gemini API. The operator chooses the id, so a substring of the id identifies the
+//! model family.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
@@ -10,27 +11,24 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The ratios that every image model has come first in the list of all.
+/// The first ten of [`AspectRatio::ALL`] are those that every image model supports.
 const COMMON_RATIOS: usize = 10;
 
-/// An image model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     id: String,
-    /// Is it told a size? Models that have only one refuse to be.
+    /// Models with a single size reject `imageSize`.
     pub takes_size: bool,
-    /// The ratios that it has.
     pub ratios: &'static [AspectRatio],
-    /// The most input images that it takes.
     pub max_inputs: usize,
 }
 
 impl Model {
-    /// The model of this id, which may begin with `models/`.
+    /// `id` may begin with `models/`.
     pub fn named(id: &str) -> Self {
         let id = id.strip_prefix("models/").unwrap_or(id);
         let oldest = id.contains("2.5-flash-image");
-        // `fast`, `quality` and `pro` are what another Tintype calls its own.
+        // `fast`, `quality` and `pro` are the models of another Tintype server.
         let one_size = oldest || id.contains("flash-lite-image") || id == "fast";
         let all_ratios = id.contains("3.1-flash-image") || matches!(id, "quality" | "pro");
         Self {
@@ -44,18 +42,18 @@ impl Model {
         }
     }
 
-    /// The id as a segment of a path.
+    /// The id as a path segment.
     pub fn segment(&self) -> String {
         utf8_percent_encode(&self.id, SEGMENT).to_string()
     }
 
-    /// The ratio to ask for: the wanted one, or the nearest that the model has. The picture is then cropped.
+    /// The wanted ratio, or the nearest that the model supports; the result is cropped later.
     pub fn ratio(&self, wanted: AspectRatio) -> AspectRatio {
         let (width, height) = wanted.into();
         AspectRatio::nearest(self.ratios, u32::from(width), u32::from(height)).unwrap_or(wanted)
     }
 
-    /// The size to ask for, if it is told one.
+    /// `imageSize`, if the model takes one.
     pub fn size(&self, resolution: Resolution) -> Option<&'static str> {
         self.takes_size.then(|| resolution.word())
     }
@@ -66,19 +64,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_families_are_told_by_their_ids() {
-        let told = |id: &str| {
+    fn families_are_recognized_by_their_ids() {
+        let traits = |id: &str| {
             let it = Model::named(id);
             (it.takes_size, it.ratios.len(), it.max_inputs)
         };
-        assert_eq!(told("gemini-2.5-flash-image"), (false, 10, 3));
-        assert_eq!(told("gemini-3.1-flash-lite-image"), (false, 10, 14));
-        assert_eq!(told("gemini-3.1-flash-image"), (true, 14, 14));
-        assert_eq!(told("gemini-3.1-flash-image-preview"), (true, 14, 14));
-        assert_eq!(told("models/gemini-3-pro-image"), (true, 10, 14));
-        assert_eq!(told("fast"), (false, 10, 14));
-        assert_eq!(told("pro"), (true, 14, 14));
-        assert_eq!(told("gemini-9-unheard-of"), (true, 10, 14));
+        assert_eq!(traits("gemini-2.5-flash-image"), (false, 10, 3));
+        assert_eq!(traits("gemini-3.1-flash-lite-image"), (false, 10, 14));
+        assert_eq!(traits("gemini-3.1-flash-image"), (true, 14, 14));
+        assert_eq!(traits("gemini-3.1-flash-image-preview"), (true, 14, 14));
+        assert_eq!(traits("models/gemini-3-pro-image"), (true, 10, 14));
+        assert_eq!(traits("fast"), (false, 10, 14));
+        assert_eq!(traits("pro"), (true, 14, 14));
+        assert_eq!(traits("gemini-9-unheard-of"), (true, 10, 14));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Asks for each model by name, which needs a key that works and a model that is there.
+//! Requests each model's entry, which proves that the key is valid and the model exists.
 
 use super::answer::ModelEntry;
 use super::model::Model;
@@ -9,20 +9,17 @@ use crate::config::Remote;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 
-/// Asks a Gemini back end.
 pub struct GeminiProbe {
     upstream: Upstream,
 }
 
 impl GeminiProbe {
-    /// A probe of the back end `name`.
-    ///
     /// # Errors
     /// See [`UpstreamSetupError`].
     pub fn new(name: &str, remote: &Remote) -> Result<Self, UpstreamSetupError> {
         let upstream = Upstream::new(name, remote, AUTH)?;
         Ok(Self {
-            upstream: upstream.for_words(),
+            upstream: upstream.for_small_answers(),
         })
     }
 }
@@ -33,7 +30,7 @@ async fn entry(upstream: &Upstream, id: &str) -> Result<ModelEntry, Fault> {
     if answer.status.is_success() {
         upstream.json(answer).await
     } else {
-        Err(fault::of(upstream, &answer))
+        Err(fault::to_fault(upstream, &answer))
     }
 }
 

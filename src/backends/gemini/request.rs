@@ -47,8 +47,8 @@ struct ImageConfig {
     image_size: Option<&'static str>,
 }
 
-/// The body, with the input images before the words that speak of them. Heavy: for the blocking pool.
-pub fn body(order: &GenerationTask, model: &Model, inputs: &[Fitted]) -> Bytes {
+/// Serializes the body, with the input images before the prompt. CPU-heavy: call it on the blocking pool.
+pub fn body(task: &GenerationTask, model: &Model, inputs: &[Fitted]) -> Bytes {
     let mut parts: Vec<Part<'_>> = inputs
         .iter()
         .map(|input| Part::InlineData {
@@ -56,7 +56,7 @@ pub fn body(order: &GenerationTask, model: &Model, inputs: &[Fitted]) -> Bytes {
             data: BASE64_STANDARD.encode(&input.bytes),
         })
         .collect();
-    parts.push(Part::Text(&order.prompt));
+    parts.push(Part::Text(&task.prompt));
     let body = Body {
         contents: [Content {
             role: "user",
@@ -65,11 +65,11 @@ pub fn body(order: &GenerationTask, model: &Model, inputs: &[Fitted]) -> Bytes {
         generation_config: GenerationConfig {
             response_modalities: ["IMAGE"],
             image_config: ImageConfig {
-                aspect_ratio: model.ratio(order.ratio).to_string(),
-                image_size: model.size(order.resolution),
+                aspect_ratio: model.ratio(task.ratio).to_string(),
+                image_size: model.size(task.resolution),
             },
         },
     };
-    // These types hold nothing that JSON cannot write.
+    // Serializing these types cannot fail.
     serde_json::to_vec(&body).unwrap_or_default().into()
 }

@@ -1,4 +1,4 @@
-//! Input images for back ends: read from the store, and made over only where a back end would refuse them as they are.
+//! Input images for backends: read from the store, and re-encoded only when the backend would refuse the original.
 
 use super::upstream::decoding;
 use crate::image_decoding::INPUTS;
@@ -10,23 +10,21 @@ use tintype_imaging::fit::{self, Fitted, Unfit, fit};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::InputImage;
 
-/// What a back end takes.
+/// The input images that a backend accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct Accepts {
-    /// The formats that it reads.
     pub kinds: &'static [ImageKind],
-    /// Largest file, in bytes.
+    /// Of one file.
     pub max_bytes: usize,
-    /// All files together, in bytes; where they are more, those above their share are made smaller.
+    /// Of all files together. Above it, each file larger than its equal share is shrunk.
     pub max_total_bytes: usize,
-    /// How many; more are refused.
+    /// A job with more input images is refused.
     pub max_count: usize,
-    /// Does it heed the orientation that a file's Exif block tells? Else files that lie on their side are turned.
+    /// Does the backend apply the Exif orientation? Otherwise rotated files are turned upright first.
     pub heeds_orientation: bool,
 }
 
 impl Accepts {
-    /// What one file must be.
     fn of_one(&self) -> fit::Accepts {
         fit::Accepts {
             kinds: self.kinds,
@@ -36,21 +34,21 @@ impl Accepts {
     }
 }
 
-/// A name in forms for the input image of this number.
+/// The file name in a multipart form; `number` counts from 1.
 pub fn file_name(input: &Fitted, number: usize) -> String {
     format!("{number}.{}", input.kind.extension())
 }
 
-/// The input images of an order, in its order.
+/// Loads the input images of a task, in the task's order.
 ///
 /// # Errors
-/// The store, which may recover; or an image that this back end cannot be given.
+/// `Storage`, which may recover; `NotAsked` for images that this backend does not accept; `Unsound` for a damaged one.
 pub async fn load(
     images: &Images,
-    order: &GenerationTask,
+    task: &GenerationTask,
     accepts: Accepts,
 ) -> Result<Vec<Fitted>, GenerateError> {
-    if order.inputs.len() > accepts.max_count {
+    if task.inputs.len() > accepts.max_count {
         let most = match accepts.max_count {
             1 => "one input image".to_owned(),
             count => format!("{count} input images"),
@@ -59,12 +57,12 @@ pub async fn load(
             "the image generator takes at most {most}"
         )));
     }
-    let mut inputs = Vec::with_capacity(order.inputs.len());
-    for (index, input) in order.inputs.iter().enumerate() {
-        let bytes = read_back(images, order, input).await?;
-        inputs.push(one(order.account, bytes, index + 1, accepts).await?);
+    let mut inputs = Vec::with_capacity(task.inputs.len());
+    for (index, input) in task.inputs.iter().enumerate() {
+        let bytes = read_back(images, task, input).await?;
+        inputs.push(fit_one(task.account, bytes, index + 1, accepts).await?);
     }
-    // What counts is what is sent: a small GIF may have become a large PNG.
+    // The sum counts the files as sent: a small GIF may have become a large PNG.
     let total: usize = inputs.iter().map(|it| it.bytes.len()).sum();
     if total <= accepts.max_total_bytes {
         return Ok(inputs);
@@ -76,28 +74,28 @@ pub async fn load(
     };
     for (index, input) in inputs.iter_mut().enumerate() {
         if input.bytes.len() > share {
-            *input = one(order.account, input.bytes.clone(), index + 1, less).await?;
+            *input = fit_one(task.account, input.bytes.clone(), index + 1, less).await?;
         }
     }
     Ok(inputs)
 }
 
-/// An input image as it lies in the store.
+/// Reads the stored bytes of an input image.
 ///
 /// # Errors
-/// The store's, which may recover.
+/// `Storage`, which may recover.
 pub async fn read_back(
     images: &Images,
-    order: &GenerationTask,
+    task: &GenerationTask,
     input: &InputImage,
 ) -> Result<Bytes, GenerateError> {
     images.get(&input.key).await.map_err(|error| {
-        tracing::error!(job = %order.job, %error, "an input image cannot be read");
+        tracing::error!(job = %task.job, %error, "could not read an input image");
         GenerateError::Storage("an input image could not be read back; try again".into())
     })
 }
 
-async fn one(
+async fn fit_one(
     account: AccountId,
     bytes: Bytes,
     number: usize,

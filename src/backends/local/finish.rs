@@ -1,4 +1,4 @@
-//! What becomes of a picture that a model has made: one that shows nothing is a fault, one that is too small is enlarged.
+//! Checks a generated image: a single-colour image is a failure; an image below the requested size is enlarged.
 
 use crate::backends::upstream::decoding;
 use crate::image_decoding::RESULTS;
@@ -9,16 +9,16 @@ use tintype_imaging::encoding::{self, PngEffort};
 use tintype_imaging::{DecodePermit, Pixels};
 use tintype_storage::domain::ids::AccountId;
 
-/// Shortest side of what is enlarged: less is no picture but a marker of some kind, and nothing to enlarge.
+/// An image with a shorter side is a marker of some kind, not a result to enlarge.
 const MIN_SIDE: u32 = 16;
 
-/// Checks a picture and enlarges it to `wanted` (width by height), cropped evenly where its ratio is another.
-/// One that is large enough stays byte for byte. Runs on the blocking pool: a large one takes a second or two.
+/// Checks an image and enlarges it to `wanted` (width by height), with a centered crop when the ratios differ.
+/// An image that is large enough stays byte for byte. Works on the blocking pool: a large image takes a second or two.
 ///
 /// # Errors
 ///
-/// `Broken` for what is no picture, and for one of a single colour: that is what these servers give when the model has failed
-/// (numbers out of range, a missing autoencoder or text encoder), and nobody is to pay for it.
+/// `Broken` for an invalid image and for one of a single colour. These servers return a single colour when the model has failed
+/// (numbers out of range, a missing autoencoder or text encoder), and the caller must not pay for it.
 pub async fn finish(
     account: AccountId,
     bytes: Vec<u8>,
@@ -40,12 +40,12 @@ fn cover(
     bytes: Vec<u8>,
     (width, height): (u32, u32),
 ) -> Result<Vec<u8>, GenerateError> {
-    let no_picture = |_| broken("the image generator answered with something that is no picture");
-    let open = || open_any(permit, &bytes).map_err(no_picture);
-    let inspection = open()?.inspect().map_err(no_picture)?;
+    let invalid_image = |_| broken("the image generator did not return a valid image");
+    let open = || open_any(permit, &bytes).map_err(invalid_image);
+    let inspection = open()?.inspect().map_err(invalid_image)?;
     if inspection.single_colour {
         return Err(broken(
-            "the image generator gave a picture of a single colour: its model has failed",
+            "the image generator returned an image of a single colour: its model has failed",
         ));
     }
     let (has_width, has_height) = open()?.dimensions();
@@ -54,31 +54,31 @@ fn cover(
     }
     if has_width.min(has_height) < MIN_SIDE {
         return Err(broken(&format!(
-            "the image generator answered with a picture of {has_width} x {has_height} pixels, which cannot be right"
+            "the image generator returned an image of only {has_width} x {has_height} pixels"
         )));
     }
     let opened = open()?;
-    let pixels = opened.decode(u32::MAX).map_err(no_picture)?;
+    let pixels = opened.decode(u32::MAX).map_err(invalid_image)?;
     drop(bytes);
     let picture = pixels.into_stored();
-    let (x, y, w, h) = middle(picture.width(), picture.height(), (width, height));
-    // Cropped first: the whole of a long strip, enlarged until it covers the other side, would not fit into memory.
+    let (x, y, w, h) = centered_crop(picture.width(), picture.height(), (width, height));
+    // Crop first: a long strip, enlarged whole until its short side fits, would not fit into memory.
     let large = picture
         .crop_imm(x, y, w, h)
         .resize_exact(width, height, FilterType::Lanczos3);
     drop(picture);
     let large = Pixels::upright(large);
     encoding::png(&large, large.whole(), PngEffort::Fast)
-        .map_err(|_| broken("the enlarged picture could not be encoded"))
+        .map_err(|_| broken("the enlarged image could not be encoded"))
 }
 
-/// The largest part in the middle that has the ratio of `wanted`, as left, top, width and height.
-fn middle(width: u32, height: u32, wanted: (u32, u32)) -> (u32, u32, u32, u32) {
+/// The largest centered rectangle with the ratio of `wanted`: left, top, width and height.
+fn centered_crop(width: u32, height: u32, wanted: (u32, u32)) -> (u32, u32, u32, u32) {
     let (across, down) = (
         u64::from(width) * u64::from(wanted.1),
         u64::from(height) * u64::from(wanted.0),
     );
-    // The side of `whole` that goes with the other one, rounded, and never longer than what is there.
+    // `other / by`, rounded, and at most `whole`.
     let side = |other: u64, by: u32, whole: u32| {
         let by = u64::from(by.max(1));
         u32::try_from((other + by / 2) / by).map_or(whole, |it| it.clamp(1, whole))
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_one_is_enlarged_and_cropped_to_what_was_asked_for() {
+    fn a_smaller_picture_is_enlarged_and_cropped_to_the_requested_size() {
         assert_eq!(
             size(&cover(gradient(64, 48), (128, 96)).unwrap()),
             (128, 96)
@@ -137,24 +137,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_enlarged_is_the_middle_in_the_right_ratio() {
-        assert_eq!(middle(64, 48, (128, 96)), (0, 0, 64, 48));
-        assert_eq!(middle(64, 64, (200, 50)), (0, 24, 64, 16));
-        assert_eq!(middle(100, 10, (10, 10)), (45, 0, 10, 10));
-        assert_eq!(middle(16_384, 16, (1024, 1024)), (8_184, 0, 16, 16));
-        assert_eq!(middle(16, 16_384, (4096, 512)), (0, 8_191, 16, 2));
-        assert_eq!(middle(7, 5, (0, 0)), (0, 2, 7, 1));
+    fn the_crop_is_centered_and_has_the_right_ratio() {
+        assert_eq!(centered_crop(64, 48, (128, 96)), (0, 0, 64, 48));
+        assert_eq!(centered_crop(64, 64, (200, 50)), (0, 24, 64, 16));
+        assert_eq!(centered_crop(100, 10, (10, 10)), (45, 0, 10, 10));
+        assert_eq!(centered_crop(16_384, 16, (1024, 1024)), (8_184, 0, 16, 16));
+        assert_eq!(centered_crop(16, 16_384, (4096, 512)), (0, 8_191, 16, 2));
+        assert_eq!(centered_crop(7, 5, (0, 0)), (0, 2, 7, 1));
     }
 
-    /// Enlarged before it was cropped, the longest would have had 17 billion pixels.
+    /// If the code enlarged before cropping, the longest strip would have 17 billion pixels.
     #[test]
     fn a_strip_is_cropped_before_it_is_enlarged_and_a_thread_is_refused() {
         let strip = cover(gradient(16_384, 16), (1024, 1024)).unwrap();
         assert_eq!(size(&strip), (1024, 1024));
         for (width, height) in [(16_384, 1), (1, 16_384), (15, 15), (64, 15)] {
             let fault = cover(gradient(width, height), (1024, 1024)).unwrap_err();
-            let told = format!("{width} x {height} pixels, which cannot be right");
-            assert!(fault.to_string().contains(&told), "{fault}");
+            let expected = format!("only {width} x {height} pixels");
+            assert!(fault.to_string().contains(&expected), "{fault}");
         }
     }
 
@@ -177,11 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_a_fault() {
+    fn an_invalid_image_is_a_fault() {
         let whole = gradient(64, 48);
         for bytes in [&b""[..], b"<html>", &whole[..whole.len() / 2], b"GIF89a"] {
             let fault = cover(bytes.to_vec(), (64, 48)).unwrap_err();
-            assert!(matches!(&fault, GenerateError::Broken(text) if text.contains("no picture")));
+            assert!(matches!(&fault, GenerateError::Broken(text) if text.contains("valid image")));
         }
     }
 }

@@ -1,5 +1,4 @@
-//! What the back ends on people's own graphics cards share: sizes that their models can do, input images that their servers
-//! can read, and making what comes back as large as it was asked for.
+//! Shared by the self-hosted backends (ComfyUI, `/sdapi/v1`): native model sizes, input images, and enlarging of results.
 
 pub mod finish;
 pub mod originals;

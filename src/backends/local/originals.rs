@@ -1,7 +1,7 @@
-//! Input images on their way to a server: proved to be whole, and in a form that all of these servers read alike.
+//! Input images for self-hosted servers: decoded once to prove them intact, and converted to a form that all servers read alike.
 //!
-//! Some of them drop a damaged input silently and paint without it, some ignore how a photograph is to be turned, and what
-//! they decode besides PNG and JPEG differs.
+//! Some servers silently drop a damaged input and generate without it; some ignore the Exif orientation; their formats besides
+//! PNG and JPEG differ.
 
 use crate::backends::inputs::{self, Accepts};
 use crate::backends::upstream::decoding;
@@ -12,7 +12,7 @@ use tintype_imaging::fit::Fitted;
 use tintype_imaging::{ImageKind, Opened, decoding::open_any};
 use tintype_storage::domain::request::MAX_INPUTS;
 
-/// An upright PNG or JPEG goes as it came, anything else as PNG.
+/// An upright PNG or JPEG is sent unchanged; anything else is converted to PNG.
 const ACCEPTS: Accepts = Accepts {
     kinds: &[ImageKind::Png, ImageKind::Jpeg],
     max_bytes: 64 * 1024 * 1024,
@@ -21,16 +21,16 @@ const ACCEPTS: Accepts = Accepts {
     heeds_orientation: false,
 };
 
-/// Reads the input images of an order from the object store.
+/// Loads the input images of a task from the object store.
 ///
 /// # Errors
 ///
-/// As [`inputs::load`]; `Unsound` for one whose header is whole and the rest of which is not.
-pub async fn load(images: &Images, order: &GenerationTask) -> Result<Vec<Fitted>, GenerateError> {
-    let originals = inputs::load(images, order, ACCEPTS).await?;
+/// As [`inputs::load`]; also `Unsound` for an image with an intact header and damaged data.
+pub async fn load(images: &Images, task: &GenerationTask) -> Result<Vec<Fitted>, GenerateError> {
+    let originals = inputs::load(images, task, ACCEPTS).await?;
     for (at, original) in originals.iter().enumerate() {
         let bytes = original.bytes.clone();
-        let inspection = decoding(&INPUTS, order.account, move |permit| {
+        let inspection = decoding(&INPUTS, task.account, move |permit| {
             open_any(permit, &bytes).and_then(Opened::inspect)
         });
         if inspection.await.is_err() {

@@ -1,32 +1,31 @@
-//! The size that a model is asked for: the job's own where the model can do it, else the largest of the same ratio.
+//! The size to request from a model: the job's own if the model supports it, else the largest of the same ratio.
 
-/// Both sides are multiples of this: 8 is what the autoencoders of Stable Diffusion demand, 16 those that came later.
+/// Both sides are multiples of this. Stable Diffusion's autoencoders need multiples of 8, later ones 16.
 const STEP: u32 = 16;
-/// The shortest side that is asked for.
-const LEAST: u32 = 64;
+const MIN_SIDE: u32 = 64;
 
-/// The size to ask a model for that does at most `max_pixels`, for a picture of `wanted` (width by height).
+/// The size (width by height) to request from a model that generates at most `max_pixels`. [`finish`](super::finish) enlarges the
+/// result to `wanted`.
 ///
-/// Models draw repetitions past the size that they were trained on, and run out of memory far past it; what is made smaller
-/// is enlarged afterwards.
+/// Past the size that they were trained on, models repeat content; far past it they run out of memory.
 pub fn native(wanted: (u32, u32), max_pixels: u64) -> (u32, u32) {
     let (width, height) = (wanted.0.max(1), wanted.1.max(1));
     let area = u64::from(width) * u64::from(height);
     if area <= max_pixels {
-        return (up(width), up(height));
+        return (round_up(width), round_up(height));
     }
     let scale = (max_pixels as f64 / area as f64).sqrt();
-    (down(width, scale), down(height, scale))
+    (scale_down(width, scale), scale_down(height, scale))
 }
 
-fn up(side: u32) -> u32 {
-    side.div_ceil(STEP).saturating_mul(STEP).max(LEAST)
+fn round_up(side: u32) -> u32 {
+    side.div_ceil(STEP).saturating_mul(STEP).max(MIN_SIDE)
 }
 
-fn down(side: u32, scale: f64) -> u32 {
-    // A side that is shrunk stays below what it was, so it fits.
+fn scale_down(side: u32, scale: f64) -> u32 {
+    // `scale` is below 1, so the result fits into u32.
     let shrunk = (f64::from(side) * scale) as u32;
-    (shrunk / STEP * STEP).max(LEAST)
+    (shrunk / STEP * STEP).max(MIN_SIDE)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The answer of a generation or an edit.
+//! Parses the answers of generations, edits and the model list.
 
 use serde::Deserialize;
 
-/// The parts of the answer that matter. Servers write null where they have nothing.
+/// The relevant fields of the answer. Servers send null for absent values.
 #[derive(Debug, Deserialize)]
 pub struct Images {
     data: Option<Vec<Datum>>,
@@ -14,17 +14,16 @@ struct Datum {
     url: Option<String>,
 }
 
-/// A picture, or where it is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item {
     /// Base64.
     Data(String),
-    /// An address, perhaps relative.
+    /// Absolute or relative.
     Address(String),
 }
 
 impl Images {
-    /// The first picture; one was asked for.
+    /// The first image; the request asks for one.
     pub fn first(self) -> Option<Item> {
         let full = |text: &String| !text.is_empty();
         self.data?.into_iter().find_map(|it| {
@@ -40,7 +39,6 @@ impl Images {
     }
 }
 
-/// The list of models.
 #[derive(Debug, Deserialize)]
 pub struct ModelList {
     data: Vec<ModelEntry>,
@@ -52,7 +50,6 @@ struct ModelEntry {
 }
 
 impl ModelList {
-    /// Their ids.
     pub fn ids(self) -> Vec<String> {
         self.data.into_iter().map(|it| it.id).collect()
     }
@@ -67,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_goes_before_an_address_and_nulls_are_normal() {
+    fn base64_takes_precedence_over_an_address_and_nulls_are_normal() {
         let data = Some(Item::Data("AAAA".into()));
         assert_eq!(
             first(r#"{"created":1,"data":[{"b64_json":"AAAA","url":null,"revised_prompt":null}]}"#),

@@ -1,17 +1,17 @@
-//! Error answers of the OpenAI API: what its codes say beyond the status.
+//! Maps error answers of the OpenAI API. Their codes are more specific than the status.
 
 use super::super::upstream::{Answer, Fault, Upstream, error_message};
 use serde_json::Value;
 use tintype_actors::ports::GenerateError;
 
-/// Refusals of the content.
+/// Codes that refuse the content.
 const BLOCKED: [&str; 3] = [
     "moderation_blocked",
     "content_policy_violation",
     "content_filter",
 ];
-/// What only the operator can mend, and no waiting does.
-const OPERATORS: [&str; 5] = [
+/// Codes for problems that only the operator can fix.
+const OPERATOR_ERRORS: [&str; 5] = [
     "insufficient_quota",
     "billing_hard_limit_reached",
     "billing_not_active",
@@ -19,29 +19,28 @@ const OPERATORS: [&str; 5] = [
     "invalid_api_key",
 ];
 
-/// Fields that are not of the caller's making, as `error.param` names them.
-const OPERATORS_FIELDS: [&str; 5] = ["model", "quality", "size", "response_format", "n"];
+/// Values of `error.param` for fields that the caller does not control.
+const OPERATOR_FIELDS: [&str; 5] = ["model", "quality", "size", "response_format", "n"];
 
-/// Why there is no picture, of an answer without success.
-pub fn of(upstream: &Upstream, answer: &Answer) -> GenerateError {
+pub fn to_generate_error(upstream: &Upstream, answer: &Answer) -> GenerateError {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let words = codes(&body);
-    let said = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    let told = || upstream.clean(&error_message(&answer.body).unwrap_or_default());
-    if said(&BLOCKED) {
-        return GenerateError::Blocked(match told() {
-            told if told.is_empty() => "the image generator refused the content".into(),
-            told => told,
+    let codes = codes(&body);
+    let has_code = |known: &[&str]| codes.iter().any(|code| known.contains(&code.as_str()));
+    let message = || upstream.clean(&error_message(&answer.body).unwrap_or_default());
+    if has_code(&BLOCKED) {
+        return GenerateError::Blocked(match message() {
+            text if text.is_empty() => "the image generator refused the content".into(),
+            text => text,
         });
     }
     let param = body.pointer("/error/param").and_then(Value::as_str);
-    if said(&OPERATORS) || param.is_some_and(|it| OPERATORS_FIELDS.contains(&it)) {
-        return upstream.logged("", Fault::Unusable(told())).into();
+    if has_code(&OPERATOR_ERRORS) || param.is_some_and(|it| OPERATOR_FIELDS.contains(&it)) {
+        return upstream.logged("", Fault::Unusable(message())).into();
     }
     upstream.refusal(answer, None).into()
 }
 
-/// `error.code` and `error.type`; servers put the same words into either.
+/// `error.code` and `error.type`; servers use the same codes in either.
 fn codes(body: &Value) -> Vec<String> {
     let error = body.get("error");
     let word = |key: &str| error?.get(key)?.as_str().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The images part of the OpenAI API as a back end, in OpenAI's own form and in those of the servers that speak it too.
+//! The OpenAI images API as a backend: OpenAI itself, and compatible servers with their dialects.
 
 mod answer;
 mod fault;
@@ -23,7 +23,7 @@ use tintype_imaging::ImageKind;
 use tintype_imaging::fit::Fitted;
 use tintype_storage::domain::tier::Resolution;
 
-/// What OpenAI itself takes.
+/// The limits of OpenAI itself.
 const OPENAI_ACCEPTS: Accepts = Accepts {
     kinds: &[ImageKind::Png, ImageKind::Jpeg, ImageKind::WebP],
     max_bytes: 50_000_000,
@@ -31,13 +31,12 @@ const OPENAI_ACCEPTS: Accepts = Accepts {
     max_count: 16,
     heeds_orientation: false,
 };
-/// What every server takes that speaks its API; some read nothing else.
+/// The formats that every compatible server reads.
 const COMMON_ACCEPTS: Accepts = Accepts {
     kinds: &[ImageKind::Png, ImageKind::Jpeg],
     ..OPENAI_ACCEPTS
 };
 
-/// A back end that speaks the OpenAI images API.
 #[derive(Clone)]
 pub struct OpenAi {
     upstream: Upstream,
@@ -46,8 +45,6 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// A back end that reads input images from this store.
-    ///
     /// # Errors
     /// See [`UpstreamSetupError`].
     pub fn new(
@@ -63,8 +60,8 @@ impl OpenAi {
         })
     }
 
-    async fn make(self, order: GenerationTask) -> Result<Picture, GenerateError> {
-        let family = Family::of(order.model.as_deref());
+    async fn run(self, task: GenerationTask) -> Result<Picture, GenerateError> {
+        let family = Family::of(task.model.as_deref());
         let accepts = match (family, self.dialect.image_field) {
             (_, ImageField::File) => Accepts {
                 max_count: 1,
@@ -73,16 +70,16 @@ impl OpenAi {
             (Family::Any, _) => COMMON_ACCEPTS,
             _ => OPENAI_ACCEPTS,
         };
-        let inputs = inputs::load(&self.images, &order, accepts).await?;
-        let fields = Fields::of(&order, family, &self.dialect);
+        let inputs = inputs::load(&self.images, &task, accepts).await?;
+        let fields = Fields::of(&task, family, &self.dialect);
         let answer = self.ask(fields, inputs).await?;
         if !answer.status.is_success() {
-            return Err(fault::of(&self.upstream, &answer));
+            return Err(fault::to_generate_error(&self.upstream, &answer));
         }
         let images: ImagesAnswer = self.upstream.json(answer).await?;
         let Some(item) = images.first() else {
             return Err(GenerateError::NoPicture(
-                "the image generator made no picture".into(),
+                "the image generator returned no image".into(),
             ));
         };
         self.picture(item).await
@@ -99,24 +96,24 @@ impl OpenAi {
         }
     }
 
-    /// The picture itself, or what lies at the address that is given in its place.
+    /// Decodes the image, or fetches it from the address in the answer.
     async fn picture(&self, item: Item) -> Result<Picture, GenerateError> {
         let data = match item {
             Item::Data(text) => blocking(move || picture_bytes(&text)).await,
             Item::Address(url) => {
-                let answer = self.upstream.get_own(&url).await?;
+                let answer = self.upstream.get_same_origin(&url).await?;
                 Some(self.upstream.expect_success(answer)?.body.to_vec())
             }
         };
         let bytes = data.ok_or_else(|| {
-            let fault = Fault::Garbage("a picture that is no base64".into());
+            let fault = Fault::Garbage("an image that is not base64".into());
             self.upstream.logged("", fault)
         })?;
         Ok(Picture::foreign(bytes))
     }
 }
 
-/// The largest pictures that a model makes, where it has a bound below the largest of all.
+/// The largest resolution of a model; `None` if it supports all or its limit is unknown.
 pub fn largest(model: &str) -> Option<Resolution> {
     match Family::of(Some(model)) {
         Family::ThreeSizes => Some(Resolution::K1),
@@ -128,8 +125,8 @@ pub fn largest(model: &str) -> Option<Resolution> {
 impl Generator for OpenAi {
     fn generate(
         &self,
-        order: GenerationTask,
+        task: GenerationTask,
     ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
-        self.clone().make(order).boxed_local()
+        self.clone().run(task).boxed_local()
     }
 }

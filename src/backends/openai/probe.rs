@@ -1,4 +1,4 @@
-//! Asks for the list of models, which needs a key that works, and looks whether those of the tiers are in it.
+//! Requests the list of models, which proves that the key is valid, and checks that the list holds the tiers' models.
 
 use super::answer::ModelList;
 use crate::backends::probe::{Findings, Probe};
@@ -7,20 +7,17 @@ use crate::config::Remote;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 
-/// Asks a back end that speaks the OpenAI API.
 pub struct OpenAiProbe {
     upstream: Upstream,
 }
 
 impl OpenAiProbe {
-    /// A probe of the back end `name`.
-    ///
     /// # Errors
     /// See [`UpstreamSetupError`].
     pub fn new(name: &str, remote: &Remote) -> Result<Self, UpstreamSetupError> {
         let upstream = Upstream::new(name, remote, Auth::Bearer)?;
         Ok(Self {
-            upstream: upstream.for_words(),
+            upstream: upstream.for_small_answers(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The bodies of the two calls: a generation as JSON, an edit as a form.
+//! Builds the bodies of the two calls: a generation as JSON, an edit as a multipart form.
 
 use super::super::upstream::{Form, Part};
 use super::super::without_directives;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use tintype_actors::ports::GenerationTask;
 use tintype_imaging::fit::Fitted;
 
-/// What both calls say.
+/// The fields of both calls.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fields {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,19 +36,19 @@ struct Generation<'a> {
 }
 
 impl Fields {
-    /// The fields for an order. The prompt loses what a server of another kind than OpenAI's would take orders from.
-    pub fn of(order: &GenerationTask, family: Family, dialect: &OpenAiDialect) -> Self {
-        let (width, height) = family.size(order.ratio, order.pixels);
+    /// For servers other than OpenAI's, the prompt is stripped of server directives.
+    pub fn of(task: &GenerationTask, family: Family, dialect: &OpenAiDialect) -> Self {
+        let (width, height) = family.size(task.ratio, task.pixels);
         let base64 = match dialect.response_format {
             ResponseFormat::Auto => family == Family::Any,
             ResponseFormat::B64Json => true,
             ResponseFormat::None => false,
         };
         Self {
-            model: order.model.clone(),
+            model: task.model.clone(),
             prompt: match family {
-                Family::Any => without_directives(&order.prompt),
-                Family::ThreeSizes | Family::Bounded => order.prompt.clone(),
+                Family::Any => without_directives(&task.prompt),
+                Family::ThreeSizes | Family::Bounded => task.prompt.clone(),
             },
             n: 1,
             size: format!("{width}x{height}"),
@@ -57,17 +57,17 @@ impl Fields {
         }
     }
 
-    /// The body of a generation, with the one input image of servers that take it there. Heavy: for the blocking pool.
+    /// The body of a generation. Some servers take one input image in it. CPU-heavy: call it on the blocking pool.
     pub fn json(&self, input: Option<&Fitted>) -> Bytes {
         let body = Generation {
             fields: self,
             file: input.map(|it| BASE64_STANDARD.encode(&it.bytes)),
         };
-        // These types hold nothing that JSON cannot write.
+        // Serializing these types cannot fail.
         serde_json::to_vec(&body).unwrap_or_default().into()
     }
 
-    /// The form of an edit: the texts first, then the files, as OpenAI's own clients order them.
+    /// The form of an edit: text fields before files, in the order of OpenAI's own clients.
     pub fn form(self, inputs: &[Fitted], field: ImageField) -> Form {
         let texts = [
             ("model", self.model),

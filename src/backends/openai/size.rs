@@ -1,29 +1,26 @@
-//! Which `size` a model can be asked for.
+//! The `size` to request from a model.
 
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
-/// Longest and shortest side of the newer models, lying or standing.
-const LONG: f64 = 3_840.0;
-const SHORT: f64 = 2_160.0;
-/// Their flattest shape, as width over height or the other way round.
-const FLATTEST: f64 = 3.0;
-/// They refuse smaller pictures.
-const FEWEST_PIXELS: f64 = 655_360.0;
+/// Limits of the newer models for the long and the short side, in pixels.
+const MAX_LONG_SIDE: f64 = 3_840.0;
+const MAX_SHORT_SIDE: f64 = 2_160.0;
+/// Long side divided by short side.
+const MAX_RATIO: f64 = 3.0;
+const MIN_PIXELS: f64 = 655_360.0;
 const STEP: f64 = 16.0;
 
-/// What a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// OpenAI's first image models: three sizes.
     ThreeSizes,
-    /// OpenAI's newer ones: any size in steps of 16 within bounds.
+    /// OpenAI's newer image models: any size in steps of 16 within limits.
     Bounded,
-    /// Another server's model, whose sizes are its own affair.
+    /// A model of another server: any size is requested unchanged.
     Any,
 }
 
 impl Family {
-    /// The family of a model, told by its id.
     pub fn of(model: Option<&str>) -> Self {
         let id = model.unwrap_or_default();
         let first = ["gpt-image-1-", "gpt-image-1.", "chatgpt-image"];
@@ -36,7 +33,7 @@ impl Family {
         }
     }
 
-    /// The size to ask for in place of these pixels: the nearest shape that the model has, at about the same area.
+    /// The supported size nearest to `pixels` in shape, at about the same area.
     pub fn size(self, ratio: AspectRatio, pixels: (u32, u32)) -> (u32, u32) {
         match self {
             Self::Any => pixels,
@@ -60,22 +57,24 @@ fn three_sizes(ratio: AspectRatio) -> (u32, u32) {
 
 fn bounded((width, height): (u32, u32)) -> (u32, u32) {
     let (long, short) = (f64::from(width.max(height)), f64::from(width.min(height)));
-    let flatness = (long / short).min(FLATTEST);
-    let area = (long * short).max(FEWEST_PIXELS);
-    let side = (area / flatness).sqrt();
-    // Both sides shrink together, so that the shape stays.
-    let scale = (LONG / (side * flatness)).min(SHORT / side).min(1.0);
-    let (long, short) = (side * flatness * scale, side * scale);
-    // The short side is rounded up where the shape is at its flattest, for it may not get any flatter.
-    let short = match flatness < FLATTEST {
+    let ratio = (long / short).min(MAX_RATIO);
+    let area = (long * short).max(MIN_PIXELS);
+    let side = (area / ratio).sqrt();
+    // Both sides shrink by the same factor, so the ratio stays.
+    let scale = (MAX_LONG_SIDE / (side * ratio))
+        .min(MAX_SHORT_SIDE / side)
+        .min(1.0);
+    let (long, short) = (side * ratio * scale, side * scale);
+    // At the maximum ratio the short side is rounded up, because rounding down would exceed the ratio.
+    let short = match ratio < MAX_RATIO {
         true => (short / STEP).round() * STEP,
         false => (short / STEP).ceil() * STEP,
     };
     let mut long = (long / STEP).round() * STEP;
-    if long > short * FLATTEST {
-        long = short * FLATTEST;
+    if long > short * MAX_RATIO {
+        long = short * MAX_RATIO;
     }
-    while long * short < FEWEST_PIXELS {
+    while long * short < MIN_PIXELS {
         long += STEP;
     }
     let (long, short) = (long as u32, short as u32);
@@ -92,7 +91,7 @@ mod tests {
     use tintype_storage::domain::tier::{Resolution, Tier};
 
     #[test]
-    fn the_families_are_told_by_their_ids() {
+    fn families_are_recognized_by_their_ids() {
         for (id, family) in [
             ("gpt-image-1", Family::ThreeSizes),
             ("gpt-image-1.5", Family::ThreeSizes),
@@ -132,12 +131,12 @@ mod tests {
                     let pixels = ratio.pixels(*tier, *resolution);
                     let (width, height) = Family::Bounded.size(ratio, pixels);
                     let (long, short) = (width.max(height), width.min(height));
-                    let told = format!("{ratio} {pixels:?} -> {width}x{height}");
-                    assert!(width % 16 == 0 && height % 16 == 0, "{told}");
-                    assert!(long <= 3_840 && short <= 2_160 && short > 0, "{told}");
-                    assert!(long <= short * 3, "{told}");
-                    assert!(long * short >= 655_360, "{told}");
-                    assert_eq!(width > height, ratio.value() > 1.0, "{told}");
+                    let case = format!("{ratio} {pixels:?} -> {width}x{height}");
+                    assert!(width % 16 == 0 && height % 16 == 0, "{case}");
+                    assert!(long <= 3_840 && short <= 2_160 && short > 0, "{case}");
+                    assert!(long <= short * 3, "{case}");
+                    assert!(long * short >= 655_360, "{case}");
+                    assert_eq!(width > height, ratio.value() > 1.0, "{case}");
                 }
             }
         }

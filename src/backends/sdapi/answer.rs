@@ -1,49 +1,45 @@
-//! What comes back: `{"images": ["<base64>"], "info": "<JSON as a string>"}`.
+//! Parses answers: `{"images": ["<base64>"], "info": "<JSON as a string>"}`.
 
 use crate::backends::picture_bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// Why there is no picture in an answer.
+/// Why an answer yields no image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPicture {
-    /// It is not what this interface answers.
-    #[error("the answer is not of the form of /sdapi/v1")]
+    #[error("the answer does not have the form of /sdapi/v1")]
     Form,
-    /// The list is empty, which is how some servers tell of a failure.
-    #[error("the answer holds no picture")]
+    /// The list is empty. Some servers report a failure this way.
+    #[error("the answer holds no image")]
     Empty,
-    /// The picture is not base64.
-    #[error("the picture in the answer is not base64")]
+    #[error("the image in the answer is not base64")]
     Encoding,
 }
 
-/// An answer to txt2img or img2img. What else stands there, the input images among it, is not even kept.
+/// An answer to txt2img or img2img. The parser drops every other field; one of them repeats the input images.
 #[derive(Debug, Deserialize)]
-pub struct Made {
+pub struct GenerationAnswer {
     images: Option<Vec<String>>,
     info: Option<Box<RawValue>>,
 }
 
 /// An answer to extra-single-image.
 #[derive(Debug, Deserialize)]
-pub struct Enlarged {
+pub struct UpscaleAnswer {
     image: Option<String>,
 }
 
-/// An answer that holds a picture. Decoding it is heavy: for the blocking pool.
-pub trait Pictured: DeserializeOwned + Send + 'static {
-    /// The picture.
-    ///
+/// An answer that holds an image. Decoding it is CPU-heavy: call it on the blocking pool.
+pub trait ImageAnswer: DeserializeOwned + Send + 'static {
     /// # Errors
     ///
     /// See [`NoPicture`].
     fn picture(self) -> Result<Vec<u8>, NoPicture>;
 }
 
-impl Pictured for Made {
-    /// The first that is no grid of all.
+impl ImageAnswer for GenerationAnswer {
+    /// Returns the first image after the grid, if the server sends a grid.
     fn picture(self) -> Result<Vec<u8>, NoPicture> {
         let images = self.images.ok_or(NoPicture::Form)?;
         let first = self.info.map_or(0, |info| index_of_first(info.get()));
@@ -52,7 +48,7 @@ impl Pictured for Made {
     }
 }
 
-impl Pictured for Enlarged {
+impl ImageAnswer for UpscaleAnswer {
     fn picture(self) -> Result<Vec<u8>, NoPicture> {
         decode(&self.image.ok_or(NoPicture::Form)?)
     }
@@ -63,7 +59,7 @@ struct Info {
     index_of_first_image: Option<usize>,
 }
 
-/// Where the pictures begin: before them may stand a grid. `info` is JSON within JSON; some relatives give the object itself.
+/// The index of the first image after an optional grid. `info` is JSON in a JSON string; some servers send the object itself.
 fn index_of_first(info: &str) -> usize {
     let within: Option<String> = serde_json::from_str(info).ok();
     let text = within.as_deref().unwrap_or(info);
@@ -84,19 +80,18 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// As it is read, from bytes; what cannot be read at all is no answer of this form.
-    fn read<T: Pictured>(answer: &Value) -> Result<Vec<u8>, NoPicture> {
+    fn read<T: ImageAnswer>(answer: &Value) -> Result<Vec<u8>, NoPicture> {
         let bytes = serde_json::to_vec(answer).unwrap();
         let read: T = serde_json::from_slice(&bytes).map_err(|_| NoPicture::Form)?;
         read.picture()
     }
 
     fn picture(answer: &Value) -> Result<Vec<u8>, NoPicture> {
-        read::<Made>(answer)
+        read::<GenerationAnswer>(answer)
     }
 
     fn enlarged(answer: &Value) -> Result<Vec<u8>, NoPicture> {
-        read::<Enlarged>(answer)
+        read::<UpscaleAnswer>(answer)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Ends the work of a try that nobody waits for any more.
+//! Interrupts a generation on the server when its run is dropped.
 
 use super::progress;
 use crate::backends::upstream::Upstream;
@@ -6,26 +6,26 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// For all of it. Nobody waits for it, and a server that hangs must not gather such tries.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Bounds the whole background task, so that such tasks do not pile up at a server that hangs.
+const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Interrupts a task when it is dropped while armed. Best effort.
+/// Interrupts a task when dropped while armed. Best effort.
 ///
-/// `/sdapi/v1/interrupt` stops whatever runs, whoever it belongs to, and closing the connection stops nothing. So the server
-/// is asked first whether it is this very task that runs; one that cannot tell is left to finish.
+/// `/sdapi/v1/interrupt` stops the running task, no matter which client sent it, and closing the connection stops nothing. So the
+/// guard first asks the server whether this task is running. If the server does not report tasks, the task runs to its end.
 pub struct Interrupt {
     work: Option<(Upstream, String)>,
 }
 
 impl Interrupt {
-    /// Armed, for a task by the name that it was sent with.
-    pub fn new(upstream: Upstream, task: String) -> Self {
+    /// Returns an armed guard for the task with this `force_task_id`.
+    pub fn new(upstream: Upstream, task_id: String) -> Self {
         Self {
-            work: Some((upstream, task)),
+            work: Some((upstream, task_id)),
         }
     }
 
-    /// The task is over.
+    /// Call it when the task has ended.
     pub fn disarm(&mut self) {
         self.work = None;
     }
@@ -33,20 +33,20 @@ impl Interrupt {
 
 impl Drop for Interrupt {
     fn drop(&mut self) {
-        let (Some((upstream, task)), Ok(runtime)) = (self.work.take(), Handle::try_current())
+        let (Some((upstream, task_id)), Ok(runtime)) = (self.work.take(), Handle::try_current())
         else {
             return;
         };
         runtime.spawn(async move {
-            // What comes of it is seen by nobody; a fault is in the log.
-            let _ = timeout(PATIENCE, interrupt(&upstream, &task)).await;
+            // `Upstream` logs faults.
+            let _ = timeout(TIMEOUT, interrupt(&upstream, &task_id)).await;
         });
     }
 }
 
-async fn interrupt(upstream: &Upstream, task: &str) {
-    if progress::is_active(upstream, task).await {
-        let words = upstream.for_words();
+async fn interrupt(upstream: &Upstream, task_id: &str) {
+    if progress::is_active(upstream, task_id).await {
+        let words = upstream.for_small_answers();
         let _ = words
             .post_json("/sdapi/v1/interrupt", Default::default())
             .await;

@@ -1,7 +1,7 @@
 //! The `/sdapi/v1` interface: AUTOMATIC1111's web UI, Forge, SD.Next and stable-diffusion.cpp.
 //!
-//! One call makes one picture and is answered when it is done. What the servers differ in is either left to settings (the
-//! options of Forge, the reference images of stable-diffusion.cpp) or found out on the way (whether progress is told).
+//! One call generates one image; the server answers when the image is done. Settings cover some differences between the servers (the
+//! options of Forge, the reference images of stable-diffusion.cpp); the adapter detects whether the server reports progress.
 
 pub mod answer;
 mod interrupt;
@@ -13,10 +13,10 @@ pub mod request;
 pub use probe::SdApiProbe;
 
 use super::local::{finish::finish, originals, size};
-use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking, not_set_up};
+use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking, misconfigured};
 use crate::config::{Remote, SdApiSettings};
 use crate::images::Images;
-use answer::{Enlarged, Made, NoPicture, Pictured};
+use answer::{GenerationAnswer, ImageAnswer, NoPicture, UpscaleAnswer};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use interrupt::Interrupt;
@@ -33,13 +33,13 @@ pub struct SdApi {
 struct Inner {
     upstream: Upstream,
     settings: SdApiSettings,
-    /// Whether no more than one picture is asked for at a time: what is told of the whole server is then told of it.
+    /// Is the concurrency 1? Then the server-wide progress and flags belong to this backend's only task.
     alone: bool,
     images: Images,
 }
 
 impl SdApi {
-    /// The back end `name`. `concurrency` is how many pictures it is asked for at a time.
+    /// `concurrency` is the number of concurrent requests to the backend `name`.
     ///
     /// # Errors
     /// See [`UpstreamSetupError`].
@@ -65,49 +65,50 @@ impl SdApi {
 impl Generator for SdApi {
     fn generate(
         &self,
-        order: GenerationTask,
+        task: GenerationTask,
     ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let inner = Arc::clone(&self.inner);
-        async move { inner.make(order).await }.boxed_local()
+        async move { inner.run(task).await }.boxed_local()
     }
 }
 
 impl Inner {
-    async fn make(&self, order: GenerationTask) -> Result<Picture, GenerateError> {
-        let count = order.inputs.len();
+    async fn run(&self, task: GenerationTask) -> Result<Picture, GenerateError> {
+        let count = task.inputs.len();
         if count > 1 && !self.settings.reference_inputs {
             return Err(GenerateError::NotAsked(format!(
                 "the image generator takes one input image, not {count}"
             )));
         }
-        let originals = originals::load(&self.images, &order).await?;
-        let wanted = order.pixels;
+        let originals = originals::load(&self.images, &task).await?;
+        let wanted = task.pixels;
         let native = size::native(wanted, self.settings.max_pixels);
-        let task = format!("tintype-{}-{:08x}", order.job, rand::random::<u32>());
-        // Put together off the arbiter: the input images become base64.
-        let (settings, asked, named) = (self.settings.clone(), order.clone(), task.clone());
+        let task_id = format!("tintype-{}-{:08x}", task.job, rand::random::<u32>());
+        // On the blocking pool: the input images become base64.
+        let (settings, own_task, own_id) = (self.settings.clone(), task.clone(), task_id.clone());
         let request =
-            blocking(move || request::request(&settings, &asked, native, &originals, &named)).await;
-        let mut interrupt = Interrupt::new(self.upstream.clone(), task.clone());
+            blocking(move || request::request(&settings, &own_task, native, &originals, &own_id))
+                .await;
+        let mut interrupt = Interrupt::new(self.upstream.clone(), task_id.clone());
         let answered = tokio::select! {
             answered = self.ask(request) => answered,
-            never = progress::follow(&self.upstream, &task, self.alone, &order.progress) => match never {},
+            never = progress::follow(&self.upstream, &task_id, self.alone, &task.progress) => match never {},
         };
-        // Left armed by a fault: the server may be at work all the same.
+        // On a fault the guard stays armed: the server may still be working.
         let answered = answered?;
         interrupt.disarm();
-        let made = self.read::<Made>(answered).await?;
+        let made = self.read::<GenerationAnswer>(answered).await?;
         if self.alone && progress::was_interrupted(&self.upstream).await {
             return Err(GenerateError::Broken(
-                "the picture was interrupted on the image generator before it was finished".into(),
+                "the generation was interrupted on the image generator".into(),
             ));
         }
         let small = native.0 < wanted.0 || native.1 < wanted.1;
         let made = match &self.settings.upscaler {
-            Some(upscaler) if small => self.enlarge(made, upscaler.clone(), wanted).await,
+            Some(upscaler) if small => self.upscale(made, upscaler.clone(), wanted).await,
             _ => made,
         };
-        finish(order.account, made, wanted).await
+        finish(task.account, made, wanted).await
     }
 
     async fn ask(&self, request: Request) -> Result<Answer, GenerateError> {
@@ -118,8 +119,8 @@ impl Inner {
         }
     }
 
-    /// What an answer without success means. The caller's prompt is a plain string to these servers and cannot be at fault, so
-    /// whatever they refuse is a matter of the set-up.
+    /// Maps an error answer. These servers take the caller's prompt as a plain string, so a refused request always means that the
+    /// backend is misconfigured.
     fn refusal(&self, answer: &Answer) -> GenerateError {
         let body = String::from_utf8_lossy(&answer.body[..answer.body.len().min(65_536)]);
         if body.contains("OutOfMemory") || body.to_ascii_lowercase().contains("out of memory") {
@@ -131,40 +132,40 @@ impl Inner {
         }
         if answer.status == 404 && body.contains("\"Not Found\"") {
             let backend = self.upstream.name();
-            tracing::warn!(%backend, "the path is unknown there: A1111 and Forge serve it only when started with --api");
+            tracing::warn!(%backend, "the server does not know the path; start A1111 or Forge with --api");
         }
         match GenerateError::from(self.upstream.refusal(answer, None)) {
-            GenerateError::Refused(_) => not_set_up(),
+            GenerateError::Refused(_) => misconfigured(),
             other => other,
         }
     }
 
-    async fn read<T: Pictured>(&self, answer: Answer) -> Result<Vec<u8>, GenerateError> {
+    async fn read<T: ImageAnswer>(&self, answer: Answer) -> Result<Vec<u8>, GenerateError> {
         let read: T = self.upstream.json(answer).await?;
         let picked = blocking(move || read.picture()).await;
         picked.map_err(|fault| {
-            let told = self.upstream.logged("", Fault::Garbage(fault.to_string()));
+            let logged = self.upstream.logged("", Fault::Garbage(fault.to_string()));
             match fault {
-                // Some tell of a failure in this way. The server is well, and another try may succeed.
-                NoPicture::Empty => GenerateError::NoPicture(
-                    "the image generator answered without a picture".into(),
-                ),
-                NoPicture::Form | NoPicture::Encoding => told.into(),
+                // Some servers report a failure this way. The server is healthy, and a retry may succeed.
+                NoPicture::Empty => {
+                    GenerateError::NoPicture("the image generator returned no image".into())
+                }
+                NoPicture::Form | NoPicture::Encoding => logged.into(),
             }
         })
     }
 
-    /// The picture enlarged by the server, or as it is where that fails: it is made, and gets enlarged here then.
-    async fn enlarge(&self, made: Vec<u8>, upscaler: String, wanted: (u32, u32)) -> Vec<u8> {
+    /// Has the server upscale the image. If that fails, returns it unchanged, and [`finish`] enlarges it.
+    async fn upscale(&self, made: Vec<u8>, upscaler: String, wanted: (u32, u32)) -> Vec<u8> {
         let picture = made.clone();
         let request = blocking(move || request::enlargement(&picture, &upscaler, wanted)).await;
         let enlarged = match self.ask(request).await {
-            Ok(answer) => self.read::<Enlarged>(answer).await,
+            Ok(answer) => self.read::<UpscaleAnswer>(answer).await,
             Err(error) => Err(error),
         };
         enlarged.unwrap_or_else(|_| {
             let backend = self.upstream.name();
-            tracing::warn!(%backend, "its upscaler failed, so the picture is enlarged without it");
+            tracing::warn!(%backend, "the upscaler failed; the image is enlarged without it");
             made
         })
     }

@@ -1,4 +1,4 @@
-//! Asks for the lists of what the settings name: checkpoints, samplers, schedules, upscalers.
+//! Checks that the server lists the checkpoints, samplers, schedulers and upscalers that the settings name.
 
 use crate::backends::probe::{Findings, Probe};
 use crate::backends::upstream::{Auth, Fault, Upstream, UpstreamSetupError};
@@ -7,18 +7,15 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
-/// How one of the servers may call a thing, in its lists.
+/// The fields that hold an entry's name; they differ between servers.
 const NAMES: [&str; 6] = ["title", "model_name", "filename", "name", "label", "alias"];
 
-/// Asks a server that speaks `/sdapi/v1`.
 pub struct SdApiProbe {
     upstream: Upstream,
     settings: SdApiSettings,
 }
 
 impl SdApiProbe {
-    /// A probe of the back end `name`.
-    ///
     /// # Errors
     /// See [`UpstreamSetupError`].
     pub fn new(
@@ -28,7 +25,7 @@ impl SdApiProbe {
     ) -> Result<Self, UpstreamSetupError> {
         let upstream = Upstream::new(name, remote, Auth::Basic)?;
         Ok(Self {
-            upstream: upstream.for_words(),
+            upstream: upstream.for_small_answers(),
             settings,
         })
     }
@@ -83,7 +80,7 @@ fn names(entry: &Value) -> impl Iterator<Item = &str> {
 }
 
 fn look_up(findings: &mut Findings, what: &str, wanted: &str, known: &[Value]) {
-    // The servers themselves take a checkpoint by the beginning of its title too, as that ends with a hash.
+    // The servers also accept a checkpoint without the hash at the end of its title.
     let is = |name: &str| name == wanted || name.starts_with(&format!("{wanted} ["));
     match known.iter().any(|entry| names(entry).any(is)) {
         true => findings.works(format!("{what} {wanted}")),

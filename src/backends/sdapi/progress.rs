@@ -1,4 +1,4 @@
-//! How far a picture is, and how it looks by now, for servers that tell: by the task's own name (A1111 from 1.8, Forge), else for the server as a whole.
+//! Polls the progress and preview of a task: by task id (A1111 from 1.8, Forge), else for the whole server.
 
 use crate::backends::preview::preview_of_text;
 use crate::backends::upstream::{Answer, Upstream, blocking};
@@ -10,27 +10,24 @@ use std::time::Duration;
 use tintype_actors::ports::Progress;
 use tokio::time::{sleep, timeout};
 
-/// Between two questions.
-const PAUSE: Duration = Duration::from_millis(500);
-/// For one question. A server that is busy may take a while.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The server draws a preview for each question that asks for one.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// For one poll: a busy server answers late.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The server renders a preview for each poll that asks for one.
 const WHOLE: &str = "/sdapi/v1/progress?skip_current_image=true";
 const WITH_PREVIEW: &str = "/sdapi/v1/progress?skip_current_image=false";
-/// Questions between two that ask for a preview, while a page shows it.
+/// While a page shows the preview, one poll in this many asks for it.
 const PREVIEW_EVERY: u32 = 4;
 
-/// What is told of a task.
 #[derive(Deserialize)]
 struct Task {
     active: Option<bool>,
     progress: Option<f64>,
     live_preview: Option<String>,
-    /// Asked with it, the server sends a preview only if it has another one.
+    /// The next poll sends it back; the server then sends a preview only if it has a newer one.
     id_live_preview: Option<i64>,
 }
 
-/// What is told of the whole server.
 #[derive(Deserialize)]
 struct Whole {
     progress: Option<f64>,
@@ -38,32 +35,31 @@ struct Whole {
     current_image: Option<String>,
 }
 
-/// What somebody has done to the last picture.
 #[derive(Deserialize)]
 struct Flags {
     interrupted: Option<bool>,
     skipped: Option<bool>,
 }
 
-/// Reports the progress of a task, for as long as it is polled. A server that tells none is asked twice and left alone.
+/// Reports the progress of a task while the returned future is polled. Stops polling a server that supports neither call.
 pub async fn follow(
     upstream: &Upstream,
-    task: &str,
+    task_id: &str,
     alone: bool,
     progress: &Progress,
 ) -> Infallible {
     let (mut by_task, mut turn, mut seen) = (true, 0u32, -1);
     loop {
-        sleep(PAUSE).await;
-        // A server is never asked to draw what no page shows.
+        sleep(POLL_INTERVAL).await;
+        // The server renders no preview that no page shows.
         let with_preview = turn == 0 && progress.is_watched();
         turn = match (turn, with_preview) {
             (0, false) => 0,
             (turn, _) => (turn + 1) % PREVIEW_EVERY,
         };
-        let told = match by_task {
-            // Of a task that waits its turn there is nothing to tell.
-            true => of_task(upstream, task, with_preview.then_some(seen))
+        let reported = match by_task {
+            // A queued task has no progress.
+            true => of_task(upstream, task_id, with_preview.then_some(seen))
                 .await
                 .map(|it| {
                     if it.live_preview.is_some() {
@@ -79,7 +75,7 @@ pub async fn follow(
                 .await
                 .map(|it| (it.progress, it.current_image)),
         };
-        match told {
+        match reported {
             Some((fraction, image)) => {
                 if let Some(fraction) = fraction {
                     progress.report(fraction as f32);
@@ -96,36 +92,36 @@ pub async fn follow(
     }
 }
 
-/// Is the task the one at work?
-pub async fn is_active(upstream: &Upstream, task: &str) -> bool {
-    let told = of_task(upstream, task, None).await;
-    told.is_some_and(|it| it.active == Some(true))
+/// Is the task running?
+pub async fn is_active(upstream: &Upstream, task_id: &str) -> bool {
+    let reported = of_task(upstream, task_id, None).await;
+    reported.is_some_and(|it| it.active == Some(true))
 }
 
-/// Was the last picture broken off by somebody? It is answered like a finished one, and only this tells. Servers without it
-/// have no interruption either.
+/// Was the last image interrupted or skipped by a user of the server? The answer looks like that of a finished image; only these
+/// flags differ. Servers without the flags cannot interrupt.
 pub async fn was_interrupted(upstream: &Upstream) -> bool {
     let flags = whole(upstream, false).await.and_then(|it| it.state);
     flags.is_some_and(|it| it.interrupted == Some(true) || it.skipped == Some(true))
 }
 
-/// `after` is the id of the last preview, where the next one is wanted.
-async fn of_task(upstream: &Upstream, task: &str, after: Option<i64>) -> Option<Task> {
+/// `after` requests a preview newer than the one with this id.
+async fn of_task(upstream: &Upstream, task_id: &str, after: Option<i64>) -> Option<Task> {
     let (id, wanted) = (after.unwrap_or(-1), after.is_some());
-    let question = json!({"id_task": task, "id_live_preview": id, "live_preview": wanted});
+    let question = json!({"id_task": task_id, "id_live_preview": id, "live_preview": wanted});
     let body = question.to_string().into();
-    let words = upstream.for_words();
-    asked(async { words.post_json("/internal/progress", body).await.ok() }).await
+    let words = upstream.for_small_answers();
+    poll(async { words.post_json("/internal/progress", body).await.ok() }).await
 }
 
 async fn whole(upstream: &Upstream, with_preview: bool) -> Option<Whole> {
     let path = if with_preview { WITH_PREVIEW } else { WHOLE };
-    let words = upstream.for_words();
-    asked(async { words.get(path).await.ok() }).await
+    let words = upstream.for_small_answers();
+    poll(async { words.get(path).await.ok() }).await
 }
 
-async fn asked<T: DeserializeOwned>(question: impl Future<Output = Option<Answer>>) -> Option<T> {
-    let answer = timeout(PATIENCE, question).await.ok()??;
-    let told = serde_json::from_slice(&answer.body).ok()?;
-    answer.status.is_success().then_some(told)
+async fn poll<T: DeserializeOwned>(question: impl Future<Output = Option<Answer>>) -> Option<T> {
+    let answer = timeout(TIMEOUT, question).await.ok()??;
+    let reported = serde_json::from_slice(&answer.body).ok()?;
+    answer.status.is_success().then_some(reported)
 }

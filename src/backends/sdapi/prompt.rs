@@ -1,13 +1,13 @@
-//! Prompts of callers as plain text: what these servers and their common extensions act on is written so that they do not.
+//! Escapes the prompt syntax of these servers and their common extensions, so that callers' prompts are plain text.
 //!
-//! A tag such as `<lora:name:1>` loads a file of the operator's, `<sd_cpp_extra_args>` changes any parameter, `{a|b}` and
-//! `__name__` draw from the operator's word lists, brackets and parentheses change weights, `#` begins a comment that is cut
-//! off, and the words `AND` and `BREAK` split the prompt.
+//! A tag such as `<lora:name:1>` loads one of the operator's files, `<sd_cpp_extra_args>` changes any parameter, `{a|b}` and
+//! `__name__` draw from the operator's word lists, brackets and parentheses change weights, `#` begins a comment that the server
+//! drops, and the words `AND` and `BREAK` split the prompt.
 
-/// Words that split a prompt when they stand alone in capitals.
+/// Whole words in capitals that split a prompt.
 const SPLITTING: [&str; 2] = ["AND", "BREAK"];
 
-/// The prompt with nothing in it that a server acts on. No character that carries meaning for a reader is lost.
+/// Escapes all prompt syntax. Keeps every character that carries meaning for a reader.
 pub fn plain(prompt: &str) -> String {
     let mut text = String::with_capacity(prompt.len() + 16);
     let mut word = String::new();
@@ -19,12 +19,12 @@ pub fn plain(prompt: &str) -> String {
         end_word(&mut word, &mut text);
         match c {
             '\\' | '(' | ')' | '[' | ']' => text.extend(['\\', c]),
-            // Braces have no escape that every extension knows, so they become what has one.
+            // No escape for braces works in every extension; parentheses have one.
             '{' => text.push_str("\\("),
             '}' => text.push_str("\\)"),
             // A tag begins with its name right after the bracket.
             '<' => text.push_str("< "),
-            // The full-width form, which begins no comment.
+            // The full-width form begins no comment.
             '#' => text.push('\u{ff03}'),
             c => text.push(c),
         }

@@ -1,4 +1,4 @@
-//! What is sent: the bodies of `/sdapi/v1/txt2img` and `/img2img`.
+//! Builds the bodies of `/sdapi/v1/txt2img`, `/img2img` and `/extra-single-image`.
 
 use super::prompt::plain;
 use crate::config::SdApiSettings;
@@ -8,29 +8,27 @@ use serde_json::{Map, Value, json};
 use tintype_actors::ports::GenerationTask;
 use tintype_imaging::fit::Fitted;
 
-/// Crops and resizes an input to the picture's size; the default would stretch it.
+/// Crops and resizes an input to the requested size; the default would stretch it.
 const CROP_AND_RESIZE: u8 = 1;
 
-/// A request, ready to be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The path below the address of the server.
+    /// Below `base_url`.
     pub path: &'static str,
-    /// The JSON body.
     pub body: Value,
 }
 
-/// The request for a picture of `size` (width by height). `task` is how its progress can be asked for.
+/// The request for an image of `size` (width by height). `task_id` identifies it in progress polls.
 pub fn request(
     settings: &SdApiSettings,
-    order: &GenerationTask,
+    task: &GenerationTask,
     size: (u32, u32),
     originals: &[Fitted],
-    task: &str,
+    task_id: &str,
 ) -> Request {
     let prompt = match settings.prompt_syntax {
-        true => order.prompt.clone(),
-        false => plain(&order.prompt),
+        true => task.prompt.clone(),
+        false => plain(&task.prompt),
     };
     let mut body = Map::new();
     let mut set = |key: &str, value: Value| drop(body.insert(key.to_owned(), value));
@@ -40,20 +38,20 @@ pub fn request(
     set("height", size.1.into());
     set("steps", settings.steps.into());
     set("cfg_scale", settings.cfg_scale.into());
-    set("seed", seed(order).into());
+    set("seed", seed(task).into());
     set("batch_size", 1.into());
     set("n_iter", 1.into());
     set("send_images", true.into());
-    // The server keeps no copy: nobody would ever remove it.
+    // The server saves no copy: nothing would ever delete it.
     set("save_images", false.into());
-    set("force_task_id", task.into());
+    set("force_task_id", task_id.into());
     if let Some(sampler) = &settings.sampler {
         set("sampler_name", sampler.clone().into());
     }
     if let Some(scheduler) = &settings.scheduler {
         set("scheduler", scheduler.clone().into());
     }
-    set("override_settings", options(settings, order));
+    set("override_settings", options(settings, task));
     set("override_settings_restore_afterwards", true.into());
     let encoded = || -> Vec<String> {
         originals
@@ -77,7 +75,7 @@ pub fn request(
     }
 }
 
-/// The request that enlarges a picture to `size` by one of the server's own upscalers.
+/// The request that enlarges an image to `size` with one of the server's upscalers.
 pub fn enlargement(picture: &[u8], upscaler: &str, size: (u32, u32)) -> Request {
     Request {
         path: "/sdapi/v1/extra-single-image",
@@ -92,18 +90,18 @@ pub fn enlargement(picture: &[u8], upscaler: &str, size: (u32, u32)) -> Request 
     }
 }
 
-/// The same for every run of a job, so that a picture that is made again is the same one.
-fn seed(order: &GenerationTask) -> u32 {
+/// Every run of a job uses the same seed, so that a rerun generates the same image.
+fn seed(task: &GenerationTask) -> u32 {
     // The last bits of an id are random.
-    order.job.0.as_u128() as u32
+    task.job.0.as_u128() as u32
 }
 
-fn options(settings: &SdApiSettings, order: &GenerationTask) -> Value {
+fn options(settings: &SdApiSettings, task: &GenerationTask) -> Value {
     let mut options = Map::new();
-    // Lossless, as the picture may be cropped or enlarged still. The operator's table may say otherwise.
+    // Lossless, because the image may still be cropped or enlarged. The operator's table may override it.
     options.insert("samples_format".into(), "png".into());
     options.extend(settings.override_settings.clone());
-    if let Some(checkpoint) = order.model.as_ref().or(settings.checkpoint.as_ref()) {
+    if let Some(checkpoint) = task.model.as_ref().or(settings.checkpoint.as_ref()) {
         options.insert("sd_model_checkpoint".into(), checkpoint.clone().into());
     }
     Value::Object(options)

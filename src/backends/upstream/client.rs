@@ -1,4 +1,4 @@
-//! The client of one back end: connections, credentials, bounds.
+//! The HTTP client of one backend: connections, credentials, size limits.
 
 use super::error_message::sanitized;
 use super::redaction::redactions;
@@ -21,59 +21,47 @@ use tintype_actors::ports::note_cause;
 use tintype_egress::{SetupError, tls};
 use url::Url;
 
-/// Bytes of an answer at most: a 4K picture of noise has about 60 MB, and base64 makes 80 of them.
+/// In bytes. A 4K image of noise has about 60 MB, or 80 MB in base64.
 pub const MAX_ANSWER: usize = 128 * 1024 * 1024;
-/// Bytes at most of an answer without a picture: lists and progress. The history of a ComfyUI holds whole graphs.
-const MAX_WORDS: usize = 8 * 1024 * 1024;
-/// Bytes of an error answer that are read; the rest is left.
+/// In bytes, for answers without an image: lists and progress. ComfyUI's history holds whole graphs.
+const MAX_SMALL_ANSWER: usize = 8 * 1024 * 1024;
+/// In bytes. The client reads no more of an error answer.
 const MAX_ERROR: usize = 256 * 1024;
-/// For look-up, connection and TLS handshake together.
+/// For DNS lookup, connection and TLS handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Less than the 5 s after which the usual Python servers close an idle connection, so that hardly any request meets a close.
+/// Usual Python servers close an idle connection after 5 s; closing earlier avoids requests on a connection that is closing.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How a kind of back end wants its key.
+/// How a kind of backend takes its API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Auth {
-    /// It has none.
     None,
     /// `Authorization: Bearer KEY`.
     Bearer,
-    /// `Authorization: Basic`, of a key that is `user:password`.
+    /// `Authorization: Basic`; the key is `user:password`.
     Basic,
-    /// A header of its own.
+    /// A header of this name.
     Header(&'static str),
 }
 
-/// Why a client could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamSetupError {
-    /// The configuration does not fit into HTTP.
-    #[error("the back end `{name}`: {what}")]
-    Unfit {
-        /// The back end.
-        name: String,
-        /// What is wrong.
-        what: &'static str,
-    },
-    /// No TLS.
+    #[error("backend `{name}`: {what}")]
+    InvalidConfig { name: String, what: &'static str },
     #[error(transparent)]
     Tls(#[from] SetupError),
-    /// The client itself.
-    #[error("connections to the back end `{name}` cannot be set up: {source}")]
+    #[error("backend `{name}`: the HTTP client cannot be set up: {source}")]
     Client {
-        /// The back end.
         name: String,
-        /// Why.
         source: reqwest::Error,
     },
 }
 
-/// A back end behind HTTP: made once, cheap to clone, keeps its connections.
+/// The HTTP client of a backend. Cheap to clone; clones share one connection pool.
 #[derive(Clone)]
 pub struct Upstream {
     inner: Arc<Inner>,
-    /// Bytes of an answer that is a success.
+    /// Of a successful answer, in bytes.
     limit: usize,
 }
 
@@ -86,18 +74,16 @@ struct Inner {
 }
 
 impl Upstream {
-    /// A client of the back end `name`.
-    ///
     /// # Errors
     /// See [`UpstreamSetupError`].
     pub fn new(name: &str, remote: &Remote, auth: Auth) -> Result<Self, UpstreamSetupError> {
-        let unfit = |what| UpstreamSetupError::Unfit {
+        let invalid = |what| UpstreamSetupError::InvalidConfig {
             name: name.to_owned(),
             what,
         };
-        let base = Url::parse(&remote.base_url).map_err(|_| unfit("`base_url` is no URL"))?;
-        let headers = headers(remote, auth).map_err(unfit)?;
-        // HTTP/1.1: one lost HTTP/2 connection would fail every generation that uses it.
+        let base = Url::parse(&remote.base_url).map_err(|_| invalid("`base_url` is not a URL"))?;
+        let headers = headers(remote, auth).map_err(invalid)?;
+        // HTTP/1.1, because one lost HTTP/2 connection would fail every generation that uses it.
         let http = Client::builder()
             .tls_backend_preconfigured(tls::client_config(None)?)
             .http1_only()
@@ -124,33 +110,32 @@ impl Upstream {
         })
     }
 
-    /// The same client for calls whose answers hold no picture, and are bounded more tightly.
-    pub fn for_words(&self) -> Self {
+    /// The same client with a lower size limit, for calls whose answers hold no image.
+    pub fn for_small_answers(&self) -> Self {
         Self {
-            limit: MAX_WORDS,
+            limit: MAX_SMALL_ANSWER,
             ..self.clone()
         }
     }
 
-    /// The operator's name of the back end, for logs.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// `base_url`, without a slash at the end.
+    /// `base_url`.
     pub fn base(&self) -> &Url {
         &self.inner.base
     }
 
-    /// GET below `base_url`. `path` begins with a slash, is percent-encoded, and may have a query.
+    /// Sends a GET below `base_url`. `path` begins with a slash, is percent-encoded, and may have a query.
     ///
     /// # Errors
-    /// Why there is no whole answer. Every status is an answer; see [`expect_success`](Self::expect_success).
+    /// When no complete answer arrives. An answer of any status is `Ok`; see [`expect_success`](Self::expect_success).
     pub async fn get(&self, path: &str) -> Result<Answer, Fault> {
         self.exchange(path, self.request(Method::GET, path)).await
     }
 
-    /// POST of a body that is JSON already. Write a large one with [`blocking`].
+    /// Sends a POST with serialized JSON. Serialize a large body with [`blocking`].
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -160,7 +145,7 @@ impl Upstream {
         self.exchange(path, request).await
     }
 
-    /// POST of a value as JSON, written on the blocking pool.
+    /// Sends a POST with `value`, serialized to JSON on the blocking pool.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -169,12 +154,12 @@ impl Upstream {
         T: Serialize + Send + 'static,
     {
         let json = blocking(move || serde_json::to_vec(&value)).await;
-        // Only a map whose keys are not strings cannot be written, and that is never the back end's fault.
+        // Serialization fails only for a map with keys that are not strings.
         let json = json.map_err(|error| Fault::Garbage(error.to_string()))?;
         self.post_json(path, json.into()).await
     }
 
-    /// POST of `multipart/form-data`.
+    /// Sends a POST with a `multipart/form-data` body.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -183,27 +168,27 @@ impl Upstream {
         self.exchange(path, request).await
     }
 
-    /// GET of an address that the back end itself gave, relative or absolute. Only this server is asked.
+    /// Sends a GET to an address from the backend's own answer, relative or absolute, on the origin of `base_url` only.
     ///
     /// # Errors
-    /// [`Fault::Elsewhere`] for another scheme, host or port; else as [`get`](Self::get).
-    pub async fn get_own(&self, address: &str) -> Result<Answer, Fault> {
+    /// [`Fault::OtherOrigin`] for another scheme, host or port; else as [`get`](Self::get).
+    pub async fn get_same_origin(&self, address: &str) -> Result<Answer, Fault> {
         let mut below = self.inner.base.clone();
         below.set_path(&format!("{}/", below.path().trim_end_matches('/')));
         let url = below.join(address).ok();
         let own = url.filter(|url| url.origin() == self.inner.base.origin());
         let Some(url) = own else {
-            return Err(self.logged("", Fault::Elsewhere));
+            return Err(self.logged("", Fault::OtherOrigin));
         };
         let path = url.path().to_owned();
         self.exchange(&path, self.inner.http.request(Method::GET, url))
             .await
     }
 
-    /// The answer again, if its status is a success.
+    /// Returns the answer if its status is a success.
     ///
     /// # Errors
-    /// [`Fault::Status`], with the back end's own message.
+    /// [`Fault::Status`], with the backend's own message.
     pub fn expect_success(&self, answer: Answer) -> Result<Answer, Fault> {
         if answer.status.is_success() {
             return Ok(answer);
@@ -211,7 +196,7 @@ impl Upstream {
         Err(self.refusal(&answer, None))
     }
 
-    /// The fault that an answer without success means. `retry_after` is what its body asks for; without it, its headers count.
+    /// The fault for an error answer, also logged. `retry_after` is the delay from the body; it takes precedence over the headers.
     pub fn refusal(&self, answer: &Answer, retry_after: Option<Duration>) -> Fault {
         let message = error_message(&answer.body);
         let message = message.map_or(String::new(), |text| self.clean(&text));
@@ -223,10 +208,10 @@ impl Upstream {
         self.logged("", fault)
     }
 
-    /// The body read as JSON, on the blocking pool.
+    /// Parses the body as JSON on the blocking pool.
     ///
     /// # Errors
-    /// [`Fault::Garbage`], or [`Fault::BrokenOff`] where the text ends in the middle.
+    /// [`Fault::Garbage`], or [`Fault::BrokenOff`] when the JSON is truncated.
     pub async fn json<T>(&self, answer: Answer) -> Result<T, Fault>
     where
         T: DeserializeOwned + Send + 'static,
@@ -236,10 +221,10 @@ impl Upstream {
         let read = blocking(move || serde_json::from_slice(&body)).await;
         read.map_err(|error: serde_json::Error| {
             let fault = match error.is_eof() {
-                true => Fault::BrokenOff("its JSON ends in the middle".into()),
-                // Not the error's own text: it may repeat the answer, which may be a whole picture.
+                true => Fault::BrokenOff("the JSON is truncated".into()),
+                // Not the error's own text: it may repeat the answer, and so a whole image.
                 false => Fault::Garbage(format!(
-                    "{} that is not the JSON expected, at line {} column {}",
+                    "{} that is not the expected JSON, at line {} column {}",
                     match media_type.as_str() {
                         "" => "a body without a type",
                         named => named,
@@ -252,12 +237,12 @@ impl Upstream {
         })
     }
 
-    /// A text of the back end as one that a caller may see: one line of ASCII without addresses, paths or secrets.
+    /// Sanitizes a text of the backend for callers: one line of ASCII without addresses, paths or secrets.
     pub fn clean(&self, text: &str) -> String {
         sanitized(text, &self.inner.redactions)
     }
 
-    /// Writes a fault to the log for the operator.
+    /// Logs a fault for the operator, notes it as the job's cause, and returns it.
     pub fn logged(&self, path: &str, fault: Fault) -> Fault {
         let backend = self.name();
         tracing::warn!(%backend, path, "{fault}");
@@ -266,49 +251,49 @@ impl Upstream {
     }
 
     pub(super) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        // Concatenated as text: `Url::join` would drop the path of `base_url`.
+        // Not `Url::join`, which would drop the path of `base_url`.
         let base = self.inner.base.as_str().trim_end_matches('/');
         self.inner.http.request(method, format!("{base}{path}"))
     }
 
     async fn exchange(&self, path: &str, request: RequestBuilder) -> Result<Answer, Fault> {
-        // The query belongs to the request, and may hold what must not be logged.
-        let shown = path.split('?').next().unwrap_or_default();
+        // The query may hold values that must not be logged.
+        let logged_path = path.split('?').next().unwrap_or_default();
         let fault = match request.send().await {
-            Ok(response) => match whole(response, self.limit).await {
+            Ok(response) => match read_answer(response, self.limit).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             },
-            Err(error) => fault_of(&error),
+            Err(error) => to_fault(&error),
         };
-        Err(self.logged(shown, fault))
+        Err(self.logged(logged_path, fault))
     }
 }
 
-/// Shows the back end's name and none of its keys.
+/// Shows the backend's name and none of its keys.
 impl fmt::Debug for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Upstream").field(&self.inner.name).finish()
     }
 }
 
-async fn whole(mut response: Response, most: usize) -> Result<Answer, Fault> {
+async fn read_answer(mut response: Response, success_limit: usize) -> Result<Answer, Fault> {
     let success = response.status().is_success();
-    let limit = if success { most } else { MAX_ERROR };
+    let limit = if success { success_limit } else { MAX_ERROR };
     let announced = response.content_length().unwrap_or_default();
     if success && announced > limit as u64 {
         return Err(Fault::TooLarge { limit });
     }
-    // The announced length is only a hint of how much to allocate.
+    // The announced length is only a hint for the allocation.
     let mut body = BytesMut::with_capacity((announced as usize).min(1 << 20));
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
             Ok(None) => break,
-            // The status says that it is an error; of its message, the part that has come is enough.
+            // Of an error answer, the part of the message that has arrived is enough.
             Ok(Some(_)) | Err(_) if !success => break,
             Ok(Some(_)) => return Err(Fault::TooLarge { limit }),
-            Err(error) => return Err(fault_of(&error)),
+            Err(error) => return Err(to_fault(&error)),
         }
     }
     Ok(Answer {
@@ -318,13 +303,13 @@ async fn whole(mut response: Response, most: usize) -> Result<Answer, Fault> {
     })
 }
 
-fn fault_of(error: &reqwest::Error) -> Fault {
+fn to_fault(error: &reqwest::Error) -> Fault {
     if error.is_timeout() && !error.is_connect() {
         return Fault::TimedOut;
     }
     let mut reason = String::new();
     let mut source = error.source();
-    // The innermost cause is the one that says something; the ones around it repeat what was being done.
+    // Only the innermost cause is specific.
     while let Some(cause) = source {
         reason = cause.to_string();
         source = cause.source();
@@ -336,10 +321,10 @@ fn fault_of(error: &reqwest::Error) -> Fault {
 }
 
 fn headers(remote: &Remote, auth: Auth) -> Result<HeaderMap, &'static str> {
-    let unfit = "the key does not fit into a header";
+    let invalid = "the API key holds characters that a header cannot carry";
     let mut headers = HeaderMap::new();
     let mut put = |name: HeaderName, value: &str| {
-        let mut value = HeaderValue::from_str(value).map_err(|_| unfit)?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| invalid)?;
         value.set_sensitive(true);
         headers.insert(name, value);
         Ok::<(), &'static str>(())
@@ -356,9 +341,10 @@ fn headers(remote: &Remote, auth: Auth) -> Result<HeaderMap, &'static str> {
             Auth::Header(name) => put(HeaderName::from_static(name), key)?,
         }
     }
-    // After the key: a header of the configuration replaces what the kind would send.
+    // Configured headers come last and replace the kind's own.
     for (name, value) in &remote.headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "a header has no name")?;
+        let name = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| "a header in `headers` has an invalid name")?;
         put(name, value.expose())?;
     }
     Ok(headers)

@@ -1,16 +1,15 @@
-//! The message of an error answer, found in the forms that servers use, and made fit to be shown to a caller.
+//! Extracts the message of an error answer and sanitizes it for callers.
 
 use serde_json::Value;
 
-/// Characters of a message that a caller sees at most.
 const MAX_CHARS: usize = 300;
 /// Shorter texts are not redacted: they occur in ordinary sentences.
 const MIN_REDACTED_BYTES: usize = 6;
 
 /// The text of an error answer: `error.message`, else `error` itself, else `message`, else `detail` (also as a list with
-/// `msg`), else the start of a body that is plain text.
+/// `msg`), else a plain-text body.
 ///
-/// An `error` that is a bare word beside a `message` or `detail` is a code, and gives way to it.
+/// A single-word `error` is a code: a `message` or `detail` beside it takes precedence.
 pub fn error_message(body: &[u8]) -> Option<String> {
     match serde_json::from_slice::<Value>(body) {
         Ok(Value::Array(list)) => list.first().and_then(message_of),
@@ -39,14 +38,14 @@ fn message_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Plain text. Pages and binary data are not shown.
+/// A plain-text body; `None` for HTML and binary data.
 fn plain(body: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(body).ok()?.trim();
-    let reads = !text.is_empty() && !text.starts_with(['<', '{', '[']) && text.len() <= 4_096;
-    reads.then(|| text.to_owned())
+    let is_readable = !text.is_empty() && !text.starts_with(['<', '{', '[']) && text.len() <= 4_096;
+    is_readable.then(|| text.to_owned())
 }
 
-/// One line of printable ASCII without addresses, paths or any of the `redactions`, of at most 300 characters.
+/// One line of printable ASCII, at most [`MAX_CHARS`] long, without addresses, paths or any of the `redactions`.
 pub(super) fn sanitized(text: &str, redactions: &[String]) -> String {
     let mut text = text.to_owned();
     for secret in redactions
@@ -75,7 +74,7 @@ pub(super) fn sanitized(text: &str, redactions: &[String]) -> String {
     line
 }
 
-/// A URL, a network address, a name with a port, or a path of the server's disk.
+/// Is it a URL, a network address, a host with a port, or a file path?
 fn is_address(word: &str) -> bool {
     let bare = word.trim_matches(|it: char| !it.is_ascii_alphanumeric() && !"/[]:".contains(it));
     let unwrapped = bare.trim_matches(['[', ']', ':']);

@@ -1,55 +1,46 @@
-//! Faults of a back end, in two texts: one for the operator's log, and one for the caller, without a word of the set-up.
+//! Faults of a backend, with two texts: one for the operator's log, and one for the caller that reveals nothing of the configuration.
 
 use reqwest::StatusCode;
 use std::time::Duration;
 use tintype_actors::ports::GenerateError;
 
-/// A failed call. `Display` is for the operator: it says what happened and what to look at. The caller's words come by
-/// turning it into a [`GenerateError`].
+/// A failed call. `Display` is for the operator: what failed and what to check. Converting it into a [`GenerateError`] gives the
+/// caller's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// No connection came about: refused, unresolved, no TLS.
+    /// Connection refused, name not resolved, or TLS failed.
     #[error("no connection: {0}; is it running, and is `base_url` right?")]
     Unreachable(String),
-    /// The connection ended before the whole answer was there.
-    #[error("the connection ended before the whole answer was there: {0}")]
+    #[error("the connection closed before the answer was complete: {0}")]
     BrokenOff(String),
-    /// The call's time limit has passed.
     #[error("no answer in time")]
     TimedOut,
-    /// The answer is larger than any picture.
     #[error("the answer is larger than {limit} bytes")]
-    TooLarge {
-        /// The bound.
-        limit: usize,
-    },
-    /// A status that is no success.
+    TooLarge { limit: usize },
+    /// Any status but a success.
     #[error("it answered {status}{}{}", quoted(.message), advice(*.status))]
     Status {
-        /// The status.
         status: StatusCode,
-        /// The back end's own message, sanitized: fit for the caller too.
+        /// The backend's own message, sanitized for callers.
         message: String,
-        /// How long it asks its client to wait.
         retry_after: Option<Duration>,
     },
-    /// The back end reports what only the operator can mend: a bad key, an account without money, a model or a size that it does
-    /// not have.
-    #[error(
-        "it cannot be used: it says \"{0}\"; check the key and its account, and what the configuration asks for"
-    )]
+    /// The backend reports a problem that only the operator can fix: a bad key, an unpaid account, a model or size that it lacks.
+    #[error("it cannot be used: \"{0}\"; check the key, its account and the configured model")]
     Unusable(String),
-    /// The answer is not what this kind of back end answers.
-    #[error("the answer cannot be read ({0}); does `base_url` name a server of this kind?")]
+    /// The answer does not have the form of this kind of backend.
+    #[error("the answer cannot be parsed ({0}); does `base_url` name a server of this kind?")]
     Garbage(String),
-    /// The answer points to another server, which is not asked.
-    #[error("it answered with the address of a picture on another server, which is not fetched")]
-    Elsewhere,
+    /// The answer holds the address of an image on another server.
+    #[error(
+        "it answered with the address of an image on another server, which Tintype does not fetch"
+    )]
+    OtherOrigin,
 }
 
-/// The caller's text for everything that only the operator can mend.
-pub fn not_set_up() -> GenerateError {
-    let text = "the image generator is not set up correctly; its operator has to correct that";
+/// The caller's error for every problem that only the operator can fix.
+pub fn misconfigured() -> GenerateError {
+    let text = "the image generator is not set up correctly; its operator must fix that";
     GenerateError::Broken(text.into())
 }
 
@@ -62,24 +53,25 @@ fn quoted(message: &str) -> String {
 
 fn advice(status: StatusCode) -> &'static str {
     match status.as_u16() {
-        401 | 403 => "; check the back end's `api_key` or `api_key_env`, and what that key may do",
-        402 => "; its account there has to be paid for",
-        404 | 405 | 410 => "; check `base_url`, and the model of the tier or the back end",
-        407 => "; a proxy in between asks for credentials, which go into `headers`",
-        300..=399 => "; redirects are not followed: set `base_url` to where it points",
+        401 | 403 => {
+            "; check the backend's `api_key` or `api_key_env`, and the permissions of the key"
+        }
+        402 => "; the account at the backend needs a payment",
+        404 | 405 | 410 => "; check `base_url`, and the model of the tier or the backend",
+        407 => "; a proxy requires credentials: add them to `headers`",
+        300..=399 => "; Tintype follows no redirects: set `base_url` to the redirect's target",
         _ => "",
     }
 }
 
-/// Statuses that may be gone at the next attempt.
-pub(super) fn may_pass(status: StatusCode) -> bool {
-    // 501 and 505 say what the server never does.
+fn is_transient(status: StatusCode) -> bool {
+    // 501 and 505 are permanent.
     matches!(status.as_u16(), 408 | 409 | 425 | 429)
         || (status.is_server_error() && !matches!(status.as_u16(), 501 | 505))
 }
 
-/// Statuses that concern the operator's configuration, or an account at the back end, and not the request.
-fn is_the_operators(status: StatusCode) -> bool {
+/// Is the cause the operator's configuration or account, not the request?
+fn is_operator_error(status: StatusCode) -> bool {
     !status.is_client_error() || matches!(status.as_u16(), 401 | 402 | 403 | 404 | 405 | 407 | 410)
 }
 
@@ -91,28 +83,30 @@ impl From<Fault> for GenerateError {
         };
         match fault {
             Fault::Unreachable(_) => transient("the image generator could not be reached"),
-            Fault::BrokenOff(_) => transient("the image generator broke off its answer"),
-            Fault::TimedOut => Self::TimedOut("the image generator gave no answer in time".into()),
-            Fault::TooLarge { .. } => {
-                Self::Broken("the image generator answered with more than a picture can be".into())
-            }
-            Fault::Garbage(_) | Fault::Elsewhere => Self::Broken(
-                "the image generator answered with something that is no picture".into(),
+            Fault::BrokenOff(_) => transient(
+                "the image generator closed the connection before its answer was complete",
             ),
+            Fault::TimedOut => Self::TimedOut("the image generator did not answer in time".into()),
+            Fault::TooLarge { .. } => {
+                Self::Broken("the answer of the image generator is larger than any image".into())
+            }
+            Fault::Garbage(_) | Fault::OtherOrigin => {
+                Self::Broken("the image generator did not return a valid image".into())
+            }
             Fault::Status {
                 status,
                 retry_after,
                 ..
-            } if may_pass(status) => Self::Transient {
+            } if is_transient(status) => Self::Transient {
                 reason: match status.as_u16() {
-                    429 => "the image generator is asked for too much at the moment".into(),
+                    429 => "the image generator limits its rate at the moment".into(),
                     503 => "the image generator is overloaded at the moment".into(),
-                    code => format!("the image generator failed for the moment (status {code})"),
+                    code => format!("the image generator failed temporarily (status {code})"),
                 },
                 retry_after,
             },
-            Fault::Status { status, .. } if is_the_operators(status) => not_set_up(),
-            Fault::Unusable(_) => not_set_up(),
+            Fault::Status { status, .. } if is_operator_error(status) => misconfigured(),
+            Fault::Unusable(_) => misconfigured(),
             Fault::Status { message, .. } if message.is_empty() => {
                 Self::Refused("the image generator refused the request".into())
             }
@@ -136,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn each_status_is_what_can_be_done_about_it() {
+    fn each_status_maps_to_its_error() {
         let class = |code| match GenerateError::from(status(code, "too dark")) {
             GenerateError::Transient { retry_after, .. } => {
                 assert_eq!(retry_after, Some(Duration::from_secs(2)), "{code}");
@@ -165,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_carries_the_reason_and_a_matter_of_the_operator_does_not() {
+    fn a_refusal_carries_the_reason_and_an_operator_error_does_not() {
         let text = |fault: Fault| GenerateError::from(fault).to_string();
         assert_eq!(
             text(status(400, "prompt too long")),

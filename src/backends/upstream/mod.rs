@@ -1,16 +1,16 @@
-//! HTTP to back ends: one client per back end, and one set of faults for all kinds.
+//! HTTP to backends: one client per backend, and one set of faults for all kinds.
 //!
-//! The operator names the addresses, so they do not pass the gate that callers' URLs pass. The answers are not trusted all the
-//! same: they are bounded, and no text of one reaches a caller unsanitized.
+//! The operator configures the addresses, so they do not pass the egress check for callers' URLs. Answers are still untrusted:
+//! their size is limited, and no text of an answer reaches a caller unsanitized.
 //!
-//! The client is reqwest, which the object store brings along. The client of `tintype-egress` looks a name up and judges its
-//! addresses before each request, and has neither `multipart/form-data` nor protocol upgrades, which back ends need.
+//! The client is reqwest, which the object store already depends on. The client of `tintype-egress` resolves and checks addresses
+//! before each request, and lacks `multipart/form-data` and protocol upgrades, which backends need.
 //!
-//! A kind's client reads like this:
+//! A typical call:
 //!
 //! ```text
-//! let answer = upstream.post_json("/sdapi/v1/txt2img", body).await?;      // a Fault is a GenerateError by `?`
-//! let answer = upstream.expect_success(answer)?;                          // after looking at a status of its own, if any
+//! let answer = upstream.post_json("/sdapi/v1/txt2img", body).await?;      // `?` converts a Fault into a GenerateError
+//! let answer = upstream.expect_success(answer)?;                          // after handling special statuses, if any
 //! let answer: Txt2Img = upstream.json(answer).await?;                     // parsed on the blocking pool
 //! ```
 
@@ -26,7 +26,6 @@ pub use answer::Answer;
 pub use blocking::{blocking, decoding};
 pub use client::{Auth, MAX_ANSWER, Upstream, UpstreamSetupError};
 pub use error_message::error_message;
-pub use fault::{Fault, not_set_up};
-/// Fields and files of a `multipart/form-data` body.
+pub use fault::{Fault, misconfigured};
 pub use reqwest::multipart::{Form, Part};
 pub use socket::Socket;

@@ -1,4 +1,4 @@
-//! The texts that no caller may see, although a back end might repeat them: its credentials, whole and in parts, and its address.
+//! Texts that are redacted from a backend's messages: its credentials, whole and in parts, and its address.
 
 use crate::config::{Remote, Secret};
 use base64::Engine as _;
@@ -6,18 +6,18 @@ use base64::prelude::BASE64_STANDARD;
 use std::collections::BTreeSet;
 use url::{Position, Url};
 
-/// Names of authentication schemes, which precede a credential in a header (RFC 9110, 11).
+/// Authentication schemes: each precedes a credential in a header (RFC 9110, 11).
 const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "token"];
 
-/// The texts to remove from what this back end says, the longest first, so that none is cut by a part of itself.
+/// The longest text comes first, because removing a part first would leave the rest of the whole visible.
 pub fn redactions(remote: &Remote, base: &Url) -> Vec<String> {
     let mut texts = BTreeSet::new();
     let secrets = remote.headers.values().chain(&remote.api_key);
     for secret in secrets.map(Secret::expose) {
         texts.insert(secret.to_owned());
-        // As `Authorization: Basic` carries it.
+        // The form in `Authorization: Basic`.
         texts.insert(BASE64_STANDARD.encode(secret));
-        // A server may repeat the password without the user, or the key without the scheme.
+        // A server may echo the password without the user, or the key without the scheme.
         let parts = secret.split(|it: char| it.is_whitespace() || it == ':');
         let parts = parts.filter(|it| !SCHEMES.contains(&it.to_ascii_lowercase().as_str()));
         texts.extend(parts.map(str::to_owned));
@@ -51,7 +51,7 @@ mod tests {
         let base = Url::parse(&remote.base_url).unwrap();
         let redactions = redactions(&remote, &base);
         let clean = |text: &str| sanitized(text, &redactions);
-        for (told, shown) in [
+        for (message, shown) in [
             ("user tintype:correct-horse", "user [removed]"),
             (
                 "the password correct-horse is wrong",
@@ -65,7 +65,7 @@ mod tests {
             ("header Bearer sk-very-secret", "header [removed]"),
             ("no gpu.example here", "no [removed] here"),
         ] {
-            assert_eq!(clean(told), shown);
+            assert_eq!(clean(message), shown);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A websocket to a back end (RFC 6455), over the same connection set-up, credentials and TLS as every other call.
+//! A websocket to a backend (RFC 6455), with the same connection settings, credentials and TLS as every other call.
 
 use super::{Answer, Fault, Upstream};
 use base64::Engine as _;
@@ -8,20 +8,19 @@ use reqwest::{Method, StatusCode, Upgraded};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-/// Largest message that is read: previews of pictures come along.
+/// In bytes; previews arrive as messages.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
-/// An open websocket.
 pub type Socket = WebSocketStream<Upgraded>;
 
 impl Upstream {
     /// Opens a websocket below `base_url`; `path` as for [`get`](Self::get).
     ///
-    /// `Sec-WebSocket-Accept` is not compared: it guards against caches that answer in place of the server, and none
+    /// Does not check `Sec-WebSocket-Accept`: it guards against caches that answer in place of the server, and no cache
     /// answers 101.
     ///
     /// # Errors
-    /// Why there is none; [`Fault::Status`] for any answer but 101.
+    /// [`Fault::Status`] for any answer but 101.
     pub async fn websocket(&self, path: &str) -> Result<Socket, Fault> {
         let key = BASE64_STANDARD.encode(rand::random::<[u8; 16]>());
         let request = self

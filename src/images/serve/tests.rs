@@ -1,4 +1,4 @@
-//! The route over a directory: who gets what, with the time passed in.
+//! The download route over a local directory.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ impl Answer {
 }
 
 #[actix_web::test]
-async fn a_genuine_address_gives_the_picture_and_all_headers() {
+async fn a_valid_address_returns_the_picture_and_all_headers() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let answer = server.get(&server.address(KEY).await, &[]).await;
     assert_eq!(answer.status, 200);
@@ -120,7 +120,7 @@ async fn a_genuine_address_gives_the_picture_and_all_headers() {
 }
 
 #[actix_web::test]
-async fn the_time_left_is_the_time_to_cache_and_then_it_is_over() {
+async fn the_remaining_lifetime_is_the_cache_lifetime() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let uri = server.address(KEY).await;
     let day = TimeDelta::days(1);
@@ -145,7 +145,7 @@ async fn the_time_left_is_the_time_to_cache_and_then_it_is_over() {
 }
 
 #[actix_web::test]
-async fn the_signature_is_looked_at_before_the_time_and_the_file() {
+async fn the_signature_is_checked_before_the_time_and_the_file() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let uri = server.address(KEY).await;
     let forged = uri.replace("signature=", "signature=0");
@@ -236,7 +236,7 @@ async fn a_range_outside_the_file_is_refused_with_its_size() {
 }
 
 #[actix_web::test]
-async fn ranges_that_are_several_senseless_or_unknown_give_the_whole() {
+async fn multiple_invalid_or_unknown_ranges_return_the_whole() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let uri = server.address(KEY).await;
     for range in [
@@ -260,7 +260,7 @@ async fn ranges_that_are_several_senseless_or_unknown_give_the_whole() {
 }
 
 #[actix_web::test]
-async fn a_range_of_a_changed_file_gives_the_whole() {
+async fn a_range_of_a_changed_file_returns_the_whole() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let uri = server.address(KEY).await;
     let tag = server.get(&uri, &[]).await.header("etag").to_owned();
@@ -282,7 +282,7 @@ async fn a_range_of_a_changed_file_gives_the_whole() {
 }
 
 #[actix_web::test]
-async fn who_has_the_file_is_not_sent_it_again() {
+async fn a_client_with_the_current_file_gets_304() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let uri = server.address(KEY).await;
     let tag = server.get(&uri, &[]).await.header("etag").to_owned();
@@ -343,9 +343,9 @@ async fn names_with_spaces_and_unicode_are_served() {
 }
 
 #[actix_web::test]
-async fn a_store_that_cannot_be_read_is_our_fault_and_says_nothing_more() {
+async fn an_unreadable_store_is_a_server_error_without_details() {
     let server = Server::with(&[("results", PICTURE)]).await;
-    // A file where a directory is expected: the operating system refuses, and it is no absence.
+    // A file where a directory is expected gives an error other than "not found".
     let uri = server.address("results/a.png").await;
     let answer = server.get(&uri, &[]).await;
     assert_eq!(answer.refusal(), (502, "storage_unavailable".to_owned()));
@@ -357,7 +357,7 @@ async fn a_store_that_cannot_be_read_is_our_fault_and_says_nothing_more() {
 }
 
 #[actix_web::test]
-async fn with_a_cloud_store_there_are_no_files_here() {
+async fn with_a_cloud_store_the_route_answers_404() {
     let key = FileSigningKey::from_bytes(&[7; 32]);
     let variables = [
         ("AWS_ACCESS_KEY_ID".to_owned(), "id".to_owned()),

@@ -1,4 +1,4 @@
-//! What servers answer: the good, the wrong and the broken.
+//! Valid, wrong and broken answers of servers.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ async fn the_same_url_fourteen_times_is_fetched_fourteen_times() {
 
 #[actix_web::test]
 async fn entries_are_fetched_side_by_side() {
-    // No answer before all have asked.
+    // The server answers only after all requests have arrived.
     let (open, gate) = tokio::sync::watch::channel(false);
     let server = Server::start(move |_| {
         let mut acts = vec![Act::Gate(gate.clone())];
@@ -160,7 +160,7 @@ async fn every_faulty_entry_is_named_with_its_fault() {
         _ => unreachable!(),
     })
     .await;
-    // Two requests' worth of entries.
+    // More entries than one request may have, so two ingestions.
     let first = [
         "/good", "/404", "/500", "/204", "/206", "/304", "/html", "/svg",
     ];
@@ -183,7 +183,7 @@ async fn every_faulty_entry_is_named_with_its_fault() {
     input_images_urls[1] is empty
     input_images_urls[3] is a PNG image that ends before its dimensions
     input_images_urls[4] is a JPEG image with a damaged header
-    input_images_urls[5] answered with a compressed body, which was not asked for
+    input_images_urls[5] answered with a compressed body, although the request does not accept one
     input_images_urls[6] is too large: 100000 x 100000 pixels, where a side may have 16384 and the whole 25000000
     input_images_urls[7] has no pixels: its header says 65535 x 0
     ");
@@ -204,7 +204,7 @@ async fn identity_is_no_compression_and_anything_else_is() {
     .await;
     let good = ["/identity", "/none"].map(|path| server.url(path));
     assert_eq!(run(&good, &limits()).await.unwrap()[0].bytes, 75);
-    let compressed = "answered with a compressed body, which was not asked for";
+    let compressed = "answered with a compressed body, although the request does not accept one";
     for path in ["/br", "/chain", "/list"] {
         let text = faults(&[server.url(path)], &limits()).await;
         assert_eq!(text, format!("input_images_urls[0] {compressed}"), "{path}");
@@ -216,7 +216,7 @@ async fn an_answer_that_breaks_off_is_a_fault() {
     let image = png(3, 2);
     let half = image[..image.len() / 2].to_vec();
     let server = Server::start(move |path| match path {
-        // Fewer bytes than declared, then an orderly end.
+        // Fewer bytes than declared, then a clean close.
         "/lying" => head(
             "HTTP/1.1 200 OK\nContent-Length: 1000",
             [Act::Send(image.clone())],
@@ -239,7 +239,7 @@ async fn an_answer_that_breaks_off_is_a_fault() {
     for path in ["/lying", "/reset", "/chunked", "/garbled", "/at-once"] {
         let text = faults(&[server.url(path)], &limits()).await;
         assert_eq!(
-            text, "input_images_urls[0] broke off before it was complete",
+            text, "input_images_urls[0] closed the connection before the image was complete",
             "{path}"
         );
     }
@@ -291,7 +291,7 @@ async fn urls_that_are_wrong_in_themselves_are_all_named_and_hide_no_fault_of_th
     input_images_urls[4] is not at a public address
     input_images_urls[5] must be 1 to 2048 characters long
     ");
-    // The one that may be right is fetched, so that its fault would be told as well.
+    // The valid URL is fetched too, so that its fault would be reported as well.
     assert_eq!(server.count(), 1);
 }
 

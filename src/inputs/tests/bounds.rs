@@ -1,4 +1,4 @@
-//! Bytes and time: counted over all entries, and over as soon as they are used up.
+//! Limits of bytes and time, which apply to all entries together and take effect immediately.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -26,7 +26,7 @@ fn within(timeout: Duration) -> InputLimits {
 
 const TOO_MUCH: &str = "they are too large together";
 
-/// With and without a declared length, 14 images of 1,000 bytes each are the limit.
+/// The limit is 14 images of 1,000 bytes each, with and without a declared length.
 #[actix_web::test]
 async fn fourteen_images_may_have_the_limit_and_not_a_byte_more() {
     let server = Server::start(|path| match path {
@@ -75,7 +75,7 @@ async fn a_declared_length_past_the_limit_is_not_read_at_all() {
     );
 }
 
-/// Reading stops at once: of a body without an end no more is taken than the limit and what the kernels buffer.
+/// Reading stops immediately: an endless body costs at most the limit plus the kernel's buffers.
 #[actix_web::test]
 async fn a_body_without_an_end_is_cut_off() {
     let endless = || {
@@ -111,7 +111,7 @@ async fn a_body_without_an_end_is_cut_off() {
     }
 }
 
-/// One entry over the limit ends the others.
+/// One entry above the limit ends the others.
 #[actix_web::test]
 async fn the_limit_ends_all_entries() {
     let server = Server::start(|path| match path {

@@ -1,4 +1,4 @@
-//! A caller that goes away at any point leaves nothing behind.
+//! A caller that disconnects at any point leaves nothing in the store.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -17,7 +17,7 @@ use super::{
     support::*,
 };
 
-/// Drops an ingestion once `reached` holds, and expects that it goes without a trace.
+/// Drops an ingestion once `reached` holds, and checks that nothing stays in the store.
 async fn drop_when(
     server: &Server,
     urls: &[String],
@@ -98,7 +98,7 @@ async fn dropped_before_the_first_byte() {
     .await;
 }
 
-/// At every point between the first poll and the last, so also right between the store's answer and ours.
+/// Drops the future after every possible number of polls, so also between the store's answer and the result.
 #[actix_web::test]
 async fn dropped_after_any_number_of_polls() {
     let server = Server::start(|_| ok(&png(3, 2))).await;
@@ -126,7 +126,7 @@ async fn dropped_after_any_number_of_polls() {
     assert!(ended, "never came to the end");
 }
 
-/// The entry that is still at work when another fails is stopped as well.
+/// A failed entry stops the running ones.
 #[actix_web::test]
 async fn a_failure_ends_uploads_that_are_under_way() {
     let (open, gate) = watch::channel(false);
@@ -158,7 +158,7 @@ async fn a_failure_ends_uploads_that_are_under_way() {
         text.ends_with("input_images_urls[1] answered 404 Not Found"),
         "{text}"
     );
-    // Clean-up has ended before the answer.
+    // The cleanup ends before the ingestion returns.
     assert_eq!(failing.log(), ["begin", "part", "part", "abort"]);
     assert_eq!(keys(&store).await, [""; 0]);
     eventually("no connection is left", async || {

@@ -1,4 +1,4 @@
-//! How many images are fetched at once, and whose.
+//! The limit of concurrent fetches, and its fair division between accounts.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{
     support::*,
 };
 
-/// An account whose servers are slow keeps neither the others waiting, nor more connections than its share.
+/// An account with slow servers neither delays the others nor holds more connections than its share.
 #[actix_web::test]
 async fn an_account_fetches_a_bounded_number_of_images_at_once() {
     let (open, gate) = watch::channel(false);

@@ -1,4 +1,4 @@
-//! Ingestion against servers and stores that misbehave in every way we could think of.
+//! Ingestion against misbehaving servers and stores.
 
 mod answers;
 mod bounds;

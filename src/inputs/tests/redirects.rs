@@ -1,4 +1,4 @@
-//! Redirects: each is judged like the first URL.
+//! Redirects: each target must pass the same checks as the first URL.
 
 use std::sync::atomic::Ordering;
 
@@ -130,7 +130,7 @@ async fn a_name_inside_is_refused_after_a_redirect_too() {
     let port = inside.address.port();
     let outside =
         Server::start(move |_| redirect(302, &format!("http://inside.example:{port}/"))).await;
-    // The first look-up says outside, all that follow say inside.
+    // The first lookup returns a public address, all later ones a private address.
     let resolver = ScriptedResolver::new([LookUp::of(&["127.0.0.1"]), LookUp::of(&["127.0.0.2"])]);
     let egress = Client::with_resolver(loopback(), resolver.clone()).unwrap();
     let urls = [outside.url("/")];
@@ -139,7 +139,7 @@ async fn a_name_inside_is_refused_after_a_redirect_too() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "input images were not taken: input_images_urls[0] could not be fetched after a redirect: \
+        "input images were not accepted: input_images_urls[0] could not be fetched after a redirect: \
          its host does not resolve to a public address"
     );
     assert_eq!((inside.count(), egress.refusals()), (0, 1));
@@ -161,7 +161,7 @@ async fn without_an_opened_range_nothing_on_this_machine_is_reached() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "input images were not taken: input_images_urls[0] could not be fetched: its host does not resolve to a public address"
+        "input images were not accepted: input_images_urls[0] could not be fetched: its host does not resolve to a public address"
     );
     assert_eq!(server.count(), 0);
     assert!(keys(&store).await.is_empty());
@@ -199,7 +199,7 @@ async fn https_may_lead_to_https_but_not_to_http() {
         "{error}"
     );
     assert_eq!(plain.count(), 0);
-    // http to https is a step up.
+    // An upgrade from http to https is allowed.
     let upward =
         Server::start(move |_| redirect(301, &format!("https://pictures.example:{end}/"))).await;
     let urls = [upward.url("/")];

@@ -1,4 +1,4 @@
-//! A server that does exactly what it is told with a connection, right or wrong.
+//! A scripted server that can also break the protocol.
 
 use std::{
     net::SocketAddr,
@@ -16,35 +16,34 @@ use tokio::{
     sync::watch,
 };
 
-/// One thing to do with a connection. After the last one it is closed.
+/// One step of a script. The connection closes after the last step.
 #[derive(Clone)]
 pub(super) enum Act {
     Send(Vec<u8>),
-    /// Sends the bytes over and over, until the client has had enough.
+    /// Repeats the bytes until the client disconnects.
     Endless(Vec<u8>),
-    /// Sends one byte after the other, with a pause before each.
+    /// Sends byte by byte, with a pause before each.
     Drip(Vec<u8>, Duration),
-    /// Does nothing until the client goes away.
+    /// Waits until the client disconnects.
     Hang,
-    /// Waits until the test says so.
+    /// Waits for a signal of the test.
     Gate(watch::Receiver<bool>),
-    /// Ends the connection with a reset instead of an orderly close.
+    /// Resets the connection instead of closing it.
     Reset,
 }
 
-/// A running server.
 pub(super) struct Server {
     pub address: SocketAddr,
-    /// Request heads, in the order of their arrival.
+    /// Request heads, in order of arrival.
     pub requests: Arc<Mutex<Vec<String>>>,
-    /// Connections whose acts are not over.
+    /// Connections with unfinished scripts.
     pub busy: Arc<AtomicUsize>,
-    /// Body bytes that the kernel has taken from [`Act::Endless`].
+    /// Body bytes of [`Act::Endless`] that the kernel accepted.
     pub poured: Arc<AtomicU64>,
 }
 
 impl Server {
-    /// Serves on 127.0.0.1; `script` says what to do for a path.
+    /// Serves on 127.0.0.1; `script` returns the steps for a path.
     pub async fn start(script: impl Fn(&str) -> Vec<Act> + 'static) -> Self {
         Self::start_on("127.0.0.1:0", script).await
     }
@@ -77,7 +76,7 @@ impl Server {
         server
     }
 
-    /// The URL of a path, under a name that the tests' resolver knows.
+    /// The URL of a path, with a host name that the tests' resolver knows.
     pub fn url(&self, path: &str) -> String {
         format!("http://pictures.example:{}{path}", self.address.port())
     }
@@ -87,7 +86,7 @@ impl Server {
     }
 }
 
-/// Puts the server's own port, which no script can know, where a head says `PORT`.
+/// Replaces `PORT` in a head with the server's port, which a script cannot know.
 fn fill_in(mut acts: Vec<Act>, port: u16) -> Vec<Act> {
     if let Some(Act::Send(head)) = acts.first_mut()
         && let Ok(text) = std::str::from_utf8(head)
@@ -144,14 +143,14 @@ async fn drip(stream: &mut TcpStream, bytes: &[u8], pause: Duration) -> std::io:
     Ok(())
 }
 
-/// A whole answer with a Content-Length.
+/// A complete answer with a Content-Length.
 pub(super) fn ok(body: &[u8]) -> Vec<Act> {
     let mut all = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
     all.extend_from_slice(body);
     vec![Act::Send(all)]
 }
 
-/// A head and whatever follows it.
+/// A head and the steps after it.
 pub(super) fn head(lines: &str, rest: impl IntoIterator<Item = Act>) -> Vec<Act> {
     let head = format!("{}\r\n\r\n", lines.replace('\n', "\r\n"));
     std::iter::once(Act::Send(head.into_bytes()))

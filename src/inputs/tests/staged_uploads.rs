@@ -1,4 +1,4 @@
-//! Images that are handed over in pieces.
+//! Images uploaded in chunks.
 
 use super::{pictures, support::*};
 use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
@@ -18,7 +18,7 @@ async fn hand_over(
     handed.finish().await
 }
 
-/// The clean-up runs in a task of its own.
+/// Waits for the cleanup, which runs in its own task.
 async fn until_empty(store: &Arc<dyn ObjectStore>) {
     for _ in 0..10_000 {
         if keys(store).await.is_empty() {

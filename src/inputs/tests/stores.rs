@@ -1,4 +1,4 @@
-//! Object stores that fail, and how it is told apart from fetches that fail.
+//! Failing object stores, and their distinction from failing fetches.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,22 +20,22 @@ use super::{
     support::*,
 };
 
-/// Where a store fails.
+/// The point at which a store fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     Nothing,
     Put,
-    /// Stores the object and then says that it has not.
+    /// Stores the object and then reports an error.
     PutAfterAll,
     Begin,
-    /// The n-th part, from 0.
+    /// The n-th part, counted from 0.
     Part(usize),
     Complete,
     /// Never answers a put.
     PutHangs,
 }
 
-/// A store in memory that fails where it is told to, and remembers uploads that were begun and how they ended.
+/// An in-memory store that fails at the given point, and records the start and end of uploads.
 #[derive(Debug)]
 pub(super) struct Failing {
     inner: InMemory,
@@ -166,7 +166,7 @@ impl MultipartUpload for FailingUpload {
     }
 }
 
-/// 12 MB, so three parts.
+/// 12 MB, which makes three parts.
 const LARGE: usize = 12_000_000;
 
 async fn large_server() -> Server {
@@ -241,7 +241,7 @@ async fn a_large_image_is_stored_in_parts_and_whole() {
     assert_eq!(stored.bytes().await.unwrap(), png_of(LARGE));
     discard(store.as_ref(), &images).await;
     assert_eq!(keys(&store).await, [""; 0]);
-    // Discarding what is gone already is no error.
+    // Discarding an already deleted image is not an error.
     discard(store.as_ref(), &images).await;
 }
 
@@ -285,7 +285,7 @@ async fn a_store_that_misses_the_deadline_is_not_blamed_on_the_urls() {
 async fn a_deadline_that_is_missed_for_memory_is_not_blamed_on_the_store() {
     let server = large_server().await;
     let store: Arc<dyn ObjectStore> = Failing::at(At::PutHangs);
-    // Room for one small image of the account at a time.
+    // Memory for one small image per account at a time.
     let memory = MemoryBudget::new(200_000).of(AccountId(Uuid::nil()), Duration::MAX);
     let limits = InputLimits {
         timeout: Duration::from_secs(1),
@@ -322,7 +322,7 @@ async fn a_store_on_disk_is_left_without_a_file() {
         ingest(&egress(), store.clone(), &prefix(), &urls, &limits())
             .await
             .unwrap_err();
-        // Staging files are no objects, so the directory itself is looked at.
+        // Listings do not show staging files, so the test reads the directory itself.
         let files = || {
             let all = std::process::Command::new("find")
                 .arg(directory.path())
@@ -340,7 +340,7 @@ async fn a_directory_that_cannot_be_written_is_the_stores_fault() {
     use object_store::local::LocalFileSystem;
     let server = large_server().await;
     let directory = tempfile::tempdir().unwrap();
-    // A file where a directory has to be: that fails for every user, root included.
+    // A file in place of a directory fails for every user, including root.
     std::fs::write(directory.path().join("inputs"), b"").unwrap();
     let store: Arc<dyn ObjectStore> =
         Arc::new(LocalFileSystem::new_with_prefix(directory.path()).unwrap());

@@ -1,4 +1,4 @@
-//! What all ingestion tests need: a way out, a store, and questions about what is in it.
+//! Shared fixtures of the ingestion tests: an egress client, a store, and checks of its objects.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use tintype_egress::{
     testing::{ScriptedResolver, loopback},
 };
 
-/// Every name is 127.0.0.1, which is open; other loopback addresses are not.
+/// Resolves every name to 127.0.0.1, which is allowed; other loopback addresses are not.
 pub(super) fn egress() -> Client {
     let options = ClientOptions {
         connect_timeout: Duration::from_secs(20),
@@ -34,7 +34,6 @@ pub(super) fn memory() -> Arc<dyn ObjectStore> {
     Arc::new(InMemory::new())
 }
 
-/// Keys of all objects.
 pub(super) async fn keys(store: &Arc<dyn ObjectStore>) -> Vec<String> {
     let mut keys: Vec<String> = store
         .list(None)
@@ -46,7 +45,7 @@ pub(super) async fn keys(store: &Arc<dyn ObjectStore>) -> Vec<String> {
     keys
 }
 
-/// Ingests into a fresh store; on failure nothing may be left there.
+/// Ingests into a new store; checks that a failure leaves nothing in it.
 pub(super) async fn run(
     urls: &[String],
     limits: &InputLimits,
@@ -63,7 +62,7 @@ pub(super) async fn run(
     outcome
 }
 
-/// The faults of an ingestion that has to fail by the caller's doing, one a line.
+/// The faults of an ingestion that must fail by the caller's fault, one per line.
 pub(super) async fn faults(urls: &[String], limits: &InputLimits) -> String {
     match run(urls, limits).await {
         Err(IngestError::Invalid(faults)) => lines(&faults),
@@ -71,12 +70,12 @@ pub(super) async fn faults(urls: &[String], limits: &InputLimits) -> String {
     }
 }
 
-/// The same, one a line.
+/// One fault per line.
 pub(super) fn lines(faults: &InputFaults) -> String {
     faults.to_string().replace("; ", "\n")
 }
 
-/// Tries until it holds; gives up, and fails, after 20 seconds.
+/// Polls until the condition holds; panics after 20 seconds.
 pub(super) async fn eventually<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     for _ in 0..2_000 {
         if holds().await {

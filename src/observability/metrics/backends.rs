@@ -1,4 +1,4 @@
-//! Back ends: their tries, their health, and how busy they are.
+//! Backends: tries, health and load.
 
 use super::exposition::Exposition;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,21 +6,21 @@ use tintype_actors::backends::Health;
 use tintype_actors::system::System;
 use tintype_actors::{ports::TryOutcome, stats::BackendStats};
 
-/// A name, its help, and where the count is.
+/// Name, help text, and accessor.
 type Counter = (&'static str, &'static str, fn(&BackendStats) -> &AtomicU64);
 
-pub fn collect(told: &mut Exposition, system: &System) {
+pub fn collect(out: &mut Exposition, system: &System) {
     let health = system.backends();
-    let figures = &system.stats().backends;
-    let all = || health.iter().zip(figures);
-    let mut family = told.histogram(
+    let stats = &system.stats().backends;
+    let all = || health.iter().zip(stats);
+    let mut family = out.histogram(
         "tintype_backend_try_duration_seconds",
-        "Time of one try on a back end, by what it came to.",
+        "Duration of one try on a backend, by outcome.",
     );
-    for (backend, figures) in all() {
+    for (backend, stats) in all() {
         for outcome in TryOutcome::ALL {
-            let read = figures.tries[outcome as usize].read();
-            // The tries that gave a picture are told from the start, the others once there is one.
+            let read = stats.tries[outcome as usize].read();
+            // Successful tries are exported from the start, other outcomes from their first try on.
             if outcome == TryOutcome::Picture || read.count() > 0 {
                 let labels = [
                     ("backend", backend.name.as_str()),
@@ -33,37 +33,37 @@ pub fn collect(told: &mut Exposition, system: &System) {
     let counters: [Counter; 3] = [
         (
             "tintype_backend_retries_total",
-            "Tries that repeated one that had failed.",
+            "Tries that repeated a failed one.",
             |it| &it.retries,
         ),
         (
             "tintype_backend_unusable_pictures_total",
-            "Pictures of the back end that were no sound pictures, or could not be kept.",
+            "Images of the backend that were invalid or could not be stored.",
             |it| &it.unusable,
         ),
         (
             "tintype_backend_given_up_total",
-            "Runs that gave up on the back end, and went on to the next one of their tier if there was one.",
+            "Runs that failed on the backend and failed over to the next one of the tier, if any.",
             |it| &it.given_up,
         ),
     ];
     for (name, help, of) in counters {
-        let mut family = told.counter(name, help);
-        for (backend, figures) in all() {
-            let count = of(figures).load(Ordering::Relaxed);
+        let mut family = out.counter(name, help);
+        for (backend, stats) in all() {
+            let count = of(stats).load(Ordering::Relaxed);
             family.value(&[("backend", &backend.name)], count);
         }
     }
-    let mut family = told.counter(
+    let mut family = out.counter(
         "tintype_backend_breaker_opened_total",
-        "How often the back end began to be passed over, after failed probes too.",
+        "Times that the circuit breaker opened, including after failed probes.",
     );
     for backend in &health {
         family.value(&[("backend", &backend.name)], backend.opened);
     }
-    let mut family = told.gauge(
+    let mut family = out.gauge(
         "tintype_backend_breaker_state",
-        "1 at the state in which the breaker is: closed (used), open (passed over), half_open (being tried out).",
+        "1 for the current state of the circuit breaker: closed (in use), open (skipped), half_open (probing).",
     );
     for backend in &health {
         let now = match backend.health {
@@ -76,14 +76,14 @@ pub fn collect(told: &mut Exposition, system: &System) {
             family.flag(&labels, state == now);
         }
     }
-    let mut family = told.gauge(
+    let mut family = out.gauge(
         "tintype_backend_places",
-        "Runs that the back end takes at a time.",
+        "Concurrent runs that the backend accepts.",
     );
     for backend in &health {
         family.value(&[("backend", &backend.name)], backend.slots);
     }
-    let mut family = told.gauge("tintype_backend_runs", "Runs that the back end has.");
+    let mut family = out.gauge("tintype_backend_runs", "Runs on the backend.");
     for backend in &health {
         family.value(&[("backend", &backend.name)], backend.running);
     }

@@ -1,44 +1,39 @@
-//! The text that Prometheus reads: its exposition format, version 0.0.4.
+//! Writes Prometheus' text exposition format, version 0.0.4.
 //!
-//! Written here and not by a crate: the official one (`prometheus-client`) writes OpenMetrics alone, which gives counters other
-//! names in their headings and is refused by `promtool check metrics`; the others bring counters of their own, which would be
-//! filled from ours only to be written out. What is written is checked by promtool, with the tests.
+//! Refused alternatives: the official crate (`prometheus-client`) writes only OpenMetrics, which names counters differently in their
+//! headings and fails `promtool check metrics`; other crates bring their own counters, which would be filled from ours only for the
+//! output. The tests check the output with promtool.
 
 use std::fmt::{Display, Write as _};
 use tintype_storage::histogram::Reading;
 
-/// What an answer with this text says of itself.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 const MICROS: f64 = 1_000_000.0;
 
-/// The text as it grows.
 #[derive(Default)]
 pub struct Exposition {
     text: String,
 }
 
-/// Labels with their values.
 pub type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Exposition {
-    /// Begins a family that only ever rises. Its name ends in `_total`.
+    /// Begins a family; `name` must end in `_total`.
     pub fn counter(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "counter", help)
     }
 
-    /// Begins a family that rises and falls.
     pub fn gauge(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "gauge", help)
     }
 
-    /// Begins a family of counted values.
     pub fn histogram(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "histogram", help)
     }
 
     fn family(&mut self, name: &'static str, kind: &str, help: &str) -> Family<'_> {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         Family {
             text: &mut self.text,
@@ -46,57 +41,55 @@ impl Exposition {
         }
     }
 
-    /// All of it.
     pub fn into_text(self) -> String {
         self.text
     }
 }
 
-/// One family of the text.
+/// A metric family; each method writes samples of it.
 pub struct Family<'a> {
     text: &'a mut String,
     name: &'static str,
 }
 
 impl Family<'_> {
-    /// A line with a value.
     pub fn value(&mut self, labels: Labels<'_>, value: impl Display) -> &mut Self {
         self.line("", labels, None, value)
     }
 
-    /// A line with 1 where something is so, else with 0.
-    pub fn flag(&mut self, labels: Labels<'_>, is_so: bool) -> &mut Self {
-        self.value(labels, u8::from(is_so))
+    /// Writes 1 for true and 0 for false.
+    pub fn flag(&mut self, labels: Labels<'_>, is_set: bool) -> &mut Self {
+        self.value(labels, u8::from(is_set))
     }
 
-    /// The lines of a tally that has counted microseconds, in seconds.
+    /// Writes a histogram of microseconds in seconds.
     pub fn seconds(&mut self, labels: Labels<'_>, read: &Reading) -> &mut Self {
-        self.tally(labels, read, |value| value as f64 / MICROS)
+        self.histogram(labels, read, |value| value as f64 / MICROS)
     }
 
-    /// The lines of a tally that has counted plain numbers.
+    /// Writes a histogram of plain numbers.
     pub fn numbers(&mut self, labels: Labels<'_>, read: &Reading) -> &mut Self {
-        self.tally(labels, read, |value| value as f64)
+        self.histogram(labels, read, |value| value as f64)
     }
 
-    fn tally(
+    fn histogram(
         &mut self,
         labels: Labels<'_>,
         read: &Reading,
         scale: impl Fn(u64) -> f64,
     ) -> &mut Self {
-        let mut so_far = 0;
+        let mut cumulative = 0;
         for (at, count) in read.counts.iter().enumerate() {
-            so_far += count;
+            cumulative += count;
             let bound = read.bounds.get(at);
             let bound = bound.map_or_else(|| "+Inf".to_owned(), |it| scale(*it).to_string());
-            self.line("_bucket", labels, Some(&bound), so_far);
+            self.line("_bucket", labels, Some(&bound), cumulative);
         }
         if read.counts.is_empty() {
             self.line("_bucket", labels, Some("+Inf"), 0);
         }
         self.line("_sum", labels, None, scale(read.sum));
-        self.line("_count", labels, None, so_far)
+        self.line("_count", labels, None, cumulative)
     }
 
     fn line(
@@ -158,15 +151,15 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_told_as_sums_from_below_in_base_units() {
-        let tally = Histogram::new(&[100, 2_500_000]);
+    fn buckets_are_cumulative_and_in_base_units() {
+        let histogram = Histogram::new(&[100, 2_500_000]);
         [50, 100, 200, 9_000_000]
             .into_iter()
-            .for_each(|micros| tally.add(micros));
+            .for_each(|micros| histogram.add(micros));
         let mut exposition = Exposition::default();
         exposition
             .histogram("span_seconds", "A span.")
-            .seconds(&[("of", "it")], &tally.read());
+            .seconds(&[("of", "it")], &histogram.read());
         let text = exposition.into_text();
         let lines: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(
@@ -182,12 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_counted_is_nothing() {
+    fn an_empty_histogram_has_zero_samples() {
         let mut exposition = Exposition::default();
         exposition
-            .histogram("crowd", "How many.")
+            .histogram("batch", "How many.")
             .numbers(&[], &Reading::default());
         let text = exposition.into_text();
-        assert!(text.ends_with("crowd_bucket{le=\"+Inf\"} 0\ncrowd_sum 0\ncrowd_count 0\n"));
+        assert!(text.ends_with("batch_bucket{le=\"+Inf\"} 0\nbatch_sum 0\nbatch_count 0\n"));
     }
 }

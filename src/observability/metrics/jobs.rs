@@ -1,4 +1,4 @@
-//! Jobs: how many there are, how they came to be and to an end, and how long that took.
+//! Jobs: queues, outcomes and durations.
 
 use super::Sources;
 use super::exposition::Exposition;
@@ -7,55 +7,52 @@ use tintype_actors::ports::JobOutcome;
 use tintype_storage::domain::ids;
 use tintype_storage::domain::tier::{Mode, Tier};
 
-pub fn collect(told: &mut Exposition, sources: &Sources<'_>) {
-    queues(told, sources);
-    switches(told, sources);
-    life(told, sources);
+pub fn collect(out: &mut Exposition, sources: &Sources<'_>) {
+    queues(out, sources);
+    switches(out, sources);
+    life(out, sources);
 }
 
-fn queues(told: &mut Exposition, sources: &Sources<'_>) {
+fn queues(out: &mut Exposition, sources: &Sources<'_>) {
     let queues: Vec<_> = Tier::ALL
         .iter()
         .map(|tier| (tier.word(), sources.system.waiting_jobs().of_tier(*tier)))
         .collect();
-    let mut family = told.gauge("tintype_jobs", "Jobs that have not ended.");
+    let mut family = out.gauge("tintype_jobs", "Jobs that have not ended.");
     for (tier, (queued, processing, _)) in &queues {
         family
             .value(&[("tier", tier), ("state", "queued")], queued)
             .value(&[("tier", tier), ("state", "processing")], processing);
     }
     let now = sources.now.millis();
-    let mut family = told.gauge(
+    let mut family = out.gauge(
         "tintype_jobs_oldest_queued_age_seconds",
-        "How long the job has waited that has waited longest for its first run; 0 where none waits.",
+        "Age of the oldest job that waits for its first run; 0 if none waits.",
     );
     for (tier, (_, _, oldest)) in &queues {
         let since = oldest.and_then(|job| ids::moment_of(&job.0));
         let age = since.map_or(0, |since| now.saturating_sub(since.millis()).max(0));
         family.value(&[("tier", tier)], age as f64 / 1_000.0);
     }
-    told.gauge(
+    out.gauge(
         "tintype_jobs_live",
-        "Jobs that have not ended, as they count towards the limit.",
+        "Jobs that have not ended and count towards the limit.",
     )
     .value(&[], sources.system.live_jobs());
-    told.gauge(
+    out.gauge(
         "tintype_jobs_live_limit",
-        "The number of live jobs from which on calls are answered 503.",
+        "The number of live jobs at which calls are answered 503.",
     )
     .value(&[], sources.max_live_jobs);
-    told.gauge(
-        "tintype_waiting_callers",
-        "Callers whose answer or stream waits for news of a job.",
-    )
-    .value(&[], sources.system.waiting_callers());
+    out.gauge("tintype_waiting_callers", "Callers that wait for a job.")
+        .value(&[], sources.system.waiting_callers());
 }
 
-fn switches(told: &mut Exposition, sources: &Sources<'_>) {
+fn switches(out: &mut Exposition, sources: &Sources<'_>) {
     let pause = &sources.pause;
-    let mut family = told.gauge(
+    let mut family = out.gauge(
         "tintype_paused",
-        "1 where the operator has paused the whole service, or a model.",
+        "1 while the operator pauses the whole service or the model.",
     );
     family.flag(&[("what", "project")], pause.project);
     for tier in Tier::ALL {
@@ -63,58 +60,58 @@ fn switches(told: &mut Exposition, sources: &Sources<'_>) {
     }
 }
 
-fn life(told: &mut Exposition, sources: &Sources<'_>) {
-    let figures = &sources.system.stats().jobs;
+fn life(out: &mut Exposition, sources: &Sources<'_>) {
+    let stats = &sources.system.stats().jobs;
     let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    let mut family = told.counter("tintype_jobs_accepted_total", "Jobs that were accepted.");
+    let mut family = out.counter("tintype_jobs_accepted_total", "Accepted jobs.");
     for tier in Tier::ALL {
         for mode in Mode::ALL {
-            let count = read(&figures.accepted[tier.index()][*mode as usize]);
+            let count = read(&stats.accepted[tier.index()][*mode as usize]);
             family.value(&[("tier", tier.word()), ("mode", mode.word())], count);
         }
     }
-    told.counter(
+    out.counter(
         "tintype_jobs_replayed_total",
-        "Calls that were answered with the job of their idempotency key's first use.",
+        "Calls answered with the existing job of their idempotency key.",
     )
-    .value(&[], read(&figures.replayed));
-    let mut family = told.counter(
+    .value(&[], read(&stats.replayed));
+    let mut family = out.counter(
         "tintype_jobs_ended_total",
-        "Jobs that ended: done, or why they failed.",
+        "Ended jobs by outcome: done, or the cause of the failure.",
     );
     for tier in Tier::ALL {
         for ending in JobOutcome::ALL {
             let labels = [("tier", tier.word()), ("outcome", ending.word())];
-            family.value(&labels, read(&figures.ended[tier.index()][ending.index()]));
+            family.value(&labels, read(&stats.ended[tier.index()][ending.index()]));
         }
     }
-    let mut family = told.counter(
+    let mut family = out.counter(
         "tintype_jobs_begun_again_total",
-        "Runs that began anew because a restart had cut off the one before.",
+        "Runs repeated because a restart interrupted the previous one.",
     );
     for tier in Tier::ALL {
-        let count = read(&figures.begun_again[tier.index()]);
+        let count = read(&stats.begun_again[tier.index()]);
         family.value(&[("tier", tier.word())], count);
     }
-    let mut family = told.histogram(
+    let mut family = out.histogram(
         "tintype_job_queue_wait_seconds",
         "Time from the acceptance of a job to its first run.",
     );
     for tier in Tier::ALL {
-        let waits = figures.waits[tier.index()].read();
+        let waits = stats.waits[tier.index()].read();
         family.seconds(&[("tier", tier.word())], &waits);
     }
-    let mut family = told.histogram(
+    let mut family = out.histogram(
         "tintype_job_duration_seconds",
         "Time from the acceptance of a job to its end.",
     );
     for tier in Tier::ALL {
-        let lives = figures.lives[tier.index()].read();
+        let lives = stats.lives[tier.index()].read();
         family.seconds(&[("tier", tier.word())], &lives);
     }
-    told.histogram(
+    out.histogram(
         "tintype_jobs_per_commit",
         "Jobs that one commit of an account accepted together.",
     )
-    .numbers(&[], &figures.per_commit.read());
+    .numbers(&[], &stats.per_commit.read());
 }

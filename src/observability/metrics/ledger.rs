@@ -1,8 +1,8 @@
 //! The money of all accounts together.
 //!
-//! Summed over the accounts' records, so that it is what the store says and not what was counted beside it. That takes about a
-//! microsecond for each account: a sum is told again until twenty times as long has passed as it took to make, so that however
-//! many accounts there are, and however often somebody asks, it costs a twentieth of one core at most.
+//! The totals are sums over the account records, so they show the store and not a separate counter. A scan takes about a
+//! microsecond per account. Its result is cached for twenty times the scan's duration, so scans cost at most a twentieth of one core,
+//! for any number of accounts and scrapes.
 
 use super::exposition::Exposition;
 use parking_lot::Mutex;
@@ -12,20 +12,19 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
-const SHARE: u32 = 20;
+const CACHE_FACTOR: u32 = 20;
 
-/// The last sums, for as long as they are told again.
+/// The cached totals.
 #[derive(Default)]
-pub struct LedgerTotals(Mutex<Option<Summed>>);
+pub struct LedgerTotals(Mutex<Option<CachedTotals>>);
 
 #[derive(Clone, Copy)]
-struct Summed {
+struct CachedTotals {
     totals: Totals,
     at: Instant,
     took: Duration,
 }
 
-/// Sums over all accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Totals {
     accounts: u64,
@@ -36,7 +35,7 @@ struct Totals {
     charged: Millionths,
 }
 
-/// An amount of money that may pass what a single account can hold.
+/// An amount of money that may exceed the range of a single account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Millionths(i128);
 
@@ -50,63 +49,60 @@ impl fmt::Display for Millionths {
 
 impl Totals {
     fn add(&mut self, account: &Account) {
-        let books = &account.balances;
+        let balances = &account.balances;
         self.accounts += 1;
         self.low += u64::from(account.is_low());
-        self.balance.0 += books.balance.millionths();
-        self.reserved.0 += books.reserved.millionths();
-        self.deposited.0 += books.deposited.millionths();
-        self.charged.0 += books.charged.millionths();
+        self.balance.0 += balances.balance.millionths();
+        self.reserved.0 += balances.reserved.millionths();
+        self.deposited.0 += balances.deposited.millionths();
+        self.charged.0 += balances.charged.millionths();
     }
 }
 
 impl LedgerTotals {
-    /// Tells them. May read all accounts, so it blocks.
+    /// Blocking: it may read all accounts.
     pub fn collect(
         &self,
-        told: &mut Exposition,
+        out: &mut Exposition,
         store: &Store,
         currency: &str,
     ) -> Result<(), StoreError> {
         let totals = self.current(store)?;
-        told.gauge("tintype_accounts", "Accounts.")
+        out.gauge("tintype_accounts", "Accounts.")
             .value(&[], totals.accounts);
-        told.gauge(
+        out.gauge(
             "tintype_accounts_low_balance",
             "Accounts with less available than their low_balance.",
         )
         .value(&[], totals.low);
         let currency = [("currency", currency)];
-        told.gauge(
+        out.gauge(
             "tintype_ledger_balance",
-            "Deposited and not yet charged, over all accounts.",
+            "Balance of all accounts: deposits minus charges.",
         )
         .value(&currency, totals.balance);
-        told.gauge(
+        out.gauge(
             "tintype_ledger_reserved",
-            "Held for jobs that have not ended, over all accounts.",
+            "Money of all accounts reserved for live jobs.",
         )
         .value(&currency, totals.reserved);
-        told.gauge(
+        out.gauge(
             "tintype_ledger_deposited",
-            "All deposits ever, corrections taken off, over all accounts.",
+            "Sum of all deposits, less corrections.",
         )
         .value(&currency, totals.deposited);
-        told.counter(
-            "tintype_ledger_charged_total",
-            "All charges ever, over all accounts.",
-        )
-        .value(&currency, totals.charged);
+        out.counter("tintype_ledger_charged_total", "Sum of all charges.")
+            .value(&currency, totals.charged);
         Ok(())
     }
 
     fn current(&self, store: &Store) -> Result<Totals, StoreError> {
-        // Held while the sums are made: who comes meanwhile waits for them instead of making them too.
+        // The lock is held during the scan: concurrent scrapes wait for its result instead of scanning too.
         let mut last = self.0.lock();
-        if let Some(summed) = *last
-            && still_holds(summed.at.elapsed(), summed.took)
+        if let Some(cached) = *last
+            && is_fresh(cached.at.elapsed(), cached.took)
         {
-            return Ok(summed.totals);
+            return Ok(cached.totals);
         }
         let began = Instant::now();
         let mut totals = Totals::default();
@@ -117,7 +113,7 @@ impl LedgerTotals {
             })
             .wait()?;
         let at = Instant::now();
-        *last = Some(Summed {
+        *last = Some(CachedTotals {
             totals,
             at,
             took: at - began,
@@ -126,8 +122,8 @@ impl LedgerTotals {
     }
 }
 
-fn still_holds(age: Duration, took: Duration) -> bool {
-    age < took * SHARE
+fn is_fresh(age: Duration, took: Duration) -> bool {
+    age < took * CACHE_FACTOR
 }
 
 #[cfg(test)]
@@ -140,10 +136,10 @@ mod tests {
         use tintype_storage::domain::ledger::Balances;
         use tintype_storage::domain::time::Timestamp;
         let mut totals = Totals::default();
-        let books = Balances::default().deposit("999999999.123456".parse().unwrap());
-        let books = books.unwrap().hold("0.000001".parse().unwrap()).unwrap();
+        let balances = Balances::default().deposit("999999999.123456".parse().unwrap());
+        let balances = balances.unwrap().hold("0.000001".parse().unwrap()).unwrap();
         let account = Account {
-            balances: books,
+            balances,
             ..Account::new(
                 AccountId(uuid::Uuid::nil()),
                 "a".into(),
@@ -158,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn making_sums_takes_a_twentieth_of_the_time_at_most() {
+    fn scans_take_at_most_a_twentieth_of_the_time() {
         let took = Duration::from_millis(50);
-        assert!(still_holds(Duration::from_millis(999), took));
-        assert!(!still_holds(Duration::from_millis(1_000), took));
+        assert!(is_fresh(Duration::from_millis(999), took));
+        assert!(!is_fresh(Duration::from_millis(1_000), took));
     }
 }

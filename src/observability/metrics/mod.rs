@@ -1,6 +1,6 @@
-//! What the service counts, as `GET /metrics` tells it to Prometheus.
+//! The metrics of `GET /metrics` for Prometheus.
 //!
-//! Storage and actors count in plain atomics of their own and know nothing of this; what is here reads them when it is asked.
+//! Storage and actors count in their own atomics and do not depend on this module, which reads them at each scrape.
 
 mod backends;
 mod exposition;
@@ -28,9 +28,7 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{Store, StoreError};
 
-/// What is counted here, and what does not change while the process lives.
 pub struct Metrics {
-    /// The calls of all workers.
     pub requests: Requests,
     ledger: LedgerTotals,
     started: SystemTime,
@@ -38,7 +36,7 @@ pub struct Metrics {
     exporter: Option<Arc<Exporter>>,
 }
 
-/// What is read for one answer.
+/// The sources of one scrape.
 pub struct Sources<'a> {
     pub store: &'a Store,
     pub system: &'a System,
@@ -50,7 +48,7 @@ pub struct Sources<'a> {
 }
 
 impl Metrics {
-    /// `started` is when the process began to start; `store_dir` is where the engine's files lie.
+    /// `started` is the start time of the process; `store_dir` holds the engine's files.
     pub fn new(started: SystemTime, store_dir: PathBuf, exporter: Option<Arc<Exporter>>) -> Self {
         Self {
             requests: Requests::default(),
@@ -61,7 +59,7 @@ impl Metrics {
         }
     }
 
-    /// All metrics in the exposition format. Blocks: it reads files and the accounts.
+    /// All metrics in the exposition format. Blocking: it reads files and accounts.
     pub fn text(&self, sources: &Sources<'_>) -> Result<String, StoreError> {
         let mut text = Exposition::default();
         process::collect(&mut text, self.started);

@@ -1,5 +1,5 @@
-//! Nodes: which of them live as this one sees them, and what it has done as one of several. A process that shares its records with no
-//! other tells itself as the only one, so that charts and alerts need not know.
+//! Nodes: the cluster as this node sees it, and this node's takeovers. A single server reports itself as the only node, so that charts
+//! and alerts work unchanged.
 
 use super::exposition::Exposition;
 use std::collections::HashSet;
@@ -8,38 +8,38 @@ use std::time::Duration;
 use tintype_actors::node::{NodeContext, NodeState, SeenNode};
 use tintype_actors::system::System;
 
-pub fn collect(told: &mut Exposition, system: &System) {
-    gauges(told, system.node());
+pub fn collect(out: &mut Exposition, system: &System) {
+    gauges(out, system.node());
     let stats = &system.stats().nodes;
     let counters: [(&str, &str, &AtomicU64); 4] = [
         (
             "tintype_node_takeovers_total",
-            "Nodes that this one has taken for dead.",
+            "Nodes that this node has declared dead.",
             &stats.takeovers,
         ),
         (
             "tintype_node_jobs_put_back_total",
-            "Jobs of dead nodes that this one has put back into their queues.",
+            "Jobs of dead nodes that this node has requeued.",
             &stats.jobs_put_back,
         ),
         (
             "tintype_queue_takes_total",
-            "Rounds in which this node took jobs from the queue that all nodes share.",
+            "Times that this node took jobs from the shared queue.",
             &stats.takes,
         ),
         (
             "tintype_queue_jobs_taken_total",
-            "Jobs that this node took from the queue that all nodes share.",
+            "Jobs that this node took from the shared queue.",
             &stats.jobs_taken,
         ),
     ];
     for (name, help, count) in counters {
-        told.counter(name, help)
+        out.counter(name, help)
             .value(&[], count.load(Ordering::Relaxed));
     }
 }
 
-fn gauges(told: &mut Exposition, context: Option<&NodeContext>) {
+fn gauges(out: &mut Exposition, context: Option<&NodeContext>) {
     let all = context.map(NodeContext::nodes).unwrap_or_default();
     let (ended, living): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.node.has_ended);
     let leaving = living.iter().filter(|it| it.node.is_leaving).count();
@@ -47,37 +47,37 @@ fn gauges(told: &mut Exposition, context: Option<&NodeContext>) {
         Some(_) => living.len() - leaving,
         None => 1,
     };
-    told.gauge(
+    out.gauge(
         "tintype_nodes",
-        "Nodes on record, as this one sees them; dead are those whose jobs are being put back.",
+        "Nodes as this node sees them, by state; dead nodes have jobs that are still being requeued.",
     )
     .value(&[("state", "up")], up)
     .value(&[("state", "leaving")], leaving)
     .value(&[("state", "dead")], ended.len());
     let state = context.map_or(NodeState::Trusted, NodeContext::state);
-    told.gauge(
+    out.gauge(
         "tintype_node_trusted",
-        "1 while this node may begin runs: it has joined the others, does not leave, and the database confirms its beats.",
+        "1 while this node may start runs: it has joined, is not leaving, and the database confirms its heartbeats.",
     )
     .flag(&[], state == NodeState::Trusted);
     let ages = living.iter().map(|it| it.since.elapsed());
-    told.gauge(
+    out.gauge(
         "tintype_node_oldest_beat_age_seconds",
-        "How long ago this node saw the last sign of life of the node that it has heard least of.",
+        "Age of the oldest last heartbeat among the living nodes, as this node sees it.",
     )
     .value(&[], ages.max().unwrap_or(Duration::ZERO).as_secs_f64());
     let kinds = |of: fn(&SeenNode) -> &String| {
         let kinds: HashSet<&String> = living.iter().map(|it| of(it)).collect();
         kinds.len().max(1)
     };
-    told.gauge(
+    out.gauge(
         "tintype_node_versions",
-        "Versions that the living nodes run.",
+        "Distinct versions among the living nodes.",
     )
     .value(&[], kinds(|it| &it.node.process.version));
-    told.gauge(
+    out.gauge(
         "tintype_node_configurations",
-        "Configurations that the living nodes have; what may differ from node to node does not count.",
+        "Distinct configurations among the living nodes, without settings that may differ between nodes.",
     )
     .value(&[], kinds(|it| &it.node.process.configuration));
 }

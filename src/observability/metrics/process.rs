@@ -1,81 +1,70 @@
-//! The process as the kernel sees it, under the names that every Prometheus client uses. Empty where there is no `/proc`.
+//! Process metrics under the standard names of Prometheus clients. Needs `/proc`; without it, only the start time and build info remain.
 
 use super::exposition::Exposition;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Parts of a second in which Linux tells the time of a processor to programs (`USER_HZ`): 100 on every architecture that Rust
-/// has a tier for, whatever the kernel itself counts in.
+/// `USER_HZ`, the unit of CPU time in `/proc`: 100 on every architecture that Rust supports, independent of the kernel's own tick.
 const TICKS: f64 = 100.0;
 
-/// Tells them. Reads files of the kernel, so it blocks, if never for long.
-pub fn collect(told: &mut Exposition, started: SystemTime) {
+/// Blocking, but short: it reads files of `/proc`.
+pub fn collect(out: &mut Exposition, started: SystemTime) {
     let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    told.gauge(
-        "tintype_build_info",
-        "1, with the version of the program as a label.",
-    )
-    .value(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-    told.gauge(
+    out.gauge("tintype_build_info", "1, labeled with the version.")
+        .value(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    out.gauge(
         "process_start_time_seconds",
-        "When the process started, in seconds since the Unix epoch.",
+        "Start time of the process in seconds since the Unix epoch.",
     )
     .value(&[], since.as_secs_f64());
     let read = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).ok();
     if let Some(seconds) = read("stat").as_deref().and_then(cpu_seconds) {
-        told.counter(
+        out.counter(
             "process_cpu_seconds_total",
-            "Time of processors that the process has taken, in user and system mode.",
+            "CPU time of the process in user and system mode.",
         )
         .value(&[], seconds);
     }
     if let Some(status) = read("status") {
         let mut kilobytes = |name, help, field| {
             if let Some(value) = status_field(&status, field) {
-                told.gauge(name, help).value(&[], value * 1_024);
+                out.gauge(name, help).value(&[], value * 1_024);
             }
         };
         kilobytes(
             "process_resident_memory_bytes",
-            "Memory of the process that is in RAM.",
+            "Resident memory of the process.",
             "VmRSS",
         );
         kilobytes(
             "process_virtual_memory_bytes",
-            "Memory that the process has asked for.",
+            "Virtual memory of the process.",
             "VmSize",
         );
         if let Some(threads) = status_field(&status, "Threads") {
-            told.gauge("process_threads", "Threads of the process.")
+            out.gauge("process_threads", "Threads of the process.")
                 .value(&[], threads);
         }
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
-        told.gauge(
-            "process_open_fds",
-            "File descriptors that are open: files and connections.",
-        )
-        .value(&[], open.count());
+        out.gauge("process_open_fds", "Open file descriptors.")
+            .value(&[], open.count());
     }
     if let Some(most) = read("limits").as_deref().and_then(max_fds) {
-        told.gauge(
-            "process_max_fds",
-            "File descriptors that the process may open.",
-        )
-        .value(&[], most);
+        out.gauge("process_max_fds", "Limit of open file descriptors.")
+            .value(&[], most);
     }
 }
 
-/// User and system time of `/proc/self/stat`: its 14th and 15th fields (proc_pid_stat(5)).
+/// User and system time: fields 14 and 15 of `/proc/self/stat` (proc_pid_stat(5)).
 fn cpu_seconds(stat: &str) -> Option<f64> {
-    // The second field is a name in parentheses, which may hold anything.
+    // The second field is a name in parentheses, which may itself hold spaces and parentheses.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
     Some((ticks()? + ticks()?) as f64 / TICKS)
 }
 
-/// The number of a line of `/proc/self/status`.
 fn status_field(status: &str, name: &str) -> Option<u64> {
     let line = status
         .lines()
@@ -84,7 +73,7 @@ fn status_field(status: &str, name: &str) -> Option<u64> {
     value.parse().ok()
 }
 
-/// The soft limit of open files of `/proc/self/limits`; `None` where there is none.
+/// The soft limit in `/proc/self/limits`; `None` if unlimited.
 fn max_fds(limits: &str) -> Option<u64> {
     let line = limits
         .lines()
@@ -97,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_processors_is_read_past_any_name() {
+    fn cpu_time_is_parsed_after_any_process_name() {
         let stat = "42 (a ) b) S 1 2 3 4 5 6 7 8 9 10 1250 50 0 0 20 0 9 0 77 1000 10";
         assert_eq!(cpu_seconds(stat), Some(13.0));
         assert_eq!(cpu_seconds("42 (cut off) S 1"), None);
@@ -119,10 +108,10 @@ mod tests {
     }
 
     #[test]
-    fn this_very_process_has_figures() {
-        let mut told = Exposition::default();
-        collect(&mut told, SystemTime::now());
-        let text = told.into_text();
+    fn this_process_has_metrics() {
+        let mut out = Exposition::default();
+        collect(&mut out, SystemTime::now());
+        let text = out.into_text();
         if cfg!(target_os = "linux") {
             for name in [
                 "process_cpu_seconds_total",

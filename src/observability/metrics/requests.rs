@@ -1,8 +1,7 @@
-//! The calls, by route, method and status, with the time that each took.
+//! Counts and durations of calls by route, method and status.
 //!
-//! Each worker counts for itself: what it adds to lies in its own cache lines, is found in a table of its own without a lock, and
-//! is known to the reader from the first call of a route on. The labels are the patterns of the routes, so no caller can make
-//! new ones.
+//! Each worker has its own counters, in its own cache lines, and finds them in its own table without a lock. It registers them with the
+//! reader at the first call of a route. Labels are route patterns, so callers cannot create new ones.
 
 use super::exposition::Exposition;
 use actix_web::http::{Method, StatusCode};
@@ -15,19 +14,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tintype_storage::histogram::{Histogram, Reading, SHORT_DURATIONS};
 
-/// The statuses that are told apart; others are counted as `other`.
+/// Statuses with their own label; others count as `other`.
 const STATUSES: [u16; 29] = [
     200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 402, 403, 404, 405, 408, 409,
     410, 413, 415, 416, 422, 429, 500, 502, 503, 504,
 ];
-/// The methods that are told apart; others are counted as `other`.
+/// Methods with their own label; others count as `other`.
 const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other",
 ];
-/// The route of what was answered without having found one.
+/// The label of a call without a matching route.
 const NO_ROUTE: &str = "none";
 
-/// The calls of one route by one method, of one worker.
+/// The counters of one worker for one route and method.
 struct Counts {
     statuses: [AtomicU64; STATUSES.len() + 1],
     times: Histogram,
@@ -42,7 +41,7 @@ impl Default for Counts {
     }
 }
 
-/// Calls that have not been counted as answered.
+/// Counts from which the calls in flight are computed.
 #[derive(Default)]
 struct Traffic {
     begun: AtomicU64,
@@ -50,7 +49,7 @@ struct Traffic {
     abandoned: AtomicU64,
 }
 
-/// What all workers have counted.
+/// The counters of all workers.
 #[derive(Default)]
 pub struct Requests {
     shared: Arc<Mutex<Shared>>,
@@ -58,13 +57,13 @@ pub struct Requests {
 
 #[derive(Default)]
 struct Shared {
-    /// With route and method.
+    /// Route, method, counters.
     counts: Vec<(String, &'static str, Arc<Counts>)>,
     traffic: Vec<Arc<Traffic>>,
 }
 
 impl Requests {
-    /// What a worker counts with. Called once by each.
+    /// Returns the counters of a new worker. Each worker calls it once.
     pub fn worker(&self) -> WorkerMetrics {
         let traffic = Arc::new(Traffic::default());
         self.shared.lock().traffic.push(Arc::clone(&traffic));
@@ -75,7 +74,7 @@ impl Requests {
         }))
     }
 
-    pub(super) fn collect(&self, told: &mut Exposition) {
+    pub(super) fn collect(&self, out: &mut Exposition) {
         let shared = self.shared.lock();
         let mut sums: BTreeMap<(&str, &str), (Vec<u64>, Reading)> = BTreeMap::new();
         for (route, method, counts) in &shared.counts {
@@ -86,9 +85,9 @@ impl Requests {
             }
             sum.1.merge(&counts.times.read());
         }
-        let mut family = told.counter(
+        let mut family = out.counter(
             "tintype_http_requests_total",
-            "Calls that were answered, by the pattern of their route.",
+            "Answered calls by route pattern.",
         );
         for ((route, method), (statuses, _)) in &sums {
             for (at, count) in statuses.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -98,7 +97,7 @@ impl Requests {
                 family.value(&labels, count);
             }
         }
-        let mut family = told.histogram(
+        let mut family = out.histogram(
             "tintype_http_request_duration_seconds",
             "Time from the head of a call to the head of its answer.",
         );
@@ -109,24 +108,24 @@ impl Requests {
             let load = |it: &Arc<Traffic>| of(it).load(Ordering::Relaxed);
             shared.traffic.iter().map(load).sum()
         };
-        // Read in this order, so that a call that ends meanwhile is not taken for less than none.
+        // In this order, a call that ends meanwhile cannot make the difference negative.
         let abandoned = sum(|it| &it.abandoned);
         let over = sum(|it| &it.ended) + abandoned;
         let begun = sum(|it| &it.begun);
-        told.counter(
+        out.counter(
             "tintype_http_requests_abandoned_total",
-            "Calls whose callers went away before they were answered.",
+            "Calls whose callers disconnected before the answer.",
         )
         .value(&[], abandoned);
-        told.gauge(
+        out.gauge(
             "tintype_http_requests_in_flight",
-            "Calls that are being answered, those that wait for a job included.",
+            "Calls in flight, including those that wait for a job.",
         )
         .value(&[], begun.saturating_sub(over));
     }
 }
 
-/// One worker's side. A clone is the same one.
+/// The counters of one worker. Clones share them.
 #[derive(Clone)]
 pub struct WorkerMetrics(Rc<WorkerCounts>);
 
@@ -137,12 +136,11 @@ struct WorkerCounts {
 }
 
 impl WorkerMetrics {
-    /// A call begins.
-    pub fn begin(&self) -> Visit {
+    pub fn begin(&self) -> CallGuard {
         self.0.traffic.begun.fetch_add(1, Ordering::Relaxed);
-        Visit {
+        CallGuard {
             counts: Rc::clone(&self.0),
-            is_over: false,
+            has_ended: false,
         }
     }
 }
@@ -162,16 +160,16 @@ impl WorkerCounts {
     }
 }
 
-/// A call under way. Dropped without having ended it counts as abandoned.
-pub struct Visit {
+/// A call in flight. Dropping it before [`end`](Self::end) counts the call as abandoned.
+pub struct CallGuard {
     counts: Rc<WorkerCounts>,
-    is_over: bool,
+    has_ended: bool,
 }
 
-impl Visit {
-    /// It is answered. `route` is the pattern of its route, where one was found.
+impl CallGuard {
+    /// `route` is the pattern of the matching route, if any.
     pub fn end(mut self, route: Option<&str>, method: &Method, status: StatusCode, took: Duration) {
-        self.is_over = true;
+        self.has_ended = true;
         self.counts.traffic.ended.fetch_add(1, Ordering::Relaxed);
         self.counts
             .count(route.unwrap_or(NO_ROUTE), method, |counts| {
@@ -181,9 +179,9 @@ impl Visit {
     }
 }
 
-impl Drop for Visit {
+impl Drop for CallGuard {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.has_ended {
             self.counts
                 .traffic
                 .abandoned
@@ -203,7 +201,7 @@ fn method_index(method: &Method) -> usize {
     found.unwrap_or(METHODS.len() - 1)
 }
 
-/// A pattern without the regular expressions of its parameters: `/{version:v1|v1beta}/models` is `/{version}/models`.
+/// Removes the regular expressions of parameters: `/{version:v1|v1beta}/models` becomes `/{version}/models`.
 fn label(pattern: &str) -> String {
     let mut label = String::with_capacity(pattern.len());
     let (mut depth, mut in_expression) = (0, false);
@@ -233,7 +231,7 @@ mod tests {
 
     const TOOK: Duration = Duration::from_millis(1);
 
-    fn told(requests: &Requests) -> String {
+    fn exported(requests: &Requests) -> String {
         let mut exposition = Exposition::default();
         requests.collect(&mut exposition);
         exposition.into_text()
@@ -254,7 +252,7 @@ mod tests {
         second
             .begin()
             .end(route, &Method::DELETE, StatusCode::OK, TOOK);
-        let text = told(&requests);
+        let text = exported(&requests);
         let line = |method: &str, status: &str, count: u64| {
             format!(
                 "tintype_http_requests_total{{route=\"/api/v1/jobs/{{job_id}}\",method=\"{method}\",status=\"{status}\"}} {count}\n"
@@ -273,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn callers_make_no_labels() {
+    fn callers_cannot_create_labels() {
         let requests = Requests::default();
         let worker = requests.worker();
         let odd = Method::from_bytes(b"BREW").unwrap();
         let status = StatusCode::from_u16(418).unwrap();
         worker.begin().end(None, &odd, status, TOOK);
         let expected = "requests_total{route=\"none\",method=\"other\",status=\"other\"} 1\n";
-        assert!(told(&requests).contains(expected));
+        assert!(exported(&requests).contains(expected));
     }
 
     #[actix_web::test]
@@ -298,7 +296,7 @@ mod tests {
         assert_eq!(call_service(&app, call).await.status(), 500);
         let expected =
             "requests_total{route=\"/v1/images/{what}\",method=\"POST\",status=\"500\"} 1\n";
-        let text = told(&requests);
+        let text = exported(&requests);
         assert!(text.contains(expected), "{text}");
     }
 
@@ -309,18 +307,18 @@ mod tests {
         let (answered, left) = (worker.begin(), worker.begin());
         let in_flight = |count: u64| {
             let expected = format!("tintype_http_requests_in_flight {count}\n");
-            assert!(told(&requests).contains(&expected), "{count}");
+            assert!(exported(&requests).contains(&expected), "{count}");
         };
         in_flight(2);
         answered.end(None, &Method::GET, StatusCode::OK, TOOK);
         in_flight(1);
         drop(left);
         in_flight(0);
-        assert!(told(&requests).contains("tintype_http_requests_abandoned_total 1\n"));
+        assert!(exported(&requests).contains("tintype_http_requests_abandoned_total 1\n"));
     }
 
     #[test]
-    fn expressions_of_parameters_are_left_out() {
+    fn expressions_of_parameters_are_removed() {
         for (pattern, expected) in [
             ("/api/v1/jobs/{job_id}", "/api/v1/jobs/{job_id}"),
             (

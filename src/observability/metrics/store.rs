@@ -1,4 +1,4 @@
-//! The job store: its commits, the disk beneath it, and how much of it there is.
+//! The job store: commits, disk syncs and size.
 
 use super::exposition::Exposition;
 use std::fs;
@@ -6,11 +6,11 @@ use std::path::Path;
 use tintype_storage::engine::EngineStats;
 use tintype_storage::store::Store;
 
-/// Folders below each other that are looked into for the size of the store. It has two levels itself.
+/// Depth of the size scan; the store itself has two levels.
 const DEPTH: usize = 4;
 
-/// Tells them. Looks at the files, so it blocks.
-pub fn collect(told: &mut Exposition, store: &Store, store_dir: &Path) {
+/// Blocking: it reads the file sizes.
+pub fn collect(out: &mut Exposition, store: &Store, store_dir: &Path) {
     let EngineStats {
         commits,
         syncs,
@@ -19,44 +19,41 @@ pub fn collect(told: &mut Exposition, store: &Store, store_dir: &Path) {
         bytes,
         backlog_bytes,
     } = store.engine().stats();
-    told.counter(
-        "tintype_store_commits_total",
-        "Commits that are on the disk.",
-    )
-    .value(&[], commits);
-    told.counter(
+    out.counter("tintype_store_commits_total", "Durable commits.")
+        .value(&[], commits);
+    out.counter(
         "tintype_store_syncs_total",
-        "Times that the disk was asked to make commits durable; several share one.",
+        "Disk syncs; several commits share one.",
     )
     .value(&[], syncs);
-    told.histogram(
+    out.histogram(
         "tintype_store_sync_duration_seconds",
-        "Time that the disk took to make commits durable (fdatasync).",
+        "Duration of disk syncs (fdatasync).",
     )
     .seconds(&[], &sync_times);
-    told.histogram(
+    out.histogram(
         "tintype_store_commits_per_sync",
         "Commits that shared one sync.",
     )
     .numbers(&[], &commits_per_sync);
-    told.counter(
+    out.counter(
         "tintype_store_written_bytes_total",
-        "Bytes of keys and values in commits that are on the disk.",
+        "Bytes of keys and values in durable commits.",
     )
     .value(&[], bytes);
-    told.gauge(
+    out.gauge(
         "tintype_store_backlog_bytes",
-        "Bytes of commits in the journal that the tree has yet to take.",
+        "Bytes in the WAL that are not yet in the tree.",
     )
     .value(&[], backlog_bytes);
-    told.gauge(
+    out.gauge(
         "tintype_store_disk_bytes",
-        "What the files of the store take on the disk, pictures not included.",
+        "Size of the store's files on disk, without images.",
     )
     .value(&[], size(store_dir, DEPTH));
 }
 
-/// Bytes of the files below a folder. What cannot be read, or goes away meanwhile, counts nothing.
+/// The total size of the files below a folder. Unreadable and vanished files count as 0.
 fn size(folder: &Path, depth: usize) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| match entry.metadata() {

@@ -1,29 +1,28 @@
-//! What became of the traces. Told as nothing where none are sent, so that charts and alerts need not know.
+//! Counters of the trace exporter. Without an exporter they are 0, so that charts and alerts work unchanged.
 
 use super::exposition::Exposition;
-use crate::observability::traces::{Exporter, TraceFigures};
+use crate::observability::traces::{Exporter, TraceStats};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tells it.
-pub fn collect(told: &mut Exposition, exporter: Option<&Exporter>) {
-    let read = |of: fn(&TraceFigures) -> &AtomicU64| {
-        exporter.map_or(0, |it| of(it.figures()).load(Ordering::Relaxed))
+pub fn collect(out: &mut Exposition, exporter: Option<&Exporter>) {
+    let read = |of: fn(&TraceStats) -> &AtomicU64| {
+        exporter.map_or(0, |it| of(it.stats()).load(Ordering::Relaxed))
     };
-    told.counter(
+    out.counter(
         "tintype_trace_spans_sent_total",
-        "Spans that the collector took.",
+        "Spans that the collector accepted.",
     )
     .value(&[], read(|it| &it.sent));
-    told.counter(
+    out.counter(
         "tintype_trace_spans_dropped_total",
-        "Spans that were lost, because too many waited or the collector did not take them.",
+        "Spans lost because the queue was full or the collector did not accept them.",
     )
     .value(&[], read(|it| &it.dropped));
-    told.counter(
+    out.counter(
         "tintype_trace_exports_failed_total",
-        "Exports of spans that failed, repeated ones included.",
+        "Failed exports of spans, including retries.",
     )
     .value(&[], read(|it| &it.failures));
-    told.gauge("tintype_trace_spans_waiting", "Spans that wait to be sent.")
+    out.gauge("tintype_trace_spans_waiting", "Spans in the export queue.")
         .value(&[], exporter.map_or(0, Exporter::waiting));
 }

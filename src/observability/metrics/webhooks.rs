@@ -1,4 +1,4 @@
-//! Deliveries of webhooks: how many wait, how their attempts went, and how late they were.
+//! Webhook deliveries: backlog, attempts and delays.
 
 use super::exposition::Exposition;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,50 +6,47 @@ use tintype_actors::delivery::DeliveryDepths;
 use tintype_actors::stats::ANSWERS;
 use tintype_actors::system::System;
 
-pub fn collect(told: &mut Exposition, system: &System, depths: &DeliveryDepths) {
-    let figures = &system.stats().deliveries;
+pub fn collect(out: &mut Exposition, system: &System, depths: &DeliveryDepths) {
+    let stats = &system.stats().deliveries;
     let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    told.gauge(
+    out.gauge(
         "tintype_webhook_deliveries_pending",
-        "Deliveries that wait for their moment or their turn.",
+        "Deliveries that wait for their due time or a slot.",
     )
     .value(&[], depths.waiting);
-    told.gauge(
-        "tintype_webhook_attempts_in_flight",
-        "Attempts that are under way.",
-    )
-    .value(&[], depths.in_flight);
-    let mut family = told.counter(
+    out.gauge("tintype_webhook_attempts_in_flight", "Attempts in flight.")
+        .value(&[], depths.in_flight);
+    let mut family = out.counter(
         "tintype_webhook_attempts_total",
-        "Attempts by what was answered; none is no answer.",
+        "Attempts by the class of the answer; none means no answer.",
     );
-    for (answer, count) in ANSWERS.iter().zip(&figures.attempts) {
+    for (answer, count) in ANSWERS.iter().zip(&stats.attempts) {
         family.value(&[("answer", answer)], read(count));
     }
-    told.counter(
+    out.counter(
         "tintype_webhook_attempts_not_sent_total",
-        "Attempts that could not be made for a fault of the service itself, and are made later.",
+        "Attempts postponed because of a fault in the service itself.",
     )
-    .value(&[], read(&figures.not_sent));
-    told.counter(
+    .value(&[], read(&stats.not_sent));
+    out.counter(
         "tintype_webhook_deliveries_ended_total",
-        "Deliveries that arrived, and those that were given up.",
+        "Deliveries that succeeded or finally failed.",
     )
-    .value(&[("outcome", "delivered")], read(&figures.delivered))
-    .value(&[("outcome", "failed")], read(&figures.failed));
-    told.histogram(
+    .value(&[("outcome", "delivered")], read(&stats.delivered))
+    .value(&[("outcome", "failed")], read(&stats.failed));
+    out.histogram(
         "tintype_webhook_attempt_duration_seconds",
-        "Time of one attempt.",
+        "Duration of one attempt.",
     )
-    .seconds(&[], &figures.attempt_times.read());
-    told.histogram(
+    .seconds(&[], &stats.attempt_times.read());
+    out.histogram(
         "tintype_webhook_attempt_delay_seconds",
-        "How late an attempt began after it was due.",
+        "Delay of an attempt after its due time.",
     )
-    .seconds(&[], &figures.delays.read());
-    told.histogram(
+    .seconds(&[], &stats.delays.read());
+    out.histogram(
         "tintype_webhook_delivery_duration_seconds",
-        "Time from the event to its first success, where nobody sent it again by hand.",
+        "Time from the event to its first success, without manual resends.",
     )
-    .seconds(&[], &figures.travels.read());
+    .seconds(&[], &stats.travels.read());
 }

@@ -1,13 +1,12 @@
-//! Spans as OTLP's JSON (opentelemetry-proto, `ExportTraceServiceRequest` in the JSON mapping of Protobuf): ids in lower-case
+//! Encodes spans as OTLP JSON (opentelemetry-proto, `ExportTraceServiceRequest` in the JSON mapping of Protobuf): ids in lower-case
 //! hex, 64-bit numbers as strings, enumerations as numbers.
 
 use super::span::{Span, Value};
 use serde_json::{Map, Value as Json, json};
 
-/// The status of a span that went wrong.
+/// OTLP's status code of a failed span.
 const ERROR: u8 = 2;
 
-/// The body of one export.
 pub fn body(service: &str, instance: &str, spans: &[Span]) -> Json {
     let spans: Vec<Json> = spans.iter().map(span).collect();
     json!({"resourceSpans": [{
@@ -26,22 +25,22 @@ pub fn body(service: &str, instance: &str, spans: &[Span]) -> Json {
 fn span(span: &Span) -> Json {
     let attributes = span.attributes.iter();
     let attributes: Vec<Json> = attributes.map(|(key, it)| attribute(key, it)).collect();
-    let mut told = Map::new();
-    let mut tell = |key: &str, value: Json| drop(told.insert(key.to_owned(), value));
-    tell("traceId", hex::encode(span.trace).into());
-    tell("spanId", hex::encode(span.id).into());
+    let mut fields = Map::new();
+    let mut set = |key: &str, value: Json| drop(fields.insert(key.to_owned(), value));
+    set("traceId", hex::encode(span.trace).into());
+    set("spanId", hex::encode(span.id).into());
     if let Some(parent) = span.parent {
-        tell("parentSpanId", hex::encode(parent).into());
+        set("parentSpanId", hex::encode(parent).into());
     }
-    tell("name", span.name.into());
-    tell("kind", (span.kind as u8).into());
-    tell("startTimeUnixNano", span.began.0.to_string().into());
-    tell("endTimeUnixNano", span.ended.0.to_string().into());
-    tell("attributes", attributes.into());
+    set("name", span.name.into());
+    set("kind", (span.kind as u8).into());
+    set("startTimeUnixNano", span.began.0.to_string().into());
+    set("endTimeUnixNano", span.ended.0.to_string().into());
+    set("attributes", attributes.into());
     if let Some(failure) = &span.failure {
-        tell("status", json!({"code": ERROR, "message": failure}));
+        set("status", json!({"code": ERROR, "message": failure}));
     }
-    told.into()
+    fields.into()
 }
 
 fn attribute(key: &str, value: &Value) -> Json {

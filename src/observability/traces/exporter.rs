@@ -1,6 +1,6 @@
-//! Sends spans to the collector: in batches, from a bounded queue, and never at the cost of the work that they tell of.
+//! Sends spans to the collector, in batches, from a bounded queue that never blocks the traced work.
 //!
-//! What does not fit into the queue is dropped and counted, and so is a batch that the collector does not take after a few tries.
+//! The exporter drops and counts spans that do not fit into the queue, and batches that the collector does not accept after a few tries.
 
 use super::encode;
 use super::span::Span;
@@ -18,59 +18,53 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// Spans that wait; each takes about 1 KB.
+/// In spans; each takes about 1 KB.
 const QUEUE: usize = 8_192;
-/// Spans that are sent together.
 const BATCH: usize = 512;
-/// Longest time that the first span of a batch waits for others.
+/// The first span of a batch waits at most this long for others.
 const BATCH_DELAY: Duration = Duration::from_secs(2);
-/// How often a batch is sent at the most, and the wait before it is sent again, doubled each time.
-const TRIES: u32 = 5;
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Bytes of a response that are read.
+const MAX_TRIES: u32 = 5;
+/// Doubles with each retry.
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// In bytes; the rest of an answer is not read.
 const MAX_ANSWER: usize = 64 * 1024;
-/// Longest time that an orderly stop waits for the last batches.
+/// A graceful shutdown waits at most this long for the last batches.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why traces cannot be sent at all.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceSetupError {
-    /// No TLS.
     #[error(transparent)]
     Tls(#[from] SetupError),
-    /// A header that HTTP does not know.
-    #[error("[otlp] headers: `{0}` cannot be sent")]
+    #[error("[otlp] headers: `{0}` is not a valid HTTP header")]
     Header(String),
-    /// The client itself.
-    #[error("connections to the collector of [otlp] cannot be set up: {0}")]
+    #[error("[otlp]: the HTTP client cannot be set up: {0}")]
     Client(#[source] reqwest::Error),
 }
 
-/// What became of spans since the start.
+/// Counters since the start of the process.
 #[derive(Debug, Default)]
-pub struct TraceFigures {
-    /// Taken by the collector.
+pub struct TraceStats {
+    /// Spans that the collector accepted.
     pub sent: AtomicU64,
-    /// Lost: the queue was full, or the collector did not take them.
+    /// Spans lost because the queue was full or the collector did not accept them.
     pub dropped: AtomicU64,
-    /// Exports that failed, repeated ones included.
+    /// Failed exports, including retries.
     pub failures: AtomicU64,
 }
 
-/// The way to the collector.
 pub struct Exporter {
     queue: mpsc::Sender<Span>,
-    figures: Arc<TraceFigures>,
+    stats: Arc<TraceStats>,
     closing: watch::Sender<bool>,
     sending: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Exporter {
-    /// Begins to send. Must be called within an actix system.
+    /// Starts the worker. Must be called within an actix system.
     ///
     /// # Errors
-    /// See [`TraceSetupError`]. That the collector cannot be reached is none.
+    /// See [`TraceSetupError`]. An unreachable collector is not an error.
     pub fn start(settings: &Otlp, endpoint: &str) -> Result<Self, TraceSetupError> {
         let http = Client::builder()
             .tls_backend_preconfigured(tls::client_config(None)?)
@@ -85,43 +79,42 @@ impl Exporter {
             .map_err(TraceSetupError::Client)?;
         let (queue, spans) = mpsc::channel(QUEUE);
         let (closing, is_closing) = watch::channel(false);
-        let figures = Arc::new(TraceFigures::default());
+        let stats = Arc::new(TraceStats::default());
         let worker = ExportWorker {
             http,
             url: format!("{endpoint}/v1/traces"),
             service: settings.service_name.clone(),
             instance: uuid::Uuid::new_v4().to_string(),
-            figures: Arc::clone(&figures),
+            stats: Arc::clone(&stats),
             is_closing,
             is_troubled: false,
         };
         let sending = actix_web::rt::spawn(worker.run(spans));
         Ok(Self {
             queue,
-            figures,
+            stats,
             closing,
             sending: Mutex::new(Some(sending)),
         })
     }
 
-    /// Hands over a span, which is dropped when there are too many. Never waits.
+    /// Queues a span, or drops it if the queue is full. Never waits.
     pub fn offer(&self, span: Span) {
         if self.queue.try_send(span).is_err() {
-            self.figures.dropped.fetch_add(1, Ordering::Relaxed);
+            self.stats.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// What became of spans.
-    pub fn figures(&self) -> &TraceFigures {
-        &self.figures
+    pub fn stats(&self) -> &TraceStats {
+        &self.stats
     }
 
-    /// Spans that wait to be sent.
+    /// Spans in the queue.
     pub fn waiting(&self) -> usize {
         self.queue.max_capacity() - self.queue.capacity()
     }
 
-    /// Sends what waits, and takes no more. Gives up after a few seconds.
+    /// Sends the queued spans and accepts no more. Gives up after [`SHUTDOWN_TIMEOUT`].
     pub async fn close(&self) {
         self.closing.send_replace(true);
         let sending = self.sending.lock().take();
@@ -145,26 +138,25 @@ fn headers(settings: &Otlp) -> Result<HeaderMap, TraceSetupError> {
     Ok(headers)
 }
 
-/// Sends batches to the collector.
 struct ExportWorker {
     http: Client,
     url: String,
     service: String,
     instance: String,
-    figures: Arc<TraceFigures>,
+    stats: Arc<TraceStats>,
     is_closing: watch::Receiver<bool>,
-    /// The last export failed, and that has been said.
+    /// The last export failed, and the log has a warning.
     is_troubled: bool,
 }
 
-/// What came of an export.
 enum Outcome {
-    /// Taken, but for so many spans.
-    Taken { rejected: u64 },
-    /// It may be taken later.
-    Later(Option<Duration>, String),
-    /// It never will.
-    Refused(String),
+    /// The collector accepted all but `rejected` spans.
+    Accepted {
+        rejected: u64,
+    },
+    /// With the requested delay and the reason.
+    Retryable(Option<Duration>, String),
+    Permanent(String),
 }
 
 /// OTLP/HTTP, "Partial Success".
@@ -177,7 +169,7 @@ struct Answer {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct PartialSuccess {
-    /// A 64-bit number, which some write as a string, as Protobuf's JSON wants it, and some do not.
+    /// A 64-bit number: a string in Protobuf's JSON, but some collectors write a number.
     rejected_spans: serde_json::Value,
 }
 
@@ -189,7 +181,7 @@ impl ExportWorker {
             let first = tokio::select! {
                 biased;
                 _ = is_closing.wait_for(|it| *it), if !spans.is_closed() => {
-                    // What was offered before is still there, and comes first.
+                    // The channel still yields the spans queued before.
                     spans.close();
                     continue;
                 }
@@ -214,37 +206,37 @@ impl ExportWorker {
         }
     }
 
-    /// Sends a batch, again where that may help.
+    /// Sends a batch, with retries.
     async fn deliver(&mut self, batch: &[Span]) {
         let count = batch.len() as u64;
         let body = encode::body(&self.service, &self.instance, batch).to_string();
-        let mut wait = FIRST_WAIT;
-        for number in 1..=TRIES {
+        let mut wait = FIRST_BACKOFF;
+        for number in 1..=MAX_TRIES {
             let (asked, reason) = match self.send(body.clone()).await {
-                Outcome::Taken { rejected } => {
+                Outcome::Accepted { rejected } => {
                     let rejected = rejected.min(count);
                     let sent = count - rejected;
-                    self.figures.sent.fetch_add(sent, Ordering::Relaxed);
-                    self.figures.dropped.fetch_add(rejected, Ordering::Relaxed);
+                    self.stats.sent.fetch_add(sent, Ordering::Relaxed);
+                    self.stats.dropped.fetch_add(rejected, Ordering::Relaxed);
                     if std::mem::take(&mut self.is_troubled) {
-                        tracing::info!("traces reach the collector again");
+                        tracing::info!("sending traces to the collector works again");
                     }
                     return;
                 }
-                Outcome::Later(asked, reason) => (Some(asked), reason),
-                Outcome::Refused(reason) => (None, reason),
+                Outcome::Retryable(asked, reason) => (Some(asked), reason),
+                Outcome::Permanent(reason) => (None, reason),
             };
-            self.figures.failures.fetch_add(1, Ordering::Relaxed);
+            self.stats.failures.fetch_add(1, Ordering::Relaxed);
             if !std::mem::replace(&mut self.is_troubled, true) {
-                tracing::warn!(%reason, "traces do not reach the collector; they are dropped when too many wait");
+                tracing::warn!(%reason, "cannot send traces to the collector; spans are dropped when the queue is full");
             }
             match asked {
-                Some(asked) if number < TRIES && !*self.is_closing.borrow() => {
-                    let wait_now = asked.unwrap_or(wait).min(LONGEST_WAIT);
+                Some(asked) if number < MAX_TRIES && !*self.is_closing.borrow() => {
+                    let wait_now = asked.unwrap_or(wait).min(MAX_BACKOFF);
                     let mut is_closing = self.is_closing.clone();
                     tokio::select! {
                         () = sleep(wait_now) => {}
-                        // One more try, at once.
+                        // Tries once more, immediately.
                         _ = is_closing.wait_for(|it| *it) => {}
                     }
                     wait *= 2;
@@ -252,7 +244,7 @@ impl ExportWorker {
                 _ => break,
             }
         }
-        self.figures.dropped.fetch_add(count, Ordering::Relaxed);
+        self.stats.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
     async fn send(&self, body: String) -> Outcome {
@@ -263,8 +255,8 @@ impl ExportWorker {
             .body(body);
         let response = match request.send().await {
             Ok(response) => response,
-            // Without the URL, which is the operator's but need not stand in each log.
-            Err(error) => return Outcome::Later(None, error.without_url().to_string()),
+            // The URL is configuration and adds nothing to the log.
+            Err(error) => return Outcome::Retryable(None, error.without_url().to_string()),
         };
         let status = response.status();
         if status.is_success() {
@@ -273,7 +265,7 @@ impl ExportWorker {
             let rejected = answer.partial_success.unwrap_or_default().rejected_spans;
             let as_text = || rejected.as_str()?.parse().ok();
             let rejected = rejected.as_u64().or_else(as_text).unwrap_or(0);
-            return Outcome::Taken { rejected };
+            return Outcome::Accepted { rejected };
         }
         let reason = format!("the collector answered {status}");
         // OTLP/HTTP, "Retryable Response Codes".
@@ -283,14 +275,14 @@ impl ExportWorker {
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT => {
                 let asked = retry_after(response.headers(), SystemTime::now());
-                Outcome::Later(asked, reason)
+                Outcome::Retryable(asked, reason)
             }
-            _ => Outcome::Refused(reason),
+            _ => Outcome::Permanent(reason),
         }
     }
 }
 
-/// The beginning of an answer. What breaks off ends there.
+/// Reads the beginning of an answer; a truncated answer is not an error.
 async fn read(mut response: Response) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -321,24 +313,24 @@ mod tests {
         failure: None,
     };
 
-    /// An address that nobody listens on.
+    /// An address without a listener.
     fn nowhere() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     }
 
     #[test]
-    fn what_the_queue_cannot_hold_is_dropped_and_an_end_waits_for_no_collector() {
+    fn a_full_queue_drops_spans_and_closing_does_not_wait_for_the_collector() {
         let settings = Config::load(&Sources::default()).unwrap().otlp;
         actix_web::rt::System::new().block_on(async {
             let exporter = Exporter::start(&settings, &nowhere()).unwrap();
-            let dropped = || exporter.figures().dropped.load(Ordering::Relaxed);
-            // Nothing is sent meanwhile: this task does not give way.
+            let dropped = || exporter.stats().dropped.load(Ordering::Relaxed);
+            // This loop does not yield, so the worker sends nothing meanwhile.
             (0..QUEUE + 1_000).for_each(|_| exporter.offer(SPAN.clone()));
             assert_eq!((exporter.waiting(), dropped()), (QUEUE, 1_000));
             exporter.close().await;
             assert_eq!((exporter.waiting(), dropped()), (0, QUEUE as u64 + 1_000));
-            assert!(exporter.figures().failures.load(Ordering::Relaxed) > 0);
+            assert!(exporter.stats().failures.load(Ordering::Relaxed) > 0);
             exporter.offer(SPAN.clone());
             assert_eq!(dropped(), QUEUE as u64 + 1_001, "closed");
         });

@@ -1,7 +1,7 @@
-//! What happens to jobs, as spans: the job, its wait in the queue, its runs with their tries, and the attempts of its delivery.
+//! The spans of a job: the job itself, its wait in the queue, its runs with their tries, and its webhook attempts.
 //!
-//! Prompts, metadata and URLs are in none of them. So what a back end said is not either, which can repeat the prompt: a span says
-//! in one of our words how it ended, and the job's own record has the sentence.
+//! No span holds a prompt, metadata or a URL. A backend's message could repeat the prompt, so a span only has the outcome's code; the
+//! job's record has the full message.
 
 use super::exporter::Exporter;
 use super::ids::{self, SpanId};
@@ -14,7 +14,7 @@ use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, Origin};
 
-/// Follows jobs, and hands their spans to the exporter.
+/// Builds the spans of jobs and queues them in the exporter.
 pub struct JobTraces {
     exporter: Arc<Exporter>,
     clock: Clock,
@@ -22,7 +22,7 @@ pub struct JobTraces {
 }
 
 impl JobTraces {
-    /// One that traces the part `ratio` (0 to 1) of all jobs.
+    /// `ratio` (0 to 1) is the fraction of jobs to trace.
     pub fn new(exporter: Arc<Exporter>, clock: Clock, ratio: f64) -> Self {
         Self {
             exporter,
@@ -40,16 +40,21 @@ impl JobTraces {
     }
 }
 
-/// A span below another one of the job.
-fn part(job: JobId, parent: SpanId, name: &'static str, began: Moment, ended: Moment) -> Span {
+fn child_span(
+    job: JobId,
+    parent: SpanId,
+    name: &'static str,
+    began: Moment,
+    ended: Moment,
+) -> Span {
     Span {
         trace: ids::trace_of(job),
-        id: ids::fresh(),
+        id: ids::random(),
         parent: Some(parent),
         name,
         kind: Kind::Internal,
         began,
-        // A clock that was set back meanwhile makes no span that ends before it begins.
+        // The clock may have been set back: a span must not end before it begins.
         ended: ended.max(began),
         attributes: Vec::new(),
         failure: None,
@@ -64,7 +69,7 @@ impl Observer for JobTraces {
         }
         let ended = self.now();
         let began = ended.minus(run.took);
-        let mut span = part(job, ids::span_of(job), "run", began, ended);
+        let mut span = child_span(job, ids::span_of(job), "run", began, ended);
         span.attributes.push(("tintype.job_id", text(job)));
         if let JobState::Processing { runs, .. } = run.job.state {
             span.attributes.push(("tintype.run", runs.into()));
@@ -78,7 +83,7 @@ impl Observer for JobTraces {
         span.failure = failure;
         for report in &run.tries {
             let from = began.plus(report.after);
-            let mut tried = part(job, span.id, "try", from, from.plus(report.took));
+            let mut tried = child_span(job, span.id, "try", from, from.plus(report.took));
             tried.kind = Kind::Client;
             let backend = report.backend.as_str();
             tried.attributes.push(("tintype.backend", backend.into()));
@@ -116,8 +121,8 @@ impl Observer for JobTraces {
         let root = ids::span_of(job.id);
         let until = started.map_or(ended, Moment::from);
         self.exporter.offer(Span {
-            id: ids::part_of(job.id, "queue"),
-            ..part(job.id, root, "queue", began, until)
+            id: ids::child_span_of(job.id, "queue"),
+            ..child_span(job.id, root, "queue", began, until)
         });
         let origin = match job.origin {
             Origin::Native => "native",
@@ -141,12 +146,12 @@ impl Observer for JobTraces {
                 ("tintype.outcome", outcome.into()),
             ],
             failure,
-            ..part(job.id, root, "job", began, ended)
+            ..child_span(job.id, root, "job", began, ended)
         });
     }
 
     fn attempt_ended(&self, delivery: &Delivery, attempt: &Attempt) {
-        // A test is about no job, and a batch about many.
+        // Test deliveries have no job, and batch deliveries have many.
         let Some(job) = delivery
             .job()
             .filter(|it| delivery.kind == DeliveryKind::Event && self.is_traced(*it))
@@ -155,7 +160,7 @@ impl Observer for JobTraces {
         };
         let root = ids::span_of(job);
         let (began, ended) = (attempt.at.into(), attempt.ended_at().into());
-        let mut span = part(job, root, "webhook attempt", began, ended);
+        let mut span = child_span(job, root, "webhook attempt", began, ended);
         span.kind = Kind::Client;
         let attributes = &mut span.attributes;
         attributes.push(("tintype.job_id", text(job)));

@@ -1,8 +1,8 @@
 //! Traces of jobs for an OpenTelemetry collector: OTLP over HTTP, in its JSON form (OTLP 1.x, "OTLP/HTTP").
 //!
-//! A job is a trace, and its ids follow from the job's own: so a job that goes on after a restart goes on in the same trace,
-//! and its span is made of its record when it ends, whichever process that happens in. Written here over the HTTP client that
-//! is there anyway: the crates of OpenTelemetry would bring a second one, and follow spans that begin and end in one process.
+//! A job is a trace, and the job id determines the trace id. So a job that resumes after a restart continues its trace; the process
+//! in which the job ends builds the job's span from its record. Refused alternative: the OpenTelemetry crates, which bring a second
+//! HTTP client and require spans to begin and end in one process.
 
 mod encode;
 mod exporter;
@@ -10,5 +10,5 @@ mod ids;
 mod jobs;
 mod span;
 
-pub use exporter::{Exporter, TraceFigures, TraceSetupError};
+pub use exporter::{Exporter, TraceSetupError, TraceStats};
 pub use jobs::JobTraces;

@@ -1,49 +1,35 @@
-//! A span as it is told: what, when, and where it belongs.
+//! The data model of spans.
 
 use super::ids::{SpanId, TraceId};
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 
-/// A span that is over.
+/// A finished span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// The trace.
     pub trace: TraceId,
-    /// The span within it.
     pub id: SpanId,
-    /// The one that it is part of.
     pub parent: Option<SpanId>,
-    /// What happened.
     pub name: &'static str,
-    /// How it stands to others.
     pub kind: Kind,
-    /// When it began.
     pub began: Moment,
-    /// When it ended.
     pub ended: Moment,
-    /// What else is known, without what was left out.
     pub attributes: Vec<(&'static str, Value)>,
-    /// What went wrong, if something did.
+    /// The message of the error status.
     pub failure: Option<String>,
 }
 
-/// The part of OpenTelemetry's kinds that there is here, with their numbers.
+/// The span kinds in use, with OpenTelemetry's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Within the service.
     Internal = 1,
-    /// What somebody asked of the service.
     Server = 2,
-    /// What the service asked of somebody.
     Client = 3,
 }
 
-/// A value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A text.
     Text(String),
-    /// A whole number.
     Number(i64),
 }
 
@@ -82,12 +68,10 @@ impl From<Timestamp> for Moment {
 }
 
 impl Moment {
-    /// The moment `span` later.
     pub fn plus(self, span: Duration) -> Self {
         Self(self.0.saturating_add(nanos(span)))
     }
 
-    /// The moment `span` earlier.
     pub fn minus(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(span)))
     }

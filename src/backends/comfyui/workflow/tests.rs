@@ -1,4 +1,4 @@
-//! Workflows that are refused, each with the reason, and workflows that are filled in.
+//! Parsing and filling in workflows.
 
 use super::*;
 use serde_json::json;
@@ -17,10 +17,10 @@ fn sized() -> Value {
 }
 
 #[test]
-fn what_is_no_workflow_is_told_apart() {
+fn each_invalid_workflow_gets_its_own_message() {
     let text = |text: &str| fault(text, Purpose::Text);
-    assert!(text("{").starts_with("it is no JSON: EOF"));
-    assert!(text("[]").ends_with("it is no object"));
+    assert!(text("{").starts_with("it is not valid JSON: EOF"));
+    assert!(text("[]").ends_with("it is not an object"));
     assert!(text("{}").ends_with("it has no node"));
     let editor = r#"{"last_node_id": 9, "nodes": [{"id": 4}], "links": [], "version": 0.4}"#;
     assert!(text(editor).contains("Workflow > Export (API)"));
@@ -30,35 +30,38 @@ fn what_is_no_workflow_is_told_apart() {
         json!({"class_type": "X"}),
         json!({"class_type": 1, "inputs": {}}),
     ] {
-        let lacking = json!({ "12": node }).to_string();
-        assert!(text(&lacking).ends_with("node 12 lacks them"), "{lacking}");
+        let incomplete = json!({ "12": node }).to_string();
+        assert!(
+            text(&incomplete).ends_with("node 12 lacks them"),
+            "{incomplete}"
+        );
     }
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_placeholders_are_named() {
     let fixed = with(json!({"text": "a fox", "seed": 5}));
     assert!(
         fault(&fixed, Purpose::Text)
-            .starts_with("it lacks {{prompt}}, {{seed}}, {{width}}, {{height}}: put each")
+            .starts_with("it lacks {{prompt}}, {{seed}}, {{width}}, {{height}}: write each")
     );
     assert!(
         fault(&fixed, Purpose::Image).starts_with("it lacks {{prompt}}, {{seed}}, {{image_1}}:")
     );
     let still = with(json!({"t": "{{prompt}}", "w": "{{width}}", "h": "{{height}}"}));
-    assert!(fault(&still, Purpose::Text).contains("every picture of a prompt is the same one"));
+    assert!(fault(&still, Purpose::Text).contains("every image of a prompt is the same"));
     let gap =
         with(json!({"t": "{{prompt}}", "s": "{{seed}}", "a": "{{image_1}}", "b": "{{image_3}}"}));
     assert!(fault(&gap, Purpose::Image).starts_with("it lacks {{image_2}}: "));
 }
 
 #[test]
-fn a_slip_in_a_name_is_found() {
-    let slip = with(json!({"text": "a {{promt}}"}));
-    let told = fault(&slip, Purpose::Text);
+fn a_typo_in_a_name_is_found() {
+    let typo = with(json!({"text": "a {{promt}}"}));
+    let message = fault(&typo, Purpose::Text);
     assert!(
-        told.starts_with("node 3: {{promt}} is no placeholder; there are {{prompt}},"),
-        "{told}"
+        message.starts_with("node 3: {{promt}} is not a placeholder; use {{prompt}},"),
+        "{message}"
     );
     let image = with(json!({"text": "{{prompt}}", "image": "{{image_1}}"}));
     assert!(fault(&image, Purpose::Text).starts_with("node 3: {{image_1}} is for image-to-image"));
@@ -94,7 +97,7 @@ fn values_take_their_places_with_their_types() {
     assert_eq!(workflow.output(), None);
 }
 
-/// As one for a model that edits: one input is needed, further ones are optional, one of them scaled first.
+/// Like a workflow for an editing model: the first input is required, the others are optional, and one of them is scaled first.
 fn editing() -> Workflow {
     let text = json!({
         "1": {"class_type": "LoadImage", "inputs": {"image": "{{image_1}}"}},
@@ -110,7 +113,7 @@ fn editing() -> Workflow {
 }
 
 #[test]
-fn nodes_of_inputs_that_are_not_there_are_left_out() {
+fn nodes_of_missing_inputs_are_removed() {
     let workflow = editing();
     assert_eq!(workflow.images(), 3);
     let shape = |inputs: usize| {

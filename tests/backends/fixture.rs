@@ -1,4 +1,4 @@
-//! One generator alone: what it is asked for, and what it reads input images from.
+//! Fixtures to test one generator without a server.
 
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use std::collections::BTreeMap;
@@ -18,18 +18,16 @@ use tintype_storage::domain::tier::{Resolution, Tier};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where generators are tried.
-pub struct Desk {
+pub struct Fixture {
     dir: TempDir,
     pub images: Images,
-    /// Turns true as when the process is being stopped.
+    /// Set to true to simulate a shutdown.
     pub cut_off: watch::Sender<bool>,
 }
 
-impl Desk {
+impl Fixture {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let key = FileSigningKey::load_or_create(dir.path()).expect("a key");
@@ -45,8 +43,8 @@ impl Desk {
         self.dir.path()
     }
 
-    /// An order of a job of its own, for a small square picture.
-    pub fn order(&self) -> GenerationTask {
+    /// A task of a new job for a small square image.
+    pub fn task(&self) -> GenerationTask {
         GenerationTask {
             job: JobId(Uuid::now_v7()),
             account: AccountId(Uuid::nil()),
@@ -63,33 +61,31 @@ impl Desk {
         }
     }
 
-    /// The same with these input images.
-    pub async fn order_with(&self, inputs: &[Vec<u8>]) -> GenerationTask {
-        let mut order = self.order();
+    pub async fn task_with(&self, inputs: &[Vec<u8>]) -> GenerationTask {
+        let mut task = self.task();
         for (at, bytes) in inputs.iter().enumerate() {
-            let key = format!("inputs/{}/{at}", order.job);
-            let kept = self.images.put(&key, bytes.clone().into(), "image/png");
-            kept.await.expect("kept");
-            order.inputs.push(InputImage {
+            let key = format!("inputs/{}/{at}", task.job);
+            let stored = self.images.put(&key, bytes.clone().into(), "image/png");
+            stored.await.expect("stored");
+            task.inputs.push(InputImage {
                 key,
                 bytes: bytes.len() as u64,
                 width: 8,
                 height: 8,
             });
         }
-        order
+        task
     }
 }
 
-/// Runs a test on a runtime as the jobs have it.
+/// Runs a test on the kind of runtime that jobs run on.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     actix_web::rt::System::new().block_on(async {
-        let done = tokio::time::timeout(PATIENCE, test).await;
+        let done = tokio::time::timeout(TEST_TIMEOUT, test).await;
         done.expect("the test takes too long")
     })
 }
 
-/// How to reach a back end.
 pub fn remote(base_url: &str) -> Remote {
     Remote {
         base_url: base_url.to_owned(),
@@ -101,23 +97,20 @@ pub fn remote(base_url: &str) -> Remote {
     }
 }
 
-/// Waits until something is so.
-pub async fn until(what: &str, mut so: impl FnMut() -> bool) {
+pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..20_000 {
-        if so() {
+        if holds() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
-    panic!("waited in vain until {what}");
+    panic!("timed out waiting until {what}");
 }
 
-/// A picture that shows something.
 pub fn picture(width: u32, height: u32) -> Vec<u8> {
     encoded(width, height, ImageFormat::Png)
 }
 
-/// The same in another format.
 pub fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
     let pixels = RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, 99]));
     let mut bytes = Cursor::new(Vec::new());
@@ -126,7 +119,7 @@ pub fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A picture of nothing.
+/// An image of a single colour.
 pub fn blank(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
     let picture = DynamicImage::new_rgb8(width, height);
@@ -136,14 +129,13 @@ pub fn blank(width: u32, height: u32) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Width and height.
 pub fn size(bytes: &[u8]) -> (u32, u32) {
     let picture = image::load_from_memory(bytes).expect("a picture");
     (picture.width(), picture.height())
 }
 
-/// What a generator's outcome is, in a word with its text.
-pub fn word(outcome: Result<Picture, GenerateError>) -> String {
+/// The kind of the outcome with its text.
+pub fn describe(outcome: Result<Picture, GenerateError>) -> String {
     match outcome {
         Ok(picture) => format!("picture {:?}", size(&picture.bytes)),
         Err(GenerateError::Refused(text)) => format!("refused: {text}"),
@@ -158,12 +150,11 @@ pub fn word(outcome: Result<Picture, GenerateError>) -> String {
     }
 }
 
-/// Asks for a picture and says what came.
-pub async fn outcome(generator: &dyn Generator, order: &GenerationTask) -> String {
-    word(generator.generate(order.clone()).await)
+pub async fn outcome(generator: &dyn Generator, task: &GenerationTask) -> String {
+    describe(generator.generate(task.clone()).await)
 }
 
-/// Demands an outcome, and that it tells a caller nothing of the set-up.
+/// Checks an outcome, and that it reveals nothing of the configuration.
 #[track_caller]
 pub fn assert_outcome(found: &str, expected: &str) {
     assert!(found.starts_with(expected), "{found:?}, not {expected:?}");

@@ -1,4 +1,4 @@
-//! The actors alone, over an engine in memory: time is tokio's paused clock, so an hour passes in no time and moments are exact.
+//! The actors alone, over an in-memory engine, on tokio's paused clock: an hour passes instantly, and times are exact.
 
 use crate::support::generator::TestGenerator;
 use futures_util::FutureExt as _;
@@ -37,15 +37,14 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-/// When every world begins, in milliseconds.
+/// The start time of every simulation, in milliseconds.
 pub const BEGIN: i64 = 1_795_000_000_000;
-/// The one account.
 pub const ACCOUNT: AccountId = AccountId(Uuid::from_u128(0xacc));
 const KEY: KeyId = KeyId(Uuid::from_u128(1));
-/// The delays between attempts, as the specification's table has them, in seconds.
+/// The specification's table of retry delays, in seconds.
 pub const TABLE: [u64; 6] = [60, 120, 300, 600, 900, 1_200];
 
-/// Runs on a clock that moves on by itself whenever nobody has anything to do.
+/// Runs a test on a clock that advances whenever all tasks are idle.
 pub fn in_paused_time<F: Future>(test: F) -> F::Output {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
@@ -57,16 +56,15 @@ pub fn in_paused_time<F: Future>(test: F) -> F::Output {
     actix::System::with_tokio_rt(runtime).block_on(test)
 }
 
-/// How an attempt is to end.
+/// The scripted end of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// The status; none where there is no answer.
+    /// `None` for no answer.
     pub status: Option<u16>,
-    /// How long it takes.
     pub took: Duration,
 }
 
-/// An attempt that ends at once with this status.
+/// An attempt that ends immediately with this status.
 pub fn status(status: u16) -> Outcome {
     Outcome {
         status: Some(status),
@@ -74,20 +72,18 @@ pub fn status(status: u16) -> Outcome {
     }
 }
 
-/// One attempt that was begun.
+/// A started attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Milliseconds since the world began, by its own clock.
+    /// Milliseconds since [`BEGIN`], by the simulation's clock.
     pub at: i64,
-    /// The delivery.
     pub delivery: DeliveryId,
-    /// To whom.
     pub webhook: WebhookId,
 }
 
-/// A transport that does as it is told and remembers what it was given. A clone is the same one.
+/// A scripted transport that records its attempts. Clones share the state.
 #[derive(Clone)]
-pub struct Post {
+pub struct ScriptedTransport {
     script: Arc<Mutex<VecDeque<Outcome>>>,
     then: Outcome,
     of_webhook: Arc<Mutex<HashMap<WebhookId, Outcome>>>,
@@ -97,61 +93,65 @@ pub struct Post {
     clock: Clock,
 }
 
-impl Post {
-    /// From now on attempts to this webhook end so, unless the script says otherwise.
+impl ScriptedTransport {
+    /// Sets the outcome of attempts to this webhook. The script takes precedence.
     pub fn treat(&self, webhook: &Webhook, outcome: Outcome) {
         self.of_webhook.lock().insert(webhook.id, outcome);
     }
 
-    /// The next attempts are begun and cannot be made, for a fault of our own.
+    /// The next attempts fail with a fault of the service itself.
     pub fn hold_up(&self, attempts: usize) {
         self.hold_ups.store(attempts, Ordering::SeqCst);
     }
 
-    /// What was begun so far.
+    /// All started attempts.
     pub fn sent(&self) -> Vec<Sent> {
         self.sent.lock().clone()
     }
 
-    /// The moments at which attempts began, in milliseconds since the world did.
+    /// The start times of the attempts, in milliseconds since [`BEGIN`].
     pub fn moments(&self) -> Vec<i64> {
         self.sent().iter().map(|it| it.at).collect()
     }
 
-    /// Deliveries that a receiver has taken, once for each time.
+    /// Accepted deliveries, repeated for each acceptance.
     pub fn taken(&self) -> Vec<DeliveryId> {
         self.taken.lock().clone()
     }
 }
 
-impl Transport for Post {
+impl Transport for ScriptedTransport {
     fn attempt(
         &self,
         delivery: Delivery,
         webhook: Webhook,
     ) -> LocalBoxFuture<'static, AttemptOutcome> {
-        let post = self.clone();
+        let transport = self.clone();
         async move {
-            let at = (post.clock)();
-            post.sent.lock().push(Sent {
+            let at = (transport.clock)();
+            transport.sent.lock().push(Sent {
                 at: at.millis() - BEGIN,
                 delivery: delivery.id,
                 webhook: webhook.id,
             });
-            let of_webhook = post.of_webhook.lock().get(&webhook.id).copied();
-            let scripted = post.script.lock().pop_front();
-            let outcome = scripted.or(of_webhook).unwrap_or(post.then);
+            let of_webhook = transport.of_webhook.lock().get(&webhook.id).copied();
+            let scripted = transport.script.lock().pop_front();
+            let outcome = scripted.or(of_webhook).unwrap_or(transport.then);
             sleep(outcome.took).await;
             let held_up = |left: usize| left.checked_sub(1);
             let order = Ordering::SeqCst;
-            if post.hold_ups.fetch_update(order, order, held_up).is_ok() {
+            if transport
+                .hold_ups
+                .fetch_update(order, order, held_up)
+                .is_ok()
+            {
                 return AttemptOutcome::NotSent("held up".into());
             }
             let (round, took) = (delivery.round, outcome.took);
             AttemptOutcome::Made(match outcome.status {
                 Some(status) => {
                     if (200..300).contains(&status) {
-                        post.taken.lock().push(delivery.id);
+                        transport.taken.lock().push(delivery.id);
                     }
                     Attempt::answered(round, at, took, status, b"", None)
                 }
@@ -162,9 +162,9 @@ impl Transport for Post {
     }
 }
 
-struct BlankWall;
+struct NullImages;
 
-impl ImageStore for BlankWall {
+impl ImageStore for NullImages {
     fn keep(
         &self,
         job: &Job,
@@ -190,45 +190,39 @@ impl ImageStore for BlankWall {
     }
 }
 
-impl InputFetcher for BlankWall {
+impl InputFetcher for NullImages {
     fn fetch(&self, _: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
         async { Err(GenerateError::Refused("no images are found here".into())) }.boxed_local()
     }
 }
 
-/// The running actors with their surroundings.
-pub struct World {
-    /// The records.
+/// The running actors with their test doubles.
+pub struct Simulation {
     pub store: Store,
-    /// The actors.
     pub system: System,
-    /// What is sent.
-    pub post: Post,
-    /// What makes the pictures.
+    pub transport: ScriptedTransport,
     pub generator: TestGenerator,
-    /// The end of the process.
     pub fail_stop: FailStop,
-    /// Milliseconds by which the clock was set.
+    /// Milliseconds by which the clock was adjusted.
     pub set_by: Arc<AtomicI64>,
     clock: Clock,
 }
 
-/// What a world is started with.
-pub struct Beginning {
-    /// Where records lie; what is there is recovered.
+/// The options of a simulation.
+pub struct SimulationOptions {
+    /// The simulation recovers the records in it.
     pub engine: Arc<dyn Engine>,
-    /// How the first attempts end.
+    /// The outcomes of the first attempts.
     pub script: Vec<Outcome>,
-    /// How the others do.
+    /// The outcome of all other attempts.
     pub then: Outcome,
-    /// Milliseconds after [`BEGIN`].
+    /// The start time in milliseconds after [`BEGIN`].
     pub after: i64,
-    /// Places.
     pub limits: DeliveryLimits,
 }
 
-impl Beginning {
-    /// A world over this engine whose attempts end with success, but for the first ones, which end as the script says.
+impl SimulationOptions {
+    /// A simulation over this engine: the first attempts follow the script, all others succeed.
     pub fn over(engine: Arc<dyn Engine>, script: Vec<Outcome>) -> Self {
         Self {
             engine,
@@ -243,25 +237,25 @@ impl Beginning {
     }
 }
 
-impl World {
-    /// Begins. Must be called within [`in_paused_time`].
-    pub fn begin(beginning: Beginning) -> Self {
-        let (began, set_by) = (Instant::now(), Arc::new(AtomicI64::new(beginning.after)));
+impl Simulation {
+    /// Starts the simulation. Must be called within [`in_paused_time`].
+    pub fn begin(options: SimulationOptions) -> Self {
+        let (began, set_by) = (Instant::now(), Arc::new(AtomicI64::new(options.after)));
         let moved = Arc::clone(&set_by);
         let clock: Clock = Arc::new(move || {
             let passed = began.elapsed().as_millis() as i64;
             Timestamp::from_millis(BEGIN + passed + moved.load(Ordering::SeqCst))
         });
-        let post = Post {
-            script: Arc::new(Mutex::new(beginning.script.into())),
-            then: beginning.then,
+        let transport = ScriptedTransport {
+            script: Arc::new(Mutex::new(options.script.into())),
+            then: options.then,
             of_webhook: Arc::default(),
             hold_ups: Arc::default(),
             sent: Arc::default(),
             taken: Arc::default(),
             clock: Arc::clone(&clock),
         };
-        let (store, generator) = (Store::new(beginning.engine), TestGenerator::default());
+        let (store, generator) = (Store::new(options.engine), TestGenerator::default());
         let route = vec![Route {
             backend: 0,
             model: None,
@@ -301,12 +295,33 @@ impl World {
                 threads: Threads::Callers,
                 ..ProcessOptions::default()
             },
+            max_runs: 3,
+            run_timeout: Duration::from_secs(60),
+            backends: vec![Backend {
+                name: "builtin".into(),
+                generator: Arc::new(generator.clone()),
+                slots: 4,
+                is_shared: false,
+                timeout: Duration::from_secs(30),
+                retries: 0,
+            }],
+            routes: Routes([route.clone(), route.clone(), route]),
+            image_store: Arc::new(NullImages),
+            input_fetcher: Arc::new(NullImages),
+            transport: Arc::new(transport.clone()),
+            operator: None,
+            retry_delays: TABLE.map(Duration::from_secs).to_vec(),
+            delivery_limits: options.limits,
+            observer: None,
+            fail_stop: fail_stop.clone(),
+            threads: Threads::Callers,
+            node: None,
         })
         .unwrap();
         Self {
             store,
             system,
-            post,
+            transport,
             generator,
             fail_stop,
             set_by,
@@ -314,12 +329,11 @@ impl World {
         }
     }
 
-    /// The moment.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// A test delivery to this webhook, on its way.
+    /// Queues a test delivery to this webhook.
     pub async fn send_test(&self, webhook: &Webhook) -> DeliveryId {
         let id = self.system.accounts().context().ids.next(self.now());
         let (id, job) = (DeliveryId(id), JobId(id));
@@ -335,7 +349,6 @@ impl World {
         answer.await.unwrap().unwrap().id
     }
 
-    /// Sends a delivery again.
     pub async fn redeliver(&self, id: DeliveryId) -> Result<Delivery, DeliveryError> {
         let (reply, answer) = oneshot::channel();
         self.system
@@ -348,7 +361,6 @@ impl World {
         answer.await.unwrap()
     }
 
-    /// Accepts a job.
     pub async fn accept(&self) -> JobId {
         let (reply, answer) = oneshot::channel();
         let job = new_job();
@@ -357,7 +369,7 @@ impl World {
         answer.await.unwrap().unwrap().job
     }
 
-    /// Cancels a job that is still queued.
+    /// Cancels a queued job.
     pub async fn cancel(&self, job: JobId) {
         let (reply, answer) = oneshot::channel();
         let event = JobEvent::Cancel;
@@ -373,18 +385,18 @@ impl World {
         self.system.job_canceled(&canceled);
     }
 
-    /// A delivery as it is on record.
+    /// The stored record of a delivery.
     pub fn delivery(&self, id: DeliveryId) -> Delivery {
         self.store.delivery(id).wait().unwrap().expect("a delivery")
     }
 
-    /// Writes and waits for it.
+    /// Commits the writes and waits until they are durable.
     pub fn write(&self, writes: tintype_storage::store::Writes) {
         commit_and_wait(&**self.store.engine(), writes).unwrap();
     }
 }
 
-/// Puts the account and its webhooks on record.
+/// Stores the account and its webhooks.
 pub fn furnish(engine: &dyn Engine, store: &Store, webhooks: &[Webhook]) {
     let balance = "100".parse().unwrap();
     let account = Account {
@@ -409,7 +421,7 @@ pub fn furnish(engine: &dyn Engine, store: &Store, webhooks: &[Webhook]) {
     }
 }
 
-/// A webhook by its number; smaller ones are older.
+/// A webhook with this number; a smaller number is older.
 pub fn webhook(number: u128) -> Webhook {
     Webhook::new(
         WebhookId(Uuid::from_u128(number)),

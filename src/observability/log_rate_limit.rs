@@ -1,7 +1,7 @@
-//! Lines of the log that any caller could cause with each call, and so fill the disk: bounded here to a few a second.
+//! Rate limits for log lines that any caller can cause with every call, and so fill the disk.
 //!
-//! The library of the HTTP server logs each request that it cannot read as an error. These are counted, and told together. Of the
-//! lines about faults of the object store the first of each second is told as it is, and the others are counted.
+//! The HTTP library logs an error for each malformed request; this layer counts these and logs the count once a second. Of the object
+//! store's errors it logs the first of each second and counts the others.
 
 use crate::images::FAULT_TARGET;
 use std::fmt;
@@ -10,43 +10,42 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-/// Where the library logs them.
+/// The library's log target for malformed requests.
 const TARGET: &str = "actix_http::h1::dispatcher";
-/// What their messages begin with; the one that is the server's own fault is left alone.
-const BEGINS: &str = "stream error: ";
-const OWN_FAULT: &str = "stream error: internal error";
+const MALFORMED_PREFIX: &str = "stream error: ";
+/// The server's own fault, which is always logged.
+const INTERNAL_ERROR: &str = "stream error: internal error";
 
-/// Malformed requests that have not been told yet, of all servers of the process.
+/// Malformed requests since the last report, over all servers of the process.
 static MALFORMED: AtomicU64 = AtomicU64::new(0);
 
-/// A fault of the object store has been told since the last report.
-static FAULT_TOLD: AtomicBool = AtomicBool::new(false);
+/// Was an object store error logged since the last report?
+static FAULT_LOGGED: AtomicBool = AtomicBool::new(false);
 
-/// Faults of the object store that have not been told yet.
+/// Suppressed object store errors since the last report.
 static FAULTS: AtomicU64 = AtomicU64::new(0);
 
-/// Logs how many lines were held back since the last call, if any. To be called once a second.
+/// Logs the number of lines suppressed since the last call, if any. Call it once a second.
 pub fn report() {
     let count = MALFORMED.swap(0, Ordering::Relaxed);
     if count > 0 {
         tracing::info!(count, "refused malformed or broken requests");
     }
-    FAULT_TOLD.store(false, Ordering::Relaxed);
+    FAULT_LOGGED.store(false, Ordering::Relaxed);
     let count = FAULTS.swap(0, Ordering::Relaxed);
     if count > 0 {
-        tracing::error!(count, "further faults of the object store");
+        tracing::error!(count, "suppressed further object store errors");
     }
 }
 
-/// Holds lines back, and counts them.
-pub struct BoundLines;
+pub struct LogRateLimit;
 
-// As a layer, which judges for all: the library's filters of single layers lose count when they refuse an event.
-impl<S: Subscriber> Layer<S> for BoundLines {
+// A global layer, because the library's per-layer filters lose track when they reject an event.
+impl<S: Subscriber> Layer<S> for LogRateLimit {
     fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
         let metadata = event.metadata();
         if metadata.target() == FAULT_TARGET {
-            let is_first = !FAULT_TOLD.swap(true, Ordering::Relaxed);
+            let is_first = !FAULT_LOGGED.swap(true, Ordering::Relaxed);
             FAULTS.fetch_add(u64::from(!is_first), Ordering::Relaxed);
             return is_first;
         }
@@ -55,7 +54,7 @@ impl<S: Subscriber> Layer<S> for BoundLines {
         }
         let mut message = Message(String::new());
         event.record(&mut message);
-        let is_malformed = message.0.starts_with(BEGINS) && message.0 != OWN_FAULT;
+        let is_malformed = message.0.starts_with(MALFORMED_PREFIX) && message.0 != INTERNAL_ERROR;
         if is_malformed {
             MALFORMED.fetch_add(1, Ordering::Relaxed);
         }
@@ -105,40 +104,39 @@ mod tests {
         }
     }
 
-    /// What the log has once this is done.
     fn logged(work: impl FnOnce()) -> Vec<String> {
         let lines = Lines::default();
         let layer = fmt::layer().with_writer(lines.clone()).with_ansi(false);
-        let log = Registry::default().with(layer).with(BoundLines);
+        let log = Registry::default().with(layer).with(LogRateLimit);
         tracing::subscriber::with_default(log, work);
         let text = String::from_utf8(lines.0.lock().clone()).unwrap();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// The counts are of the whole process.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    /// The counters belong to the process, so these tests must not run in parallel.
+    static SERIAL: Mutex<()> = Mutex::new(());
 
     #[test]
-    fn malformed_requests_are_told_together_and_all_other_lines_as_they_come() {
-        let _turn = ONE_AT_A_TIME.lock();
-        let told = logged(|| {
+    fn malformed_requests_are_counted_and_other_lines_logged() {
+        let _guard = SERIAL.lock();
+        let lines = logged(|| {
             for _ in 0..3 {
                 tracing::error!(target: TARGET, "stream error: {}", "request parse error");
             }
-            tracing::error!(target: TARGET, "{OWN_FAULT}");
+            tracing::error!(target: TARGET, "{INTERNAL_ERROR}");
             tracing::error!("stream error: of another target");
             report();
             report();
         });
-        assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[0].contains(OWN_FAULT) && told[1].contains("of another target"));
-        assert!(told[2].contains("count=3") && told[2].contains("INFO"));
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(lines[0].contains(INTERNAL_ERROR) && lines[1].contains("of another target"));
+        assert!(lines[2].contains("count=3") && lines[2].contains("INFO"));
     }
 
     #[test]
-    fn faults_of_the_object_store_are_told_once_and_then_counted_until_the_next_report() {
-        let _turn = ONE_AT_A_TIME.lock();
-        let told = logged(|| {
+    fn object_store_errors_are_logged_once_per_report_and_then_counted() {
+        let _guard = SERIAL.lock();
+        let lines = logged(|| {
             report();
             for second in 1..=2 {
                 for call in 0..1_000 {
@@ -148,11 +146,11 @@ mod tests {
             }
             report();
         });
-        assert_eq!(told.len(), 4, "{told:?}");
-        for (second, lines) in told.chunks(2).enumerate() {
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        for (second, pair) in lines.chunks(2).enumerate() {
             let first = format!("the object store hangs second={} call=0", second + 1);
-            assert!(lines[0].contains(&first), "{}", lines[0]);
-            assert!(lines[1].contains("count=999") && lines[1].contains("ERROR"));
+            assert!(pair[0].contains(&first), "{}", pair[0]);
+            assert!(pair[1].contains("count=999") && pair[1].contains("ERROR"));
         }
     }
 }

@@ -1,38 +1,37 @@
-//! Listens to the websocket of one prompt. Nothing is sent again after a reconnect, so it is opened once, and what it tells
-//! is never taken for the truth about the end.
+//! Reads the websocket of one prompt. The server resends nothing after a reconnect, so the socket is opened once, and only polling
+//! decides whether the prompt has ended.
 
-use super::progress::{ProgressMeter, Word, preview_in};
+use super::progress::{ProgressMeter, PromptEvent, preview_in};
 use crate::backends::upstream::Socket;
 use futures_util::StreamExt as _;
 use tokio_tungstenite::tungstenite::Message;
 
-/// A socket with the meter that understands it; without one it never tells anything.
-pub struct Watch {
+/// Without a socket, [`next`](Self::next) never returns.
+pub struct PromptEvents {
     socket: Option<Socket>,
     meter: ProgressMeter,
 }
 
-impl Watch {
-    /// A watch over what the socket tells.
+impl PromptEvents {
     pub fn new(socket: Option<Socket>, meter: ProgressMeter) -> Self {
         Self { socket, meter }
     }
 
-    /// The next word about the prompt. Never comes once the socket is closed. May be dropped at any time without loss.
-    pub async fn next(&mut self) -> Word {
+    /// Waits for the next event; forever once the socket is closed. Cancel-safe.
+    pub async fn next(&mut self) -> PromptEvent {
         while let Some(socket) = &mut self.socket {
             match socket.next().await {
                 Some(Ok(Message::Text(frame))) => {
-                    if let Some(word) = self.meter.hear(frame.as_str()) {
-                        return word;
+                    if let Some(event) = self.meter.on_frame(frame.as_str()) {
+                        return event;
                     }
                 }
                 Some(Ok(Message::Binary(frame))) => {
                     if let Some(image) = preview_in(&frame) {
-                        return Word::Preview(image);
+                        return PromptEvent::Preview(image);
                     }
                 }
-                // Pings, which are answered below.
+                // The library answers pings.
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => self.socket = None,
             }

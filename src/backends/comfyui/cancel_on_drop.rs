@@ -1,18 +1,18 @@
-//! Ends a prompt that nobody waits for any more.
+//! Cancels a prompt on the server when its run is dropped.
 
 use super::server::Server;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-/// Cancels a prompt when it is dropped while armed, unless the process is being stopped: after the restart the job is run
-/// again, and finds the prompt. Best effort, and by its id alone.
-pub struct Abandon {
+/// Cancels a prompt, by its id, when dropped while armed. Best effort. During shutdown it does not cancel: the job runs again after
+/// the restart and adopts the prompt.
+pub struct CancelOnDrop {
     work: Option<(Server, String)>,
     cut_off: watch::Receiver<bool>,
 }
 
-impl Abandon {
-    /// Armed, for a prompt that is about to be submitted under this id.
+impl CancelOnDrop {
+    /// Returns an armed guard. Create it before submitting the prompt.
     pub fn new(server: Server, id: String, cut_off: watch::Receiver<bool>) -> Self {
         Self {
             work: Some((server, id)),
@@ -20,20 +20,20 @@ impl Abandon {
         }
     }
 
-    /// The server knows the prompt by another id.
-    pub fn known_as(&mut self, id: &str) {
+    /// Call it when the server assigned the prompt another id.
+    pub fn set_id(&mut self, id: &str) {
         if let Some((_, known)) = &mut self.work {
             id.clone_into(known);
         }
     }
 
-    /// The prompt has ended.
+    /// Call it when the prompt has ended.
     pub fn disarm(&mut self) {
         self.work = None;
     }
 }
 
-impl Drop for Abandon {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let (Some((server, id)), Ok(runtime)) = (self.work.take(), Handle::try_current()) else {
             return;

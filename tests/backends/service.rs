@@ -1,4 +1,4 @@
-//! A server whose tiers use stubs, and a customer of it.
+//! Starts a server whose tiers use stubs, with a customer.
 
 use crate::stub::{Reply, Seen, Stub};
 use crate::support::pictures::png;
@@ -10,12 +10,12 @@ use image::{Rgb, RgbImage};
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
-/// The key of every back end.
+/// The API key of every backend.
 pub const KEY: &str = "key-of-the-back-end-0123456789";
-/// What a job on `pro` at 1K costs.
+/// What one job on `pro` at 1K leaves of 10.00.
 pub const LEFT: &str = "9.866";
 
-/// A back end of this kind at a stub, tried once.
+/// Configures a backend of this kind at a stub, without retries.
 pub fn backend(options: Options, name: &str, kind: &str, stub: &Stub) -> Options {
     let path = if kind == "openai" { "/v1" } else { "" };
     let key = |key: &str| format!("backends.{name}.{key}");
@@ -26,7 +26,7 @@ pub fn backend(options: Options, name: &str, kind: &str, stub: &Stub) -> Options
         .set(&key("retries"), 0)
 }
 
-/// Lets the tier `pro` use these, in order.
+/// Makes the tier `pro` use these backends, in order.
 pub fn pro(options: Options, names: &[&str]) -> Options {
     let entry = |name: &&str| {
         Toml::Table(
@@ -39,7 +39,8 @@ pub fn pro(options: Options, names: &[&str]) -> Options {
     options.set("tiers.pro.backends", list)
 }
 
-/// A server whose tier `pro` uses this kind of back end at this stub, as `change` says, and a customer with 10.00.
+/// Starts a server whose tier `pro` uses this kind of backend at this stub, with a customer that has 10.00. `change` adjusts the
+/// options.
 pub fn start(
     kind: &str,
     stub: &Stub,
@@ -51,22 +52,22 @@ pub fn start(
     (server, customer)
 }
 
-/// Makes a picture on `pro`; the job as it ended.
+/// Runs a job on `pro` to its end.
 pub fn make(server: &Server, customer: &Customer, extra: Value) -> Value {
     let answer = server.generation(customer, "/text-generations", &fox_with(extra));
     ended(server, customer, &answer.expect(202).job_id())
 }
 
-/// A job, once it is over.
+/// Waits for the end of a job.
 pub fn ended(server: &Server, customer: &Customer, id: &str) -> Value {
-    crate::support::poll::until_some("the job is over", || {
+    crate::support::poll::until_some("the job has ended", || {
         let job = server.job(customer, id);
-        let over = ["done", "failed"].contains(&job["status"].as_str().unwrap());
-        over.then_some(job)
+        let has_ended = ["done", "failed"].contains(&job["status"].as_str().unwrap());
+        has_ended.then_some(job)
     })
 }
 
-/// The picture of a job that is done, as the object store has it.
+/// The stored image of a done job.
 pub fn picture(server: &Server, job: &Value) -> Vec<u8> {
     assert_eq!(job["status"], "done", "{job}");
     let id = job["job_id"].as_str().unwrap();
@@ -78,13 +79,12 @@ pub fn picture(server: &Server, job: &Value) -> Vec<u8> {
     std::fs::read(server.objects().join(path)).unwrap()
 }
 
-/// Width and height.
 pub fn size(bytes: &[u8]) -> (u32, u32) {
     let picture = image::load_from_memory(bytes).unwrap();
     (picture.width(), picture.height())
 }
 
-/// The error of a job that failed, which cost nothing and tells nothing of the set-up.
+/// The error of a failed job. Checks that the job cost nothing and that the error reveals nothing of the configuration.
 pub fn failure(server: &Server, customer: &Customer, stub: &Stub, job: &Value) -> String {
     assert_eq!(job["status"], "failed", "{job}");
     server.assert_money(customer, "10.00", "0.00", "10.00");
@@ -99,7 +99,7 @@ pub fn failure(server: &Server, customer: &Customer, stub: &Stub, job: &Value) -
     error
 }
 
-/// A square PNG of noise, three bytes to the pixel.
+/// A square PNG of noise, three bytes per pixel.
 pub fn noise(side: u32) -> Vec<u8> {
     let noise = RgbImage::from_fn(side, side, |x, y| {
         let mixed = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
@@ -112,7 +112,6 @@ pub fn noise(side: u32) -> Vec<u8> {
     bytes
 }
 
-/// A successful answer of the Gemini API with this picture.
 pub fn gemini_picture(bytes: &[u8]) -> Reply {
     let data = BASE64_STANDARD.encode(bytes);
     Reply::json(
@@ -122,7 +121,6 @@ pub fn gemini_picture(bytes: &[u8]) -> Reply {
     )
 }
 
-/// A successful answer of the OpenAI API with this picture.
 pub fn openai_picture(bytes: &[u8]) -> Reply {
     let data = BASE64_STANDARD.encode(bytes);
     Reply::json(
@@ -130,7 +128,7 @@ pub fn openai_picture(bytes: &[u8]) -> Reply {
     )
 }
 
-/// A successful answer of either.
+/// A successful answer of the Gemini or OpenAI API.
 pub fn picture_of(kind: &str) -> Reply {
     let square = png(64, 64);
     match kind {
@@ -139,7 +137,6 @@ pub fn picture_of(kind: &str) -> Reply {
     }
 }
 
-/// A field of a form.
 pub struct Field {
     pub name: String,
     pub file_name: Option<String>,
@@ -147,7 +144,7 @@ pub struct Field {
     pub content: Vec<u8>,
 }
 
-/// The fields of a form.
+/// Parses a multipart form.
 pub fn form(seen: &Seen) -> Vec<Field> {
     let kind = seen.header("content-type").unwrap();
     let boundary = kind.split_once("boundary=").expect("a form").1;
