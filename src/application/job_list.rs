@@ -343,7 +343,7 @@ async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Erro
     }
 }
 
-fn unreadable(error: WordsError) -> Error {
+fn unreadable(error: RequestTextError) -> Error {
     tracing::error!(target: FAULT_TARGET, %error, "could not read the text of a job");
     let detail = "the metadata of a job could not be read; try again, or list without that filter";
     Error::new(ErrorKind::StorageUnavailable, detail)
@@ -404,7 +404,10 @@ fn read(
         metadata.is_some_and(|text| filter.metadata_matches(&text))
     };
     let page = match account {
-        Some(account) => state.store.sifted_jobs_of(account, window, matches).wait(),
+        Some(account) => state
+            .store
+            .filtered_jobs_of(account, window, matches)
+            .wait(),
         None => state.store.all_jobs(window, matches).wait(),
     };
     match fault.into_inner() {

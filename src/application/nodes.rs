@@ -8,7 +8,7 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
 
 /// A node without a heartbeat for this long causes a warning.
-const LATE: Duration = BEAT.saturating_mul(3);
+const LATE: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
 
 pub struct NodeView {
     /// `None` if this process alone uses the store.
@@ -111,7 +111,10 @@ mod tests {
 
     #[test]
     fn equal_nodes_with_recent_heartbeats_cause_no_warning() {
-        let views = [view("1", "x", Duration::ZERO), view("1", "x", BEAT)];
+        let views = [
+            view("1", "x", Duration::ZERO),
+            view("1", "x", HEARTBEAT_INTERVAL),
+        ];
         assert!(warnings(&views).is_empty());
         assert!(warnings(&[]).is_empty());
     }

@@ -54,7 +54,7 @@ fn update_alarms(state: &AppState, before: &Alarms) -> (Alarms, Option<EventSubj
     alarms.keep_backends(|name| state.config.backends.contains_key(name));
     for health in state.system.backends() {
         let name = health.name.clone();
-        if let Some(subject) = alarms.see_backend(&name, &by, to_look(health), state.now()) {
+        if let Some(subject) = alarms.observe_backend(&name, &by, to_look(health), state.now()) {
             return (alarms, Some(subject));
         }
     }
@@ -119,7 +119,7 @@ fn webhook(state: &AppState) -> Option<&Webhook> {
     state.system.accounts().context().operator.as_deref()
 }
 
-fn to_look(health: BackendHealth) -> BackendLook {
+fn to_look(health: BackendHealth) -> BackendCondition {
     match health.health {
         Health::Up => BackendCondition::Up,
         Health::Down => BackendCondition::Down {

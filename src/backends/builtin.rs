@@ -66,8 +66,8 @@ async fn draw(images: Images, task: GenerationTask) -> Result<Picture, GenerateE
         .map_err(to_generate_error)
 }
 
-fn brief((task, inputs): &(GenerationTask, Vec<Bytes>)) -> Brief<'_> {
-    Brief {
+fn brief((task, inputs): &(GenerationTask, Vec<Bytes>)) -> DrawRequest<'_> {
+    DrawRequest {
         prompt: &task.prompt,
         width: task.pixels.0,
         height: task.pixels.1,

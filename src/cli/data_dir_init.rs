@@ -69,7 +69,7 @@ impl<'a> DataDirInit<'a> {
     /// # Errors
     /// The marker cannot be removed.
     pub fn finish(self, engine: Arc<dyn Engine>) -> anyhow::Result<()> {
-        engine::end_filling(&*engine)?;
+        engine::mark_complete(&*engine)?;
         engine.close();
         drop(engine);
         let data_dir = &self.config.storage.data_dir;

@@ -248,9 +248,16 @@ async fn with_temporary_key(
         expires_at,
         ..key
     };
-    let (turn, caller) = (state.operator.take().await?, Caller::service());
-    let (text, key) =
-        api_keys::issue(state, turn, &caller, account.id, shape, api_keys::no_writes).await?;
+    let (guard, caller) = (state.operator.lock().await?, Caller::service());
+    let (text, key) = api_keys::issue(
+        state,
+        guard,
+        &caller,
+        account.id,
+        shape,
+        api_keys::no_writes,
+    )
+    .await?;
     let client = NativeClient::new(&state.public_url, &text)?;
     let mut uploads = Vec::new();
     let work = async {

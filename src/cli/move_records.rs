@@ -147,16 +147,16 @@ async fn move_all(
     }
     say("writing records".into());
     let store = Store::new(Arc::clone(&new_store.engine));
-    engine::begin_to_fill(&*new_store.engine)?;
+    engine::mark_incomplete(&*new_store.engine)?;
     let loaded = load(&*new_store.engine, from_start(&records.file)?, |_| {})?;
     verify_copy(&records, &new_store.engine)?;
     say("verifying the ledger".into());
-    let images = object_store::look_at_images(target)?;
+    let images = object_store::inspect_images(target)?;
     let report = verify::check(target, &store, images.as_ref()).await?;
     data_dir_init::check_faults(&report.faults, even_with_faults)?;
     if target.storage.url.is_some() {
         // The nodes read the key that encrypts webhook secrets from the database.
-        let secrets = InstanceSecrets::of(target, true)?;
+        let secrets = InstanceSecrets::new(target, true)?;
         secrets.open_vault(target, &store).await?;
     }
     from.close();
@@ -173,14 +173,14 @@ async fn move_all(
 fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
     if source.storage.url.is_some() {
         // Opening the database exclusively writes to it, so check first that it contains records.
-        let engine = engine::open_engine_at_once(source, FailStop::new())?;
+        let engine = engine::open_engine_for_reading(source, FailStop::new())?;
         let first = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1);
         ensure!(
             !first.wait()?.is_empty(),
             "the configured database contains no records"
         );
     }
-    engine::open_engine_alone(source, FailStop::new())
+    engine::open_engine_exclusively(source, FailStop::new())
         .context("cannot move records while a server may change them")
 }
 
@@ -188,7 +188,7 @@ fn open_source(source: &Config) -> anyhow::Result<Arc<dyn Engine>> {
 async fn check_secrets(source: &Config, store: &Store) -> anyhow::Result<()> {
     let has_vault_key = store.vault_key().await?.is_some();
     if has_vault_key || store.any_webhook().await?.is_some() {
-        let secrets = InstanceSecrets::of(source, has_vault_key)?;
+        let secrets = InstanceSecrets::new(source, has_vault_key)?;
         secrets.open_vault(source, store).await?;
     }
     Ok(())
@@ -214,7 +214,7 @@ async fn copy_images(
     say: &dyn Fn(String),
 ) -> anyhow::Result<Copied> {
     // The server creates the directory with the first image.
-    let Some(from) = object_store::look_at_images(source)? else {
+    let Some(from) = object_store::inspect_images(source)? else {
         return Ok(Copied::default());
     };
     let to = object_store::open_images(target, &target.public_url())?;

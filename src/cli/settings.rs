@@ -30,7 +30,7 @@ impl Settings {
         &self,
         flags: Vec<(String, toml::Value)>,
     ) -> Result<Config, ConfigErrors> {
-        Config::load_beside(&self.sources(flags, PathBuf::from(LOCAL_FILE)))
+        Config::load_for_command(&self.sources(flags, PathBuf::from(LOCAL_FILE)))
     }
 
     /// Loads the configuration of the server on this machine: without --config and ./config.toml, that of the package.

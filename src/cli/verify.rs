@@ -39,8 +39,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "{} is not a Tintype data directory; give one with --data-dir",
         data_dir.display()
     );
-    let store = Store::new(engine::look_at_engine(&config)?);
-    let images = object_store::look_at_images(&config)?;
+    let store = Store::new(engine::inspect_engine(&config)?);
+    let images = object_store::inspect_images(&config)?;
     let report = check(&config, &store, images.as_ref());
     let Report { counts, faults } = actix_web::rt::System::new().block_on(report)?;
     if faults.is_empty() {

@@ -23,9 +23,9 @@ pub async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Pay
             "send an API key: in the header x-goog-api-key, as ?key=, or as Authorization: Bearer",
         )
     })?;
-    let admitted = admission::admit(request, state, &sent_key).await;
+    let admitted = api_key_auth::authenticate(request, state, &sent_key).await;
     admitted.map_err(|refused| match refused {
-        NotAdmitted::Unknown => invalid(
+        KeyRejected::Unknown => invalid(
             "API key not valid. Please pass a valid API key; check that it was copied completely.",
         ),
         KeyRejected::Key(_) => invalid(&format!("API key not valid: {refused}")),

@@ -176,9 +176,10 @@ impl ApiRouter {
     }
 
     /// The scope to register, for a router with a prefix.
-    pub fn scope(self) -> Scope {
+    pub fn scope(mut self) -> Scope {
         let scope = web::scope(self.prefix);
-        self.paths.sort_by_key(|path| path.shown.contains('{'));
+        self.paths
+            .sort_by_key(|path| path.documented_path.contains('{'));
         let paths = self.paths.into_iter();
         paths.fold(scope, |scope, path| scope.service(path.resource()))
     }

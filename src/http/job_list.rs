@@ -13,6 +13,9 @@ use actix_web::http::header::{self, ContentType};
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_api::ListedJob;
 
+/// More than most entries take, so that the body is allocated once.
+const ENTRY_BYTES: usize = 1_024;
+
 pub async fn list(
     principal: Principal,
     request: HttpRequest,

@@ -61,6 +61,12 @@ pub fn native() -> ApiRouter {
         )
     });
     let others = [
+        ApiPath::new(RequiredAuth::ApiKey, "/jobs").get(job_list::list, of_jobs::list),
+        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}")
+            .get(jobs::show, of_jobs::show)
+            .delete(jobs::cancel, of_jobs::cancel),
+        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}/events")
+            .get(events::follow, of_jobs::follow),
         ApiPath::new(RequiredAuth::ApiKey, "/batches")
             .get(batches::list, of_batches::list)
             .post(batches::create, of_batches::create),
@@ -69,12 +75,6 @@ pub fn native() -> ApiRouter {
             .delete(batches::cancel, of_batches::cancel),
         ApiPath::new(RequiredAuth::ApiKey, "/batches/{batch_id}/results")
             .get(batches::results, of_batches::results),
-        ApiPath::new(RequiredAuth::ApiKey, "/jobs").get(job_list::list, of_jobs::list),
-        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}")
-            .get(jobs::show, of_jobs::show)
-            .delete(jobs::cancel, of_jobs::cancel),
-        ApiPath::new(RequiredAuth::ApiKey, "/jobs/{job_id}/events")
-            .get(events::follow, of_jobs::follow),
         ApiPath::new(RequiredAuth::ApiKey, "/balance").get(balance::show, of_balance::balance),
         ApiPath::new(RequiredAuth::ApiKey, "/transactions")
             .get(transactions::list, of_balance::transactions),

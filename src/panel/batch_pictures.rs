@@ -58,7 +58,7 @@ async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(
     let mut archive = ZipArchive::default();
     let (mut names, mut missing) = (FileNames::default(), String::new());
     // Reserves the name of the list.
-    names.give("missing", 0);
+    names.assign("missing", 0);
     let (created, mut position) = (batch.created_at, 0);
     let mut jobs = Jobs::of(state.clone(), batch);
     loop {
@@ -72,7 +72,7 @@ async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(
         for job in &next {
             let custom_id = job.member().map(|it| it.custom_id()).unwrap_or_default();
             // Jobs without a picture take a name too, so that names do not depend on which jobs have ended.
-            let name = names.give(&custom_id, position);
+            let name = names.assign(&custom_id, position);
             position += 1;
             if !add(&state, job, &name, &mut archive, pieces).await? {
                 missing.push_str(&format!("{custom_id}\n"));

@@ -91,10 +91,10 @@ pub async fn create(
         let table = file.bytes.clone();
         let read = move || batch_table::lines(&table, MAX_BODY_BYTES);
         let lines = batch_call::off_thread(file.bytes.len(), read).await?;
-        let Lines { text, places } = lines.map_err(table_problem)?;
+        let Lines { text, line_numbers } = lines.map_err(table_problem)?;
         let parsed = batch_call::parse(&state, account, text.into(), Form::Lines).await?;
         let submitted = batch_call::submit(&state, &payer, &request, parsed).await;
-        submitted.map_err(|problem| with_line_numbers(problem, &places))
+        submitted.map_err(|problem| with_line_numbers(problem, &line_numbers))
     };
     submitted
         .await
@@ -180,7 +180,7 @@ struct RequestLine<'a> {
 }
 
 async fn request_line(state: &AppState, job: &Job) -> Result<Vec<u8>, Error> {
-    let unreadable = |error: request_text::WordsError| {
+    let unreadable = |error: request_text::RequestTextError| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt or the input URLs of a job");
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)

@@ -103,7 +103,7 @@ impl CsvSource for Reader {
         let Page { items, next } =
             self.filter
                 .read(&self.state.store, self.account, PAGE, self.after)?;
-        let wanted = items.iter().filter(|it| self.filter.takes(it));
+        let wanted = items.iter().filter(|it| self.filter.matches(it));
         let text = wanted.map(line).collect();
         let rest = next.map(|last| Self {
             after: Some(last),

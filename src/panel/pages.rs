@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 macro_rules! assets {
     ($($name:literal),+ $(,)?) => {
-        const ASSETS: &[Part] = &[
+        const ASSETS: &[Asset] = &[
             $(($name, include_bytes!(concat!("assets/", $name)))),+
         ];
     };

@@ -62,7 +62,7 @@ pub async fn picture(
             None => picture_views::create(&state, job.account, key, view).await?,
         };
         let cache = CACHE_FOREVER.to_owned();
-        return Ok(picture_view::answer(&request, bytes, key, view, cache));
+        return Ok(picture_view::respond(&request, bytes, key, view, cache));
     }
     let found = state.images.reader(key).await.map_err(image_problem)?;
     let name = key.rsplit('/').next().unwrap_or_default();

@@ -46,7 +46,7 @@ pub fn signed_in(state: &AppState, session: NewSession) -> Result<HttpResponse, 
         .json(view(state, &session.user)?))
 }
 
-fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
+fn view(state: &AppState, user: &User) -> Result<Value, Problem> {
     let mut all = json!({
         "currency": state.config.billing.currency,
         "public_url": state.public_url,
@@ -119,7 +119,7 @@ pub async fn change_password(
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let Who::Person(person) = visitor.who else {
+    let User::Person(person) = visitor.user else {
         let detail = "the operator has no password; the admin token is set in the configuration";
         return Err(Problem::new(Code::Forbidden, detail));
     };

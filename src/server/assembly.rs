@@ -210,33 +210,34 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
                 memory: memory.clone(),
             }),
         },
-        max_runs: config.jobs.max_runs,
-        run_timeout: Duration::from_secs(config.jobs.timeout_seconds),
-        backends,
-        routes,
-        image_store: Arc::new(result_store.clone()),
-        input_fetcher: Arc::new(BatchInputs {
-            egress: egress.clone(),
-            images: images.clone(),
-            catalog: catalog(&config.tiers),
-            limits: config.inputs.clone(),
-            memory: memory.clone(),
-        }),
-        transport: Arc::new(Sender::new(SenderOptions {
-            store: store.clone(),
-            images: images.clone(),
-            vault: vault.clone(),
-            egress: webhook_client,
-            ungated: ungated_client,
+        deliveries: DeliveryOptions {
+            transport: Arc::new(Sender::new(SenderOptions {
+                store: store.clone(),
+                images: images.clone(),
+                vault: vault.clone(),
+                egress: webhook_client,
+                ungated: ungated_client,
+                clock: Arc::clone(&clock),
+                timeout: config.webhooks.attempt_timeout(),
+                url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
+            })),
+            operator_webhook: operator_webhook.map(Arc::new),
+            retry_delays: config.webhooks.retry_delays(),
+            limits: DeliveryLimits {
+                total: fd_limits::max_delivery_attempts(),
+                per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
+            },
+        },
+        process: ProcessOptions {
             clock: Arc::clone(&clock),
-            timeout: config.webhooks.attempt_timeout(),
-            url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
-        })),
-        operator: operator_webhook.map(Arc::new),
-        retry_delays: config.webhooks.retry_delays(),
-        delivery_limits: DeliveryLimits {
-            total: fd_limits::max_delivery_attempts(),
-            per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
+            jitter: random_jitter(),
+            observer,
+            fail_stop: fail_stop.clone(),
+            threads: Threads::Own,
+            node: node.map(|id| {
+                let node = NodeContext::new(id, config.cluster.dead_after());
+                Arc::new(node.with_process(process.clone()))
+            }),
         },
     })?;
     system.joined().await.map_err(StartError::Join)?;

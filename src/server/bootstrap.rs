@@ -32,7 +32,7 @@ pub async fn ensure_account(state: &AppState) -> Result<Account, Error> {
         balance: is_sound.then_some(balance),
         ..NewAccount::default()
     };
-    let turn = state.operator.take().await?;
+    let guard = state.operator.lock().await?;
     // Two nodes may start at the same time, and the other one may have created it.
     if let Some(account) = oldest(state).await? {
         return Ok(account);

@@ -168,7 +168,7 @@ fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {
 
 fn inspect_database(config: &Config, url: &DatabaseUrl) -> Result<Arc<dyn Engine>, EngineError> {
     let options = database_options(config, url, FailStop::new());
-    refuse_incomplete_database(config, Arc::new(PostgresEngine::look(options)?))
+    refuse_incomplete_database(config, Arc::new(PostgresEngine::open_read_only(options)?))
 }
 
 fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> PostgresOptions {

@@ -68,7 +68,7 @@ pub(crate) async fn run(state: Data<AppState>) {
         }
         state.images.add_writer_if_stuck();
         log_rate_limit::report();
-        state.maintainer.look(&state.system).await;
+        state.maintainer.try_acquire(&state.system).await;
         report_to_operator(&state, tick).await;
         if tick % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&state).await;
@@ -249,9 +249,9 @@ pub async fn note_key_uses(state: &AppState) {
         if uses.is_empty() {
             return;
         }
-        // The turn keeps callers from removing a key meanwhile, which would leave its last use behind for ever.
-        let turn = match state.operator.take().await {
-            Ok(turn) => turn,
+        // The lock keeps callers from removing a key meanwhile, which would leave its last use behind for ever.
+        let guard = match state.operator.lock().await {
+            Ok(guard) => guard,
             Err(error) => {
                 tracing::warn!(%error, "could not write when keys were last used");
                 return;
@@ -276,7 +276,8 @@ pub async fn note_key_uses(state: &AppState) {
         }
         let writes = state.store.put_last_uses(&newer);
         let api_keys = Arc::clone(&state.auth.api_keys);
-        let change = Change::in_turn(turn, writes).then(move || api_keys.uses_written(&uses));
+        let change =
+            Change::under_lock(guard, writes).then(move || api_keys.mark_uses_written(&uses));
         if state.commit(change).await.is_err() {
             return;
         }
@@ -325,8 +326,8 @@ async fn remove_old_thumbnails(state: &AppState) {
     }
 }
 
-async fn forget_gone_nodes(state: &AppState) {
-    if let Err(error) = rate_exchange::forget_gone_nodes(state).await {
+async fn delete_counts_of_gone_nodes(state: &AppState) {
+    if let Err(error) = rate_exchange::delete_counts_of_gone_nodes(state).await {
         tracing::warn!(%error, "could not remove the rates of nodes that have left the cluster");
     }
 }

@@ -110,7 +110,7 @@ fn early_refusal(state: &AppState, path: &str) -> Option<Problem> {
     if state.fail_stop.has_tripped() {
         return Some(error::stopping().into());
     }
-    database_outage::refuses(state, path).then(|| error::database_away().into())
+    database_outage::refuses(state, path).then(|| error::database_unavailable().into())
 }
 
 fn problem_of(error: &Error, id: &RequestId) -> Problem {

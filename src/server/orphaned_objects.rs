@@ -181,6 +181,6 @@ async fn orphans(
     // After a panic no object is known to be orphaned.
     let mut orphaned = read.await.unwrap_or_else(|_| Ok(HashSet::new()))?;
     // Last: if a job ended during the read, its inputs are among the kept ones now.
-    state.result_store.remove_kept(&mut orphaned);
+    state.result_store.exclude_kept(&mut orphaned);
     Ok(orphaned)
 }

@@ -280,14 +280,14 @@ impl Simulation {
                     retries: 0,
                 }],
                 routes: Routes([route.clone(), route.clone(), route]),
-                image_store: Arc::new(BlankWall),
-                input_fetcher: Arc::new(BlankWall),
+                image_store: Arc::new(NullImages),
+                input_fetcher: Arc::new(NullImages),
             },
             deliveries: DeliveryOptions {
-                transport: Arc::new(post.clone()),
+                transport: Arc::new(transport.clone()),
                 operator_webhook: None,
                 retry_delays: TABLE.map(Duration::from_secs).to_vec(),
-                limits: beginning.limits,
+                limits: options.limits,
             },
             process: ProcessOptions {
                 clock: Arc::clone(&clock),
@@ -295,27 +295,6 @@ impl Simulation {
                 threads: Threads::Callers,
                 ..ProcessOptions::default()
             },
-            max_runs: 3,
-            run_timeout: Duration::from_secs(60),
-            backends: vec![Backend {
-                name: "builtin".into(),
-                generator: Arc::new(generator.clone()),
-                slots: 4,
-                is_shared: false,
-                timeout: Duration::from_secs(30),
-                retries: 0,
-            }],
-            routes: Routes([route.clone(), route.clone(), route]),
-            image_store: Arc::new(NullImages),
-            input_fetcher: Arc::new(NullImages),
-            transport: Arc::new(transport.clone()),
-            operator: None,
-            retry_delays: TABLE.map(Duration::from_secs).to_vec(),
-            delivery_limits: options.limits,
-            observer: None,
-            fail_stop: fail_stop.clone(),
-            threads: Threads::Callers,
-            node: None,
         })
         .unwrap();
         Self {

@@ -284,7 +284,7 @@ impl Take {
             .zip(self.scans_all)
             .any(|(it, scans_all)| *it == class && scans_all);
         if class != QueueClass::Resumed && !scans_all {
-            let first = QueuePlace {
+            let first = QueueEntry {
                 tier: self.tier,
                 class,
                 turn: served,

@@ -1,13 +1,13 @@
 //! Slots of backends that nodes share. The rounds that take jobs also take the slots, and release them once the runs have ended; see
-//! [`SharedPlaces`], the record of these slots.
+//! [`SharedSlots`], the record of these slots.
 
 use super::living_nodes::{all_nodes, living_nodes};
 use crate::backends::SlotDemand;
 use crate::round::value_of;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::shared_places::{PlaceGrant, PlaceRequest, SharedPlaces};
+use tintype_storage::domain::shared_slots::{SharedSlots, SlotGrant, SlotRequest};
 use tintype_storage::engine::{Ask, Key, Seen};
-use tintype_storage::store::tables::SHARED_PLACES;
+use tintype_storage::store::tables::SHARED_SLOTS;
 use tintype_storage::store::{StoreError, Writes};
 
 /// A node's demand for slots of a tier's shared backends.
@@ -17,10 +17,10 @@ pub struct SlotDemands(pub Vec<SlotDemand>);
 pub struct GrantedSlots<'a> {
     demands: &'a [SlotDemand],
     node: NodeId,
-    before: SharedPlaces,
-    places: SharedPlaces,
+    before: SharedSlots,
+    places: SharedSlots,
     /// One per demand.
-    grants: Vec<PlaceGrant>,
+    grants: Vec<SlotGrant>,
 }
 
 impl SlotDemands {
@@ -33,7 +33,7 @@ impl SlotDemands {
     }
 
     pub fn holds(&self) -> Option<Key> {
-        (!self.0.is_empty()).then(|| SHARED_PLACES.key(&()))
+        (!self.0.is_empty()).then(|| SHARED_SLOTS.key(&()))
     }
 
     pub fn needs(&self) -> Vec<Ask> {
@@ -51,19 +51,19 @@ impl SlotDemands {
         let mut slots = GrantedSlots {
             demands: &self.0,
             node,
-            before: SharedPlaces::default(),
-            places: SharedPlaces::default(),
+            before: SharedSlots::default(),
+            places: SharedSlots::default(),
             grants: Vec::new(),
         };
         let Some(key) = self.holds() else {
             return Ok(slots);
         };
         let living = living_nodes(seen)?;
-        let places = value_of(seen, &key, |it| SHARED_PLACES.decode(it))?;
+        let places = value_of(seen, &key, |it| SHARED_SLOTS.decode(it))?;
         slots.before = places.unwrap_or_default();
         slots.places = slots.before.clone();
         for demand in &self.0 {
-            let request = PlaceRequest {
+            let request = SlotRequest {
                 backend: &demand.name,
                 slots: demand.slots as u32,
                 node,
@@ -108,7 +108,7 @@ impl GrantedSlots<'_> {
     pub fn writes(&self) -> Writes {
         match self.places == self.before {
             true => Writes::new(),
-            false => vec![SHARED_PLACES.put(&(), &self.places)],
+            false => vec![SHARED_SLOTS.put(&(), &self.places)],
         }
     }
 }

@@ -39,7 +39,7 @@ struct State {
 #[derive(Default)]
 struct TierCopy {
     /// In the order in which they are served.
-    listed: Vec<(QueuePlace, AccountId)>,
+    listed: Vec<(QueueEntry, AccountId)>,
     /// The number of places behind the listed ones.
     beyond: usize,
     backlog: BacklogStart,
@@ -90,7 +90,7 @@ pub enum Removal {
 
 /// The queue as a refresh has read it.
 struct QueueRead {
-    tiers: [(Vec<(QueuePlace, AccountId)>, usize); 3],
+    tiers: [(Vec<(QueueEntry, AccountId)>, usize); 3],
     taken: HashMap<JobId, TakenJob>,
 }
 
@@ -416,7 +416,7 @@ mod tests {
         vec![QUEUE.delete(&place(1, number)), TAKEN_JOBS.put(&key, &job)]
     }
 
-    fn read(places: &[QueuePlace]) -> QueueRead {
+    fn read(places: &[QueueEntry]) -> QueueRead {
         let listed = places.iter().map(|it| (*it, account(1))).collect();
         QueueRead {
             tiers: [(Vec::new(), 0), (Vec::new(), 0), (listed, 0)],

@@ -103,7 +103,7 @@ async fn list(client: &NativeClient, id: BatchId, directory: &Path) -> anyhow::R
                 .context("the response is not from Tintype; check --server")?;
             let custom_id = result.custom_id.into_owned();
             // Results without an image get a name too, so that names do not depend on the progress of the batch.
-            let name = names.give(&custom_id, position);
+            let name = names.assign(&custom_id, position);
             position += 1;
             match (result.result, result.error) {
                 (Some(it), _) => {

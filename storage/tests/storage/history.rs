@@ -110,7 +110,7 @@ fn a_job_that_ends_while_it_is_listed_is_found_once_and_ended() {
     *engine.then.lock() = Some(decisions.finish().expect("writes").writes);
     let found = till.store.jobs_of(ACCOUNT, Part::All, None, None, 9).wait();
     let found = found.expect("jobs");
-    let found: Vec<JobId> = found.iter().map(|job| job.id).collect();
-    assert_eq!(found, [jobs[2], jobs[1], jobs[0]]);
+    let ids: Vec<JobId> = found.iter().map(|job| job.id).collect();
+    assert_eq!(ids, [jobs[2], jobs[1], jobs[0]]);
     assert!(matches!(found[1].state, JobState::Failed { .. }));
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
-use tintype_storage::engine::wal::{Faults, GroupNumber, Layout, Segments, Wal, replay};
+use tintype_storage::engine::wal::{GroupNumber, Layout, ReplayError, Segments, Wal, replay};
 use tintype_storage::engine::{Key, Value};
 
 type Group = Vec<(Key, Option<Value>)>;
@@ -61,7 +61,7 @@ pub fn run(input: &[u8]) {
         &Segments::new(LAYOUT),
         |number, changes| {
             read.push((number, changes));
-            Ok::<_, Faults>(())
+            Ok::<_, ReplayError>(())
         },
     );
     for (expected, (number, changes)) in (1..).zip(&read) {
@@ -73,13 +73,13 @@ pub fn run(input: &[u8]) {
             assert_eq!(replayed.next, read.len() as GroupNumber + 1);
             assert!(files != *WRITTEN || read.len() as GroupNumber == GROUPS);
         }
-        Err(Faults::Damaged { path, missing }) => {
+        Err(ReplayError::Damaged { path, missing }) => {
             assert!((1..=GROUPS).contains(&missing), "{missing}");
             assert!(path.starts_with(PathBuf::from(directory.path())));
         }
-        Err(Faults::Head(path)) => assert!(path.starts_with(PathBuf::from(directory.path()))),
-        Err(Faults::Gap { oldest, .. }) => assert!(oldest > 1),
-        Err(Faults::Io(error)) => panic!("{error}"),
+        Err(ReplayError::Head(path)) => assert!(path.starts_with(PathBuf::from(directory.path()))),
+        Err(ReplayError::Gap { oldest, .. }) => assert!(oldest > 1),
+        Err(ReplayError::Io(error)) => panic!("{error}"),
     }
 }
 

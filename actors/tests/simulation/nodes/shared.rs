@@ -37,7 +37,7 @@ pub struct Shared {
 struct State {
     fenced: HashSet<NodeId>,
     /// When each place of the queue was recorded.
-    queued: BTreeMap<QueuePlace, Instant>,
+    queued: BTreeMap<QueueEntry, Instant>,
     /// The node that took each job last.
     taken: HashMap<JobId, NodeId>,
     ended: HashSet<JobId>,

@@ -86,10 +86,10 @@ impl Call {
     async fn submit(mut self) -> Result<(FileBatchStatus, bool), Refusal> {
         let (state, caller) = (&self.state, &self.caller);
         let input = self.batch_body.terms.input;
-        let _turn = state.file_turns.take(input).await?;
+        let _guard = state.file_locks.lock(input).await?;
         if self.is_retry {
             let terms = &self.batch_body.terms;
-            let earlier = file_batches::of_earlier_attempt(state, caller, terms).await?;
+            let earlier = file_batches::find_earlier_attempt(state, caller, terms).await?;
             if let Some(batch) = earlier {
                 return Ok((batch, true));
             }
@@ -111,7 +111,7 @@ impl Call {
             }
             Err(faults) => {
                 let terms = self.batch_body.terms;
-                let failed = file_batches::keep_failed(state, caller, terms, faults).await?;
+                let failed = file_batches::record_failed(state, caller, terms, faults).await?;
                 Ok((failed, false))
             }
         }

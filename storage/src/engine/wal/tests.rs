@@ -478,7 +478,7 @@ fn of_short_files_as_many_are_kept_as_make_up_a_full_one() {
 /// checksums must not be computed.
 #[test]
 fn no_text_passes_for_the_head_of_a_group() {
-    let begins = |bytes: &[u8]| frame::Head::read(bytes, &(1..=u64::MAX)).is_some();
+    let begins = |bytes: &[u8]| frame::FrameHeader::read(bytes, &(1..=u64::MAX)).is_some();
     let mut group = Vec::new();
     frame::begin(&mut group);
     frame::push(&mut group, b"k", Some(b"v"));
