@@ -1,4 +1,4 @@
-//! Batches of a thousand prompts, each durable before it is answered; and what single creations see meanwhile.
+//! Batches of a thousand prompts, each durable before its answer, and the latency of single creations meanwhile.
 
 use crate::bench::{Bench, measure};
 use crate::check;
@@ -8,10 +8,9 @@ use crate::server::ChildServer;
 use crate::wire::{self, Wire};
 use std::rc::Rc;
 
-/// Requests of a batch.
+/// Requests per batch.
 const REQUESTS: usize = 1_000;
 
-/// A row of batches.
 struct Row {
     name: &'static str,
     connections: usize,
@@ -28,11 +27,11 @@ const ROWS: [Row; 2] = [
     },
 ];
 
-/// Accounts that submit batches take turns, and another one creates single jobs beside them.
+/// Eight accounts submit batches, one connection each, while the ninth creates single jobs.
 const ACCOUNTS: usize = 9;
 const SINGLE: &str = "single creations beside 8 connections with batches";
 
-/// Batches of few and of more callers, then single creations beside them.
+/// Batches from a few callers and from more, then single creations beside them.
 pub fn rows(bench: &mut Bench) -> anyhow::Result<()> {
     for row in &ROWS {
         let directory = bench.directory()?;
@@ -74,7 +73,7 @@ fn beside_singles(bench: &mut Bench) -> anyhow::Result<()> {
     bench.add(SINGLE, sample.with("jobs by batches a second", of_batches))
 }
 
-/// Submits one batch after the other.
+/// Submits batches one after the other.
 struct Submits(Rc<[u8]>);
 
 impl Submits {
@@ -91,7 +90,7 @@ impl Caller<1> for Submits {
     }
 }
 
-/// A caller with batches, or one with single jobs.
+/// A caller that submits batches, or one that creates single jobs.
 enum Either {
     Batch(Submits),
     Single(Rc<[u8]>),

@@ -1,4 +1,4 @@
-//! What ten thousand clients that wait for their jobs cost: memory, beside as many that only keep their connections.
+//! Memory of ten thousand clients that wait for their jobs, compared with as many idle keep-alive connections.
 
 use crate::server::{self, ChildServer};
 use crate::sizes::settled_memory;
@@ -12,12 +12,12 @@ const CLIENTS: usize = 10_000;
 const JOBS: usize = 1_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a client does.
+/// A client's behaviour.
 struct Manner {
     name: &'static str,
-    /// After the path of the job.
+    /// Appended to the path of the job.
     path: &'static str,
-    /// What has come when it is there; `None` when nothing comes while it waits.
+    /// The text after which the client waits; `None` if nothing arrives while it waits.
     expected: Option<&'static str>,
 }
 
@@ -41,7 +41,7 @@ const MANNERS: [Manner; 3] = [
     LISTENING,
 ];
 
-/// Prints one line for each manner of waiting.
+/// Prints a line for each behaviour.
 pub fn run() -> anyhow::Result<()> {
     println!(
         "\n| {CLIENTS} clients | resident MB before | with them | KB each | with the next {CLIENTS} after them |"
@@ -51,10 +51,10 @@ pub fn run() -> anyhow::Result<()> {
         let directory = tempfile::tempdir()?;
         let (server, key, jobs) = with_jobs(directory.path())?;
         let before = settled_memory(server.id())?;
-        let first = come(server.address, &key, &jobs, &manner, CLIENTS)?;
+        let first = connect_clients(server.address, &key, &jobs, &manner, CLIENTS)?;
         let with_them = settled_memory(server.id())?;
         drop(first);
-        let next = come(server.address, &key, &jobs, &manner, CLIENTS)?;
+        let next = connect_clients(server.address, &key, &jobs, &manner, CLIENTS)?;
         let with_the_next = settled_memory(server.id())?;
         drop(next);
         server.end()?;
@@ -67,18 +67,18 @@ pub fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Resident MB with so many clients that listen to events.
+/// Resident MB with this many clients that listen to events.
 pub fn memory_of_listeners(count: usize) -> anyhow::Result<u64> {
     let directory = tempfile::tempdir()?;
     let (server, key, jobs) = with_jobs(directory.path())?;
-    let clients = come(server.address, &key, &jobs, &LISTENING, count)?;
+    let clients = connect_clients(server.address, &key, &jobs, &LISTENING, count)?;
     let resident = settled_memory(server.id())?;
     drop(clients);
     server.end()?;
     Ok(resident)
 }
 
-/// A service with jobs that wait, and the key for them.
+/// A service with waiting jobs, and their key.
 fn with_jobs(data_dir: &Path) -> anyhow::Result<(ChildServer, String, Vec<String>)> {
     let server = ChildServer::tintype(data_dir, 1)?;
     let key = server.key().context("no key")?.to_owned();
@@ -87,7 +87,7 @@ fn with_jobs(data_dir: &Path) -> anyhow::Result<(ChildServer, String, Vec<String
     Ok((server, key, jobs))
 }
 
-fn come(
+fn connect_clients(
     address: SocketAddr,
     key: &str,
     jobs: &[String],

@@ -1,4 +1,4 @@
-//! Accounts are renamed, and switched off and on again.
+//! The operator renames, disables and enables accounts.
 
 use crate::support::http::Request;
 use crate::support::panel::PASSWORD;
@@ -30,7 +30,7 @@ fn an_account_is_renamed_and_its_money_stays() {
     let renamed = renamed.expect(200).json();
     assert_eq!(renamed["name"], "Ädelweiß & Co");
     server.job_once(&ada, &job, "done");
-    // The name outlives what changes the account's money afterwards.
+    // The new name survives later changes of the account's money.
     let after = shown(&server, &ada);
     assert_eq!(
         (&after["name"], &after["balance"]),
@@ -189,7 +189,7 @@ fn the_people_of_an_account_that_is_switched_off_look_and_change_nothing() {
         let call = browser.call(&server, "POST", &picture).json(&fox());
         call.refused(403, "forbidden");
     }
-    // The operator does it in the panel as well.
+    // The panel offers the operator the same call.
     let on = operator
         .call(&server, "PATCH", &base)
         .json(&json!({"active": true}));

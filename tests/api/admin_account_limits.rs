@@ -1,4 +1,4 @@
-//! Decisions 11 and 14: the operator's limits of an account, which no key passes, and the live jobs of a key.
+//! Decisions 11 and 14: the operator's limits of an account apply to all its keys, and a key may limit its live jobs.
 
 use crate::support::http::{Answer, all_at_once};
 use crate::support::{Behaviour, Customer, OneNode, Options, Server, fox, fox_with, until};
@@ -26,17 +26,17 @@ fn limited(server: &Server, limits: Value) -> [Customer; 2] {
     [first, second]
 }
 
-/// A job of 0.134 that gets done.
+/// Completes a job of 0.134.
 fn spend(server: &Server, customer: &Customer) {
     let job = server.create(customer);
     server.job_once(customer, &job, "done");
 }
 
-/// Refused for a limit of the account; what is said of it.
+/// Asserts that a limit of the account rejects the call, and returns the detail.
 fn refused(server: &Server, customer: &Customer) -> String {
     let answer = server.generation(customer, PATH, &fox());
     let answer = answer.refused(402, "account_limit_reached");
-    // The same where a long prompt would be stored first, and where nothing would be kept.
+    // The server also rejects calls that would store a long prompt first, and dry runs.
     let large = fox_with(json!({"prompt": "x".repeat(30_000)}));
     let early = server.generation(customer, PATH, &large);
     let dry = server.generation(customer, &format!("{PATH}?dry_run=true"), &fox());
@@ -73,7 +73,7 @@ fn a_day_of_the_account_is_spent_by_all_of_its_keys_together() {
             "used": {"spent_today": "0.268", "spent_this_month": "0.268", "live_jobs": null},
         })
     );
-    // It is 11:06 and a bit.
+    // The start is 11:06:40.
     server.clock.advance(HOUR * 12);
     refused(&server, &keys[0]);
     server.clock.advance(HOUR);
@@ -89,10 +89,10 @@ fn a_month_of_the_account_ends_with_the_calendar_month() {
     let server = Server::start();
     let keys = limited(&server, json!({"spend_per_month": "0.20"}));
     spend(&server, &keys[0]);
-    // The 18th of November; 12 days later it is still November.
+    // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
-    let said = refused(&server, &keys[1]);
-    assert!(said.contains("0.20 a month (UTC)"), "{said}");
+    let detail = refused(&server, &keys[1]);
+    assert!(detail.contains("0.20 a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
     spend(&server, &keys[1]);
     refused(&server, &keys[0]);
@@ -140,16 +140,16 @@ fn a_limit_that_is_set_in_the_afternoon_counts_the_morning() {
     limit(&server, &customer.account, json!({"spend_per_day": null}));
     spend(&server, &customer);
     limit(&server, &customer.account, json!({"spend_per_day": "0.40"}));
-    let said = refused(&server, &customer);
-    assert!(said.contains("of which 0.268 is spent"), "{said}");
+    let detail = refused(&server, &customer);
+    assert!(detail.contains("of which 0.268 is spent"), "{detail}");
     server.assert_settled();
 }
 
 fn too_many(answer: Answer, who: &str, most: usize) {
     assert_eq!(answer.header("retry-after"), Some("5"));
-    let said = answer.json()["detail"].as_str().unwrap().to_owned();
+    let detail = answer.json()["detail"].as_str().unwrap().to_owned();
     assert_eq!(
-        said,
+        detail,
         format!(
             "{who} has {most} jobs that are not finished, and may have {most} of them; wait for some of them to finish"
         )
@@ -166,7 +166,7 @@ fn an_account_has_no_more_live_jobs_than_the_operator_allows() {
         let call = server.generation(key, PATH, &fox());
         too_many(call.refused(429, "rate_limited"), "the account", 2);
     }
-    server.assert_told("both are shown", || {
+    server.assert_visible("both are shown", || {
         shown(&server, &keys[0].account)["limits"]["used"]["live_jobs"] == 2
     });
     server.generator.release_all();
@@ -254,12 +254,12 @@ fn all_keys_of_an_account_and_its_playground_share_its_rate() {
     let rate = json!({"rate_limit": {"per_second": 1, "burst": 3}});
     let keys = limited(&server, rate);
     let balance = |key| server.native(key, "GET", "/balance");
-    let told = |answer: &Answer| {
+    let limit_headers = |answer: &Answer| {
         ["ratelimit-policy", "ratelimit"].map(|name| answer.header(name).map(str::to_owned))
     };
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
-        told(&balance(&keys[0]).expect(200)),
+        limit_headers(&balance(&keys[0]).expect(200)),
         [some("\"account\";q=3;w=3"), some("\"account\";r=2;t=1")]
     );
     balance(&keys[1]).expect(200);
@@ -287,11 +287,11 @@ fn all_keys_of_an_account_and_its_playground_share_its_rate() {
     server.clock.advance(Duration::from_secs(1));
     call.expect(202);
     balance(&keys[1]).refused(429, "rate_limited");
-    // Other accounts, and the account itself without the limit.
+    // Neither another account nor the account without its limit sends the headers.
     let other = server.customer("1");
-    assert_eq!(told(&balance(&other).expect(200)), [None, None]);
+    assert_eq!(limit_headers(&balance(&other).expect(200)), [None, None]);
     limit(&server, &keys[0].account, json!({"rate_limit": null}));
-    assert_eq!(told(&balance(&keys[0]).expect(200)), [None, None]);
+    assert_eq!(limit_headers(&balance(&keys[0]).expect(200)), [None, None]);
 }
 
 #[test]
@@ -437,10 +437,10 @@ fn the_synchronous_interfaces_are_held_to_the_same_limits() {
     let google = google.json(&body).header("x-goog-api-key", &keys[1].key);
     let refused = google.expect(429).json();
     assert_eq!(refused["error"]["status"], "RESOURCE_EXHAUSTED");
-    let said = refused["error"]["message"].as_str().unwrap();
+    let detail = refused["error"]["message"].as_str().unwrap();
     assert!(
-        said.contains("the account has a spend limit of 0.20 a day"),
-        "{said}"
+        detail.contains("the account has a spend limit of 0.20 a day"),
+        "{detail}"
     );
     let openai = server.post("/v1/images/generations").bearer(&keys[1].key);
     let openai = openai.json(&json!({"model": "pro", "prompt": "a fox", "n": 2}));

@@ -1,4 +1,4 @@
-//! What a key may spend in a day and a month, and what is known of its use.
+//! A key's spend limits per day and month, and its usage figures.
 
 use crate::support::{Customer, Options, Server, fox, fox_with};
 use serde_json::{Value, json};
@@ -12,17 +12,17 @@ fn shown(server: &Server, customer: &Customer) -> Value {
     server.admin("GET", &path).expect(200).json()
 }
 
-/// A job of 0.134 that gets done.
+/// Completes a job of 0.134.
 fn spend(server: &Server, customer: &Customer) {
     let job = server.create(customer);
     server.job_once(customer, &job, "done");
 }
 
-/// Refused for a limit of the key, and the limit that is named.
+/// Asserts that a limit of the key rejects the call, and returns the detail.
 fn refused(server: &Server, customer: &Customer) -> String {
     let answer = server.generation(customer, PATH, &fox());
     let answer = answer.refused(402, "key_limit_reached");
-    // The same where inputs or a long prompt would be stored first.
+    // The server also rejects calls that would store inputs or a long prompt first.
     let large = fox_with(json!({"prompt": "x".repeat(30_000)}));
     let early = server.generation(customer, PATH, &large);
     let early = early.refused(402, "key_limit_reached").json();
@@ -36,9 +36,9 @@ fn a_daily_limit_ends_at_midnight_utc() {
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.268"}));
     spend(&server, &customer);
     spend(&server, &customer);
-    let said = refused(&server, &customer);
-    assert!(said.contains("0.268 a day (UTC)"), "{said}");
-    // It is 11:06 and a bit.
+    let detail = refused(&server, &customer);
+    assert!(detail.contains("0.268 a day (UTC)"), "{detail}");
+    // The start is 11:06:40.
     server.clock.advance(HOUR * 12);
     refused(&server, &customer);
     server.clock.advance(HOUR);
@@ -59,10 +59,10 @@ fn a_monthly_limit_ends_with_the_calendar_month() {
     let server = Server::start();
     let customer = server.customer_with("9.00", json!({"spend_limit_monthly": "0.20"}));
     spend(&server, &customer);
-    // The 18th of November; 12 days later it is still November.
+    // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
-    let said = refused(&server, &customer);
-    assert!(said.contains("0.20 a month (UTC)"), "{said}");
+    let detail = refused(&server, &customer);
+    assert!(detail.contains("0.20 a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
     spend(&server, &customer);
     refused(&server, &customer);
@@ -76,7 +76,7 @@ fn what_is_held_counts_for_every_limit() {
     server.generator.hold();
     let job = server.create(&customer);
     refused(&server, &customer);
-    // The next day too, for it may be charged then.
+    // The next day's limit applies as well, because the job may be charged then.
     server.clock.advance(HOUR * 24);
     refused(&server, &customer);
     server.generator.release_all();
@@ -145,7 +145,7 @@ fn the_last_use_of_a_key_is_known_and_survives_a_restart() {
     let path = format!("/keys/{}", customer.key_id);
     let off = json!({"active": false});
     server.admin("PATCH", &path).json(&off).expect(200);
-    // A call that is turned away is no use.
+    // A rejected call does not count as use.
     server
         .native(&customer, "GET", "/balance")
         .refused(401, "unauthorized");

@@ -1,4 +1,4 @@
-//! Pausing with reasons: for the project and for each model, told to those who are turned away.
+//! Pauses of the project and of single models, and the reasons that rejected callers see.
 
 use crate::support::{Customer, Options, Server, fox};
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ fn put(server: &Server, body: Value) -> Value {
     server.admin("PUT", "/pause").json(&body).expect(200).json()
 }
 
-/// What a call on a path is told while it is paused.
-fn told(server: &Server, customer: &Customer, path: &str) -> String {
+/// The detail that a call on a path gets while it is paused.
+fn pause_detail(server: &Server, customer: &Customer, path: &str) -> String {
     let refused = server
         .generation(customer, path, &fox())
         .refused(503, "paused");
@@ -126,7 +126,7 @@ fn a_reason_is_a_short_line_of_text() {
 fn the_models_tell_why_they_are_paused() {
     let server = Server::start();
     let customer = server.customer("9.00");
-    let told = || {
+    let paused_reasons = || {
         let models = server
             .native(&customer, "GET", "/models")
             .expect(200)

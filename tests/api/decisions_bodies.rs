@@ -1,4 +1,4 @@
-//! Decisions 1: what is wrong with a body, its size and its type, and how that is told.
+//! Decisions 1: faults of a body, its size and its content type, and their errors.
 
 use crate::support::raw::Wire;
 use crate::support::{Customer, Server, fox, fox_with};
@@ -143,7 +143,7 @@ fn a_body_may_have_one_mebibyte_as_declared() {
         .native(&customer, "POST", PATH)
         .text(&sized(MIB + 1))
         .refused(413, "payload_too_large");
-    // The declared length alone decides: nothing of the body is waited for.
+    // The declared length decides alone: the server does not wait for the body.
     let mut wire = Wire::open(server.address);
     wire.send(&head(
         &server,

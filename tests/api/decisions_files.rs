@@ -1,11 +1,11 @@
-//! Decisions 3: download addresses of the local store.
+//! Decisions 3: download URLs of the local store.
 
 use crate::support::pictures::{png, tiny_png};
 use crate::support::{Customer, Server};
 use image::GenericImageView as _;
 use std::time::Duration;
 
-/// A server with a done job: its owner, its id, and the target of its picture's address.
+/// A server with a done job: its owner, its id, and the request target of its image.
 fn done() -> (Server, Customer, String, String) {
     let server = Server::start();
     let customer = server.customer("1.00");
@@ -76,8 +76,8 @@ fn parts_can_be_asked_for() {
     ] {
         let answer = server.get(&target).header("Range", range).expect(206);
         assert_eq!(answer.body, whole[part.clone()]);
-        let said = format!("bytes {}-{}/{size}", part.start, part.end - 1);
-        assert_eq!(answer.header("content-range"), Some(said.as_str()));
+        let expected = format!("bytes {}-{}/{size}", part.start, part.end - 1);
+        assert_eq!(answer.header("content-range"), Some(expected.as_str()));
     }
     let range = format!("bytes={size}-");
     let answer = server
@@ -165,7 +165,7 @@ fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
     let (server, _, job, target) = done();
     let picture = server.objects().join(server.result_key(&job));
     std::fs::write(&picture, png(900, 600)).unwrap();
-    for (query, kind, kept, size) in [
+    for (query, kind, suffix, size) in [
         ("width=512", "image/jpeg", "512.jpg", (512, 341)),
         (
             "width=256&format=webp",
@@ -183,15 +183,15 @@ fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
         assert_eq!(first.header("x-content-type-options"), Some("nosniff"));
         let seen = image::load_from_memory(&first.body).unwrap().dimensions();
         assert_eq!(seen, size, "{query}");
-        // Made once: what is kept is answered with.
+        // The service creates a thumbnail once and serves the stored copy afterwards.
         let key = server.result_key(&job);
         let stem = key.trim_start_matches("results/").trim_end_matches(".png");
-        let kept = server.objects().join(format!("thumbnails/{stem}-{kept}"));
-        assert_eq!(std::fs::read(&kept).unwrap(), first.body);
-        std::fs::write(&kept, b"kept").unwrap();
-        assert_eq!(server.get(&address).expect(200).body, b"kept");
+        let stored = server.objects().join(format!("thumbnails/{stem}-{suffix}"));
+        assert_eq!(std::fs::read(&stored).unwrap(), first.body);
+        std::fs::write(&stored, b"stored").unwrap();
+        assert_eq!(server.get(&address).expect(200).body, b"stored");
         let tag = first.header("etag").unwrap();
-        std::fs::write(&kept, &first.body).unwrap();
+        std::fs::write(&stored, &first.body).unwrap();
         server
             .get(&address)
             .header("If-None-Match", tag)
@@ -204,7 +204,7 @@ fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
     ] {
         server.get(&format!("{target}&{query}")).invalid(fields);
     }
-    // Without a genuine address nothing shows, faults included.
+    // Without a valid signature the answer reveals nothing, not even a fault of the query.
     for query in ["width=512", "width=x"] {
         let (begin, last) = target.split_at(target.len() - 1);
         let other = if last == "0" { "1" } else { "0" };
@@ -215,7 +215,7 @@ fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
     server
         .get(&format!("{target}&size=1"))
         .refused(403, "invalid_signature");
-    // No view outlives its picture.
+    // Thumbnails are unavailable once the image is gone.
     std::fs::remove_file(&picture).unwrap();
     server
         .get(&format!("{target}&width=512"))

@@ -17,7 +17,7 @@ fn ids(page: &Value) -> Vec<String> {
         .collect()
 }
 
-/// All pages of a list, however small.
+/// Reads all pages of a list.
 fn all(server: &Server, customer: &Customer, query: &str) -> Vec<String> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     for _ in 0..1_000 {
@@ -45,7 +45,7 @@ fn live_and_ended_jobs_stand_in_one_list_newest_first() {
     server.generator.hold();
     jobs.extend((0..4).map(|_| server.create(&customer)));
     server.job_once(&customer, &jobs[3], "processing");
-    // Canceled, so that an ended one lies between live ones.
+    // Cancels one, so that an ended job lies between live ones.
     let path = format!("/jobs/{}", jobs[5]);
     server.native(&customer, "DELETE", &path).expect(200);
     let page = listed(&server, &customer, "");
@@ -121,10 +121,10 @@ fn jobs_of_another_account_are_never_seen() {
     let (mine, other) = (server.customer("1.00"), server.customer("1.00"));
     let (job, foreign) = (server.create(&mine), server.create(&other));
     assert_eq!(all(&server, &mine, ""), std::slice::from_ref(&job));
-    // A colleague's jobs are the same account's.
+    // Another key of the account lists the same jobs.
     let colleague = server.another_key(&mine.account, json!({}));
     assert_eq!(all(&server, &colleague, ""), [job]);
-    // Another's id as a cursor is a place in the list and no more, and another's key has no jobs here.
+    // A foreign job id as a cursor is only a position in the list, and a foreign key lists no job of this account.
     let cursor = format!("?cursor={}", foreign.replace('-', ""));
     assert!(!ids(&listed(&server, &mine, &cursor)).contains(&foreign));
     assert_eq!(
@@ -214,7 +214,7 @@ fn a_range_of_time_holds_its_first_moment_and_not_its_last() {
         list("created_after=2026-01-01T00:00:00%2B02:00".into()),
         jobs
     );
-    // Within a range the cursor goes on as it does without.
+    // Within a range the cursor works as it does without.
     let all_of_them = all(
         &server,
         &customer,
@@ -258,7 +258,7 @@ fn words_that_were_lost_hide_no_other_job() {
     let shown = |job: &str| server.admin("GET", &format!("/jobs/{job}"));
     assert_eq!(shown(&lost).expect(200).json()["prompt"], Value::Null);
     assert!(shown(&kept).expect(200).json()["prompt"].is_string());
-    // A store that does not answer is another matter: nothing is known to be gone.
+    // A storage error differs from a missing object: the service must not report the prompt as deleted.
     std::fs::remove_dir_all(&words).unwrap();
     std::fs::write(&words, "in the way").unwrap();
     server
@@ -408,7 +408,7 @@ fn a_bad_parameter_is_422_by_its_name() {
     server
         .native(&customer, "GET", &path)
         .invalid(&["metadata[m10]"]);
-    // However many faults there are, the answer stays small.
+    // The answer stays small, however many faults there are.
     let many: Vec<String> = (0..900).map(|at| format!("x{at}=1")).collect();
     let path = format!("/jobs?{}", many.join("&"));
     let answer = server

@@ -1,5 +1,5 @@
-//! Decisions 11: the memory of input images is bounded over all calls, taken in turn by accounts, and given back when a caller
-//! leaves; calls that fetch have a rate.
+//! Decisions 11: the memory of input images is bounded over all calls, shared fairly between accounts, and freed when a caller
+//! disconnects; calls that fetch have a rate.
 
 use crate::support::http::Request;
 use crate::support::{
@@ -13,7 +13,7 @@ const MIB: i64 = 1 << 20;
 const BUDGET: i64 = 32 * MIB;
 const DRY_RUN: &str = "/url-generations?dry_run=true";
 
-/// The beginning of a picture, and then nothing until the other side has left.
+/// Serves the beginning of an image, then stalls until the client disconnects.
 fn slow() -> origin::Serve {
     Arc::new(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 const PATH: &str = "/text-generations";
 
-/// What a call with this metadata, as text, is answered; for a 422 the fields that it names.
+/// The status of a call with this metadata text and, for a 422, the fields that it names.
 fn answer(server: &Server, key: &str, metadata: &str) -> (u16, Vec<String>) {
     let body = format!("{{\"prompt\":\"a\",\"aspect_ratio\":\"1:1\",\"metadata\":{metadata}}}");
     let answer = server
@@ -30,11 +30,11 @@ fn refused(field: &str) -> (u16, Vec<String>) {
 fn it_has_at_most_16_kib_as_compact_json() {
     let server = Server::start();
     let key = server.customer("10.00").key;
-    // {"k":"..."} has eight bytes beside the text.
+    // `{"k":"..."}` has eight bytes besides the text.
     let sized = |bytes: usize| format!("{{\"k\":\"{}\"}}", "x".repeat(bytes - 8));
     assert_eq!(answer(&server, &key, &sized(16_384)), ACCEPTED);
     assert_eq!(answer(&server, &key, &sized(16_385)), refused("metadata"));
-    // Blanks are not compact, an escape counts as the character that it stands for, and an é has two bytes.
+    // The size counts the compact form: no blanks, an escape as its character, and an é as two bytes.
     let spaced = sized(16_384).replace(
         "\":\"",
         &format!("\"{}:{}\"", " ".repeat(5_000), "\n".repeat(5_000)),
@@ -45,12 +45,12 @@ fn it_has_at_most_16_kib_as_compact_json() {
     let accents = |count: usize| format!("{{\"k\":\"{}\"}}", "é".repeat(count));
     assert_eq!(answer(&server, &key, &accents(8_188)), ACCEPTED);
     assert_eq!(answer(&server, &key, &accents(8_189)), refused("metadata"));
-    // So it is with keys that begin with `_`: they are kept.
+    // Keys that begin with `_` count as well, because the service stores them.
     let internal = sized(16_385).replace("\"k\"", "\"_\"");
     assert_eq!(answer(&server, &key, &internal), refused("metadata"));
 }
 
-/// A body of a mebibyte can hold a tree of many times that. Its size is known before, so none of its faults is looked for.
+/// A body of 1 MiB can hold a tree of many times that size. The service checks the size first and reports no other fault.
 #[test]
 fn hostile_27_what_is_too_large_is_not_read() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! Decisions 1, "Order of checks": for each pair of neighbours a request that fails both gets the earlier answer.
+//! Decisions 1, "Order of checks": for each pair of neighbours, a request that fails both gets the earlier error.
 
 use crate::support::{Customer, OneNode, Origin, Server, fox, fox_with, options::Options, origin};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn unfetchable() -> Value {
     fox_with(json!({"input_images_urls": ["http://127.0.0.1:1/"]}))
 }
 
-/// An account whose only place in the queue is taken.
+/// An account whose only slot in the queue is taken.
 fn full(server: &Server) -> Customer {
     let customer = server.customer("1.00");
     server.generator.hold();
@@ -24,7 +24,7 @@ fn full(server: &Server) -> Customer {
     customer
 }
 
-fn small() -> Server {
+fn server_with_one_live_job() -> Server {
     Server::with(Options::new().set("jobs.max_live_per_account", 1))
 }
 
@@ -124,7 +124,7 @@ fn replay_before_overload_and_limit_and_callback_and_funds() {
 
 #[test]
 fn pause_before_limit() {
-    let server = small();
+    let server = server_with_one_live_job();
     let customer = full(&server);
     server.pause(&["pro"]);
     server
@@ -148,7 +148,7 @@ fn overload_before_limit() {
 
 #[test]
 fn limit_before_callback() {
-    let server = small();
+    let server = server_with_one_live_job();
     let customer = full(&server);
     server
         .generation(&customer, TEXT, &unregistered())
@@ -191,7 +191,7 @@ fn funds_before_ingestion() {
     }
     let capped = server.customer_with("1.00", json!({"spend_limit": "0.20"}));
     server.generator.hold();
-    // What a live job holds counts as well as what was spent.
+    // The limit counts the reservations of live jobs as well as the spending.
     server.create(&capped);
     for body in [&body, &unfetchable()] {
         server
@@ -224,7 +224,7 @@ fn ingestion_before_the_reservation_that_decides() {
         move || call.send()
     });
     has_arrived.recv().unwrap();
-    // Meanwhile the money goes to another job.
+    // Another job uses the money meanwhile.
     server.create(&customer);
     go_on.send(()).unwrap();
     let answer = waiting.join().unwrap();
@@ -232,7 +232,7 @@ fn ingestion_before_the_reservation_that_decides() {
     server.assert_settled();
     let left = server.objects_left();
     assert!(left.iter().all(|it| it.starts_with("results/")), "{left:?}");
-    // Nor has the key been used up.
+    // The rejected call has not used up its idempotency key either.
     let deposit = json!({"amount": "1.00"});
     let path = format!("/accounts/{}/deposits", customer.account);
     server.admin("POST", &path).json(&deposit).expect(201);

@@ -1,9 +1,9 @@
-//! Hostile HTTP, 1 to 8: requests that are not as they must be.
+//! Hostile HTTP, 1 to 8: malformed requests.
 
 use crate::support::raw::Wire;
 use crate::support::{Answer, Customer, Options, Server, fox};
 
-/// Sends bytes, says that there will be no more, and returns all answers. None may be a 5xx, nor accept anything.
+/// Sends bytes, ends the sending side, and returns all answers. Panics on a 5xx and on an accepted job.
 fn answers(server: &Server, bytes: &[u8]) -> Vec<Answer> {
     let mut wire = Wire::open(server.address);
     wire.send(bytes);
@@ -11,7 +11,7 @@ fn answers(server: &Server, bytes: &[u8]) -> Vec<Answer> {
     wire.answers()
 }
 
-/// Demands that bytes are refused by a 4xx, or by closing, and that nothing after them is answered.
+/// Asserts that the server rejects the bytes with a 4xx or closes, and answers nothing after them.
 #[track_caller]
 fn refused(server: &Server, bytes: &[u8]) {
     let statuses: Vec<u16> = answers(server, bytes).iter().map(|it| it.status).collect();
@@ -23,7 +23,7 @@ fn refused(server: &Server, bytes: &[u8]) {
     );
 }
 
-/// The head of a creation, without the headers that frame its body and without the blank line.
+/// The head of a creation without the headers that frame its body and without the blank line.
 fn head(customer: &Customer) -> String {
     format!(
         "POST /api/v1/text-generations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
@@ -32,7 +32,7 @@ fn head(customer: &Customer) -> String {
     )
 }
 
-/// A request that would be answered 200, to be smuggled behind another.
+/// A valid request to smuggle behind another.
 const SMUGGLED: &str = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
@@ -108,7 +108,7 @@ fn hostile_03_chunk_sizes() {
         refused(&server, bytes.as_bytes());
     }
     server.assert_money(&customer, "10.00", "0.00", "10.00");
-    // What an extension says is skipped, however long it is.
+    // The server skips a chunk extension of any length.
     let extension = "x".repeat(1_048_576);
     let (size, head) = (body.len(), head(&customer));
     let bytes = format!(
@@ -142,7 +142,7 @@ fn hostile_04_headers() {
     refused(&server, b"GET /healthz HTTP/3.0\r\nHost: a\r\n\r\n");
     refused(&server, b"GET  /healthz  HTTP/1.1\r\nHost: a\r\n\r\n");
     refused(&server, b"\r\n\r\n\r\n\0\0\0\0");
-    // A bare LF ends a line for some; it must never let a header through that a proxy did not see.
+    // Some parsers accept a bare LF; the server must not accept a header that a proxy did not see.
     let bare = answers(&server, b"GET /api/v1/balance HTTP/1.1\nHost: a\nX: y\n\n");
     assert!(bare.iter().all(|it| (400..500).contains(&it.status)));
     server.assert_well();
@@ -153,7 +153,7 @@ fn hostile_05_a_head_that_drips() {
     let server = Server::start();
     let mut wire = Wire::open(server.address);
     wire.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\n");
-    // Nothing more: the head's time runs out, whoever else is served meanwhile.
+    // No more bytes: the timeout for the head ends, while the server serves other callers.
     server.assert_well();
     let answer = wire.answer_to("GET").map(|it| it.status);
     assert!(answer.is_none_or(|status| status == 408), "{answer:?}");

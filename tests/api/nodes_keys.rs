@@ -1,4 +1,4 @@
-//! What a node answers by when another node has changed a key.
+//! A node's key cache after another node has changed a key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 const NOW: Timestamp = Timestamp::EPOCH;
 
-/// A store with an active key of an account, and the text of the key.
+/// A store with an active key of an account, and the key's text.
 fn with_key() -> (Store, ApiKey, String) {
     let store = Store::new(Arc::new(MemoryEngine::new()) as Arc<dyn Engine>);
     let (id, text) = (Uuid::from_u128(1), api_key::text(&[7; 32]));

@@ -1,10 +1,10 @@
-//! The operator's page of the queues: the order of the jobs that wait, and the cancellation of many.
+//! The operator's queue page: the order of the waiting jobs, and the cancellation of many.
 
 use crate::support::{Customer, OneNode, Options, Server, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A service whose only slot is taken, with jobs of two accounts behind it.
+/// A service whose only slot is taken, with waiting jobs of two accounts.
 fn waiting(options: Options) -> (Server, Customer, Customer, Vec<String>, Vec<String>) {
     let server = Server::with(options.slots(1));
     server.generator.hold();

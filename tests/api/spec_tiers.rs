@@ -8,7 +8,7 @@ const COMMON: [&str; 10] = [
 ];
 const WIDE: [&str; 4] = ["1:4", "1:8", "4:1", "8:1"];
 
-/// Sends one text-to-image call for each ratio, and says which were accepted.
+/// Sends one text-to-image call for each ratio and returns whether the service accepted it.
 fn accepted(server: &Server, path: &str, ratios: &[&str]) -> Vec<bool> {
     let customer = server.customer("10.00");
     let try_one = |ratio: &&str| {

@@ -1,11 +1,11 @@
-//! What takes a history of the calls for batches.
+//! The answers of the batch calls that need a history.
 
 use super::tour::Tour;
 use crate::support::batches::{batch_of, entry, entry_with};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Batches: what they decide by the key, the money and the switches, and how they end.
+/// Answers that depend on the key, the money, the pauses and the end of a batch.
 pub fn batches(tour: &mut Tour<'_>) {
     let server = tour.server;
     let customer = tour.customer.clone();

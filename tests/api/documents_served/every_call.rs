@@ -1,4 +1,4 @@
-//! What can be brought about in the same way on every call.
+//! The answers that every call gives under the same conditions.
 
 use super::tour::{Door, Tour, door, lists, word};
 use crate::support::http::Request;
@@ -6,7 +6,7 @@ use crate::support::raw::Wire;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// What credentials, bodies, ids and queries alone decide, of every call.
+/// Answers that depend only on credentials, body, ids and query.
 pub fn what_comes_first(tour: &mut Tour<'_>) {
     let server = tour.server;
     let elsewhere = server.another_key(
@@ -38,7 +38,7 @@ pub fn what_comes_first(tour: &mut Tour<'_>) {
                 empty.clone().bytes("text/plain", b"{}"),
                 "unsupported_media_type",
             );
-            // A batch has a limit of its own.
+            // A batch has a separate limit.
             let is_batch = call.template.ends_with("/batches");
             let too_long = if is_batch { (16 << 20) + 1 } else { 40_000 };
             tour.gives(
@@ -66,7 +66,7 @@ pub fn what_comes_first(tour: &mut Tour<'_>) {
     slow_bodies(tour);
 }
 
-/// The parameters of a list are those that it says it knows: a filter that is added is described as well.
+/// The documented parameters of a list are those that its error message lists, so an added filter must be documented as well.
 pub fn parameters(tour: &mut Tour<'_>) {
     let (contract, server) = (tour.contract, tour.server);
     let mut lists = 0;
@@ -96,7 +96,7 @@ pub fn parameters(tour: &mut Tour<'_>) {
     assert!(lists >= 9, "{lists}");
 }
 
-/// Bodies that are begun and never come, all at once: the server gives each a second.
+/// Sends the heads of all calls at once without a body; the server waits a second for each body.
 pub fn slow_bodies(tour: &mut Tour<'_>) {
     let contract = tour.contract;
     let calls: Vec<_> = contract
@@ -131,7 +131,7 @@ pub fn slow_bodies(tour: &mut Tour<'_>) {
     }
 }
 
-/// Every call once more, as its description shows it.
+/// Makes every call once more with its documented example.
 pub fn as_shown(tour: &mut Tour<'_>) {
     let contract = tour.contract;
     for call in contract
@@ -140,7 +140,7 @@ pub fn as_shown(tour: &mut Tour<'_>) {
         .filter(|it| it.method != "delete")
     {
         let operation = &call.operation["operationId"];
-        // What these need has been made and unmade above.
+        // The preconditions of these calls no longer hold after the steps above.
         if ["fetchPicture", "redeliver"]
             .iter()
             .any(|it| operation == it)
@@ -158,7 +158,7 @@ pub fn as_shown(tour: &mut Tour<'_>) {
     }
 }
 
-/// After the storage has failed everything is answered in one way.
+/// After a storage failure every call gives the same answer.
 pub fn what_comes_last(tour: &mut Tour<'_>) {
     tour.server.inside().fail_stop.trip("a test");
     let contract = tour.contract;

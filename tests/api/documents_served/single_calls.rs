@@ -1,4 +1,4 @@
-//! What takes a history: money, queues, switches, files, secrets.
+//! The answers that need a history: money, queues, pauses, files, secrets.
 
 use super::tour::Tour;
 use crate::support::{fox_with, merge};
@@ -6,13 +6,13 @@ use serde_json::json;
 use std::fs;
 use std::sync::Arc;
 
-/// What the configuration leaves out.
+/// Answers of calls whose feature is not configured.
 pub fn not_configured(tour: &mut Tour<'_>) {
     let test = tour.server.admin("POST", "/operator-webhook/test");
     tour.gives(test, "conflict");
 }
 
-/// The six generation calls: what they decide by the key, the money and the switches.
+/// The six generation calls: answers that depend on the key, the money and the pauses.
 pub fn generations(tour: &mut Tour<'_>) {
     let server = tour.server;
     let poor = server.customer("0.01");
@@ -86,7 +86,7 @@ pub fn generations(tour: &mut Tour<'_>) {
     fs::rename(place.with_extension("aside"), &place).unwrap();
 }
 
-/// Jobs and their pictures.
+/// Jobs and their images.
 pub fn jobs(tour: &mut Tour<'_>) {
     let server = tour.server;
     let customer = tour.customer.clone();
@@ -163,7 +163,7 @@ pub fn jobs(tour: &mut Tour<'_>) {
     tour.gives(server.get(&file), "url_expired");
 }
 
-/// The operator's calls that depend on what was done before.
+/// The operator's calls whose answers depend on earlier calls.
 pub fn operations(tour: &mut Tour<'_>) {
     let server = tour.server;
     let account = tour.customer.account.clone();

@@ -1,21 +1,21 @@
-//! Going through the calls of the documents, and writing down what each was answered with.
+//! Makes the documented calls and records their answers.
 
-use crate::support::contract::{Contract, Described, resolved};
+use crate::support::contract::{Contract, Described, resolve_ref};
 use crate::support::http::{Answer, Request};
 use crate::support::{Customer, Server, merge};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-/// Answers that were seen or are described: `GET /path status-or-code`.
+/// Answers that occurred or are documented: `GET /path status-or-code`.
 pub type Words = BTreeSet<String>;
 
-/// A server, its documents, and what has been answered.
+/// A server, its documents, and the answers recorded so far.
 pub struct Tour<'a> {
     pub server: &'a Server,
     pub contract: &'a Contract,
     pub seen: &'a mut Words,
-    /// What stands for the parameters of paths.
+    /// The values of path parameters.
     pub ids: BTreeMap<&'static str, String>,
     pub customer: Customer,
     pub images: String,
@@ -35,7 +35,7 @@ impl Tour<'_> {
         answer
     }
 
-    /// Sends it and demands this code, or status.
+    /// Sends the request and asserts this code or status.
     #[track_caller]
     pub fn gives(&mut self, request: Request, wanted: &str) -> Answer {
         let answer = self.send(request.clone());
@@ -63,7 +63,7 @@ impl Tour<'_> {
         path
     }
 
-    /// A request to a call, with its first example as the body, and without credentials.
+    /// A call without credentials, with its first example as the body.
     pub fn bare(&self, call: &Described<'_>, stranger: bool) -> Request {
         let request = self.server.call(
             &call.method.to_ascii_uppercase(),
@@ -81,7 +81,7 @@ impl Tour<'_> {
         if body.get("input_images_urls").is_some() {
             merge(&mut body, json!({"input_images_urls": [self.images]}));
         }
-        // Deliveries go nowhere in these tests.
+        // Deliveries of these tests go nowhere.
         if body.get("url").is_some() {
             merge(
                 &mut body,
@@ -123,7 +123,8 @@ pub fn door(call: &Described<'_>) -> Door {
 pub fn lists(call: &Described<'_>, word: &str) -> bool {
     let responses = call.operation["responses"].as_object().unwrap();
     responses.values().any(|it| {
-        let schema = &resolved(call.document, it)["content"]["application/problem+json"]["schema"];
+        let schema =
+            &resolve_ref(call.document, it)["content"]["application/problem+json"]["schema"];
         let codes = schema["properties"]["code"]["enum"].as_array();
         codes.is_some_and(|codes| codes.contains(&word.into()))
     })
@@ -137,7 +138,7 @@ pub fn named(call: &Described<'_>, word: &str) -> String {
     )
 }
 
-/// The code of an error, or the status of anything else.
+/// The code of an error, or the status of any other answer.
 pub fn word(answer: &Answer) -> String {
     if answer.status < 400 {
         return answer.status.to_string();
