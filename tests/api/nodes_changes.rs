@@ -184,7 +184,7 @@ fn a_rate_is_used_up_at_one_node_for_the_other() {
     let call = |node: &Server| -> Answer { node.native(&customer, "GET", "/models").send() };
     let refused = |node: &Server| call(node).status == 429;
     until("the burst is used up at one node", || refused(&one));
-    // The clock of the rate limits does not move. Each lookup is a call; the other node has a burst of 40 of its own.
+    // The clock of the rate limits does not move. Each lookup is a call; the other node has a separate burst of 40.
     let looks = (0..30).take_while(|_| {
         let is_refused = refused(&other);
         if !is_refused {
@@ -193,7 +193,7 @@ fn a_rate_is_used_up_at_one_node_for_the_other() {
         !is_refused
     });
     let looks = looks.count();
-    assert!(looks < 30, "the other node has answers of no call");
+    assert!(looks < 30, "the other node has seen no call");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn the_events_of_a_job_are_told_at_every_node() {
     });
     for text in answers {
         assert!(text.contains(r#""status":"done""#), "{text}");
-        assert!(!text.contains("still here"), "answers of by chance: {text}");
+        assert!(!text.contains("still here"), "seen by chance: {text}");
     }
 }
 

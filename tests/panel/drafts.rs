@@ -48,7 +48,7 @@ fn the_playground_keeps_its_draft_and_its_image_until_the_visitor_signs_out() {
         browser.press("Generate").await;
         browser.see("span", "Enter a JSON object").await;
         browser.see("p", "generated in").await;
-        // The session ends in another place.
+        // The session ends without the page.
         let end = "fetch('/panel/api/session', { method: 'DELETE', headers: { 'X-Tintype-Panel': '1' } }).then(() => { location.hash = '#/jobs'; });";
         browser.run(end, vec![]).await;
         browser.see("div", "Your session has ended").await;

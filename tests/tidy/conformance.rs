@@ -1,4 +1,4 @@
-//! `docs/conformance.md` names existing tests, and every test tests_by_row after a statement of the specification.
+//! `docs/conformance.md` names existing tests, and every test named after a statement of the specification.
 
 use crate::sources::{Source, all, assert_none};
 use std::collections::BTreeSet;

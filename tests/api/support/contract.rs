@@ -1,5 +1,5 @@
-//! Checks answers against the OpenAPI documents that the service publishes: each answer that [`super::http::Request`] returns must have a
-//! documented status, headers and body.
+//! Checks answers against the OpenAPI documents that the service publishes: each answer that [`super::http::Request`] returns
+//! must have a documented status, headers and body.
 
 use super::http::Answer;
 use super::options::ADMIN_TOKEN;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-/// The paths of the documents. Their own paths are relative to the parent of these.
+/// The client document and the operator document.
 const DOCUMENT_PATHS: [&str; 2] = ["/api/v1/openapi.json", "/admin/v1/openapi.json"];
 /// Prefixes of the paths that the documents cover.
 const COVERED_PREFIXES: [&str; 6] = [
@@ -47,7 +47,8 @@ pub struct Described<'a> {
 
 static PUBLISHED: OnceLock<Contract> = OnceLock::new();
 
-/// Panics if an answer differs from the documents. Ignores paths that they do not cover, and methods that a path does not have.
+/// Panics if an answer differs from the documents. Ignores paths that they do not cover, and methods that a path does not
+/// have.
 #[track_caller]
 pub fn assert_documented(to: SocketAddr, method: &str, target: &str, answer: &Answer) {
     let path = target.split(['?', '#']).next().unwrap_or_default();

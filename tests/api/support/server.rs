@@ -132,7 +132,8 @@ impl Server {
     /// The object key of the picture of a job that had one run.
     pub fn result_key(&self, job: &str) -> String {
         match self.inside().system.node() {
-            // With several nodes the key names the run, so that a node declared dead cannot replace the picture of a later run.
+            // With several nodes the key names the run, so that a node declared dead cannot replace the picture of a later
+            // run.
             Some(_) => format!("results/{job}.1.png"),
             None => format!("results/{job}.png"),
         }

@@ -1,4 +1,4 @@
-//! The URL of an image: the path after `/files/`, a question mark, and the query. An check_altered URL is rejected, unless it is
+//! The URL of an image: the path after `/files/`, a question mark, and the query. An altered URL is rejected, unless it is
 //! another spelling of the same object and time.
 
 use chrono::{DateTime, Utc};
@@ -47,7 +47,7 @@ fn check_altered(text: &str) {
     }
 }
 
-/// Asserts that a URL check_signed for any name is valid for that name only, and for none after a change of one character.
+/// Asserts that a URL signed for any name is valid for that name only, and for none after a change of one character.
 fn check_signed(object: &str) {
     let url = write_url(&key(), object, at(MADE_AT), LIFETIME);
     let (path, query) = url
