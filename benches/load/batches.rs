@@ -37,7 +37,7 @@ pub fn rows(bench: &mut Bench) -> anyhow::Result<()> {
         let directory = bench.directory()?;
         let server = ChildServer::tintype(&directory, ACCOUNTS)?;
         let mut measured = measure(&server, row.connections, bench.time(), |_, connection| {
-            Submits::of(&server.keys, connection)
+            BatchCaller::of(&server.keys, connection)
         })?;
         let [batches] = measured.calls;
         let (written, _) = check::end(server, &directory, batches * REQUESTS)?;
@@ -61,8 +61,8 @@ fn beside_singles(bench: &mut Bench) -> anyhow::Result<()> {
     let mut measured = measure(&server, callers, bench.time(), |_, connection| {
         let key = &server.keys[connection % server.keys.len()];
         match connection + 1 == callers {
-            true => Either::Single(wire::post(key, None).into()),
-            false => Either::Batch(Submits::of(&server.keys, connection)),
+            true => BatchOrSingle::Single(wire::post(key, None).into()),
+            false => BatchOrSingle::Batch(BatchCaller::of(&server.keys, connection)),
         }
     })?;
     let [batches, singles] = measured.calls;
@@ -73,17 +73,17 @@ fn beside_singles(bench: &mut Bench) -> anyhow::Result<()> {
     bench.add(SINGLE, sample.with("jobs by batches a second", of_batches))
 }
 
-/// Submits batches one after the other.
-struct Submits(Rc<[u8]>);
+/// BatchCaller batches one after the other.
+struct BatchCaller(Rc<[u8]>);
 
-impl Submits {
+impl BatchCaller {
     fn of(keys: &[String], connection: usize) -> Self {
         let key = &keys[connection % keys.len()];
         Self(wire::post_batch(key, REQUESTS).into())
     }
 }
 
-impl Caller<1> for Submits {
+impl Caller<1> for BatchCaller {
     async fn call(&mut self, wire: &mut Wire, _: usize) -> anyhow::Result<usize> {
         wire.exchange(&self.0).await?.expect("202")?;
         Ok(0)
@@ -91,12 +91,12 @@ impl Caller<1> for Submits {
 }
 
 /// A caller that submits batches, or one that creates single jobs.
-enum Either {
-    Batch(Submits),
+enum BatchOrSingle {
+    Batch(BatchCaller),
     Single(Rc<[u8]>),
 }
 
-impl Caller<2> for Either {
+impl Caller<2> for BatchOrSingle {
     async fn call(&mut self, wire: &mut Wire, number: usize) -> anyhow::Result<usize> {
         match self {
             Self::Batch(submits) => submits.call(wire, number).await,

@@ -86,7 +86,10 @@ impl Arguments {
                 "--seconds" => parsed.pace.time = Duration::from_secs(figure()?.max(1).into()),
                 "--rounds" => parsed.pace.rounds = figure()?.max(1) as usize,
                 name => {
-                    ensure!(known.contains(&name), "{name} is none of {known:?}");
+                    ensure!(
+                        known.contains(&name),
+                        "`{name}` is not a part; parts: {known:?}"
+                    );
                     parsed.names.push(name.to_owned());
                 }
             }

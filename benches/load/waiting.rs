@@ -12,8 +12,7 @@ const CLIENTS: usize = 10_000;
 const JOBS: usize = 1_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A client's behaviour.
-struct Manner {
+struct Behaviour {
     name: &'static str,
     /// Appended to the path of the job.
     path: &'static str,
@@ -21,19 +20,19 @@ struct Manner {
     expected: Option<&'static str>,
 }
 
-const LISTENING: Manner = Manner {
+const LISTENING: Behaviour = Behaviour {
     name: "listening to events",
     path: "/events",
     expected: Some("data: "),
 };
 
-const MANNERS: [Manner; 3] = [
-    Manner {
+const BEHAVIOURS: [Behaviour; 3] = [
+    Behaviour {
         name: "connected, idle",
         path: "",
         expected: Some("queue_position"),
     },
-    Manner {
+    Behaviour {
         name: "lookup with ?wait=60",
         path: "?wait=60",
         expected: None,
@@ -47,21 +46,21 @@ pub fn run() -> anyhow::Result<()> {
         "\n| {CLIENTS} clients | resident MB before | with them | KB each | with the next {CLIENTS} after them |"
     );
     println!("|---|---|---|---|---|");
-    for manner in MANNERS {
+    for behaviour in BEHAVIOURS {
         let directory = tempfile::tempdir()?;
         let (server, key, jobs) = with_jobs(directory.path())?;
         let before = settled_memory(server.id())?;
-        let first = connect_clients(server.address, &key, &jobs, &manner, CLIENTS)?;
+        let first = connect_clients(server.address, &key, &jobs, &behaviour, CLIENTS)?;
         let with_them = settled_memory(server.id())?;
         drop(first);
-        let next = connect_clients(server.address, &key, &jobs, &manner, CLIENTS)?;
+        let next = connect_clients(server.address, &key, &jobs, &behaviour, CLIENTS)?;
         let with_the_next = settled_memory(server.id())?;
         drop(next);
         server.end()?;
         let each = (with_them.saturating_sub(before)) as f64 * 1_000.0 / CLIENTS as f64;
         println!(
             "| {} | {before} | {with_them} | {each:.1} | {with_the_next} |",
-            manner.name
+            behaviour.name
         );
     }
     Ok(())
@@ -91,7 +90,7 @@ fn connect_clients(
     address: SocketAddr,
     key: &str,
     jobs: &[String],
-    manner: &Manner,
+    behaviour: &Behaviour,
     count: usize,
 ) -> anyhow::Result<Vec<TcpStream>> {
     let mut clients = Vec::with_capacity(count);
@@ -103,11 +102,11 @@ fn connect_clients(
         write!(
             stream,
             "GET /api/v1/jobs/{job}{} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n",
-            manner.path
+            behaviour.path
         )?;
         clients.push(stream);
     }
-    if let Some(expected) = manner.expected {
+    if let Some(expected) = behaviour.expected {
         for client in &mut clients {
             let (mut text, mut buffer) = (String::new(), [0; 4_096]);
             while !text.contains(expected) {

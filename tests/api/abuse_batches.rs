@@ -26,7 +26,7 @@ fn bodies_of_batches_take_half_of_the_memory_at_most_and_leave_room_to_others() 
     let wires: Vec<Wire> = (0..4)
         .map(|_| send_head(&server, &greedy, LONGEST))
         .collect();
-    until("one account has taken its half", || free() == BUDGET / 2);
+    until("one account uses its half", || free() == BUDGET / 2);
     // A small body needs little of the remaining memory and does not wait.
     let batch = server.submit(&other, &[entry()]);
     server.batch_ended(&other, &batch);
@@ -36,7 +36,7 @@ fn bodies_of_batches_take_half_of_the_memory_at_most_and_leave_room_to_others() 
     assert_eq!(refused.answer_to("POST").unwrap().status, 413);
     assert_eq!(free(), BUDGET / 2);
     drop(wires);
-    until("what callers who left had taken is free", || {
+    until("the memory of disconnected callers is free", || {
         free() == BUDGET
     });
     let call = server.batch_call(&greedy, &batch_of(&[entry()]));

@@ -71,7 +71,7 @@ fn a_canceled_job_leaves_the_queue() {
     server.job_once(&customer, &running, "processing");
     let jobs: Vec<String> = (0..3).map(|_| server.create(&customer)).collect();
     let position = |job: &String| server.job(&customer, job)["queue_position"].clone();
-    server.assert_visible("all have their places", || position(&jobs[2]) == 3);
+    server.assert_visible("all have their positions", || position(&jobs[2]) == 3);
     let path = format!("/jobs/{}", jobs[0]);
     let canceled = server.native(&customer, "DELETE", &path).expect(200);
     assert!(canceled.json()["queue_position"].is_null());

@@ -204,7 +204,7 @@ fn live_jobs_per_account_are_limited() {
     server.create(&other);
     server.job_once(&busy, &jobs[2], "processing");
     server.generator.release_one();
-    crate::support::until("one is over", || {
+    crate::support::until("one job has ended", || {
         server.generate(&busy, PATH, &fox()).status == 202
     });
     server

@@ -25,7 +25,7 @@ fn the_next_one_is_1_and_those_that_do_not_wait_have_none() {
             .map(|job| position(&server, &customer, job))
             .collect()
     };
-    until("all are known", || {
+    until("all positions are reported", || {
         positions() == [json!(null), json!(1), json!(2), json!(3)]
     });
     server.generator.release_one();
@@ -53,7 +53,9 @@ fn a_job_has_a_place_as_soon_as_it_is_accepted() {
             .as_u64()
             .expect("a position");
         assert!((1..=at).contains(&reported), "{reported} of {at}");
-        until("it is known", || position(&server, &customer, &job) == at);
+        until("the position is reported", || {
+            position(&server, &customer, &job) == at
+        });
     }
     server.generator.release_all();
     server.assert_settled();
@@ -73,7 +75,9 @@ fn accounts_that_take_turns_are_counted_in() {
         let positions = all.iter().map(|(of, job)| position(&server, of, job));
         json!(positions.collect::<Vec<_>>())
     };
-    until("all are known", || position(&server, &other, &late[1]) == 4);
+    until("all positions are reported", || {
+        position(&server, &other, &late[1]) == 4
+    });
     server.assert_visible("the positions are those of turns", || {
         positions() == json!([1, 3, 5, 6, 7, 8, 9, 10, 11, 2, 4])
     });
@@ -105,7 +109,9 @@ fn the_list_tells_the_places_as_well() {
     let first = server.create(&customer);
     server.job_once(&customer, &first, "processing");
     let [_, _, last] = [(); 3].map(|()| server.create(&customer));
-    until("all are known", || position(&server, &customer, &last) == 3);
+    until("all positions are reported", || {
+        position(&server, &customer, &last) == 3
+    });
     let positions = || {
         let page = server.native(&customer, "GET", "/jobs").expect(200).json();
         let data = page["data"].as_array().unwrap().iter();

@@ -102,7 +102,7 @@ fn every_reference_leads_somewhere_and_every_part_is_referred_to() {
         for kind in ["schemas", "responses"] {
             for name in members(&document["components"][kind]).keys() {
                 let place = format!("#/components/{kind}/{name}");
-                assert!(used.contains(&place), "{place} is used by nothing");
+                assert!(used.contains(&place), "{place} is unused");
                 assert!(name.bytes().all(|it| it.is_ascii_alphanumeric()), "{place}");
             }
         }
@@ -128,7 +128,7 @@ fn every_call_has_a_name_of_its_own_a_known_group_and_its_path_s_parameters() {
         {
             let operation = call.operation;
             let name = operation["operationId"].as_str().unwrap();
-            assert!(names.insert(name.to_owned()), "{name} stands twice");
+            assert!(names.insert(name.to_owned()), "{name} occurs twice");
             assert!(groups.contains(&&operation["tags"][0]), "{name}");
             assert!(!operation["summary"].as_str().unwrap().is_empty());
             let empty = Vec::new();

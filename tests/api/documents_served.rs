@@ -10,12 +10,12 @@ mod tour;
 use crate::support::contract::{Contract, resolve_ref};
 use crate::support::{OneNode, Options, Origin, Server, origin, pictures};
 use batch_calls::batches;
-use every_call::{as_shown, parameters, what_comes_first, what_comes_last};
+use every_call::{after_storage_failure, documented_examples, early_checks, parameters};
 use serde_json::json;
 use single_calls::{generations, jobs, not_configured, operations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use tour::{Tour, Words, named};
+use tour::{Outcomes, Tour, describe};
 use uuid::Uuid;
 
 /// The code that only the panic handler answers with; another test covers it.
@@ -28,8 +28,8 @@ const SIGNER_ERRORS: [&str; 3] = [
     "GET /admin/v1/jobs storage_unavailable",
 ];
 
-fn described(contract: &Contract) -> Words {
-    let mut words = Words::new();
+fn documented(contract: &Contract) -> Outcomes {
+    let mut words = Outcomes::new();
     for call in contract.calls() {
         for (status, response) in call.operation["responses"].as_object().unwrap() {
             let response = resolve_ref(call.document, response);
@@ -38,10 +38,10 @@ fn described(contract: &Contract) -> Words {
                 Some(codes) => words.extend(
                     codes
                         .iter()
-                        .map(|code| named(&call, code.as_str().unwrap())),
+                        .map(|code| describe(&call, code.as_str().unwrap())),
                 ),
                 None => {
-                    words.insert(named(&call, status));
+                    words.insert(describe(&call, status));
                 }
             }
         }
@@ -52,9 +52,9 @@ fn described(contract: &Contract) -> Words {
 fn run_tour(
     options: Options,
     images: &str,
-    seen: &mut Words,
+    seen: &mut Outcomes,
     steps: &[fn(&mut Tour<'_>)],
-) -> Words {
+) -> Outcomes {
     let server = Server::with(options.one_node(OneNode::Rates));
     let contract = Contract::of(server.address).unwrap();
     let customer = server.customer("100.00");
@@ -104,7 +104,7 @@ fn run_tour(
     for step in steps {
         step(&mut tour);
     }
-    described(&contract)
+    documented(&contract)
 }
 
 #[test]
@@ -120,16 +120,21 @@ fn every_answer_that_is_documented_is_served_and_every_one_that_is_served_is_doc
             .set("operator.webhook_url", url)
             .set("operator.webhook_secret", secret)
     };
-    let mut seen = Words::new();
+    let mut seen = Outcomes::new();
     run_tour(bare(), &images, &mut seen, &[not_configured]);
     let strict = options()
         .set("server.max_body_bytes", 32_768)
         .set("server.body_timeout_seconds", 1);
-    run_tour(strict, &images, &mut seen, &[what_comes_first, parameters]);
+    run_tour(strict, &images, &mut seen, &[early_checks, parameters]);
     let steps: &[fn(&mut Tour<'_>)] = &[generations, jobs, operations];
     run_tour(options(), &images, &mut seen, steps);
     run_tour(options(), &images, &mut seen, &[batches]);
-    let all = run_tour(options(), &images, &mut seen, &[as_shown, what_comes_last]);
+    let all = run_tour(
+        options(),
+        &images,
+        &mut seen,
+        &[documented_examples, after_storage_failure],
+    );
 
     let excepted =
         |it: &&String| !it.ends_with(PANIC_CODE) && !SIGNER_ERRORS.contains(&it.as_str());

@@ -38,7 +38,7 @@ fn two_nodes_never_have_more_runs_at_a_back_end_than_it_takes() {
         generator.release_one();
     }
     nodes[0].assert_settled();
-    until("the place is free", || running(&nodes) == 0);
+    until("the slot is free", || running(&nodes) == 0);
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn a_canceled_job_counts_as_failed_on_the_day_it_ended() {
     let running = desk.server.create(&desk.customer);
     desk.server.job_once(&desk.customer, &running, "processing");
     let waiting = desk.server.create(&desk.customer);
-    until("the queue is told", || {
+    until("the queue is reported", || {
         let jobs = desk.get("/overview")["jobs"].clone();
         jobs == json!({"queued": 1, "processing": 1})
     });
@@ -356,7 +356,7 @@ fn what_an_attempt_sent_is_shown_with_its_signatures() {
         .expect(201)
         .json();
     let job = desk.make(json!({"metadata": {"order": 17, "_own": true}}));
-    let sent = until_some("the first attempt is over", || {
+    let sent = until_some("the first attempt has ended", || {
         let sent = desk.get(&format!("/deliveries/{job}/sent"))["data"][0].clone();
         (!sent.is_null()).then_some(sent)
     });

@@ -16,7 +16,7 @@ fn table(text: &str) -> BTreeMap<u32, BTreeSet<String>> {
         let shown = cells.nth(1).unwrap_or_default();
         let names = shown.split("<br>").map(|it| it.trim().trim_matches('`'));
         let names = names.map(str::to_owned).collect();
-        assert!(rows.insert(group, names).is_none(), "{group} stands twice");
+        assert!(rows.insert(group, names).is_none(), "{group} occurs twice");
     }
     rows
 }

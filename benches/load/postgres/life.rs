@@ -47,7 +47,11 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
     let twice = check_receipts(&made, &receipts)?;
     node.end()?;
     let report = audit_count(&site, made.len())?;
-    ensure!(report.live_jobs == 0, "{} jobs live on", report.live_jobs);
+    ensure!(
+        report.live_jobs == 0,
+        "{} jobs have not ended",
+        report.live_jobs
+    );
     let after = pgbench::rate(&machines, ACCOUNTS, effort.time)?;
     let rate = lives / took.as_secs_f64();
     findings.note(

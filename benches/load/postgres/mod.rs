@@ -61,7 +61,10 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
             "--kills" => effort.kills = figure()? as usize,
             name => {
                 let known = PARTS.map(|(name, _)| name);
-                ensure!(known.contains(&name), "{name} is none of {known:?}");
+                ensure!(
+                    known.contains(&name),
+                    "`{name}` is not a part; parts: {known:?}"
+                );
                 names.push(name);
             }
         }

@@ -70,7 +70,10 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
         until(&|| Ok(!is_listed()?))?;
         times.push(began.elapsed().as_secs_f64());
         // The callers of a node end with it.
-        ensure!(load.join().is_ok_and(|it| it.is_err()), "the node lives");
+        ensure!(
+            load.join().is_ok_and(|it| it.is_err()),
+            "the node survived the kill"
+        );
     }
     until(&|| {
         let request = wire::get_as_operator(&token, "stats");
@@ -80,7 +83,11 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
     witness.end()?;
     other.end()?;
     let report = audit(&site)?;
-    ensure!(report.live_jobs == 0, "{} jobs live on", report.live_jobs);
+    ensure!(
+        report.live_jobs == 0,
+        "{} jobs have not ended",
+        report.live_jobs
+    );
     let (accepted, stored) = (std::mem::take(&mut *accepted.lock()), jobs(&site)?);
     let lost = accepted.iter().filter(|it| !stored.contains(*it)).count();
     times.sort_by(f64::total_cmp);

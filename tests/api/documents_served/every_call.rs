@@ -1,13 +1,13 @@
 //! The answers that every call gives under the same conditions.
 
-use super::tour::{Door, Tour, door, lists, word};
+use super::tour::{Access, Tour, access_of, lists_code, outcome};
 use crate::support::http::Request;
 use crate::support::raw::Wire;
 use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Answers that depend only on credentials, body, ids and query.
-pub fn what_comes_first(tour: &mut Tour<'_>) {
+pub fn early_checks(tour: &mut Tour<'_>) {
     let server = tour.server;
     let elsewhere = server.another_key(
         &tour.customer.account,
@@ -19,48 +19,52 @@ pub fn what_comes_first(tour: &mut Tour<'_>) {
     let contract = tour.contract;
     for call in contract.calls() {
         let has_body = call.operation.get("requestBody").is_some();
-        if door(&call) != Door::Anyone {
-            tour.gives(tour.bare(&call, false), "unauthorized");
+        if access_of(&call) != Access::Anyone {
+            tour.assert_answer(tour.without_credentials(&call, false), "unauthorized");
         }
-        if door(&call) == Door::Client {
-            tour.gives(
-                tour.bare(&call, false).bearer(&elsewhere.key),
+        if access_of(&call) == Access::Client {
+            tour.assert_answer(
+                tour.without_credentials(&call, false)
+                    .bearer(&elsewhere.key),
                 "address_not_allowed",
             );
-            tour.gives(tour.bare(&call, false).bearer(&limited.key), "rate_limited");
+            tour.assert_answer(
+                tour.without_credentials(&call, false).bearer(&limited.key),
+                "rate_limited",
+            );
         }
         let path = tour.path(&call.template, false);
         let bare = |path: &str| server.call(&call.method.to_ascii_uppercase(), path);
         let key = tour.customer.key.clone();
         if has_body {
             let empty = tour.with(&call, bare(&path), &key);
-            tour.gives(
+            tour.assert_answer(
                 empty.clone().bytes("text/plain", b"{}"),
                 "unsupported_media_type",
             );
             // A batch has a separate limit.
             let is_batch = call.template.ends_with("/batches");
             let too_long = if is_batch { (16 << 20) + 1 } else { 40_000 };
-            tour.gives(
+            tour.assert_answer(
                 empty.clone().text(&" ".repeat(too_long)),
                 "payload_too_large",
             );
-            tour.gives(empty.text("[]"), "validation_failed");
-        } else if lists(&call, "validation_failed") && door(&call) != Door::Anyone {
+            tour.assert_answer(empty.text("[]"), "validation_failed");
+        } else if lists_code(&call, "validation_failed") && access_of(&call) != Access::Anyone {
             let waits = ["/{job_id}", "/{batch_id}"];
             let query = if waits.iter().any(|it| call.template.ends_with(it)) {
                 "wait=x&account_id=x"
             } else {
                 "limit=0"
             };
-            tour.gives(
+            tour.assert_answer(
                 tour.with(&call, bare(&format!("{path}?{query}")), &key),
                 "validation_failed",
             );
         }
-        if call.template.contains('{') && door(&call) != Door::Anyone {
-            let strange = tour.bare(&call, true);
-            tour.gives(tour.with(&call, strange, &key), "not_found");
+        if call.template.contains('{') && access_of(&call) != Access::Anyone {
+            let strange = tour.without_credentials(&call, true);
+            tour.assert_answer(tour.with(&call, strange, &key), "not_found");
         }
     }
     slow_bodies(tour);
@@ -87,7 +91,7 @@ pub fn parameters(tour: &mut Tour<'_>) {
         lists += 1;
         let target = format!("{}?nonsense=1", tour.path(&call.template, false));
         let asked = tour.with(&call, server.get(&target), &tour.customer.key);
-        let answer = tour.gives(asked, "validation_failed").json();
+        let answer = tour.assert_answer(asked, "validation_failed").json();
         let message = answer["errors"][0]["message"].as_str().unwrap();
         let (_, known) = message.split_once("the parameters are ").unwrap();
         let known: BTreeSet<String> = known.split(", ").map(str::to_owned).collect();
@@ -126,13 +130,13 @@ pub fn slow_bodies(tour: &mut Tour<'_>) {
     }
     for (wire, request) in wires.iter_mut().zip(&requests) {
         let answer = wire.answer_to(request.method()).unwrap();
-        assert_eq!(word(&answer), "request_timeout", "{}", request.target());
-        tour.note(request, &answer);
+        assert_eq!(outcome(&answer), "request_timeout", "{}", request.target());
+        tour.record(request, &answer);
     }
 }
 
 /// Makes every call once more with its documented example.
-pub fn as_shown(tour: &mut Tour<'_>) {
+pub fn documented_examples(tour: &mut Tour<'_>) {
     let contract = tour.contract;
     for call in contract
         .calls()
@@ -147,22 +151,22 @@ pub fn as_shown(tour: &mut Tour<'_>) {
         {
             continue;
         }
-        let answer = tour.send(tour.good(&call));
+        let answer = tour.send(tour.valid_request(&call));
         assert!(answer.status < 300, "{operation}: {}", answer.text());
         if operation.as_str().unwrap().ends_with("Document") {
             let again = tour
-                .good(&call)
+                .valid_request(&call)
                 .header("If-None-Match", answer.header("etag").unwrap());
-            tour.gives(again, "304");
+            tour.assert_answer(again, "304");
         }
     }
 }
 
 /// After a storage failure every call gives the same answer.
-pub fn what_comes_last(tour: &mut Tour<'_>) {
+pub fn after_storage_failure(tour: &mut Tour<'_>) {
     tour.server.inside().fail_stop.trip("a test");
     let contract = tour.contract;
     for call in contract.calls() {
-        tour.gives(tour.good(&call), "overloaded");
+        tour.assert_answer(tour.valid_request(&call), "overloaded");
     }
 }

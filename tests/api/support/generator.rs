@@ -119,6 +119,6 @@ fn outcome(behaviour: Behaviour) -> Result<Picture, GenerateError> {
             retry_after: Some(Duration::ZERO),
         }),
         Behaviour::Break(why) => Err(GenerateError::Broken(why.into())),
-        Behaviour::Panic => panic!("the test generator was told to panic"),
+        Behaviour::Panic => panic!("the test asked the generator to panic"),
     }
 }

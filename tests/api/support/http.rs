@@ -152,7 +152,7 @@ impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(it, _)| it == name);
         let first = values.next().map(|(_, value)| value.as_str());
-        assert!(values.next().is_none(), "{name} stands twice");
+        assert!(values.next().is_none(), "{name} occurs twice");
         first
     }
 

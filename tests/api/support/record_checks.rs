@@ -9,7 +9,7 @@ impl Server {
     /// Waits until every job has ended, then checks every invariant of the records.
     pub fn assert_settled(&self) -> Report {
         let store = &self.inside().store;
-        super::until("every job is over", || {
+        super::until("every job has ended", || {
             let mut live = 0;
             let count = store
                 .each_live_job(|_| {

@@ -23,7 +23,7 @@ pub fn run(input: &[u8]) {
     };
     assert!(text.len() <= MAX_TEXT);
     if serde_json::from_slice::<Value>(input).is_ok() {
-        let left: Value = serde_json::from_slice(&text).expect("what is left is JSON");
+        let left: Value = serde_json::from_slice(&text).expect("the rest is JSON");
         assert!(depth(&left) <= MAX_DEPTH);
     } else if pictures.is_empty() && text.len() == input.len() {
         assert_eq!(text, input);

@@ -43,7 +43,7 @@ pub fn run(input: &[u8]) {
 
 fn accepted(request: &GenerationRequest, endpoint: Endpoint, uploaded: usize, body: &[u8]) {
     assert_eq!(request.offer.tier(), endpoint.tier);
-    let json: Value = serde_json::from_slice(body).expect("what is accepted is JSON");
+    let json: Value = serde_json::from_slice(body).expect("an accepted body is JSON");
     let prompt = json["prompt"].as_str().unwrap().replace('\0', "");
     assert_eq!(request.prompt, prompt);
     assert!((1..=MAX_PROMPT).contains(&prompt.chars().count()));
@@ -68,7 +68,8 @@ fn accepted(request: &GenerationRequest, endpoint: Endpoint, uploaded: usize, bo
     if let Some(metadata) = &request.metadata {
         let text = metadata.to_compact();
         assert!(text.len() <= MAX_METADATA_BYTES);
-        let again = Json::parse(&text, MAX_METADATA_DEPTH).expect("what was kept can be read");
+        let again =
+            Json::parse(&text, MAX_METADATA_DEPTH).expect("the stored metadata can be parsed");
         assert_eq!(&again, metadata);
     }
     assert_eq!(request.fingerprint(), request.fingerprint());
