@@ -7,7 +7,7 @@ use std::time::Duration;
 const PATH: &str = "/text-generations";
 const HOUR: Duration = Duration::from_secs(3_600);
 
-fn shown(server: &Server, customer: &Customer) -> Value {
+fn get_key(server: &Server, customer: &Customer) -> Value {
     let path = format!("/keys/{}", customer.key_id);
     server.admin("GET", &path).expect(200).json()
 }
@@ -19,7 +19,7 @@ fn spend(server: &Server, customer: &Customer) {
 }
 
 /// Asserts that a limit of the key rejects the call, and returns the detail.
-fn refused(server: &Server, customer: &Customer) -> String {
+fn limit_detail(server: &Server, customer: &Customer) -> String {
     let answer = server.generation(customer, PATH, &fox());
     let answer = answer.refused(402, "key_limit_reached");
     // The server also rejects calls that would store inputs or a long prompt first.
@@ -36,19 +36,19 @@ fn a_daily_limit_ends_at_midnight_utc() {
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.268"}));
     spend(&server, &customer);
     spend(&server, &customer);
-    let detail = refused(&server, &customer);
+    let detail = limit_detail(&server, &customer);
     assert!(detail.contains("0.268 a day (UTC)"), "{detail}");
     // The start is 11:06:40.
     server.clock.advance(HOUR * 12);
-    refused(&server, &customer);
+    limit_detail(&server, &customer);
     server.clock.advance(HOUR);
-    let key = shown(&server, &customer);
+    let key = get_key(&server, &customer);
     assert_eq!(
         (&key["spent"], &key["spent_today"]),
         (&"0.268".into(), &"0.00".into())
     );
     spend(&server, &customer);
-    let key = shown(&server, &customer);
+    let key = get_key(&server, &customer);
     assert_eq!(key["spent_today"], "0.134");
     assert_eq!(key["spent_this_month"], "0.402");
     server.assert_settled();
@@ -61,12 +61,12 @@ fn a_monthly_limit_ends_with_the_calendar_month() {
     spend(&server, &customer);
     // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
-    let detail = refused(&server, &customer);
+    let detail = limit_detail(&server, &customer);
     assert!(detail.contains("0.20 a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
     spend(&server, &customer);
-    refused(&server, &customer);
-    assert_eq!(shown(&server, &customer)["spent_this_month"], "0.134");
+    limit_detail(&server, &customer);
+    assert_eq!(get_key(&server, &customer)["spent_this_month"], "0.134");
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn what_is_held_counts_for_every_limit() {
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.20"}));
     server.generator.hold();
     let job = server.create(&customer);
-    refused(&server, &customer);
+    limit_detail(&server, &customer);
     // The next day's limit applies as well, because the job may be charged then.
     server.clock.advance(HOUR * 24);
-    refused(&server, &customer);
+    limit_detail(&server, &customer);
     server.generator.release_all();
     server.job_once(&customer, &job, "done");
-    assert_eq!(shown(&server, &customer)["spent_today"], "0.134");
-    refused(&server, &customer);
+    assert_eq!(get_key(&server, &customer)["spent_today"], "0.134");
+    limit_detail(&server, &customer);
     server.assert_settled();
 }
 
@@ -106,7 +106,7 @@ fn limits_are_set_changed_and_lifted() {
     let limits =
         json!({"spend_limit_daily": "1", "spend_limit_monthly": "2.5", "spend_limit": "3"});
     let customer = server.customer_with("9.00", limits);
-    let key = shown(&server, &customer);
+    let key = get_key(&server, &customer);
     assert_eq!(key["spend_limit_daily"], "1.00");
     assert_eq!(key["spend_limit_monthly"], "2.50");
     assert_eq!(key["spend_limit"], "3.00");
@@ -125,8 +125,8 @@ fn windows_survive_a_restart() {
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.20"}));
     spend(&server, &customer);
     let server = server.restart();
-    refused(&server, &customer);
-    assert_eq!(shown(&server, &customer)["spent_today"], "0.134");
+    limit_detail(&server, &customer);
+    assert_eq!(get_key(&server, &customer)["spent_today"], "0.134");
     server.assert_settled();
 }
 
@@ -134,14 +134,14 @@ fn windows_survive_a_restart() {
 fn the_last_use_of_a_key_is_known_and_survives_a_restart() {
     let server = Server::with(Options::new().on_disk());
     let customer = server.customer("1.00");
-    assert!(shown(&server, &customer)["last_used_at"].is_null());
+    assert!(get_key(&server, &customer)["last_used_at"].is_null());
     server.clock.advance(HOUR);
     server.native(&customer, "GET", "/balance").expect(200);
     let used = "2026-11-18T12:06:40.001Z";
-    assert_eq!(shown(&server, &customer)["last_used_at"], used);
+    assert_eq!(get_key(&server, &customer)["last_used_at"], used);
     let server = server.restart();
     server.clock.advance(HOUR);
-    assert_eq!(shown(&server, &customer)["last_used_at"], used);
+    assert_eq!(get_key(&server, &customer)["last_used_at"], used);
     let path = format!("/keys/{}", customer.key_id);
     let off = json!({"active": false});
     server.admin("PATCH", &path).json(&off).expect(200);
@@ -149,7 +149,7 @@ fn the_last_use_of_a_key_is_known_and_survives_a_restart() {
     server
         .native(&customer, "GET", "/balance")
         .refused(401, "unauthorized");
-    assert_eq!(shown(&server, &customer)["last_used_at"], used);
+    assert_eq!(get_key(&server, &customer)["last_used_at"], used);
 }
 
 #[test]

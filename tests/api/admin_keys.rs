@@ -170,7 +170,7 @@ fn a_key_expires_on_the_millisecond() {
     let customer = server.customer_with("1.00", json!({"expires_at": "2026-11-18T12:00:00Z"}));
     let look = server.native(&customer, "GET", "/balance");
     look.expect(200);
-    // The expiry is effective from 11:06:40.001 plus this.
+    // The clock starts at 11:06:40.001.
     server.clock.advance(Duration::from_millis(3_199_998));
     look.expect(200);
     server.clock.advance(Duration::from_millis(1));

@@ -6,7 +6,7 @@ use image::GenericImageView as _;
 use std::time::Duration;
 
 /// A server with a done job: its owner, its id, and the request target of its image.
-fn done() -> (Server, Customer, String, String) {
+fn server_with_done_job() -> (Server, Customer, String, String) {
     let server = Server::start();
     let customer = server.customer("1.00");
     let job = server.create(&customer);
@@ -19,7 +19,7 @@ fn done() -> (Server, Customer, String, String) {
 
 #[test]
 fn an_address_is_made_of_key_end_and_signature() {
-    let (server, _, job, target) = done();
+    let (server, _, job, target) = server_with_done_job();
     let (path, query) = target.split_once('?').unwrap();
     assert_eq!(path, format!("/files/{}", server.result_key(&job)));
     let (expires, signature) = query.split_once('&').unwrap();
@@ -37,7 +37,7 @@ fn an_address_is_made_of_key_end_and_signature() {
 
 #[test]
 fn a_download_has_its_headers() {
-    let (server, _, job, target) = done();
+    let (server, _, job, target) = server_with_done_job();
     let answer = server.get(&target).expect(200);
     assert_eq!(answer.body, tiny_png());
     let length = tiny_png().len().to_string();
@@ -67,7 +67,7 @@ fn a_download_has_its_headers() {
 
 #[test]
 fn parts_can_be_asked_for() {
-    let (server, _, _, target) = done();
+    let (server, _, _, target) = server_with_done_job();
     let (whole, size) = (tiny_png(), tiny_png().len());
     for (range, part) in [
         ("bytes=0-3", 0..4),
@@ -92,7 +92,7 @@ fn parts_can_be_asked_for() {
 
 #[test]
 fn an_address_that_was_changed_is_403() {
-    let (server, _, job, target) = done();
+    let (server, _, job, target) = server_with_done_job();
     let (path, query) = target.split_once('?').unwrap();
     let (expires, signature) = query.split_once('&').unwrap();
     let other = path.replace(&job, &uuid::Uuid::now_v7().to_string());
@@ -123,7 +123,7 @@ fn an_address_that_was_changed_is_403() {
 
 #[test]
 fn an_address_ends_after_24_hours() {
-    let (server, customer, job, target) = done();
+    let (server, customer, job, target) = server_with_done_job();
     server.clock.advance(Duration::from_secs(86_400));
     server.get(&target).expect(200);
     server.clock.advance(Duration::from_secs(2));
@@ -137,7 +137,7 @@ fn an_address_ends_after_24_hours() {
 
 #[test]
 fn a_picture_whose_retention_is_over_is_410_and_its_job_stays_done() {
-    let (server, customer, job, target) = done();
+    let (server, customer, job, target) = server_with_done_job();
     std::fs::remove_file(server.objects().join(server.result_key(&job))).unwrap();
     server.get(&target).refused(410, "gone");
     assert_eq!(server.job(&customer, &job)["status"], "done");
@@ -162,7 +162,7 @@ fn an_address_outlives_a_restart() {
 
 #[test]
 fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
-    let (server, _, job, target) = done();
+    let (server, _, job, target) = server_with_done_job();
     let picture = server.objects().join(server.result_key(&job));
     std::fs::write(&picture, png(900, 600)).unwrap();
     for (query, kind, suffix, size) in [

@@ -8,16 +8,16 @@ use std::sync::{Arc, mpsc};
 const TEXT: &str = "/text-generations";
 const IMAGE: &str = "/url-generations";
 
-fn unregistered() -> Value {
+fn body_with_unregistered_callback() -> Value {
     fox_with(json!({"callback_url": "https://example.com/hook"}))
 }
 
-fn unfetchable() -> Value {
+fn body_with_unfetchable_image() -> Value {
     fox_with(json!({"input_images_urls": ["http://127.0.0.1:1/"]}))
 }
 
 /// An account whose only slot in the queue is taken.
-fn full(server: &Server) -> Customer {
+fn customer_with_full_queue(server: &Server) -> Customer {
     let customer = server.customer("1.00");
     server.generator.hold();
     server.create(&customer);
@@ -125,7 +125,7 @@ fn replay_before_overload_and_limit_and_callback_and_funds() {
 #[test]
 fn pause_before_limit() {
     let server = server_with_one_live_job();
-    let customer = full(&server);
+    let customer = customer_with_full_queue(&server);
     server.pause(&["pro"]);
     server
         .generation(&customer, TEXT, &fox())
@@ -140,7 +140,7 @@ fn overload_before_limit() {
             .set("jobs.max_live_per_account", 1)
             .set("jobs.max_live", 1),
     );
-    let customer = full(&server);
+    let customer = customer_with_full_queue(&server);
     server
         .generation(&customer, TEXT, &fox())
         .refused(503, "overloaded");
@@ -149,9 +149,9 @@ fn overload_before_limit() {
 #[test]
 fn limit_before_callback() {
     let server = server_with_one_live_job();
-    let customer = full(&server);
+    let customer = customer_with_full_queue(&server);
     server
-        .generation(&customer, TEXT, &unregistered())
+        .generation(&customer, TEXT, &body_with_unregistered_callback())
         .refused(429, "rate_limited");
 }
 
@@ -161,7 +161,7 @@ fn pause_before_callback() {
     let customer = server.customer("1.00");
     server.pause(&["project"]);
     server
-        .generation(&customer, TEXT, &unregistered())
+        .generation(&customer, TEXT, &body_with_unregistered_callback())
         .refused(503, "paused");
 }
 
@@ -170,11 +170,11 @@ fn callback_before_funds() {
     let server = Server::start();
     let poor = server.customer("0.00");
     server
-        .generation(&poor, TEXT, &unregistered())
+        .generation(&poor, TEXT, &body_with_unregistered_callback())
         .invalid(&["callback_url"]);
     let capped = server.customer_with("1.00", json!({"spend_limit": "0.00"}));
     server
-        .generation(&capped, TEXT, &unregistered())
+        .generation(&capped, TEXT, &body_with_unregistered_callback())
         .invalid(&["callback_url"]);
 }
 
@@ -184,7 +184,7 @@ fn funds_before_ingestion() {
     let server = Server::with(Options::new().allow_loopback());
     let body = fox_with(json!({"input_images_urls": [trap.url("/")]}));
     let poor = server.customer("0.133");
-    for body in [&body, &unfetchable()] {
+    for body in [&body, &body_with_unfetchable_image()] {
         server
             .generation(&poor, IMAGE, body)
             .refused(402, "insufficient_balance");
@@ -193,7 +193,7 @@ fn funds_before_ingestion() {
     server.generator.hold();
     // The limit counts the reservations of live jobs as well as the spending.
     server.create(&capped);
-    for body in [&body, &unfetchable()] {
+    for body in [&body, &body_with_unfetchable_image()] {
         server
             .generation(&capped, IMAGE, body)
             .refused(402, "key_limit_reached");

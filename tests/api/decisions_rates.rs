@@ -12,7 +12,7 @@ fn start() -> Server {
 }
 
 /// A key with a burst of two and one call per second.
-fn limited(server: &Server) -> Customer {
+fn rate_limited_customer(server: &Server) -> Customer {
     server.customer_with(
         "10.00",
         json!({"rate_limit": {"per_second": 1, "burst": 2}}),
@@ -33,7 +33,7 @@ fn exhaust(server: &Server, customer: &Customer) {
 #[test]
 fn one_call_too_many_is_429_until_there_is_room_again() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let call = server.native(&customer, "GET", "/balance");
     let policy = Some("\"key\";q=2;w=2");
     assert_eq!(
@@ -59,7 +59,7 @@ fn one_call_too_many_is_429_until_there_is_room_again() {
 #[test]
 fn a_read_with_a_wrong_parameter_is_told_so_before_it_is_told_to_slow_down() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let job = server.create(&customer);
     server.native(&customer, "GET", "/balance").expect(200);
     for path in [
@@ -78,7 +78,7 @@ fn a_read_with_a_wrong_parameter_is_told_so_before_it_is_told_to_slow_down() {
 #[test]
 fn every_call_of_the_interface_is_limited() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let job = server.create(&customer);
     server.native(&customer, "GET", "/balance").expect(200);
     let job = format!("/jobs/{job}");
@@ -151,7 +151,7 @@ fn answers_of_every_kind_tell_a_limited_key_how_it_stands() {
 #[test]
 fn the_limit_comes_in_its_place_in_the_order_of_checks() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let call = server.generation(&customer, TEXT, &fox()).idempotent("k");
     let job = call.expect(202).job_id();
     server.native(&customer, "GET", "/balance").expect(200);
@@ -203,7 +203,7 @@ fn the_limit_of_the_configuration_is_for_keys_without_their_own() {
             .set("limits.requests_per_second", 1)
             .set("limits.burst", 3),
     );
-    let (plain, own) = (server.customer("1.00"), limited(&server));
+    let (plain, own) = (server.customer("1.00"), rate_limited_customer(&server));
     for (customer, burst) in [(&plain, 3), (&own, 2)] {
         let call = server.native(customer, "GET", "/balance");
         for _ in 0..burst {
@@ -220,7 +220,7 @@ fn the_limit_of_the_configuration_is_for_keys_without_their_own() {
 #[test]
 fn keys_of_one_account_are_limited_each_by_itself() {
     let server = start();
-    let first = limited(&server);
+    let first = rate_limited_customer(&server);
     let second = server.another_key(
         &first.account,
         json!({"rate_limit": {"per_second": 1, "burst": 2}}),
@@ -235,7 +235,7 @@ fn keys_of_one_account_are_limited_each_by_itself() {
 #[test]
 fn a_changed_limit_holds_from_the_next_call_on() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     exhaust(&server, &customer);
     let call = server.native(&customer, "GET", "/balance");
     call.refused(429, "rate_limited");
@@ -256,7 +256,7 @@ fn a_changed_limit_holds_from_the_next_call_on() {
 #[test]
 fn hostile_34_wrong_keys_are_not_counted_against_good_ones() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let wrong = format!("{}x", &customer.key[..customer.key.len() - 1]);
     for _ in 0..50 {
         server

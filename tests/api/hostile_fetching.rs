@@ -23,7 +23,7 @@ fn call(server: &Server, customer: &Customer, urls: &[String]) -> Answer {
 
 /// Asserts that the service rejects this input by name and stores nothing; returns the message.
 #[track_caller]
-fn refused(server: &Server, customer: &Customer, url: String) -> String {
+fn assert_input_rejected(server: &Server, customer: &Customer, url: String) -> String {
     let answer = call(server, customer, std::slice::from_ref(&url));
     assert_eq!(answer.status, 422, "{url}: {}", answer.text());
     answer.assert_problem(422, "validation_failed");
@@ -35,7 +35,7 @@ fn refused(server: &Server, customer: &Customer, url: String) -> String {
 }
 
 /// Serves an image followed by a long but bounded tail.
-fn endless(head: &'static str, chunked: bool) -> origin::Serve {
+fn endless_image(head: &'static str, chunked: bool) -> origin::Serve {
     Arc::new(move |stream| {
         let _ = stream.write_all(head.as_bytes());
         let first = pictures::png(1, 1);
@@ -66,17 +66,17 @@ fn hostile_68_endless_and_slow_bodies() {
         }
     });
     let origin = Origin::start([
-        ("/endless", endless("HTTP/1.1 200 OK\r\n\r\n", false)),
+        ("/endless", endless_image("HTTP/1.1 200 OK\r\n\r\n", false)),
         (
             "/chunked",
-            endless(
+            endless_image(
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
                 true,
             ),
         ),
         (
             "/declared",
-            endless(
+            endless_image(
                 "HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n",
                 false,
             ),
@@ -93,13 +93,13 @@ fn hostile_68_endless_and_slow_bodies() {
     let (server, customer) = start(options);
     for path in ["/endless", "/chunked", "/declared", "/huge"] {
         assert_eq!(
-            refused(&server, &customer, origin.url(path)),
+            assert_input_rejected(&server, &customer, origin.url(path)),
             "input_images_urls",
             "{path}"
         );
     }
     assert_eq!(
-        refused(&server, &customer, origin.url("/drip")),
+        assert_input_rejected(&server, &customer, origin.url("/drip")),
         "input_images_urls[0]"
     );
     server.assert_well();
@@ -151,7 +151,7 @@ fn hostile_68_lengths_that_lie_and_encoded_bodies() {
     ]);
     let (server, customer) = start(Options::new());
     for path in ["/longer", "/gzip", "/unended", "/negative", "/two"] {
-        refused(&server, &customer, origin.url(path));
+        assert_input_rejected(&server, &customer, origin.url(path));
     }
     // The service reads an image's header and decodes no pixel, so a truncated image is left to the generator.
     let cut = call(&server, &customer, &[origin.url("/shorter")]);
@@ -247,16 +247,16 @@ fn hostile_69_answers_that_are_no_picture() {
         "/endless-head",
         "/reset",
     ] {
-        refused(&server, &customer, origin.url(path));
+        assert_input_rejected(&server, &customer, origin.url(path));
     }
     // TLS to a plain-text server, and a port without a listener.
-    refused(
+    assert_input_rejected(
         &server,
         &customer,
         origin.url("/html").replace("http:", "https:"),
     );
     let gone = Origin::trap().url("/");
-    refused(&server, &customer, gone);
+    assert_input_rejected(&server, &customer, gone);
     // The header of this image is complete, so the truncated rest is left to the generator.
     let answer = call(&server, &customer, &[origin.url("/half")]);
     assert!([202, 422].contains(&answer.status), "{}", answer.text());
@@ -316,7 +316,7 @@ fn hostile_70_pictures_that_lie() {
     let (server, customer) = start(Options::new());
     for (what, bytes) in cases {
         let origin = Origin::start([("/a", origin::bytes(bytes))]);
-        let field = refused(&server, &customer, origin.url("/a"));
+        let field = assert_input_rejected(&server, &customer, origin.url("/a"));
         assert_eq!(field, "input_images_urls[0]", "{what}");
     }
     server.assert_well();
@@ -331,12 +331,12 @@ fn hostile_71_fourteen_of_the_worst_at_once() {
         ),
         (
             "/1",
-            endless(
+            endless_image(
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
                 true,
             ),
         ),
-        ("/2", endless("HTTP/1.1 200 OK\r\n\r\n", false)),
+        ("/2", endless_image("HTTP/1.1 200 OK\r\n\r\n", false)),
     ]);
     let options = Options::new()
         .set("inputs.max_total_bytes", 5_000_000)

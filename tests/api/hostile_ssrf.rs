@@ -4,7 +4,7 @@ use crate::support::{Customer, Options, Origin, Server, fox_with, origin, pictur
 use serde_json::json;
 
 /// Asserts that the service rejects each URL by name, connects to none, and charges nothing.
-fn all_refused(server: &Server, customer: &Customer, trap: &Origin, urls: &[String]) {
+fn assert_all_rejected(server: &Server, customer: &Customer, trap: &Origin, urls: &[String]) {
     for url in urls {
         let body = fox_with(json!({"input_images_urls": [url]}));
         let answer = server.generate(customer, "/url-generations", &body);
@@ -65,7 +65,7 @@ fn hostile_57_every_spelling_of_loopback_and_of_nowhere() {
         .iter()
         .map(|host| format!("http://{host}:{port}/"))
         .collect();
-    all_refused(&server, &customer, &trap, &urls);
+    assert_all_rejected(&server, &customer, &trap, &urls);
     server.assert_well();
 }
 
@@ -90,7 +90,7 @@ fn hostile_58_metadata_services() {
         .filter(|it| !it.contains("168.63"))
         .map(ToString::to_string)
         .collect();
-    all_refused(&server, &customer, &trap, &urls);
+    assert_all_rejected(&server, &customer, &trap, &urls);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn hostile_59_each_range_that_is_not_public() {
         .iter()
         .map(|host| format!("http://{host}/a.png"))
         .collect();
-    all_refused(&server, &customer, &trap, &urls);
+    assert_all_rejected(&server, &customer, &trap, &urls);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn hostile_62_redirects() {
         "/300",
     ];
     let urls: Vec<_> = paths.iter().map(|path| origin.url(path)).collect();
-    all_refused(&server, &customer, &elsewhere, &urls);
+    assert_all_rejected(&server, &customer, &elsewhere, &urls);
     server.assert_well();
 }
 
@@ -242,7 +242,7 @@ fn hostile_63_urls_that_parsers_read_differently() {
         "http://0x100000000/".into(),
         "http://xn--/".into(),
     ];
-    all_refused(&server, &customer, &trap, &urls);
+    assert_all_rejected(&server, &customer, &trap, &urls);
     // The service does not send the fragment.
     let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
     let body =

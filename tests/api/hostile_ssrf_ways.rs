@@ -52,7 +52,7 @@ fn assert_untouched(server: &Server, customer: &Customer, trap: &Origin) {
 }
 
 /// Sends the URLs as input images, as many as one call may have.
-fn refused_as_inputs(server: &Server, customer: &Customer, urls: &[String]) {
+fn assert_rejected_as_inputs(server: &Server, customer: &Customer, urls: &[String]) {
     for urls in urls.chunks(AT_ONCE) {
         let body = fox_with(json!({"input_images_urls": urls}));
         let answer = server.generate(customer, "/url-generations", &body);
@@ -64,7 +64,7 @@ fn refused_as_inputs(server: &Server, customer: &Customer, urls: &[String]) {
     }
 }
 
-fn refused_as_file_uris(server: &Server, customer: &Customer, urls: &[String]) {
+fn assert_rejected_as_file_uris(server: &Server, customer: &Customer, urls: &[String]) {
     for url in urls {
         let parts = json!([{"text": "make it blue"}, {"fileData": {"fileUri": url}}]);
         let answer = server
@@ -79,7 +79,7 @@ fn refused_as_file_uris(server: &Server, customer: &Customer, urls: &[String]) {
     }
 }
 
-fn refused_as_webhooks(server: &Server, customer: &Customer, urls: &[String]) {
+fn assert_rejected_as_webhooks(server: &Server, customer: &Customer, urls: &[String]) {
     let path = format!("/accounts/{}/webhooks", customer.account);
     for url in urls {
         let answer = server
@@ -98,14 +98,14 @@ fn hostile_57_58_59_63_no_way_out_takes_an_address_that_is_refused() {
     let (refused, faulty) = (refused_urls(trap.port()), faulty_urls());
     let count = refused.len() + faulty.len();
     assert!(count >= 450, "only {count} URLs");
-    refused_as_inputs(&server, &customer, &refused);
+    assert_rejected_as_inputs(&server, &customer, &refused);
     // One by one: the service reports faults of the body before it resolves any name in it.
     for url in faulty.chunks(1) {
-        refused_as_inputs(&server, &customer, url);
+        assert_rejected_as_inputs(&server, &customer, url);
     }
     for urls in [&refused, &faulty] {
-        refused_as_file_uris(&server, &customer, urls);
-        refused_as_webhooks(&server, &customer, urls);
+        assert_rejected_as_file_uris(&server, &customer, urls);
+        assert_rejected_as_webhooks(&server, &customer, urls);
     }
     assert_untouched(&server, &customer, &trap);
 }
@@ -139,7 +139,7 @@ fn hostile_62_no_redirect_leads_to_an_address_that_is_refused() {
             answer.text()
         );
     }
-    refused_as_file_uris(&server, &customer, &urls[..50]);
+    assert_rejected_as_file_uris(&server, &customer, &urls[..50]);
     assert_eq!(origin.accepted(), urls.len() + 50);
     assert_untouched(&server, &customer, &trap);
 }
@@ -170,10 +170,10 @@ fn hostile_64_no_way_out_takes_a_name_of_an_address_that_is_refused() {
     let urls = urls_of_names(refused.len(), trap.port());
     // One by one: of several URLs that the service resolves, the error may name only those that failed first.
     for url in &urls {
-        refused_as_inputs(&server, &customer, std::slice::from_ref(url));
+        assert_rejected_as_inputs(&server, &customer, std::slice::from_ref(url));
     }
-    refused_as_file_uris(&server, &customer, &urls);
-    refused_as_webhooks(&server, &customer, &urls);
+    assert_rejected_as_file_uris(&server, &customer, &urls);
+    assert_rejected_as_webhooks(&server, &customer, &urls);
     assert_untouched(&server, &customer, &trap);
 }
 
@@ -216,9 +216,9 @@ fn hostile_66_neither_a_bridge_nor_the_service_itself_is_a_way_in() {
         format!("http://localhost:{own}/metrics"),
         format!("http://[::ffff:127.0.0.1]:{own}/healthz"),
     ];
-    refused_as_inputs(&server, &customer, &urls);
-    refused_as_file_uris(&server, &customer, &urls);
-    refused_as_webhooks(&server, &customer, &urls);
+    assert_rejected_as_inputs(&server, &customer, &urls);
+    assert_rejected_as_file_uris(&server, &customer, &urls);
+    assert_rejected_as_webhooks(&server, &customer, &urls);
     assert_untouched(&server, &customer, &trap);
 }
 
@@ -236,8 +236,8 @@ fn hostile_65_no_host_adds_a_line_to_the_request() {
         format!("http://a%0d%0aHost%3a%20evil.example:{port}/"),
         format!("http://evil\u{2028}.example:{port}/"),
     ];
-    refused_as_inputs(&server, &customer, &urls);
-    refused_as_file_uris(&server, &customer, &urls);
-    refused_as_webhooks(&server, &customer, &urls);
+    assert_rejected_as_inputs(&server, &customer, &urls);
+    assert_rejected_as_file_uris(&server, &customer, &urls);
+    assert_rejected_as_webhooks(&server, &customer, &urls);
     assert_untouched(&server, &customer, &trap);
 }

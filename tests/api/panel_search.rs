@@ -98,7 +98,7 @@ impl Desk {
         });
     }
 
-    fn indexed(&self) -> Option<JobId> {
+    fn last_indexed(&self) -> Option<JobId> {
         let store = &self.server.inside().store;
         store.search_index_end(self.model.account).wait().unwrap()
     }
@@ -161,7 +161,7 @@ fn a_search_finds_the_same_with_the_index_and_without() {
         if indexed {
             desk.age();
             desk.index();
-            assert!(desk.indexed().is_some());
+            assert!(desk.last_indexed().is_some());
             // The search also finds jobs newer than the index.
             desk.add(1 << 30, (3_000..3_100).map(prompt));
         }
@@ -190,15 +190,15 @@ fn young_jobs_and_those_that_fill_no_block_are_not_indexed() {
     // Together with the first job they fill a block.
     let desk = Desk::with((0..MAX_JOBS - 1).map(prompt));
     desk.index();
-    assert_eq!(desk.indexed(), None);
+    assert_eq!(desk.last_indexed(), None);
     desk.age();
     desk.index();
-    assert_eq!(desk.indexed(), Some(desk.model.id));
+    assert_eq!(desk.last_indexed(), Some(desk.model.id));
     assert_eq!(desk.all("prompt=picture+254"), ["picture 254"]);
 
     let desk = Desk::with((0..MAX_JOBS - 2).map(prompt));
     desk.age();
     desk.index();
-    assert_eq!(desk.indexed(), None);
+    assert_eq!(desk.last_indexed(), None);
     assert_eq!(desk.all("prompt=picture+253"), ["picture 253"]);
 }
