@@ -342,7 +342,7 @@ fn quoted(text: &str) -> String {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_browser_that_is_not_left_in_order_is_ended_with_its_test() {
-    if !crate::wanted() {
+    if !crate::is_enabled() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
