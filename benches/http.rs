@@ -1,7 +1,7 @@
-//! Criterion benchmarks of whole calls: over HTTP, against a server in a process of its own that keeps its records on the disk.
+//! Criterion benchmarks of whole calls: over HTTP, against a server in its own process with its records on disk.
 //!
-//! `cargo bench --bench http`. Criterion compares each run with the last one, and with saved baselines. The load run beside this
-//! compares with a bare handler, and verifies what the servers have done.
+//! `cargo bench --bench http`. Criterion compares each run with the last one, and with saved baselines. The load run beside
+//! this compares with a bare handler, and verifies the work of the servers.
 
 #[allow(dead_code, reason = "shared with the load run, which uses all of it")]
 #[path = "load/child_server.rs"]
@@ -42,13 +42,13 @@ use tokio::runtime::{Builder, Runtime};
 use wire::Wire;
 
 const CONNECTIONS: usize = 64;
-/// Accounts that take turns.
+/// Accounts, used in turn.
 const ACCOUNTS: usize = 1_000;
-/// Jobs that there are to be read.
+/// Number of jobs to read.
 const JOBS: usize = 1_000;
-/// Requests of a batch.
+/// Requests per batch.
 const REQUESTS: usize = 1_000;
-/// In which the last delivery must come.
+/// Timeout of the last delivery.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() -> anyhow::Result<()> {
@@ -62,7 +62,7 @@ fn main() -> anyhow::Result<()> {
     creations(&mut criterion)?;
     reads(&mut criterion)?;
     batches(&mut criterion)?;
-    lives(&mut criterion)?;
+    end_to_end(&mut criterion)?;
     criterion.final_summary();
     Ok(())
 }
@@ -76,7 +76,7 @@ fn creations(criterion: &mut Criterion) -> anyhow::Result<()> {
         ("1,000 accounts", ACCOUNTS, false),
         ("1,000 accounts, Idempotency-Key", ACCOUNTS, true),
     ] {
-        let served = Served::with(accounts)?;
+        let served = TestServer::with(accounts)?;
         let mut calls = Calls::open(&served.server, CONNECTIONS)?;
         let keys = &served.server.keys;
         let mut number = 0;
@@ -95,11 +95,11 @@ fn creations(criterion: &mut Criterion) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What callers read.
+/// Reads.
 fn reads(criterion: &mut Criterion) -> anyhow::Result<()> {
     let mut group = criterion.benchmark_group("read");
     group.throughput(Throughput::Elements(1));
-    let served = Served::with(1)?;
+    let served = TestServer::with(1)?;
     let key = served.server.key().context("no key")?.to_owned();
     let create = |_| create_one(served.server.address, &key);
     let jobs = (0..JOBS).map(create).collect::<Result<Vec<_>, _>>()?;
@@ -129,7 +129,7 @@ fn batches(criterion: &mut Criterion) -> anyhow::Result<()> {
     group.throughput(Throughput::Elements(REQUESTS as u64));
     group.sample_size(20);
     for (name, connections) in [("1 connection", 1), ("8 connections", 8)] {
-        let served = Served::with(connections)?;
+        let served = TestServer::with(connections)?;
         let requests = served.server.keys.iter();
         let requests: Vec<Rc<[u8]>> = requests
             .map(|key| wire::post_batch(key, REQUESTS).into())
@@ -148,7 +148,7 @@ fn batches(criterion: &mut Criterion) -> anyhow::Result<()> {
 }
 
 /// Jobs from their creation to the delivery of their webhook, with a generator that needs no time.
-fn lives(criterion: &mut Criterion) -> anyhow::Result<()> {
+fn end_to_end(criterion: &mut Criterion) -> anyhow::Result<()> {
     let mut group = criterion.benchmark_group("full life");
     group.throughput(Throughput::Elements(1));
     group.sample_size(20);
@@ -179,14 +179,14 @@ fn lives(criterion: &mut Criterion) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A server on a data directory of its own, whose jobs never end.
-struct Served {
+/// A server on its own data directory, whose jobs never end.
+struct TestServer {
     server: ChildServer,
-    /// Removed after the server has ended.
+    /// Deleted after the server has stopped.
     _directory: TempDir,
 }
 
-impl Served {
+impl TestServer {
     fn with(accounts: usize) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         Ok(Self {
@@ -200,7 +200,7 @@ impl Served {
     }
 }
 
-/// Connections that are kept open between measurements.
+/// Connections that stay open between measurements.
 struct Calls {
     runtime: Runtime,
     wires: Vec<Wire>,
@@ -214,7 +214,7 @@ impl Calls {
         Ok(Self { runtime, wires })
     }
 
-    /// The time of so many calls over all connections. A wrong answer ends the run.
+    /// The time of this many calls over all connections. A wrong answer ends the run.
     fn time(
         &mut self,
         calls: u64,

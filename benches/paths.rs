@@ -1,6 +1,6 @@
-//! Criterion benchmarks of the paths that are walked most, without the network.
+//! Criterion benchmarks of the hot paths, without the network.
 //!
-//! `cargo bench --bench paths`. What goes through HTTP is measured by the load run beside this, against a ceiling.
+//! `cargo bench --bench paths`. The load run beside this measures HTTP against a ceiling.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -44,9 +44,9 @@ impl World {
     fn on(engine: Arc<dyn Engine>) -> Self {
         let (store, ids) = (Store::new(engine), IdSource::new(now()));
         let balance: Amount = "900000000000".parse().expect("amount");
-        let books = Balances::default().deposit(balance).expect("deposit");
+        let balances = Balances::default().deposit(balance).expect("deposit");
         let account = Account {
-            balances: books,
+            balances,
             ..Account::new(AccountId(ids.next(now())), "bench".into(), now())
         };
         let opening = LedgerEntry {
@@ -150,14 +150,14 @@ fn domain(c: &mut Criterion) {
         });
     });
     group.bench_function("hold, settle", |b| {
-        let books = Balances::default()
+        let balances = Balances::default()
             .deposit("100".parse().expect("amount"))
             .expect("deposit");
         b.iter(|| {
-            black_box(books)
+            black_box(balances)
                 .hold(job.price)
                 .and_then(|held| held.settle(job.price))
-                .expect("books")
+                .expect("balances")
         });
     });
     group.bench_function("record: encode", |b| {

@@ -1,6 +1,6 @@
-"""No crate in Cargo.lock has a known advisory, but for those that are accepted here with a reason.
+"""Fails if a crate in Cargo.lock has a known advisory that is not accepted below with a reason.
 
-The advisories are in advisories.json, so that this needs no network. To renew them where there is one:
+The check reads advisories.json and needs no network. To update the file:
 
     python3 tests/advisories.py renew [URL or path of a clone of the RustSec advisory database]
 """
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 LIST = HERE / "advisories.json"
 DATABASE = "https://github.com/rustsec/advisory-db"
 
-# Advisories that do not touch this product, each with the reason. One that no longer applies is a failure.
+# Advisories that do not affect this product, each with the reason. An entry that no longer applies fails the check.
 ACCEPTED = {
     "RUSTSEC-2026-0258": "h2 0.3 comes with awc, which only tests use; the server is built without HTTP/2",
     "RUSTSEC-2025-0057": "of sled 0.34: unmaintained, and no fault of it is known",
@@ -26,14 +26,14 @@ ACCEPTED = {
 
 
 def numbers(version):
-    """A version as it sorts; pre-releases come before their release."""
+    """The sort key of a version; pre-releases sort before their release."""
     core, _, pre = version.split("+")[0].partition("-")
     parts = [int(part) for part in core.split(".")]
     return (*parts, *([0] * (3 - len(parts)))), pre == "", pre
 
 
 def upper(text, caret):
-    """The first version that a caret or tilde requirement no longer allows."""
+    """The lowest version above a caret or tilde requirement."""
     parts = [int(part) for part in re.split(r"[-+]", text)[0].split(".")]
     if caret:
         place = next((at for at, part in enumerate(parts) if part), len(parts) - 1)
@@ -43,7 +43,7 @@ def upper(text, caret):
 
 
 def meets(version, requirement):
-    """Does a version meet a requirement such as `>= 1.2, < 2`?"""
+    """Whether a version meets a requirement such as `>= 1.2, < 2`."""
     for part in requirement.split(","):
         sign, text = re.fullmatch(r"\s*(>=|<=|>|<|=|\^|~|)\s*(\S+)\s*", part).groups()
         if text == "*":
@@ -68,7 +68,7 @@ def applies(advisory, version):
 
 
 def read(text):
-    """The entry of the list for one file of the database; None for a withdrawn one."""
+    """The entry of advisories.json for one file of the database; None for a withdrawn advisory."""
     head, _, rest = text.partition("\n```\n")
     entry = tomllib.loads(head.removeprefix("```toml\n"))
     advisory, versions = entry["advisory"], entry.get("versions", {})

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Proves with a trace of system calls that no commit is answered before the journal that holds it has been synced.
+# Proves with a trace of system calls that the engine acknowledges no commit before it has synced the journal with the commit.
 #
-# The storage tests play the part of a process that commits twenty times and says so of each. Between two of its words there
-# must be a write to the journal and, after it, an fdatasync of the journal that returned 0.
+# A storage test commits twenty times and prints a line after each commit. Before each line the trace must have a write to the
+# journal and, after it, an fdatasync of the journal that returned 0.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -18,8 +18,8 @@ TINTYPE_STORAGE_TEST_PART=commit TINTYPE_STORAGE_TEST_DIRECTORY="$work/data" \
     strace -f -y -s 64 -e trace=fdatasync,write -o "$work/trace" \
     "$program" --exact children::plays_the_part_it_is_given --nocapture --test-threads=1 </dev/null >/dev/null
 
-# A call that another thread's call interrupts stands on two lines, "<unfinished ...>" and "<... name resumed>", each begun by
-# its thread. sled is given what was answered before, and is synced as well: only calls on the journal count.
+# strace splits a call that another thread interrupts into two lines, "<unfinished ...>" and "<... name resumed>"; each begins
+# with its thread. The engine also writes and syncs sled in the background, so only calls on the journal count.
 awk -v journal="$work/data/journal/" '
     / write\(/ && index($0, journal)      { written = 1; synced = 0 }
     / fdatasync\(/ && index($0, journal)  { syncing[$1] = 1 }

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Proves with a trace of system calls that the running service answers 202 only when the job is on the disk.
+# Proves with a trace of system calls that the running service answers 202 only when the job is on disk.
 #
-# One job is created with curl while strace looks on. Between the read of the request and the write of its 202 there must be
-# a write of the job to the journal and, after it, an fdatasync of the journal that returned 0. The first run of the job may be
-# written while the 202 leaves: it waits for a sync of its own.
+# curl creates one job under strace. Between the read of the request and the write of its 202 the trace must have a write of the
+# job to the journal and, after it, an fdatasync of the journal that returned 0. The service may write the start of the job's
+# first run while it sends the 202: that write waits for a separate sync.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -16,7 +16,7 @@ program=${TINTYPE_BIN:-$PWD/target/debug/tintype}
 work=$(mktemp -d)
 tracer=
 end() {
-    # strace takes no signal itself: it ends with what it traces.
+    # A signal to strace would not stop the service; strace ends with it.
     [ ! -s "$work/pid" ] || kill "$(cat "$work/pid")" 2>/dev/null || true
     [ -z "$tracer" ] || wait "$tracer" || true
     rm -rf "$work"
@@ -45,8 +45,8 @@ wait "$tracer"
 rm pid
 tracer=
 
-# A call that another thread's call interrupts stands on two lines, "<unfinished ...>" and "<... name resumed>", each begun by
-# its thread. A call is begun on the first and has its result on the last.
+# strace splits a call that another thread interrupts into two lines, "<unfinished ...>" and "<... name resumed>"; each begins
+# with its thread. The first line has the start of the call, the last its result.
 awk '
     { begins = !index($0, "<... "); ends = !index($0, "<unfinished") }
     /POST \/api\/v1\/nb\/text-generations/ && ends { asked = 1; written = synced = 0 }

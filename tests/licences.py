@@ -1,4 +1,4 @@
-"""Every crate that is compiled into the product or its tests has a permissive licence."""
+"""Fails if a crate compiled into the product or its tests has no permissive licence."""
 
 import json
 import re
@@ -26,7 +26,7 @@ ALLOWED = {
 
 
 def permitted(expression):
-    """Is there a way to read the SPDX expression in which every part is allowed?"""
+    """Whether one alternative of the SPDX expression consists of allowed licences only."""
     text = expression.replace("/", " OR ")
     tokens = re.findall(r"\(|\)|\bAND\b|\bOR\b|[A-Za-z0-9.+-]+(?: WITH [A-Za-z0-9.-]+)?", text)
     position = 0

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs the commands of the README as a reader does: block by block, in an empty directory, with `tintype` on the PATH.
 
-A block that starts the service or the receiver gets a terminal of its own. The JSON behind a command must have the members and
-the kinds of values of the command's output, and without an ellipsis its very values. A text must appear in that output or in a terminal.
-Every image that a command names must exist afterwards. What TOML a section shows is appended to config.toml and must be accepted by `tintype check-config`.
+A block that starts the service or the receiver gets a separate terminal. The JSON after a command must have the members and types
+of the command's output, and equal values unless it is abbreviated with an ellipsis. A text must appear in that output or in a
+terminal. Every image that a command names must exist afterwards. The TOML of a section is appended to config.toml, and
+`tintype check-config` must accept it.
 
-Everything happens in a network namespace that has the loopback interface only, so the ports of the README are free and no
-command can reach another host. Where the system grants no namespace, the ports of the README must be free.
+The commands run in a network namespace with only the loopback interface, so the ports of the README are free and no command
+reaches another host. If the system grants no namespace, the ports of the README must be free.
 
 Usage: readme.py    (TINTYPE_BIN names the program, else it is built)
 """
@@ -34,9 +35,9 @@ from documentation import faults, missing  # noqa: E402
 from served import program  # noqa: E402
 
 README = TESTS.parent / "README.md"
-# Their commands take many minutes and need the network: they build everything, or run this very test.
+# These commands take many minutes and need the network: they build everything, or run this test itself.
 SKIPPED = {"The two commands", "Install"}
-# What a command for a terminal of its own prints when it is ready.
+# The line that a command for a separate terminal prints when it is ready.
 READY = {"tintype serve": "is ready at", "tintype webhook listen": "Verifying with"}
 TIMEOUT = 120
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
@@ -67,7 +68,7 @@ def leave_the_network() -> bool:
 
 
 class Reader:
-    """Someone who copies the commands into terminals."""
+    """A reader who copies the commands into terminals."""
 
     def __init__(self, directory: pathlib.Path, bin_directory: pathlib.Path):
         self.directory = directory
@@ -89,7 +90,7 @@ class Reader:
         return ended.stdout
 
     def open_terminal(self, command: str) -> None:
-        """Starts a command in a terminal of its own and waits until it is ready."""
+        """Starts a command in a separate terminal and waits until it is ready."""
         log = self.state.with_name(f"terminal-{len(self.terminals)}")
         with log.open("w") as output:
             process = subprocess.Popen(
@@ -101,11 +102,11 @@ class Reader:
             raise SystemExit(f"`{command}` has ended: {log.read_text()}")
 
     def shown(self) -> str:
-        """What the terminals show."""
+        """The text of all terminals."""
         return "".join(log.read_text() for _, log in self.terminals)
 
     def close(self) -> list[str]:
-        """Ends what runs in the terminals, and says what did not end well."""
+        """Interrupts the commands in the terminals, and returns the ones that failed."""
         for process, _ in reversed(self.terminals):
             process.send_signal(signal.SIGINT)
         return [f"{process.args} ended with {code}" for process, _ in self.terminals if (code := process.wait(TIMEOUT)) != 0]
@@ -125,7 +126,7 @@ def is_png(path: pathlib.Path) -> bool:
 
 
 def read(reader: Reader) -> tuple[int, list[str]]:
-    """Follows the README; returns how many blocks were run and what was wrong."""
+    """Follows the README; returns the number of blocks run, and the faults."""
     wrong, count, output = [], 0, ""
     for section, language, text in blocks():
         if section in SKIPPED:
@@ -139,7 +140,7 @@ def read(reader: Reader) -> tuple[int, list[str]]:
             wrong += [f"{image.name} is not there" for image in images if not is_png(image)]
             count += 1
         elif language == "json":
-            # The last line: a block may begin with commands whose output is not shown.
+            # Only the last line: a block may begin with commands whose output the README omits.
             shown, printed = json.loads(text), json.loads(output.strip().splitlines()[-1])
             wrong += [f"{section}: {fault}" for fault in faults(shown, printed)]
             if "…" not in text and shown != printed:

@@ -1,4 +1,4 @@
-//! Batches of a thousand prompts, each durable before it is answered; and what single creations see meanwhile.
+//! Batches of a thousand prompts, each durable before its answer, and the latency of single creations meanwhile.
 
 use crate::bench::{Bench, measure};
 use crate::check;
@@ -8,10 +8,9 @@ use crate::server::ChildServer;
 use crate::wire::{self, Wire};
 use std::rc::Rc;
 
-/// Requests of a batch.
+/// Requests per batch.
 const REQUESTS: usize = 1_000;
 
-/// A row of batches.
 struct Row {
     name: &'static str,
     connections: usize,
@@ -28,17 +27,17 @@ const ROWS: [Row; 2] = [
     },
 ];
 
-/// Accounts that submit batches take turns, and another one creates single jobs beside them.
+/// Eight accounts submit batches, one connection each, while the ninth creates single jobs.
 const ACCOUNTS: usize = 9;
 const SINGLE: &str = "single creations beside 8 connections with batches";
 
-/// Batches of few and of more callers, then single creations beside them.
+/// Batches from a few callers and from more, then single creations beside them.
 pub fn rows(bench: &mut Bench) -> anyhow::Result<()> {
     for row in &ROWS {
         let directory = bench.directory()?;
         let server = ChildServer::tintype(&directory, ACCOUNTS)?;
         let mut measured = measure(&server, row.connections, bench.time(), |_, connection| {
-            Submits::of(&server.keys, connection)
+            BatchCaller::of(&server.keys, connection)
         })?;
         let [batches] = measured.calls;
         let (written, _) = check::end(server, &directory, batches * REQUESTS)?;
@@ -62,8 +61,8 @@ fn beside_singles(bench: &mut Bench) -> anyhow::Result<()> {
     let mut measured = measure(&server, callers, bench.time(), |_, connection| {
         let key = &server.keys[connection % server.keys.len()];
         match connection + 1 == callers {
-            true => Either::Single(wire::post(key, None).into()),
-            false => Either::Batch(Submits::of(&server.keys, connection)),
+            true => BatchOrSingle::Single(wire::post(key, None).into()),
+            false => BatchOrSingle::Batch(BatchCaller::of(&server.keys, connection)),
         }
     })?;
     let [batches, singles] = measured.calls;
@@ -74,30 +73,30 @@ fn beside_singles(bench: &mut Bench) -> anyhow::Result<()> {
     bench.add(SINGLE, sample.with("jobs by batches a second", of_batches))
 }
 
-/// Submits one batch after the other.
-struct Submits(Rc<[u8]>);
+/// BatchCaller batches one after the other.
+struct BatchCaller(Rc<[u8]>);
 
-impl Submits {
+impl BatchCaller {
     fn of(keys: &[String], connection: usize) -> Self {
         let key = &keys[connection % keys.len()];
         Self(wire::post_batch(key, REQUESTS).into())
     }
 }
 
-impl Caller<1> for Submits {
+impl Caller<1> for BatchCaller {
     async fn call(&mut self, wire: &mut Wire, _: usize) -> anyhow::Result<usize> {
         wire.exchange(&self.0).await?.expect("202")?;
         Ok(0)
     }
 }
 
-/// A caller with batches, or one with single jobs.
-enum Either {
-    Batch(Submits),
+/// A caller that submits batches, or one that creates single jobs.
+enum BatchOrSingle {
+    Batch(BatchCaller),
     Single(Rc<[u8]>),
 }
 
-impl Caller<2> for Either {
+impl Caller<2> for BatchOrSingle {
     async fn call(&mut self, wire: &mut Wire, number: usize) -> anyhow::Result<usize> {
         match self {
             Self::Batch(submits) => submits.call(wire, number).await,

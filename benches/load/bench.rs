@@ -1,4 +1,4 @@
-//! A run: the ceiling beside everything that is measured, and the table that it all goes into.
+//! A run: the ceiling beside every measurement, and the table of results.
 
 use crate::client::{self, Caller, Latencies, Outcome, Same};
 use crate::processor;
@@ -10,31 +10,29 @@ use std::rc::Rc;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Connections of a row that does not ask for more.
+/// Connections of a row unless it sets its own.
 pub const CONNECTIONS: usize = 64;
 /// The bare handler.
 const CEILING: &str = "ceiling: bare actix-web, same JSON";
 
-/// How long and how often is measured.
 #[derive(Clone, Copy)]
 pub struct Pace {
-    /// For one row, once it is warm.
+    /// Measured time per row, after the warm-up.
     pub time: Duration,
-    /// Times that all rows are measured.
+    /// How often all rows are measured.
     pub rounds: usize,
 }
 
-/// What rows are measured with.
+/// The state that rows are measured with.
 pub struct Bench {
     pace: Pace,
     ceiling: ChildServer,
-    /// What the bare handler has just done a second.
+    /// The latest rate of the bare handler.
     newest: f64,
-    /// What has been found.
     pub table: Table,
-    /// What the servers have left. It goes when everything has been measured: ext4 without a journal looks at each inode that
-    /// was freed in the last minutes before it gives one to a new file, which costs a picture up to a millisecond.
-    left: Vec<TempDir>,
+    /// Data directories of the servers, deleted only after the last measurement: ext4 without a journal inspects each inode
+    /// that was freed in the last minutes before it reuses it, which costs an image up to a millisecond.
+    directories: Vec<TempDir>,
 }
 
 impl Bench {
@@ -45,35 +43,33 @@ impl Bench {
             ceiling: ChildServer::ceiling()?,
             newest: 0.0,
             table: Table::default(),
-            left: Vec::new(),
+            directories: Vec::new(),
         };
         // Only to warm it up.
         bench.measure_ceiling()?;
         Ok(bench)
     }
 
-    /// How long a row is measured.
     pub fn time(&self) -> Duration {
         self.pace.time
     }
 
-    /// A directory for a server, which stays until the end of the run.
+    /// Creates a data directory that stays until the end of the run.
     pub fn directory(&mut self) -> anyhow::Result<PathBuf> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().to_owned();
-        self.left.push(directory);
+        self.directories.push(directory);
         Ok(path)
     }
 
-    /// A round begins.
     pub fn begin_round(&mut self) -> anyhow::Result<()> {
         let sample = self.measure_ceiling()?;
         self.table.add(CEILING, sample);
         Ok(())
     }
 
-    /// Adds a row whose rate is compared with that of the bare handler. The machine may be faster at one moment than at
-    /// another, so that is measured after each row, and the mean of before and after counts.
+    /// Adds a row and compares its rate with that of the bare handler. The speed of the machine varies, so the bare handler is
+    /// measured after each row, and the mean of before and after counts.
     pub fn add(&mut self, name: &'static str, mut sample: Sample) -> anyhow::Result<()> {
         let before = self.newest;
         self.measure_ceiling()?;
@@ -101,7 +97,7 @@ impl Bench {
         Ok(sample)
     }
 
-    /// Ends the ceiling and prints the table.
+    /// Stops the ceiling and prints the table.
     pub fn finish(self) -> anyhow::Result<()> {
         self.ceiling.end()?;
         self.table.print();
@@ -109,13 +105,13 @@ impl Bench {
     }
 }
 
-/// What callers of a server have seen.
+/// The observations of a server's callers.
 pub struct Measured<const KINDS: usize> {
-    /// Once it was warm.
+    /// After the warm-up.
     pub outcome: Outcome<KINDS>,
-    /// Calls of each kind, those while it grew warm included.
+    /// Calls of each kind, including the warm-up.
     pub calls: [usize; KINDS],
-    /// Processor time of the server for one call.
+    /// The server's processor time per call.
     pub processor: Duration,
 }
 
@@ -132,8 +128,7 @@ impl<const KINDS: usize> Measured<KINDS> {
     }
 }
 
-/// Warms a server up, and then measures what its callers see. `caller` makes the one of a connection, for the warm-up or after
-/// it.
+/// Warms a server up, then measures its callers. `caller(is_warm, connection)` creates the caller of a connection.
 pub fn measure<const KINDS: usize, C: Caller<KINDS>>(
     server: &ChildServer,
     connections: usize,

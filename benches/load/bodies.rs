@@ -1,5 +1,5 @@
-//! What large bodies of the synchronous interface cost: eight at once, each of 150 MB, with one picture or with as many as a
-//! request may have.
+//! The memory for large bodies of the synchronous interface: eight concurrent bodies of 150 MB, each with one image or with as
+//! many as a request may have.
 
 use crate::server::ChildServer;
 use anyhow::{Context as _, ensure};
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 const BODIES: usize = 8;
 const BYTES: usize = 150_000_000;
 const PIECE: usize = 1 << 20;
-/// Seconds that a call takes: enough for all bodies to have arrived.
+/// Seconds that a call waits, enough for all bodies to arrive.
 const WAITS: u32 = 30;
-/// Pictures of one body.
+/// Images per body.
 const SHAPES: [usize; 2] = [1, 14];
-/// What all of it may take, in MB.
+/// The maximum resident memory in MB.
 const MOST: u64 = 600;
 const PATIENCE: Duration = Duration::from_secs(600);
 const BEFORE: &str = r#"{"contents":[{"parts":[{"text":"make it blue"}"#;
@@ -26,7 +26,7 @@ const PICTURE: &str = r#",{"inlineData":{"mimeType":"image/png","data":""#;
 const PICTURE_END: &str = r#""}}"#;
 const AFTER: &str = "]}]}";
 
-/// Prints a line for each shape: resident memory before and at its peak, and how long all of them took.
+/// Prints a line for each shape: resident memory before and at the peak, and the time until all bodies have arrived.
 pub fn run() -> anyhow::Result<()> {
     println!(
         "\n| Bodies at once | MB each | pictures each | resident MB before | at the peak | s until all are taken in |"
@@ -52,7 +52,7 @@ fn measure(pictures: usize) -> anyhow::Result<()> {
     for sender in senders {
         let (status, sent) = sender.join().map_err(|_| anyhow::anyhow!("a panic"))??;
         took = took.max(sent - began);
-        // The child server's generator never ends: a call that was read whole waits for as long as it asked to.
+        // The child server's generator never ends, so a call that was read completely waits for the time that it asked for.
         ensure!(status.starts_with("HTTP/1.1 504"), "answered {status}");
     }
     let peak = memory(server.id(), "VmHWM:")?;
@@ -66,7 +66,7 @@ fn measure(pictures: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends one body and returns the first line of the answer, and when the last byte of the body had been taken from us.
+/// Sends one body. Returns the first line of the answer, and when the last byte was sent.
 fn send(address: SocketAddr, key: &str, pictures: usize) -> anyhow::Result<(String, Instant)> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -100,7 +100,7 @@ fn send(address: SocketAddr, key: &str, pictures: usize) -> anyhow::Result<(Stri
     Ok((answer.lines().next().unwrap_or_default().to_owned(), sent))
 }
 
-/// The beginning of a PNG whose picture data is as long as may be, in a number of bytes that base64 needs no padding for.
+/// The head of a PNG whose image data is as long as allowed, in a number of bytes that base64 encodes without padding.
 fn png_head() -> Vec<u8> {
     let mut head = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
     head.extend([0, 0, 4, 0, 0, 0, 4, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0]);
@@ -108,7 +108,7 @@ fn png_head() -> Vec<u8> {
     head
 }
 
-/// A figure of a process in MB.
+/// A memory figure of a process in MB.
 fn memory(process: u32, name: &str) -> anyhow::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find(|line| line.starts_with(name));

@@ -1,4 +1,4 @@
-//! Whether what a server was answered to have done is on the disk: no figure counts that was not honestly come by.
+//! Checks that everything a server acknowledged is on disk: the run reports no figure of lost work.
 
 use crate::server::{ChildServer, Written};
 use anyhow::ensure;
@@ -10,13 +10,13 @@ use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::store::Store;
 use tintype_storage::verify::{Report, verify};
 
-/// Opens the store of a data directory that no server has any more.
+/// Opens the store of a data directory whose server has stopped.
 pub fn open(data_dir: &Path) -> anyhow::Result<Store> {
     let engine = SledEngine::open(&data_dir.join("store"), SledOptions::new(Arc::new(|_| {})))?;
     Ok(Store::new(Arc::new(engine)))
 }
 
-/// Deliveries that the store has as delivered.
+/// The number of deliveries recorded as delivered.
 pub fn delivered(store: &Store) -> anyhow::Result<usize> {
     let mut count = 0;
     store
@@ -28,10 +28,10 @@ pub fn delivered(store: &Store) -> anyhow::Result<usize> {
     Ok(count)
 }
 
-/// Ends a Tintype and audits its records. It must have exactly as many jobs as it has answered `202`.
+/// Stops a Tintype and verifies its records. The store must have exactly as many jobs as the server answered `202`.
 ///
 /// # Errors
-/// The books do not add up, or jobs are missing, or too many.
+/// The records are inconsistent, or the number of jobs differs.
 pub fn end(
     server: ChildServer,
     data_dir: &Path,
@@ -43,10 +43,10 @@ pub fn end(
     Ok((written, report))
 }
 
-/// Audits the records of a store, and closes it.
+/// Verifies the records of a store and closes it.
 ///
 /// # Errors
-/// The books do not add up.
+/// The records are inconsistent.
 pub fn audit(store: &Store) -> anyhow::Result<Report> {
     let report = verify(store, |_| {})?;
     store.engine().close();
@@ -58,7 +58,7 @@ pub fn audit(store: &Store) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// There must be exactly as many jobs as were answered `202`.
+/// The store must have exactly as many jobs as the server answered `202`.
 pub fn ensure_count(report: &Report, accepted: usize) -> anyhow::Result<()> {
     let jobs = report.live_jobs + report.ended_jobs;
     ensure!(

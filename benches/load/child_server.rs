@@ -1,5 +1,5 @@
-//! The servers under load, each in a process of its own: it prints what the client needs to know, then serves until its
-//! standard input closes.
+//! The servers under load, each in its own process: it prints what the client needs to know, then serves until its standard
+//! input closes.
 
 use crate::server::Generator as Kind;
 use crate::{fill, preload, receiver, stdin};
@@ -30,18 +30,18 @@ use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::Writes;
 
-/// Jobs under way at a time at the one back end.
-const PLACES: usize = 1_024;
+/// Concurrent jobs at the only back end.
+const SLOTS: usize = 1_024;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Serves as the child server that the words name.
+/// Runs the child server that the words name.
 pub fn run(words: &[String]) -> anyhow::Result<()> {
     match words {
         [role] if role == "ceiling" => ceiling(),
         [role, data_dir, accounts, generator, receiver @ ..] if role == "tintype" => {
-            tintype(Wanted {
+            tintype(Settings {
                 data_dir: data_dir.into(),
                 accounts: accounts.parse()?,
                 instant: generator == Kind::Instant.word(),
@@ -92,7 +92,7 @@ struct Created {
     status_url: &'static str,
 }
 
-/// What actix-web can do with the same request and an answer of the same size, and nothing in between.
+/// The ceiling: the same request and an answer of the same size, with nothing in between.
 async fn bare(body: web::Json<Body>) -> HttpResponse {
     assert!(!body.prompt.is_empty() && !body.aspect_ratio.is_empty());
     HttpResponse::Accepted().json(Created {
@@ -119,10 +119,10 @@ fn ceiling() -> anyhow::Result<()> {
     })
 }
 
-/// A generator that never ends, so that what is measured is the taking of jobs and not the making of pictures.
-struct Never;
+/// A generator that never ends, so that the run measures the acceptance of jobs and not the generation.
+struct NeverEndingGenerator;
 
-impl Generator for Never {
+impl Generator for NeverEndingGenerator {
     fn generate(
         &self,
         _: GenerationTask,
@@ -131,12 +131,12 @@ impl Generator for Never {
     }
 }
 
-/// A generator that has its picture before it is asked, so that what is measured is everything around it.
-struct Instantly {
+/// A generator that returns its image immediately, so that the run measures everything around it.
+struct InstantGenerator {
     picture: Vec<u8>,
 }
 
-impl Instantly {
+impl InstantGenerator {
     fn new() -> anyhow::Result<Self> {
         let mut picture = Vec::new();
         let pixels = image::RgbImage::new(16, 9);
@@ -145,7 +145,7 @@ impl Instantly {
     }
 }
 
-impl Generator for Instantly {
+impl Generator for InstantGenerator {
     fn generate(
         &self,
         _: GenerationTask,
@@ -155,54 +155,54 @@ impl Generator for Instantly {
     }
 }
 
-/// What a Tintype is started with.
-struct Wanted {
+/// The settings of a Tintype.
+struct Settings {
     data_dir: PathBuf,
     accounts: usize,
     instant: bool,
-    /// Where each account's webhook is.
+    /// The receiver of each account's webhook.
     receiver: Option<SocketAddr>,
 }
 
-impl Wanted {
+impl Settings {
     fn generator(&self) -> anyhow::Result<Arc<dyn Generator>> {
         Ok(match self.instant {
-            true => Arc::new(Instantly::new()?),
-            false => Arc::new(Never),
+            true => Arc::new(InstantGenerator::new()?),
+            false => Arc::new(NeverEndingGenerator),
         })
     }
 }
 
-fn tintype(wanted: Wanted) -> anyhow::Result<()> {
+fn tintype(settings: Settings) -> anyhow::Result<()> {
     actix_web::rt::System::new().block_on(async {
         let mut config = Config::load(&Sources {
             env: Sources::process_environment(),
             ..Sources::default()
         })?;
-        config.storage.data_dir.clone_from(&wanted.data_dir);
+        config.storage.data_dir.clone_from(&settings.data_dir);
         if config.server.workers == 0 {
             config.server.workers = 2;
         }
         config.server.shutdown_grace_seconds = 0;
         config.egress.allow = vec!["127.0.0.0/8".parse()?];
-        // A busy machine takes its time over large bodies; what is measured is the memory that they take.
+        // A busy machine is slow with large bodies, and that row measures memory.
         config.server.body_timeout_seconds = 600;
         config.jobs.max_live = 100_000_000;
         config.jobs.max_live_per_account = 100_000_000;
         if let Some(backend) = config.backends.get_mut("builtin") {
-            backend.concurrency = PLACES;
+            backend.concurrency = SLOTS;
         }
         let listener = server::bind("127.0.0.1", 0)?;
         let address = listener.local_addr()?;
         let mut setup = Setup::new(config, format!("http://{address}"));
         setup
             .generators
-            .insert("builtin".into(), wanted.generator()?);
+            .insert("builtin".into(), settings.generator()?);
         let instance = server::start(setup).await?;
         let state = &instance.state;
         println!("{address}");
-        for number in 0..wanted.accounts {
-            println!("{}", customer(state, number, wanted.receiver).await?);
+        for number in 0..settings.accounts {
+            println!("{}", customer(state, number, settings.receiver).await?);
         }
         let before = state.store.engine().stats();
         println!("ready");
@@ -223,7 +223,7 @@ fn tintype(wanted: Wanted) -> anyhow::Result<()> {
     })
 }
 
-/// Opens an account with a webhook, if there is a receiver, and returns its key.
+/// Creates an account, with a webhook if there is a receiver, and returns its key.
 async fn customer(
     state: &AppState,
     number: usize,

@@ -1,5 +1,5 @@
-//! The load generators. One keeps connections that each send the next request as soon as the last one is answered; the other
-//! sends at fixed moments, and leaves out what it cannot send because the answer before it has not come.
+//! The load generators. One is a closed loop: each connection sends the next request as soon as it has the last answer. The
+//! other sends at fixed moments, and skips a request whose connection still waits for an answer.
 
 use crate::wire::{Answer, Wire};
 use anyhow::ensure;
@@ -8,27 +8,24 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
-/// How long answers of one kind took.
+/// The latencies of one kind of call.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies(Vec<Duration>);
 
 impl Latencies {
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Adds one.
     pub fn add(&mut self, latency: Duration) {
         self.0.push(latency);
     }
 
-    /// Adds all of another kind.
     pub fn extend(&mut self, other: &Self) {
         self.0.extend_from_slice(&other.0);
     }
 
-    /// What this share of them stayed below, in milliseconds.
+    /// The percentile `share` in milliseconds.
     pub fn percentile(&mut self, share: f64) -> f64 {
         let last = self.0.len().saturating_sub(1);
         let at = ((self.0.len() as f64 * share) as usize).min(last);
@@ -40,11 +37,10 @@ impl Latencies {
     }
 }
 
-/// What a run gave, by kind of call.
+/// The results of a run, by kind of call.
 pub struct Outcome<const KINDS: usize> {
-    /// How long each took.
     pub kinds: [Latencies; KINDS],
-    /// From the first request to the last answer, connections being open.
+    /// From the first request to the last answer, without connecting.
     pub took: Duration,
 }
 
@@ -62,28 +58,26 @@ impl<const KINDS: usize> Outcome<KINDS> {
         }
     }
 
-    /// Calls of one kind a second.
+    /// Calls of one kind per second.
     pub fn rate(&self, kind: usize) -> f64 {
         self.kinds[kind].count() as f64 / self.took.as_secs_f64()
     }
 
-    /// Calls of all kinds.
     pub fn calls(&self) -> usize {
         self.kinds.iter().map(Latencies::count).sum()
     }
 }
 
-/// What a connection does over and over again.
+/// The repeated work of a connection.
 pub trait Caller<const KINDS: usize>: 'static {
-    /// Makes the n-th call, checks its answer, and returns of which kind it was.
+    /// Makes the n-th call, checks the answer, and returns its kind.
     async fn call(&mut self, wire: &mut Wire, number: usize) -> anyhow::Result<usize>;
 }
 
-/// A caller with one kind of request, which is always answered alike.
+/// A caller with one kind of request and one expected status.
 pub struct Same<F> {
-    /// The status of each answer.
     pub expected: &'static str,
-    /// The bytes of the n-th request.
+    /// Returns the bytes of the n-th request.
     pub request: F,
 }
 
@@ -95,7 +89,7 @@ impl<F: Fn(usize) -> Rc<[u8]> + 'static> Caller<1> for Same<F> {
     }
 }
 
-/// Lets the callers of so many connections call for `time`, each again as soon as it is answered.
+/// Runs a closed loop over `connections` for `time`.
 pub fn run<const KINDS: usize, C: Caller<KINDS>>(
     address: SocketAddr,
     connections: usize,
@@ -119,23 +113,22 @@ pub fn run<const KINDS: usize, C: Caller<KINDS>>(
     })
 }
 
-/// Until the first request of a schedule is sent.
+/// Time until the first request of a schedule.
 const LEAD: Duration = Duration::from_millis(200);
 
-/// What is sent at fixed moments.
+/// Requests at fixed moments.
 #[derive(Clone, Copy)]
 pub struct Schedule {
-    /// Over which they are spread.
+    /// The requests are spread over these.
     pub connections: usize,
-    /// Requests a second.
+    /// Requests per second.
     pub rate: f64,
-    /// For how long.
     pub time: Duration,
 }
 
-/// Sends what `request` makes for the n-th request of a connection. One whose connection still waits for an answer at its moment is
-/// not sent, as one caller more would not call who has not been answered yet. `kind` checks an answer.
-pub fn offer<const KINDS: usize>(
+/// Sends the n-th request of a connection, built by `request`, at its fixed moment. Skips it if the connection still waits for
+/// an answer, as a caller without an answer would not call again. `kind` checks an answer.
+pub fn run_schedule<const KINDS: usize>(
     address: SocketAddr,
     schedule: Schedule,
     request: impl Fn(usize, usize) -> Rc<[u8]> + 'static,
@@ -176,7 +169,7 @@ pub fn offer<const KINDS: usize>(
     Ok(outcome)
 }
 
-/// Opens all connections, then lets them work side by side, on this thread.
+/// Opens all connections, then runs their tasks concurrently on this thread.
 fn all<const KINDS: usize, F>(
     address: SocketAddr,
     connections: usize,

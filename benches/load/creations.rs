@@ -1,4 +1,4 @@
-//! New jobs: durable before they are answered, on one account and on many, beside a rival, at saturation and past it.
+//! New jobs: durable before the answer, on one account and on many, beside a rival, at saturation and under overload.
 
 use crate::bench::{Bench, CONNECTIONS, Measured, measure};
 use crate::client::{self, Caller, Outcome, Same, Schedule};
@@ -9,20 +9,19 @@ use crate::{check, disk, processor};
 use anyhow::{Context as _, bail, ensure};
 use std::rc::Rc;
 
-/// Enough for every group that is written to have as many creations as it can.
+/// Enough connections to fill every group commit.
 const SATURATING: usize = 256;
-/// Connections over which an overload comes.
-const CROWD: usize = 4_000;
-/// What is offered, against what can be done.
+/// Connections of an overload.
+const OVERLOAD_CONNECTIONS: usize = 4_000;
+/// The offered rate as a multiple of the capacity.
 const OVERLOAD: f64 = 2.0;
 
-/// A row of creations.
 struct Row {
     name: &'static str,
     accounts: usize,
     connections: usize,
     named: bool,
-    /// The row that does the same otherwise.
+    /// The rival's row of the same load.
     rival: Option<&'static str>,
 }
 
@@ -81,16 +80,16 @@ const RIVALS: [Row; 3] = [
     },
 ];
 
-/// The rows of more than can be done.
+/// The rows of an overload.
 struct Overload {
-    /// Calls come at fixed moments, whatever becomes of those before.
+    /// Calls at fixed moments, regardless of earlier calls.
     offered: &'static str,
-    /// Callers who are refused repeat themselves at once.
-    hammered: &'static str,
+    /// Rejected callers retry immediately.
+    retried_at_once: &'static str,
 }
 
-/// At saturation, and past it.
-const CROWDED: [(Row, Overload); 2] = [
+/// At saturation, and under overload.
+const SATURATED_ROWS: [(Row, Overload); 2] = [
     (
         Row {
             name: "durable create, 1 account, 256 connections",
@@ -101,7 +100,7 @@ const CROWDED: [(Row, Overload); 2] = [
         },
         Overload {
             offered: "overload: on one processor, twice its capacity offered, 1 account",
-            hammered: "overload: on one processor, 4,000 callers who try again at once, 1 account",
+            retried_at_once: "overload: on one processor, 4,000 callers who try again at once, 1 account",
         },
     ),
     (
@@ -114,12 +113,12 @@ const CROWDED: [(Row, Overload); 2] = [
         },
         Overload {
             offered: "overload: on one processor, twice its capacity offered, 1,000 accounts",
-            hammered: "overload: on one processor, 4,000 callers who try again at once, 1,000 accounts",
+            retried_at_once: "overload: on one processor, 4,000 callers who try again at once, 1,000 accounts",
         },
     ),
 ];
 
-/// What a team would write instead. First, so that the other rows can be compared with it.
+/// The conventional design, measured first so that the other rows can refer to it.
 pub fn rivals(bench: &mut Bench) -> anyhow::Result<()> {
     for row in &RIVALS {
         let server = ChildServer::rival(row.accounts)?;
@@ -135,28 +134,28 @@ pub fn rivals(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Creations of few callers.
+/// Creations of a few callers.
 pub fn rows(bench: &mut Bench) -> anyhow::Result<()> {
     for row in &ROWS {
-        ours(bench, row)?;
+        measure_row(bench, row)?;
     }
     Ok(())
 }
 
-/// Creations of many callers, what the disk does with groups of that size, and an overload of twice as many.
-pub fn crowded(bench: &mut Bench) -> anyhow::Result<()> {
-    for (row, overload) in &CROWDED {
-        let block = ours(bench, row)?;
+/// Creations of many callers, the speed of the disk with blocks of that size, and an overload of twice the capacity.
+pub fn saturated_rows(bench: &mut Bench) -> anyhow::Result<()> {
+    for (row, overload) in &SATURATED_ROWS {
+        let block = measure_row(bench, row)?;
         if row.accounts == 1 {
-            of_disk(bench, block)?;
+            disk_rows(bench, block)?;
         }
         overloaded(bench, overload, row)?;
     }
     Ok(())
 }
 
-/// Measures a row; returns the bytes of one group of the journal.
-fn ours(bench: &mut Bench, row: &Row) -> anyhow::Result<usize> {
+/// Measures a row and returns the bytes of one group of the journal.
+fn measure_row(bench: &mut Bench, row: &Row) -> anyhow::Result<usize> {
     let directory = tempfile::tempdir()?;
     let server = ChildServer::tintype(directory.path(), row.accounts)?;
     let mut measured = create(bench, &server, row)?;
@@ -179,7 +178,7 @@ fn create(bench: &Bench, server: &ChildServer, row: &Row) -> anyhow::Result<Meas
     })
 }
 
-/// A caller on one of so many connections.
+/// The caller of one connection.
 pub fn caller(
     requests: Requests,
     warm: bool,
@@ -192,17 +191,17 @@ pub fn caller(
     }
 }
 
-/// The requests of all connections: accounts take turns.
+/// The requests of all connections, over the accounts in turn.
 #[derive(Clone)]
 pub struct Requests {
     keys: Rc<Vec<String>>,
-    /// One for each key, where they are all the same.
+    /// One per key if all requests of a key are equal.
     plain: Rc<Vec<Rc<[u8]>>>,
     named: bool,
 }
 
 impl Requests {
-    /// For these keys; `named`: with an idempotency key each.
+    /// `named` adds an idempotency key to each request.
     pub fn new(keys: &[String], named: bool) -> Self {
         let plain = keys.iter().map(|key| wire::post(key, None).into());
         Self {
@@ -222,8 +221,8 @@ impl Requests {
     }
 }
 
-/// What the disk can do with blocks of the size of a group.
-fn of_disk(bench: &mut Bench, block: usize) -> anyhow::Result<()> {
+/// The speed of the disk with blocks of a group's size.
+fn disk_rows(bench: &mut Bench, block: usize) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let time = bench.time() / 3;
     for (name, write) in [
@@ -241,83 +240,101 @@ fn of_disk(bench: &mut Bench, block: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Offers more than can be done. What is too much must be refused with 503 and a time to wait, the rest goes on.
+/// Offers more than the capacity. The service must reject the excess with 503 and `Retry-After`, and handle the rest as usual.
 ///
-/// The service has one processor for itself, here and where it is found out what it can do: a generator that took its own time from
-/// it would take twice as much at twice the rate.
+/// The service has one processor to itself, here and when its capacity is measured: a load generator on the same processor
+/// would take twice as much of it at twice the rate.
 fn overloaded(bench: &mut Bench, overload: &Overload, row: &Row) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let server = ChildServer::tintype_on_one_processor(directory.path(), row.accounts)?;
     let measured = create(bench, &server, row)?;
     check::end(server, directory.path(), measured.calls[0])?;
     let capacity = measured.outcome.rate(0);
-    offered(bench, overload.offered, row, capacity)?;
-    hammered(bench, overload.hammered, row, capacity)
+    offer_twice_the_capacity(bench, overload.offered, row, capacity)?;
+    retry_at_once(bench, overload.retried_at_once, row, capacity)
 }
 
-/// Callers who do not wait as `Retry-After` says.
-fn hammered(bench: &mut Bench, name: &'static str, row: &Row, capacity: f64) -> anyhow::Result<()> {
+/// Callers that ignore `Retry-After`.
+fn retry_at_once(
+    bench: &mut Bench,
+    name: &'static str,
+    row: &Row,
+    capacity: f64,
+) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let server = ChildServer::tintype_on_one_processor(directory.path(), row.accounts)?;
     let requests = Requests::new(&server.keys, false);
-    let mut measured = measure(&server, CROWD, bench.time(), |_, connection| Impatient {
-        requests: requests.clone(),
-        connection,
-    })?;
+    let mut measured = measure(
+        &server,
+        OVERLOAD_CONNECTIONS,
+        bench.time(),
+        |_, connection| RetriesAtOnce {
+            requests: requests.clone(),
+            connection,
+        },
+    )?;
     check::end(server, directory.path(), measured.calls[0])?;
-    let [taken, refused] = [0, 1].map(|kind| measured.outcome.rate(kind));
-    let mut sample = Sample::new(taken, &mut measured.outcome.kinds[0])
-        .with("of the capacity", taken / capacity)
+    let [accepted, refused] = [0, 1].map(|kind| measured.outcome.rate(kind));
+    let mut sample = Sample::new(accepted, &mut measured.outcome.kinds[0])
+        .with("of the capacity", accepted / capacity)
         .with("refused a second", refused);
     sample.processor = Some(measured.processor);
     bench.add(name, sample)
 }
 
-/// Repeats what is refused at once.
-struct Impatient {
+/// Retries a rejected call immediately.
+struct RetriesAtOnce {
     requests: Requests,
     connection: usize,
 }
 
-impl Caller<2> for Impatient {
+impl Caller<2> for RetriesAtOnce {
     async fn call(&mut self, wire: &mut Wire, number: usize) -> anyhow::Result<usize> {
-        let request = self.requests.of(false, self.connection, CROWD, number);
+        let request = self
+            .requests
+            .of(false, self.connection, OVERLOAD_CONNECTIONS, number);
         kind(&wire.exchange(&request).await?)
     }
 }
 
-/// Calls at fixed moments, twice as many as can be done.
-fn offered(bench: &mut Bench, name: &'static str, row: &Row, capacity: f64) -> anyhow::Result<()> {
+/// Calls at fixed moments, at twice the capacity.
+fn offer_twice_the_capacity(
+    bench: &mut Bench,
+    name: &'static str,
+    row: &Row,
+    capacity: f64,
+) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let server = ChildServer::tintype_on_one_processor(directory.path(), row.accounts)?;
     let requests = Requests::new(&server.keys, false);
     let schedule = Schedule {
-        connections: CROWD,
+        connections: OVERLOAD_CONNECTIONS,
         rate: capacity * OVERLOAD,
         time: bench.time(),
     };
-    let request = move |connection, number| requests.of(false, connection, CROWD, number);
+    let request =
+        move |connection, number| requests.of(false, connection, OVERLOAD_CONNECTIONS, number);
     let used = processor::time_of(server.id())?;
-    let mut outcome: Outcome<2> = client::offer(server.address, schedule, request, kind)?;
+    let mut outcome: Outcome<2> = client::run_schedule(server.address, schedule, request, kind)?;
     let used = processor::time_of(server.id())? - used;
-    let [taken, refused] = [0, 1].map(|kind| outcome.rate(kind));
-    let late = outcome.kinds[1].percentile(0.99);
+    let [accepted, refused] = [0, 1].map(|kind| outcome.rate(kind));
+    let rejection_p99 = outcome.kinds[1].percentile(0.99);
     check::end(server, directory.path(), outcome.kinds[0].count())?;
     let answers = outcome.calls() as f64;
-    let mut sample = Sample::new(taken, &mut outcome.kinds[0])
-        .with("of the capacity", taken / capacity)
+    let mut sample = Sample::new(accepted, &mut outcome.kinds[0])
+        .with("of the capacity", accepted / capacity)
         .with("offered a second", schedule.rate)
         .with("refused a second", refused)
         .with(
             "not sent, for want of an answer",
-            schedule.rate - taken - refused,
+            schedule.rate - accepted - refused,
         )
-        .with("ms p99 of refusals", late);
+        .with("ms p99 of refusals", rejection_p99);
     sample.processor = Some(used.div_f64(answers));
     bench.add(name, sample)
 }
 
-/// Accepted, or refused as it should be.
+/// Accepts 202 and a well-formed rejection, and returns which one it is.
 pub fn kind(answer: &Answer<'_>) -> anyhow::Result<usize> {
     match answer.status {
         b"202" => Ok(0),

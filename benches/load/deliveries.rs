@@ -1,4 +1,4 @@
-//! Deliveries alone: how many a second, how long after their moment they start, and whether receivers that hang hold up others.
+//! Deliveries alone: the rate, the delay after the due time, and whether hanging receivers slow others down.
 
 use crate::bench::Bench;
 use crate::check;
@@ -11,19 +11,18 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tintype_storage::domain::time::Timestamp;
 
-/// Between the call and the moment when the first delivery is due: for filling the store and starting the service.
+/// Time between the call and the first due delivery: enough to fill the store and to start the service.
 const AHEAD: Duration = Duration::from_secs(25);
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// One run.
 pub struct Scenario {
     name: &'static str,
     receivers: usize,
-    /// Of these.
+    /// Receivers that hang, among the receivers above.
     hanging: usize,
-    /// Deliveries in all, those to hanging receivers included: as many to each, so a multiple of the receivers.
+    /// Deliveries in total, including those to hanging receivers. A multiple of the receivers, which get equal numbers.
     count: usize,
-    /// Between the moments of two deliveries, in microseconds.
+    /// Microseconds between the due times of two deliveries.
     spacing: u64,
 }
 
@@ -58,7 +57,7 @@ const SCENARIOS: [Scenario; 4] = [
     },
 ];
 
-/// A row for each scenario: what came a second, and how long after its moment each delivery started.
+/// A row for each scenario: the rate, and the delay of each delivery after its due time.
 pub fn rows(bench: &mut Bench) -> anyhow::Result<()> {
     for scenario in &SCENARIOS {
         let sample = one(scenario)?;
@@ -98,7 +97,7 @@ fn one(scenario: &Scenario) -> anyhow::Result<Sample> {
         p99: Some(p99),
         ..Sample::default()
     };
-    // What came right before the end may be made again after a start: it came, but that is not on record.
+    // A delivery that arrived right before the end may not be on record, and the service would repeat it after a start.
     Ok(sample
         .with("came", arrived)
         .with("on record", delivered as f64))

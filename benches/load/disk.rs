@@ -1,4 +1,4 @@
-//! What the disk can do by itself: writes of one size, each made durable before the next.
+//! The speed of the disk: writes of one size, each made durable before the next.
 
 use crate::client::Latencies;
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Space that is written over, as a journal does whose blocks exist before they are used.
+/// The size of the overwritten file. A journal overwrites as well: its blocks exist before their first use.
 const SPACE: u64 = 64 << 20;
 
-/// Appends blocks to a new file in this directory for `time`. How long each took to be durable.
+/// Appends blocks to a new file in this directory for `time`. Returns the latency of each durable write.
 pub fn append(directory: &Path, block: usize, time: Duration) -> anyhow::Result<Latencies> {
     let mut file = File::create(directory.join("appended"))?;
     let bytes = vec![0x5a; block];
@@ -20,7 +20,7 @@ pub fn append(directory: &Path, block: usize, time: Duration) -> anyhow::Result<
     })
 }
 
-/// The same into space that the file has already, so that only data is written.
+/// Like [`append`], but overwrites allocated space, so that a sync writes only data.
 pub fn write_over(directory: &Path, block: usize, time: Duration) -> anyhow::Result<Latencies> {
     let mut file = File::create(directory.join("written-over"))?;
     file.write_all(&vec![0; SPACE as usize])?;
@@ -33,7 +33,7 @@ pub fn write_over(directory: &Path, block: usize, time: Duration) -> anyhow::Res
     })
 }
 
-/// One of the ways to write.
+/// A way to write.
 pub type Write = fn(&Path, usize, Duration) -> anyhow::Result<Latencies>;
 
 fn each(

@@ -1,4 +1,4 @@
-//! Jobs from end to end: created, drawn by a generator that needs no time, settled, and announced to their callers.
+//! Jobs end to end: created, generated in no time, settled, and delivered to their callers.
 
 use crate::bench::{Bench, measure};
 use crate::check;
@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const ACCOUNTS: usize = 100;
-/// Connections that make jobs.
+/// Connections that create jobs.
 pub const MAKERS: usize = 32;
-/// Jobs without a delivery before the client pauses: enough that no part of the service ever waits for the client.
+/// Pending deliveries at which the client pauses: enough that no part of the service ever waits for the client.
 const OPEN: u64 = 4_000;
-/// Callers who wait for their jobs.
+/// Callers that wait for their jobs.
 const WAITING: usize = 256;
-/// In which the last deliveries must come.
+/// Timeout of the last deliveries.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Jobs whose ends are delivered to webhooks.
@@ -71,7 +71,7 @@ pub fn by_webhook(bench: &mut Bench) -> anyhow::Result<()> {
     bench.add("full life of a job, webhook delivered", sample)
 }
 
-/// Waits until every job has a delivery; returns how many have more than one.
+/// Waits until every job has a delivery, and returns the number of jobs with more than one.
 pub fn check_receipts(made: &[String], receipts: &Receipts) -> anyhow::Result<usize> {
     let began = Instant::now();
     while receipts.jobs() < made.len() && began.elapsed() < PATIENCE {
@@ -96,17 +96,17 @@ pub fn check_receipts(made: &[String], receipts: &Receipts) -> anyhow::Result<us
     Ok(received.values().filter(|times| **times > 1).count())
 }
 
-/// Makes jobs as long as not too many are open.
+/// Creates jobs while the number of pending deliveries allows it.
 pub struct Maker {
-    /// One for each of its accounts, in turn.
+    /// One per account, in turn.
     requests: Vec<Vec<u8>>,
-    /// By all connections.
+    /// The jobs of all connections.
     made: Rc<RefCell<Vec<String>>>,
     receipts: Arc<Receipts>,
 }
 
 impl Maker {
-    /// For the accounts with these keys.
+    /// Creates jobs for the accounts with these keys.
     pub fn new<'a>(
         keys: impl Iterator<Item = &'a str>,
         made: &Rc<RefCell<Vec<String>>>,
@@ -133,7 +133,7 @@ impl Caller<1> for Maker {
     }
 }
 
-/// Jobs whose callers wait for them by lookup or by events. A row is the time from the creation to the end.
+/// Callers that wait for their jobs by lookup or by events. A row measures from the creation to the end.
 pub fn by_waiting(bench: &mut Bench) -> anyhow::Result<()> {
     for (name, manner) in [
         ("create, then lookup with ?wait=60", Manner::Wait),
@@ -163,7 +163,7 @@ enum Manner {
     Listen,
 }
 
-/// Makes a job and hears of its end.
+/// Creates a job and waits for its end.
 struct Waiting {
     key: String,
     manner: Manner,

@@ -1,4 +1,4 @@
-//! Fills a data directory with pending deliveries, through the same decisions and the same engine as the service, without HTTP.
+//! Fills a data directory with pending deliveries through the decisions and the engine of the service, without HTTP.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,60 +20,54 @@ use tintype_storage::engine::{Engine as _, commit_and_wait};
 use tintype_storage::store::{AccountState, Limits, NewJob, Store, Writes};
 use tintype_storage::testing::samples;
 
-/// What [`deliveries`] writes.
+/// The input of [`deliveries`].
 pub struct Deliveries {
-    /// Where to.
     pub data_dir: PathBuf,
-    /// Where the receivers listen.
+    /// The address of the receivers.
     pub address: SocketAddr,
-    /// How many there are, each with an account of its own.
+    /// Number of receivers, each with its own account.
     pub receivers: usize,
-    /// How many of them hang.
     pub hanging: usize,
     /// Deliveries over all receivers.
     pub count: usize,
-    /// When the first one is due.
+    /// Due time of the first delivery.
     pub first: Timestamp,
-    /// Between the moments of two.
+    /// Between the due times of two deliveries.
     pub spacing: Duration,
 }
 
-/// Writes ended jobs whose deliveries are due in the future: each job begins and ends at the moment of its delivery.
-pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
+/// Writes ended jobs with future deliveries: each job starts and ends at the due time of its delivery.
+pub fn deliveries(spec: &Deliveries) -> anyhow::Result<()> {
     let engine = Arc::new(SledEngine::open(
-        &wanted.data_dir.join("store"),
+        &spec.data_dir.join("store"),
         SledOptions::new(Arc::new(|_| {})),
     )?);
     let store = Store::new(engine.clone());
-    let vault = Vault::load_or_create(&wanted.data_dir, None)?;
-    for number in 0..wanted.receivers {
+    let vault = Vault::load_or_create(&spec.data_dir, None)?;
+    for number in 0..spec.receivers {
         let now = Timestamp::now();
-        // One for each account: ids only rise, and each account's begin anew.
+        // One source per account: ids of a source only rise, and each account starts at the first due time again.
         let ids = IdSource::new(now);
         let account = open_account(&store, &ids, number)?;
         let key = KeyId(ids.next(now));
         let id = WebhookId(ids.next(now));
-        let kind = if number < wanted.hanging {
-            "hang"
-        } else {
-            "ok"
-        };
+        let kind = if number < spec.hanging { "hang" } else { "ok" };
         let webhook = Webhook::new(
             id,
             account.id,
-            format!("http://{}/{kind}/{number}", wanted.address),
+            format!("http://{}/{kind}/{number}", spec.address),
             vault.seal(id, &Secret::from_random(rand::random())),
             now,
         );
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;
-        let known = ApiKey::with_all_rights(key, account.id, now);
+        let api_key = ApiKey::with_all_rights(key, account.id, now);
         let book = AccountState::without_jobs(account);
         let mut decisions = book.decisions(&store, limits());
-        // Nobody calls with it: it needs no record.
-        decisions.change_key(key, Some((KeyHash([0; 32]), known)), Writes::new());
-        for turn in 0..wanted.count / wanted.receivers {
-            let place = (turn * wanted.receivers + number) as u32;
-            let due = wanted.first.plus(wanted.spacing * place);
+        // No caller uses the key, so it needs no record.
+        decisions.change_key(key, Some((KeyHash([0; 32]), api_key)), Writes::new());
+        for turn in 0..spec.count / spec.receivers {
+            let place = (turn * spec.receivers + number) as u32;
+            let due = spec.first.plus(spec.spacing * place);
             let job = JobId(ids.next(due));
             decisions.accept(job, &new_job(key)?, due)?;
             for event in [JobEvent::Begin { max_runs: 1 }, finish(job)] {
@@ -86,7 +80,7 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The end of a job with a picture.
+/// The end of a job with an image.
 pub fn finish(job: JobId) -> JobEvent {
     JobEvent::Finish {
         image: ResultImage {
@@ -99,7 +93,7 @@ pub fn finish(job: JobId) -> JobEvent {
     }
 }
 
-/// Bounds that nothing here reaches.
+/// Limits that the run never reaches.
 pub fn limits() -> Limits {
     Limits {
         max_live_per_account: usize::MAX,
@@ -108,14 +102,14 @@ pub fn limits() -> Limits {
 }
 
 fn open_account(store: &Store, ids: &IdSource, number: usize) -> anyhow::Result<Account> {
-    let (account, entry) = opening(ids, number)?;
+    let (account, entry) = new_account(ids, number)?;
     let writes = store.open_account(&account, Some(&entry));
     commit_and_wait(store.engine().as_ref(), writes)?;
     Ok(account)
 }
 
-/// An account with money, and the line of its ledger that says where that is from.
-pub fn opening(ids: &IdSource, number: usize) -> anyhow::Result<(Account, LedgerEntry)> {
+/// An account with money, and the ledger entry of its deposit.
+pub fn new_account(ids: &IdSource, number: usize) -> anyhow::Result<(Account, LedgerEntry)> {
     let balance: Amount = "100000000".parse()?;
     let now = Timestamp::now();
     let account = Account {
@@ -134,7 +128,7 @@ pub fn opening(ids: &IdSource, number: usize) -> anyhow::Result<(Account, Ledger
     Ok((account, entry))
 }
 
-/// What a caller with this key asks for.
+/// The request of a caller with this key.
 pub fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
     let prompt =
         "a red fox in the snow at dawn, woodcut, with birches, a frozen lake and far mountains";

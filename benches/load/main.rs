@@ -1,9 +1,9 @@
-//! One run that measures a bare actix-web handler (the ceiling), the disk, Tintype and a rival on the same machine, checks what
-//! they have done, and prints one table.
+//! Measures a bare actix-web handler (the ceiling), the disk, Tintype and a rival in one run on the same machine, verifies the
+//! work of the servers, and prints one table.
 //!
-//! `cargo bench --bench load` runs all of it; `cargo bench --bench load -- create read` only what is named, and with
-//! `--seconds 2 --rounds 1` sooner; `-- postgres` measures nodes on PostgreSQL, in a table of its own. Servers run in processes of their own, the client beside them. Absolute figures say more
-//! about the machine than about the program.
+//! `cargo bench --bench load` runs everything. `cargo bench --bench load -- create read` runs only these parts, and
+//! `--seconds 2 --rounds 1` shortens them. `-- postgres` measures nodes on PostgreSQL, in a separate table. Each server runs
+//! in its own process, the client in this one. Absolute figures say more about the machine than about the program.
 
 mod batches;
 mod bench;

@@ -1,23 +1,23 @@
-//! What is measured, in which order.
+//! The parts of a run and their order.
 
 use crate::bench::{Bench, Pace};
 use crate::{batches, bodies, creations, deliveries, end_to_end, reads, scale, waiting};
 use anyhow::{Context as _, ensure};
 use std::time::Duration;
 
-/// Rows that are measured in every round.
+/// Rows measured in every round.
 const ROUNDS: [(&str, Rows); 7] = [
     ("rival", creations::rivals),
     ("create", creations::rows),
-    ("overload", creations::crowded),
+    ("overload", creations::saturated_rows),
     ("batch", batches::rows),
     ("read", reads::rows),
     ("mixed", reads::mixed),
     ("life", end_to_end_rows),
 ];
-/// Rows that tell how late something is, and not how fast: measured once.
+/// Rows that measure delays and not rates: measured once.
 const ONCE: [(&str, Rows); 1] = [("deliveries", deliveries::rows)];
-/// What fills tables of its own, mostly with memory.
+/// Parts with their own tables, mostly of memory.
 const APART: [(&str, Tables); 3] = [
     ("scale", scale::run),
     ("bodies", bodies::run),
@@ -32,9 +32,9 @@ fn end_to_end_rows(bench: &mut Bench) -> anyhow::Result<()> {
     end_to_end::by_waiting(bench)
 }
 
-/// Runs what the arguments name, or everything.
+/// Runs the parts that the arguments name, or everything.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
-    let Wanted { pace, names } = Wanted::read(arguments)?;
+    let Arguments { pace, names } = Arguments::read(arguments)?;
     let wants = |name: &str| names.is_empty() || names.iter().any(|it| it == name);
     if ROUNDS.iter().chain(&ONCE).any(|(name, _)| wants(name)) {
         let mut bench = Bench::begin(pace)?;
@@ -55,16 +55,16 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the arguments say.
-struct Wanted {
+/// The parsed arguments.
+struct Arguments {
     pace: Pace,
-    /// Nothing: everything.
+    /// Empty: everything.
     names: Vec<String>,
 }
 
-impl Wanted {
+impl Arguments {
     fn read(arguments: &[String]) -> anyhow::Result<Self> {
-        let mut wanted = Self {
+        let mut parsed = Self {
             pace: Pace {
                 time: Duration::from_secs(6),
                 rounds: 3,
@@ -83,14 +83,17 @@ impl Wanted {
                 text.parse::<u32>().with_context(|| text.clone())
             };
             match word.as_str() {
-                "--seconds" => wanted.pace.time = Duration::from_secs(figure()?.max(1).into()),
-                "--rounds" => wanted.pace.rounds = figure()?.max(1) as usize,
+                "--seconds" => parsed.pace.time = Duration::from_secs(figure()?.max(1).into()),
+                "--rounds" => parsed.pace.rounds = figure()?.max(1) as usize,
                 name => {
-                    ensure!(known.contains(&name), "{name} is none of {known:?}");
-                    wanted.names.push(name.to_owned());
+                    ensure!(
+                        known.contains(&name),
+                        "`{name}` is not a part; parts: {known:?}"
+                    );
+                    parsed.names.push(name.to_owned());
                 }
             }
         }
-        Ok(wanted)
+        Ok(parsed)
     }
 }

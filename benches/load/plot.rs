@@ -1,4 +1,4 @@
-//! Plots with two logarithmic axes, as SVG: a file that reads the same in light and dark, and is the same for the same figures.
+//! Plots with two logarithmic axes, as SVG that is readable in light and dark mode and deterministic for the same figures.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,31 +6,29 @@ use std::path::Path;
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 400.0;
-/// Around the drawing: left, top, right, bottom.
+/// Margins around the drawing: left, top, right, bottom.
 const LEFT: f64 = 64.0;
 const TOP: f64 = 44.0;
 const RIGHT: f64 = 190.0;
 const BOTTOM: f64 = 48.0;
-/// Told apart also by those who see few colours, and by their marks.
+/// Distinguishable for colour-blind readers, and by their marks.
 const COLOURS: [&str; 5] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#6b5d00"];
 
 /// One line of a plot.
 pub struct Series {
-    /// What it is of.
+    /// Its label.
     pub name: &'static str,
-    /// Its points from the left to the right; those with a part that is not above 0 are left out.
+    /// Points from left to right. The plot skips points with a coordinate of 0 or less.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A plot.
 pub struct Plot {
-    /// What it shows.
     pub title: String,
-    /// What stands on the lower axis.
+    /// Label of the lower axis.
     pub across: &'static str,
-    /// What stands on the left one, with its unit.
+    /// Label of the left axis, with its unit.
     pub up: &'static str,
-    /// Its lines, five at the most.
+    /// At most five lines.
     pub series: Vec<Series>,
 }
 
@@ -38,7 +36,7 @@ pub struct Plot {
 struct Axis {
     low: i32,
     high: i32,
-    /// Where the low end and the high end are drawn.
+    /// Positions of the low end and the high end.
     from: f64,
     to: f64,
 }
@@ -66,7 +64,7 @@ impl Axis {
     }
 }
 
-/// A number as a label says it.
+/// Formats a number for a label.
 fn label(value: f64) -> String {
     match value {
         value if value >= 1e6 => format!("{}M", value / 1e6),
@@ -130,7 +128,7 @@ impl Plot {
             (top + bottom) / 2.0,
             self.up
         )?;
-        // What grows as its number does is as steep as this.
+        // A reference line with the slope of linear growth.
         let decades = (across.high - across.low).min(up.high - up.low);
         let end = |axis: &Axis| axis.at(10.0_f64.powi(axis.low + decades));
         writeln!(
@@ -173,7 +171,7 @@ impl Plot {
     }
 }
 
-/// Each line has a mark of its own form.
+/// Each line has a mark of a different shape.
 fn mark(svg: &mut String, number: usize, x: f64, y: f64) -> std::fmt::Result {
     match number {
         0 => write!(svg, r#"<circle cx="{x:.1}" cy="{y:.1}" r="4"/>"#),

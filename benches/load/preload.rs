@@ -1,7 +1,7 @@
-//! Fills a data directory with accounts that have keys, with finished jobs and with queued ones, through the same decisions
-//! and the same engine as the service, and prints the keys and ids that calls can be made with.
+//! Fills a data directory with accounts and keys, finished jobs and queued jobs, through the decisions and the engine of the
+//! service. Prints the keys and ids that calls can use.
 
-use crate::fill::{finish, limits, new_job, opening};
+use crate::fill::{finish, limits, new_account, new_job};
 use std::path::Path;
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
@@ -13,16 +13,16 @@ use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
 use tintype_storage::store::{AccountState, Store, Writes};
 
-/// Accounts or jobs of one commit.
+/// Accounts or jobs per commit.
 const STEP: usize = 1_000;
-/// Accounts that have jobs, at the most.
+/// Maximum number of accounts with jobs.
 const BUSY: usize = 1_000;
-/// Jobs whose ids are printed, at the most.
+/// Maximum number of printed job ids.
 const PRINTED: usize = 20_000;
-/// Every so manieth finished job has failed.
+/// One of this many finished jobs has failed.
 const FAILED: usize = 10;
 
-/// How much of each there is to be.
+/// How much of each to add.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Preload {
     pub accounts: usize,
@@ -30,15 +30,15 @@ pub struct Preload {
     pub finished: usize,
 }
 
-/// An account that gets jobs.
+/// An account with jobs.
 struct Busy {
     book: AccountState,
     key: KeyId,
-    /// The text of the key.
+    /// The key's text.
     text: String,
 }
 
-/// Adds a preload to what is in the directory, and prints a key and a job's id on each line: jobs of all ages.
+/// Adds a preload to a data directory, and prints a key and a job id per line, with jobs of all ages.
 pub fn run(data_dir: &Path, preload: Preload) -> anyhow::Result<()> {
     let engine = Arc::new(SledEngine::open(
         &data_dir.join("store"),
@@ -68,7 +68,7 @@ pub fn run(data_dir: &Path, preload: Preload) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens accounts with a key each; every so manieth of them will be busy.
+/// Creates accounts with one key each, and returns evenly spread ones that get jobs.
 fn open_accounts(
     store: &Store,
     ids: &IdSource,
@@ -79,7 +79,7 @@ fn open_accounts(
     let mut writes = Writes::new();
     for number in 0..accounts {
         let now = Timestamp::now();
-        let (account, entry) = opening(ids, number)?;
+        let (account, entry) = new_account(ids, number)?;
         let text = api_key::text(&rand::random());
         let key = new_key(&account, ids, now);
         writes.extend(store.open_account(&account, Some(&entry)));
@@ -105,7 +105,7 @@ fn new_key(account: &Account, ids: &IdSource, now: Timestamp) -> ApiKey {
     }
 }
 
-/// Jobs of one account in one commit, ended ones where that is wanted.
+/// Writes jobs of one account in one commit, ended ones if `end`.
 fn add_jobs(
     store: &Store,
     ids: &IdSource,

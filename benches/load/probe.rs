@@ -1,5 +1,5 @@
-//! How long a call takes: a few connections that ask one after the other, so that a change with the size of the store is not
-//! hidden by calls that wait for each other.
+//! The latency of a call without contention: a few connections that call one after the other, so that queueing does not hide
+//! how the latency grows with the store.
 
 use anyhow::{Context as _, ensure};
 use std::io::{Read as _, Write as _};
@@ -10,7 +10,7 @@ const CONNECTIONS: usize = 4;
 const WARM_UP: Duration = Duration::from_millis(500);
 const TIME: Duration = Duration::from_secs(3);
 
-/// The median time of an answer in microseconds. `request` makes the n-th request of all.
+/// The median latency in microseconds. `request` builds the n-th request overall.
 pub fn median(
     address: SocketAddr,
     expected: &str,
@@ -47,7 +47,7 @@ pub fn median(
     Ok(median.as_secs_f64() * 1e6)
 }
 
-/// Reads one answer that has a length, and returns its status.
+/// Reads one answer with a length, and returns its status line.
 fn answer(stream: &mut TcpStream) -> anyhow::Result<String> {
     let (mut text, mut buffer) = (String::new(), [0; 4_096]);
     loop {

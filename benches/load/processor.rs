@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Processor time that a process and those that it has started have used.
+/// Processor time of a process and its descendants.
 pub fn time_of(process: u32) -> anyhow::Result<Duration> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
@@ -22,11 +22,11 @@ pub fn time_of(process: u32) -> anyhow::Result<Duration> {
     Ok(Duration::from_millis(ticks * 10))
 }
 
-/// What Linux tells of a process.
+/// The fields of `/proc/[pid]/stat` in use.
 struct Stat {
     id: u32,
     parent: u32,
-    /// Processor time in hundredths of a second, whatever the kernel counts in itself.
+    /// Processor time in hundredths of a second, the unit of the file whatever the kernel's tick.
     ticks: u64,
 }
 

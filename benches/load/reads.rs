@@ -1,4 +1,4 @@
-//! What callers read, by itself and between creations.
+//! Reads, alone and between creations.
 
 use crate::bench::{Bench, CONNECTIONS, measure};
 use crate::check;
@@ -9,7 +9,7 @@ use crate::wire::{self, Wire};
 use anyhow::Context as _;
 use std::rc::Rc;
 
-/// Jobs that there are to be read.
+/// Number of jobs to read.
 const JOBS: usize = 1_000;
 
 /// Lookups, balances and lists.
@@ -52,7 +52,7 @@ const CREATION: usize = 0;
 const LOOKUP: usize = 1;
 const BALANCE: usize = 2;
 const LIST: usize = 3;
-/// What a connection does one after the other: 4 creations, 20 lookups, 4 balances, 1 list.
+/// Calls of one cycle of a connection: 4 creations, 20 lookups, 4 balances, 1 list.
 const STEPS: usize = 29;
 const ACCOUNTS: usize = 100;
 
@@ -78,7 +78,7 @@ fn of_kind(latencies: &mut Latencies, took: f64) -> Sample {
     Sample::new(latencies.count() as f64 / took, latencies)
 }
 
-/// A customer who makes jobs, looks at some of them, and now and then at the balance and the list.
+/// A customer that creates jobs, looks some of them up, and sometimes reads the balance and the list.
 struct Mixed {
     key: String,
     /// The jobs of this connection.

@@ -1,4 +1,4 @@
-//! A receiver of webhooks in this process, which notes the job of each delivery.
+//! A webhook receiver in this process that records the job of each delivery.
 
 use crate::wire;
 use actix_web::{App, HttpResponse, HttpServer, web};
@@ -13,7 +13,7 @@ use std::thread;
 
 /// The deliveries so far.
 pub struct Receipts {
-    /// Where webhooks are sent to, at any path.
+    /// The receiver; any path works.
     pub address: SocketAddr,
     noted: Arc<Noted>,
 }
@@ -21,12 +21,12 @@ pub struct Receipts {
 #[derive(Default)]
 struct Noted {
     count: AtomicU64,
-    /// Deliveries of each job.
+    /// Number of deliveries per job.
     jobs: Mutex<HashMap<String, u32>>,
 }
 
 impl Receipts {
-    /// Starts the receiver on a thread of its own, where it serves until the process ends.
+    /// Starts the receiver on its own thread, where it serves until the process ends.
     pub fn start() -> anyhow::Result<Arc<Self>> {
         let noted = Arc::new(Noted::default());
         let (send, started) = mpsc::channel();
@@ -36,17 +36,17 @@ impl Receipts {
         Ok(Arc::new(Self { address, noted }))
     }
 
-    /// Deliveries so far.
+    /// Number of deliveries so far.
     pub fn count(&self) -> u64 {
         self.noted.count.load(Ordering::Relaxed)
     }
 
-    /// Jobs so far.
+    /// Number of jobs so far.
     pub fn jobs(&self) -> usize {
         self.noted.jobs.lock().len()
     }
 
-    /// Deliveries of each job.
+    /// Takes the number of deliveries per job.
     pub fn take(&self) -> HashMap<String, u32> {
         std::mem::take(&mut self.noted.jobs.lock())
     }

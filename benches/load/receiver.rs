@@ -1,4 +1,4 @@
-//! A receiver of webhooks that answers at once or never, and notes how long after its due moment each delivery came.
+//! A webhook receiver that answers at once or never, and records the delay of each delivery after its due time.
 
 use crate::stdin;
 use actix_web::{App, HttpResponse, HttpServer, web};
@@ -9,7 +9,7 @@ use tintype_storage::domain::ids::moment_of;
 use tintype_storage::domain::time::Timestamp;
 use uuid::Uuid;
 
-/// What has come in at the receivers that answer.
+/// The deliveries at the receivers that answer.
 #[derive(Default)]
 struct Arrivals {
     first: Option<Instant>,
@@ -27,7 +27,7 @@ impl Arrivals {
         }
     }
 
-    /// Count, rate per second, and the delays that half and 99 of 100 stayed below, in milliseconds.
+    /// Count, rate per second, and the median and 99th percentile of the delays in milliseconds.
     fn report(&mut self) -> String {
         self.delays.sort_unstable();
         let count = self.delays.len();
@@ -44,14 +44,14 @@ impl Arrivals {
     }
 }
 
-/// The jobs of this benchmark are made, ended and due in one millisecond, which their ids carry.
+/// The jobs of this benchmark start, end and become due in one millisecond, which their ids carry.
 fn due(body: &[u8]) -> Option<Timestamp> {
     let name = b"\"job_id\":\"";
     let at = body.windows(name.len()).position(|it| it == name)? + name.len();
     moment_of(&Uuid::try_parse_ascii(body.get(at..at + 36)?).ok()?)
 }
 
-/// Serves until standard input closes. `GET /report` tells what has come in.
+/// Serves until standard input closes. `GET /report` returns the figures.
 pub fn run() -> anyhow::Result<()> {
     actix_web::rt::System::new().block_on(async {
         let arrivals = web::Data::new(Mutex::new(Arrivals::default()));

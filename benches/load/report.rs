@@ -1,27 +1,27 @@
-//! The one table of a run.
+//! The table of a run.
 
 use crate::client::Latencies;
 use std::time::Duration;
 
-/// What one round gave for one row.
+/// The result of one row in one round.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// Answers, jobs or writes a second.
+    /// Answers, jobs or writes per second.
     pub rate: f64,
-    /// The rate against that of the bare handler right before and after.
+    /// The rate relative to the bare handler right before and after.
     pub of_ceiling: Option<f64>,
-    /// Processor time of the server for each. It depends less on what else the machine does than the rate.
+    /// The server's processor time per call. It depends less on the machine's other load than the rate.
     pub processor: Option<Duration>,
-    /// Milliseconds that half of them stayed below.
+    /// Median in milliseconds.
     pub p50: Option<f64>,
-    /// Milliseconds that 99 of 100 stayed below.
+    /// 99th percentile in milliseconds.
     pub p99: Option<f64>,
-    /// Further figures, each with what it says.
+    /// Further figures with their labels.
     pub beside: Vec<(&'static str, f64)>,
 }
 
 impl Sample {
-    /// So many a second, that took so long.
+    /// A sample with this rate and these latencies.
     pub fn new(rate: f64, latencies: &mut Latencies) -> Self {
         Self {
             rate,
@@ -31,21 +31,20 @@ impl Sample {
         }
     }
 
-    /// The same with a further figure.
+    /// Adds a further figure.
     pub fn with(mut self, what: &'static str, figure: f64) -> Self {
         self.beside.push((what, figure));
         self
     }
 }
 
-/// Rows in the order in which they were first measured, with a sample for each round.
+/// Rows in the order of their first measurement, with a sample per round.
 #[derive(Default)]
 pub struct Table {
     rows: Vec<(&'static str, Vec<Sample>)>,
 }
 
 impl Table {
-    /// Adds what a round gave.
     pub fn add(&mut self, name: &'static str, sample: Sample) {
         eprintln!("{}", line(name, std::slice::from_ref(&sample)));
         match self.rows.iter_mut().find(|(it, _)| *it == name) {
@@ -60,7 +59,7 @@ impl Table {
         samples.last()
     }
 
-    /// Prints the table: medians over the rounds, and for rates and ratios what they lay between.
+    /// Prints the table: medians over the rounds, and the range of rates and ratios.
     pub fn print(&self) {
         println!(
             "| What | a second | of the ceiling | processor time each, us | p50 ms | p99 ms | beside it |"
@@ -109,7 +108,7 @@ fn line(name: &str, samples: &[Sample]) -> String {
     )
 }
 
-/// Where some figures lie.
+/// Median and range of some figures.
 struct Spread {
     median: f64,
     least: f64,
@@ -121,7 +120,7 @@ impl Spread {
         let mut figures: Vec<f64> = figures.collect();
         figures.sort_by(f64::total_cmp);
         let (least, most) = (*figures.first()?, *figures.last()?);
-        // Of an even number the lower one of the two in the middle: none is made up.
+        // The lower median of an even number, so that every printed figure was measured.
         let median = figures[(figures.len() - 1) / 2];
         Some(Self {
             median,
@@ -146,7 +145,7 @@ impl Spread {
     }
 }
 
-/// A figure, in groups of three digits.
+/// Formats a figure in groups of three digits.
 fn number(figure: f64, decimals: usize) -> String {
     let text = format!("{figure:.decimals$}");
     let whole = text.find('.').unwrap_or(text.len());

@@ -1,7 +1,8 @@
-//! How the service grows: memory, disk, the time until it is ready, a lookup and a creation, over the number of finished jobs, of
-//! queued ones, of accounts and of pending deliveries. One table, and a plot of each.
+//! Growth of the service: memory, disk, startup time, lookup and creation latency, over the number of finished jobs, of queued
+//! jobs,
+//! of accounts and of pending deliveries. One table, and a plot of each.
 //!
-//! `SCALE=0.01` takes a hundredth of each size.
+//! `SCALE=0.01` measures a hundredth of each size.
 
 use crate::plot::{Plot, Series};
 use crate::preload::Preload;
@@ -9,19 +10,19 @@ use crate::sizes::{self, Known, Point};
 use crate::waiting;
 use std::path::{Path, PathBuf};
 
-/// The largest sizes; each sweep goes there by factors of ten.
+/// The largest sizes; each sweep reaches them in factors of ten.
 const FINISHED: usize = 10_000_000;
 const QUEUED: usize = 1_000_000;
 const ACCOUNTS: usize = 100_000;
 const DELIVERIES: usize = 100_000;
 const LISTENERS: usize = 10_000;
-/// Accounts where these are not what is looked at, and receivers of deliveries.
+/// Number of accounts in sweeps of other things, and of receivers of deliveries.
 const FEW: usize = 100;
-/// Jobs to look up where these are not what is looked at.
+/// Number of jobs to look up in sweeps of other things.
 const SOME_JOBS: usize = 1_000;
 const PLOTS: &str = "docs/plots";
 
-/// Sizes of one kind, with what they came to.
+/// The sizes of one kind, with their results.
 struct Sweep {
     name: &'static str,
     points: Vec<Point>,
@@ -39,7 +40,7 @@ impl Sweep {
     }
 }
 
-/// The share of the full sizes that is wanted.
+/// The fraction of the full sizes to measure.
 fn scale() -> anyhow::Result<f64> {
     Ok(match std::env::var("SCALE") {
         Ok(text) => text.parse()?,
@@ -54,7 +55,7 @@ fn sizes_to(largest: usize, steps: u32, scale: f64) -> Vec<usize> {
     (0..steps).rev().map(size).collect()
 }
 
-/// Prints one line for each of the sizes, and writes the plots.
+/// Prints a line for each size, and writes the plots.
 pub fn run() -> anyhow::Result<()> {
     let scale = scale()?;
     println!(
@@ -63,7 +64,7 @@ pub fn run() -> anyhow::Result<()> {
     println!("|---|---|---|---|---|---|---|");
     let sweeps = [
         finished(scale)?,
-        swept("queued jobs", QUEUED, scale, |directory, size| {
+        run_sweep("queued jobs", QUEUED, scale, |directory, size| {
             let preload = Preload {
                 accounts: FEW,
                 queued: size,
@@ -71,7 +72,7 @@ pub fn run() -> anyhow::Result<()> {
             };
             sizes::fill(directory, preload)
         })?,
-        swept("accounts", ACCOUNTS, scale, |directory, size| {
+        run_sweep("accounts", ACCOUNTS, scale, |directory, size| {
             let preload = Preload {
                 accounts: size,
                 queued: SOME_JOBS.min(size),
@@ -79,13 +80,13 @@ pub fn run() -> anyhow::Result<()> {
             };
             sizes::fill(directory, preload)
         })?,
-        swept(
+        run_sweep(
             "pending deliveries",
             DELIVERIES,
             scale,
             |directory, size| {
                 sizes::fill_deliveries(directory, size, FEW.min(size))?;
-                few_jobs(directory)
+                fill_few_jobs(directory)
             },
         )?,
     ];
@@ -93,7 +94,7 @@ pub fn run() -> anyhow::Result<()> {
     plot(&sweeps, listeners)
 }
 
-fn few_jobs(directory: &Path) -> anyhow::Result<Vec<Known>> {
+fn fill_few_jobs(directory: &Path) -> anyhow::Result<Vec<Known>> {
     let preload = Preload {
         accounts: FEW,
         queued: SOME_JOBS,
@@ -102,8 +103,8 @@ fn few_jobs(directory: &Path) -> anyhow::Result<Vec<Known>> {
     sizes::fill(directory, preload)
 }
 
-/// A store of its own for each size.
-fn swept(
+/// Measures each size with its own store.
+fn run_sweep(
     name: &'static str,
     largest: usize,
     scale: f64,
@@ -121,7 +122,7 @@ fn swept(
     Ok(sweep)
 }
 
-/// The history, and on top of the longest one all the other things at once.
+/// The history, and on top of the longest one everything else at once.
 fn finished(scale: f64) -> anyhow::Result<Sweep> {
     let mut sweep = Sweep {
         name: "finished jobs",
@@ -129,7 +130,7 @@ fn finished(scale: f64) -> anyhow::Result<Sweep> {
     };
     let mut last = tempfile::tempdir()?;
     for size in sizes_to(FINISHED, 4, scale) {
-        // The one before is removed first: the larger ones are large.
+        // Deletes the previous store first, because the larger ones are large.
         last.close()?;
         last = tempfile::tempdir()?;
         let preload = Preload {
@@ -156,7 +157,7 @@ fn finished(scale: f64) -> anyhow::Result<Sweep> {
     Ok(sweep)
 }
 
-/// What clients that listen to events take, by their number.
+/// Memory of clients that listen to events, by their number.
 fn listeners(scale: f64) -> anyhow::Result<Vec<(f64, f64)>> {
     println!("\n| Clients that listen to events | resident MB |");
     println!("|---|---|");

@@ -1,4 +1,4 @@
-//! The servers under load as the run sees them: processes that are started, asked and ended.
+//! The servers under load from the run's side: it starts, calls and stops their processes.
 
 use crate::wire;
 use anyhow::{Context as _, ensure};
@@ -7,29 +7,28 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A server in a process of its own.
+/// A server in its own process.
 pub struct ChildServer {
     process: Child,
-    /// Closing it tells the server to end.
+    /// Closing it stops the server.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// Where it listens.
     pub address: SocketAddr,
-    /// A key of each of its accounts.
+    /// One key per account.
     pub keys: Vec<String>,
 }
 
-/// What its back end does with a job.
+/// How the back end handles a job.
 #[derive(Clone, Copy)]
 pub enum Generator {
-    /// Begins and never ends, so that what is measured is the taking of jobs.
+    /// Starts and never ends, so that the run measures the acceptance of jobs.
     Never,
-    /// Has a tiny picture at once.
+    /// Returns a tiny image at once.
     Instant,
 }
 
 impl Generator {
-    /// As it is named to the child server.
+    /// The name in the child server's arguments.
     pub fn word(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -38,10 +37,10 @@ impl Generator {
     }
 }
 
-/// What a Tintype has written since it was ready.
+/// The writes of a Tintype since it became ready.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Written {
-    /// Times that the disk was asked to make something durable.
+    /// Number of disk syncs.
     pub syncs: f64,
     /// Bytes of keys and values.
     pub bytes: f64,
@@ -82,7 +81,7 @@ impl ChildServer {
     /// A bare actix-web.
     pub fn ceiling() -> anyhow::Result<Self> {
         let mut server = Self::start(&["ceiling"])?;
-        // It looks at none.
+        // The bare handler reads no key.
         server.keys.push("none".into());
         Ok(server)
     }
@@ -92,7 +91,7 @@ impl ChildServer {
         Self::tintype_with(data_dir, accounts, Generator::Never, None)
     }
 
-    /// The same with this generator. Each account has a webhook at the receiver, if there is one.
+    /// A Tintype with this generator. Each account has a webhook at the receiver, if there is one.
     pub fn tintype_with(
         data_dir: &Path,
         accounts: usize,
@@ -102,7 +101,7 @@ impl ChildServer {
         Self::tintype_in(data_dir, accounts, generator, receiver, &[])
     }
 
-    /// The same with these variables in its environment.
+    /// A Tintype with additional environment variables.
     pub fn tintype_in(
         data_dir: &Path,
         accounts: usize,
@@ -121,7 +120,7 @@ impl ChildServer {
         .with_keys()
     }
 
-    /// As [`ChildServer::tintype`], on the first processor alone, so that the others are left to its callers.
+    /// Like [`ChildServer::tintype`], on the first processor only, so that the callers have the others.
     pub fn tintype_on_one_processor(data_dir: &Path, accounts: usize) -> anyhow::Result<Self> {
         Self::spawn(
             Command::new("taskset")
@@ -134,7 +133,7 @@ impl ChildServer {
         .with_keys()
     }
 
-    /// What a team would write instead, with this many accounts: see `benches/rival`.
+    /// The conventional design, with this many accounts: see `benches/rival`.
     pub fn rival(accounts: usize) -> anyhow::Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/rival/serve.py");
         Self::spawn(
@@ -145,7 +144,7 @@ impl ChildServer {
         .with_keys()
     }
 
-    /// Reads the keys of its accounts, which come before the word `ready`.
+    /// Reads the accounts' keys, which precede the word `ready`.
     fn with_keys(mut self) -> anyhow::Result<Self> {
         for line in self.output.by_ref().lines() {
             let line = line?;
@@ -157,24 +156,23 @@ impl ChildServer {
         Ok(self)
     }
 
-    /// The key of its first account.
+    /// The key of the first account.
     pub fn key(&self) -> Option<&str> {
         self.keys.first().map(String::as_str)
     }
 
-    /// The process's id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Ends the server as a crash would.
+    /// Kills the server.
     pub fn kill(mut self) -> anyhow::Result<()> {
         self.process.kill()?;
         self.process.wait()?;
         Ok(())
     }
 
-    /// Ends the server and returns what it said last.
+    /// Stops the server and returns its last output.
     pub fn end(mut self) -> anyhow::Result<String> {
         drop(self.input.take());
         let mut last = String::new();
@@ -184,7 +182,7 @@ impl ChildServer {
         Ok(last.trim().to_owned())
     }
 
-    /// Ends a Tintype and returns what it has written.
+    /// Stops a Tintype and returns its writes.
     pub fn end_tintype(self) -> anyhow::Result<Written> {
         let last = self.end()?;
         let figures = last.split_once(' ').context("no figures at the end")?;

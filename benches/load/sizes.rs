@@ -1,4 +1,4 @@
-//! One size of a store: what it takes, how soon the service is ready with it, and how long calls take then.
+//! One size of a store: disk and memory, startup time, and latencies.
 
 use crate::preload::Preload;
 use crate::probe;
@@ -10,35 +10,35 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tintype_storage::domain::time::Timestamp;
 
-/// Memory is read when it has not grown for this long.
+/// Memory is read once it has not grown for this long.
 const SETTLED: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What is pending is due after so long, and thus not while anything is measured.
+/// Pending deliveries become due after this time, and so never during a measurement.
 const AHEAD: Duration = Duration::from_secs(30 * 86_400);
-/// Where nobody listens, but who would be called is not called meanwhile.
+/// An address without a listener; the run never delivers to it.
 const NOWHERE: &str = "127.0.0.1:9";
 const BODY: &str = r#"{"prompt":"a red fox in the snow at dawn, woodcut","aspect_ratio":"16:9"}"#;
 
-/// A job that can be looked up, and with which key.
+/// A job to look up, with its key.
 pub struct Known {
     key: String,
     job: String,
 }
 
-/// What a size came to.
+/// The measurements of one size.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// How many there are of what is looked at.
+    /// The number of the measured items.
     pub size: usize,
-    /// Megabytes that the records take.
+    /// Megabytes of the data directory.
     pub disk: f64,
     /// Seconds from the start of the process until it serves.
     pub ready: f64,
-    /// Resident megabytes, once they have stopped growing.
+    /// Resident megabytes after they have stopped growing.
     pub resident: f64,
-    /// Microseconds of a lookup, over jobs of all ages; median.
+    /// Median microseconds of a lookup, over jobs of all ages.
     pub lookup: f64,
-    /// Microseconds of a durable creation; median.
+    /// Median microseconds of a durable creation.
     pub create: f64,
 }
 
@@ -48,8 +48,11 @@ pub fn fill(data_dir: &Path, preload: Preload) -> anyhow::Result<Vec<Known>> {
     let filled = child("preload", data_dir)?
         .args(counts.map(|it| it.to_string()))
         .output()?;
-    let said = String::from_utf8_lossy(&filled.stderr);
-    ensure!(filled.status.success(), "the directory stays empty: {said}");
+    let stderr = String::from_utf8_lossy(&filled.stderr);
+    ensure!(
+        filled.status.success(),
+        "the directory stays empty: {stderr}"
+    );
     let printed = String::from_utf8(filled.stdout)?;
     let known = |line: &str| {
         let (key, job) = line.split_once(' ')?;
@@ -61,7 +64,7 @@ pub fn fill(data_dir: &Path, preload: Preload) -> anyhow::Result<Vec<Known>> {
     Ok(printed.lines().filter_map(known).collect())
 }
 
-/// Adds deliveries that are pending, to so many receivers.
+/// Adds pending deliveries to this many receivers.
 pub fn fill_deliveries(data_dir: &Path, count: usize, receivers: usize) -> anyhow::Result<()> {
     let first = Timestamp::now().plus(AHEAD);
     let filled = child("fill-deliveries", data_dir)?
@@ -79,7 +82,7 @@ fn child(role: &str, data_dir: &Path) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Starts the service on a data directory and looks at it.
+/// Starts the service on a data directory and measures it.
 pub fn measure(data_dir: &Path, size: usize, known: &[Known]) -> anyhow::Result<Point> {
     let disk = size_of(&data_dir.join("store"))? as f64 / 1e6;
     let began = Instant::now();
@@ -124,7 +127,7 @@ fn size_of(directory: &Path) -> anyhow::Result<u64> {
     Ok(bytes)
 }
 
-/// Resident memory in MB, once it has stopped growing.
+/// Resident memory in MB after it has stopped growing.
 pub fn settled_memory(process: u32) -> anyhow::Result<u64> {
     let began = Instant::now();
     let (mut most, mut since) = (0, Instant::now());

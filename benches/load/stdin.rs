@@ -1,4 +1,4 @@
-//! The standard input of a child server: the parent closes it to end the server.
+//! The standard input of a child server: the parent closes it to stop the server.
 
 use std::io::Read as _;
 

@@ -1,4 +1,4 @@
-//! What ten thousand clients that wait for their jobs cost: memory, beside as many that only keep their connections.
+//! Memory of ten thousand clients that wait for their jobs, compared with as many idle keep-alive connections.
 
 use crate::server::{self, ChildServer};
 use crate::sizes::settled_memory;
@@ -12,28 +12,27 @@ const CLIENTS: usize = 10_000;
 const JOBS: usize = 1_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a client does.
-struct Manner {
+struct Behaviour {
     name: &'static str,
-    /// After the path of the job.
+    /// Appended to the path of the job.
     path: &'static str,
-    /// What has come when it is there; `None` when nothing comes while it waits.
+    /// The text after which the client waits; `None` if nothing arrives while it waits.
     expected: Option<&'static str>,
 }
 
-const LISTENING: Manner = Manner {
+const LISTENING: Behaviour = Behaviour {
     name: "listening to events",
     path: "/events",
     expected: Some("data: "),
 };
 
-const MANNERS: [Manner; 3] = [
-    Manner {
+const BEHAVIOURS: [Behaviour; 3] = [
+    Behaviour {
         name: "connected, idle",
         path: "",
         expected: Some("queue_position"),
     },
-    Manner {
+    Behaviour {
         name: "lookup with ?wait=60",
         path: "?wait=60",
         expected: None,
@@ -41,44 +40,44 @@ const MANNERS: [Manner; 3] = [
     LISTENING,
 ];
 
-/// Prints one line for each manner of waiting.
+/// Prints a line for each behaviour.
 pub fn run() -> anyhow::Result<()> {
     println!(
         "\n| {CLIENTS} clients | resident MB before | with them | KB each | with the next {CLIENTS} after them |"
     );
     println!("|---|---|---|---|---|");
-    for manner in MANNERS {
+    for behaviour in BEHAVIOURS {
         let directory = tempfile::tempdir()?;
         let (server, key, jobs) = with_jobs(directory.path())?;
         let before = settled_memory(server.id())?;
-        let first = come(server.address, &key, &jobs, &manner, CLIENTS)?;
+        let first = connect_clients(server.address, &key, &jobs, &behaviour, CLIENTS)?;
         let with_them = settled_memory(server.id())?;
         drop(first);
-        let next = come(server.address, &key, &jobs, &manner, CLIENTS)?;
+        let next = connect_clients(server.address, &key, &jobs, &behaviour, CLIENTS)?;
         let with_the_next = settled_memory(server.id())?;
         drop(next);
         server.end()?;
         let each = (with_them.saturating_sub(before)) as f64 * 1_000.0 / CLIENTS as f64;
         println!(
             "| {} | {before} | {with_them} | {each:.1} | {with_the_next} |",
-            manner.name
+            behaviour.name
         );
     }
     Ok(())
 }
 
-/// Resident MB with so many clients that listen to events.
+/// Resident MB with this many clients that listen to events.
 pub fn memory_of_listeners(count: usize) -> anyhow::Result<u64> {
     let directory = tempfile::tempdir()?;
     let (server, key, jobs) = with_jobs(directory.path())?;
-    let clients = come(server.address, &key, &jobs, &LISTENING, count)?;
+    let clients = connect_clients(server.address, &key, &jobs, &LISTENING, count)?;
     let resident = settled_memory(server.id())?;
     drop(clients);
     server.end()?;
     Ok(resident)
 }
 
-/// A service with jobs that wait, and the key for them.
+/// A service with waiting jobs, and their key.
 fn with_jobs(data_dir: &Path) -> anyhow::Result<(ChildServer, String, Vec<String>)> {
     let server = ChildServer::tintype(data_dir, 1)?;
     let key = server.key().context("no key")?.to_owned();
@@ -87,11 +86,11 @@ fn with_jobs(data_dir: &Path) -> anyhow::Result<(ChildServer, String, Vec<String
     Ok((server, key, jobs))
 }
 
-fn come(
+fn connect_clients(
     address: SocketAddr,
     key: &str,
     jobs: &[String],
-    manner: &Manner,
+    behaviour: &Behaviour,
     count: usize,
 ) -> anyhow::Result<Vec<TcpStream>> {
     let mut clients = Vec::with_capacity(count);
@@ -103,11 +102,11 @@ fn come(
         write!(
             stream,
             "GET /api/v1/jobs/{job}{} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n",
-            manner.path
+            behaviour.path
         )?;
         clients.push(stream);
     }
-    if let Some(expected) = manner.expected {
+    if let Some(expected) = behaviour.expected {
         for client in &mut clients {
             let (mut text, mut buffer) = (String::new(), [0; 4_096]);
             while !text.contains(expected) {

@@ -1,45 +1,42 @@
-//! A keep-alive connection of the load generator, and what goes over it.
+//! A keep-alive connection of the load generator, its requests and answers.
 
 use anyhow::{Context as _, bail, ensure};
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// The call that makes a job.
+/// The call that creates a job.
 const CREATE: &str = "/api/v1/text-generations";
 const BODY: &str = r#"{"prompt":"a red fox in the snow at dawn, woodcut","aspect_ratio":"16:9","metadata":{"order":1234,"customer":"c-77"}}"#;
-/// What an answer in pieces ends with.
+/// The end of a chunked answer.
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 const ID_CHARS: usize = 36;
 
-/// A connection.
 pub struct Wire {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
-/// An answer.
 pub struct Answer<'a> {
-    /// The status.
     pub status: &'a [u8],
-    /// All of its bytes, the head with them.
+    /// All bytes, including the head.
     pub whole: &'a [u8],
 }
 
 impl Answer<'_> {
-    /// Fails on another status than this.
+    /// Fails unless the status is this one.
     pub fn expect(&self, status: &str) -> anyhow::Result<()> {
-        let said = || String::from_utf8_lossy(self.whole).into_owned();
-        ensure!(self.status == status.as_bytes(), "wrong answer: {}", said());
+        let text = || String::from_utf8_lossy(self.whole).into_owned();
+        ensure!(self.status == status.as_bytes(), "wrong answer: {}", text());
         Ok(())
     }
 
-    /// The id of the job that it tells of.
+    /// The first job id in the answer.
     pub fn job_id(&self) -> anyhow::Result<&str> {
         job_id(self.whole).context("an answer without a job id")
     }
 
-    /// Does its head name this field? In lower case, as all servers here write it.
+    /// Whether the head has this field. In lower case, as all servers here write it.
     pub fn has_header(&self, name: &str) -> bool {
         let line = format!("\r\n{name}: ");
         find(self.whole, line.as_bytes()).is_some()
@@ -47,7 +44,6 @@ impl Answer<'_> {
 }
 
 impl Wire {
-    /// Connects.
     pub async fn open(to: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(to).await?;
         stream.set_nodelay(true)?;
@@ -69,7 +65,7 @@ impl Wire {
         self.read_until(is_whole).await
     }
 
-    /// Sends a request and reads its answer, which comes in pieces.
+    /// Sends a request and reads its chunked answer.
     pub async fn follow(&mut self, request: &[u8]) -> anyhow::Result<Answer<'_>> {
         self.stream.write_all(request).await?;
         self.read_until(|text| Ok(text.ends_with(LAST_CHUNK))).await
@@ -112,7 +108,7 @@ pub fn post(key: &str, idempotency: Option<&str>) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A request for a batch of so many jobs.
+/// A request for a batch of this many jobs.
 pub fn post_batch(key: &str, requests: usize) -> Vec<u8> {
     let fields = BODY.strip_prefix('{').unwrap_or(BODY);
     let request = format!(r#"{{"model":"pro",{fields}"#);
@@ -125,18 +121,18 @@ pub fn post_batch(key: &str, requests: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A request that reads what is at this path below `/api/v1`.
+/// A `GET` of this path relative to `/api/v1`.
 pub fn get(key: &str, path: &str) -> Vec<u8> {
     format!("GET /api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n")
         .into_bytes()
 }
 
-/// A request that asks whether the service is ready.
+/// A readiness check.
 pub fn get_ready() -> Vec<u8> {
     b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()
 }
 
-/// A request that reads what is at this path below `/admin/v1`.
+/// A `GET` of this path relative to `/admin/v1`.
 pub fn get_as_operator(token: &str, path: &str) -> Vec<u8> {
     format!(
         "GET /admin/v1/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
@@ -144,7 +140,7 @@ pub fn get_as_operator(token: &str, path: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A request that replaces what is at this path below `/admin/v1`.
+/// A `PUT` of this path relative to `/admin/v1`.
 pub fn put_as_operator(token: &str, path: &str, body: &str) -> Vec<u8> {
     format!(
         "PUT /admin/v1/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
@@ -154,7 +150,7 @@ pub fn put_as_operator(token: &str, path: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Sends one request on a connection of its own; returns the status and the whole answer.
+/// Sends one request on a new connection; returns the status and the whole answer.
 pub fn call(to: SocketAddr, request: &[u8]) -> anyhow::Result<(String, String)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

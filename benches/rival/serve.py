@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Starts the rival for the load run: a fresh PostgreSQL and the service in front of it, on loopback, until standard input closes.
 
-Prints the address, then a key for each account, then `ready`, as Tintype's own side of the load run does. Needs PostgreSQL's
-programs (Debian: postgresql) and python3-venv; what it takes from PyPI goes below target/bench-tools.
+Prints the address, then a key for each account, then `ready`, like the child servers of the load run. Needs PostgreSQL's
+programs (Debian: postgresql) and python3-venv; installs its PyPI packages below target/bench-tools.
 
 Usage: serve.py ACCOUNTS
 """
@@ -39,7 +39,7 @@ CREATE TABLE idempotency (account uuid NOT NULL, name text NOT NULL, job uuid NO
 
 
 def programs() -> pathlib.Path:
-    """Where PostgreSQL's programs are: Debian keeps them out of the search path."""
+    """The directory of PostgreSQL's programs, which Debian keeps out of the search path."""
     found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     plain = shutil.which("initdb")
     if found:
@@ -60,7 +60,7 @@ def python() -> pathlib.Path:
 
 
 def as_owner(command: list) -> list:
-    """PostgreSQL does not run as root."""
+    """Runs a command as another user if this is root, because PostgreSQL refuses to run as root."""
     words = [str(word) for word in command]
     return ["runuser", "-u", "postgres", "--", *words] if os.geteuid() == 0 else words
 
@@ -90,7 +90,7 @@ def answers(address: str) -> bool:
 
 
 def fill(psql: list, accounts: int) -> list[str]:
-    """Makes the accounts, and returns a key for each."""
+    """Creates the accounts, and returns a key for each."""
     keys, lines = [], [SCHEMA]
     for _ in range(accounts):
         account, key = uuid.uuid4(), f"tt_{uuid.uuid4().hex}"
@@ -113,7 +113,7 @@ def main() -> None:
     running = []
     try:
         subprocess.run(as_owner(initdb), check=True, stdout=subprocess.DEVNULL)
-        # As it comes: each commit is on the disk before it is answered. More memory and fewer checkpoints than that are in its favour.
+        # Default durability: each commit is on disk before its answer. More memory and fewer checkpoints than the default favour it.
         settings = ["shared_buffers=1GB", "max_wal_size=4GB", "listen_addresses=", f"unix_socket_directories={directory}", f"port={port}"]
         postgres = [tools / "postgres", "-D", data, *(word for setting in settings for word in ("-c", setting))]
         running.append(subprocess.Popen(as_owner(postgres), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
@@ -134,7 +134,7 @@ def main() -> None:
         count = [*psql, "-t", "-A", "-c", "SELECT count(*) FROM jobs"]
         print(subprocess.run([str(word) for word in count], capture_output=True, text=True, check=True).stdout.strip(), flush=True)
     finally:
-        # The service first, so that its connections are closed; PostgreSQL then ends at once.
+        # The service first, which closes its connections, so that PostgreSQL stops at once.
         for process in reversed(running):
             process.terminate()
             process.wait()

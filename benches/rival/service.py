@@ -1,7 +1,7 @@
-"""What a team would write instead: the same transaction with FastAPI, asyncpg and PostgreSQL, as its makers advise to.
+"""The conventional design: the same transaction with FastAPI, asyncpg and PostgreSQL, as their documentation recommends.
 
-Accepting a job holds its price and writes it down in one transaction, which is on the disk when the answer goes out. An account is
-asked for more than it has, a key is checked, and an idempotency key is honoured; nothing else that Tintype does is here.
+One transaction accepts a job: it reserves the price and inserts the job, and is on disk before the answer. The service checks the
+key and the balance and honours idempotency keys, and does nothing else of what Tintype does.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ class Order(pydantic.BaseModel):
 
 
 async def account_of(request: fastapi.Request) -> uuid.UUID:
-    """The account whose key is presented. Keys are kept in memory, as Tintype's are."""
+    """The account of the caller's key. Keys are in memory, like Tintype's."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     known = app.state.__dict__.setdefault("keys", {})
     digest = hashlib.sha256(key.encode()).digest()

@@ -1,4 +1,4 @@
-//! Hostile calls, by the groups of `tests/hostile.md`. None waits long for an answer.
+//! Hostile calls in the groups of `tests/hostile.md`. No call waits long for an answer.
 
 use crate::support::http::Request;
 use crate::support::{Customer, fox, fox_with};
@@ -11,15 +11,15 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whom the calls go to, and with which keys.
+/// The address of the service, and the keys for the calls.
 pub struct Target<'a> {
     world: &'a World,
     key: &'a Customer,
-    /// Of an account without money.
+    /// A key of an account without money.
     poor: &'a Customer,
 }
 
-/// What a call was answered with; `None` where there was no answer in time.
+/// The status of the answer; `None` if no answer arrived in time.
 pub type Status = Option<u16>;
 
 type Group = fn(&Target<'_>) -> Vec<Status>;
@@ -35,7 +35,7 @@ pub const GROUPS: &[(&str, Group)] = &[
     ("48-51 idempotency keys", idempotency),
     ("57-63 internal addresses", internal_addresses),
     ("68-71 hostile images", hostile_images),
-    ("72 callers who leave", leaving),
+    ("72 callers who leave", disconnecting),
     ("98 a receiver that stalls", stalling_receiver),
     ("116 polling", polling),
     ("118 large bodies", large_bodies),
@@ -59,7 +59,7 @@ impl<'a> Target<'a> {
         call.bearer(&self.key.key).json(body)
     }
 
-    /// A call with so many input images.
+    /// A call with this many input images.
     pub fn of_images(&self, path: &str, count: usize, dry_run: bool) -> Request {
         let urls = (0..count).map(|at| self.world.origin.url(&format!("{path}?{at}")));
         let body = fox_with(json!({"input_images_urls": urls.collect::<Vec<_>>()}));
@@ -76,7 +76,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Sends a call, and reads no more than its status.
+/// Sends a call and reads only the status.
 pub fn send(request: &Request, patience: Duration) -> Status {
     let request = request.clone().header("Connection", "close");
     exchange(request.to(), &request.wire(), patience)
@@ -86,7 +86,7 @@ fn exchange(to: SocketAddr, bytes: &[u8], patience: Duration) -> Status {
     let mut stream = TcpStream::connect(to).ok()?;
     stream.set_read_timeout(Some(patience)).ok()?;
     stream.set_write_timeout(Some(patience)).ok()?;
-    // An early refusal closes the connection before all is sent; the answer is there all the same.
+    // An early rejection closes the connection before the write ends; the answer is still readable.
     let _ = stream.write_all(bytes);
     let mut head = [0; 12];
     stream.read_exact(&mut head).ok()?;
@@ -261,7 +261,7 @@ fn hostile_images(target: &Target<'_>) -> Vec<Status> {
     target.all(paths.map(|path| target.of_images(path, 3, rand::random())))
 }
 
-fn leaving(target: &Target<'_>) -> Vec<Status> {
+fn disconnecting(target: &Target<'_>) -> Vec<Status> {
     let call = target.of_images("/slow.png", 14, true);
     (0..10)
         .map(|_| send(&call, Duration::from_millis(20)))

@@ -1,19 +1,19 @@
-//! Hostile calls of every group, for as long as one likes, beside accounts that behave.
+//! Hostile calls of every group for a chosen time, beside well-behaved accounts.
 
 use crate::callers::{GROUPS, Target};
-use crate::world::{World, behave};
+use crate::world::{World, create_jobs};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where nothing is said: enough for each group to have its turn.
+/// The default, enough for each group to run.
 const SECONDS: u64 = 5;
 const HOSTILE: usize = 8;
 
 fn duration() -> Duration {
-    let said = std::env::var("TINTYPE_ABUSE_SECONDS").ok();
-    match said.map_or(SECONDS, |it| it.parse().expect("a number of seconds")) {
+    let seconds = std::env::var("TINTYPE_ABUSE_SECONDS").ok();
+    match seconds.map_or(SECONDS, |it| it.parse().expect("a number of seconds")) {
         0 => Duration::MAX,
         seconds => Duration::from_secs(seconds),
     }
@@ -31,13 +31,13 @@ fn good_accounts_succeed_beside_hostile_calls_of_every_group() {
     let seen = thread::scope(|scope| {
         let (process, over, world, bad) = (&world.process, &over, &world, &bad);
         let behaving = good.each_ref();
-        let behaving = behaving.map(|it| scope.spawn(move || behave(process, it, over)));
+        let behaving = behaving.map(|it| scope.spawn(move || create_jobs(process, it, over)));
         let hostile: Vec<_> = (0..HOSTILE)
             .map(|at| {
                 scope.spawn(move || {
                     let target = Target::new(world, &bad[0], Some(&bad[1]));
                     let mut statuses = BTreeMap::new();
-                    // Each thread begins elsewhere, so that the groups meet each other.
+                    // Each thread starts with another group, so that the groups overlap.
                     for (name, call) in GROUPS.iter().cycle().skip(at * 3) {
                         if over.load(Ordering::Relaxed) {
                             return statuses;
@@ -67,7 +67,7 @@ fn good_accounts_succeed_beside_hostile_calls_of_every_group() {
         behaving.map(|it| it.join().unwrap())
     });
     for seen in seen {
-        seen.judge("a good account");
+        seen.assert_all_succeeded("a good account");
     }
     world.end();
 }

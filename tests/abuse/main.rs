@@ -1,6 +1,6 @@
-//! Hostile callers beside good ones, against the real program with its default configuration.
+//! Hostile callers beside well-behaved ones, against the real program with its default configuration.
 //!
-//! `TINTYPE_ABUSE_SECONDS` says how long the load lasts; 0: until it is interrupted. Latencies are printed and never judged.
+//! `TINTYPE_ABUSE_SECONDS` is the duration of the load; 0: until interrupted. The tests print latencies and never judge them.
 
 mod callers;
 mod load;

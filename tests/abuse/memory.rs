@@ -1,13 +1,13 @@
-//! The worst: hundreds of calls at once whose images are slow, or enormous once they are decoded.
+//! The worst case for memory: hundreds of concurrent calls whose images are slow, or enormous once decoded.
 
 use crate::callers::{Target, send};
-use crate::world::{Seen, World, behave};
+use crate::world::{Seen, World, create_jobs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 const CALLS: usize = 200;
-/// Calls of one key: it may fetch so often at once.
+/// Calls per key: its burst of fetches.
 const PER_KEY: usize = 20;
 
 #[test]
@@ -21,7 +21,7 @@ fn two_hundred_hostile_calls_at_once_take_little_memory_and_nothing_from_others(
     let seen = thread::scope(|scope| {
         let process = &world.process;
         let (over, good) = (&over, &good);
-        let behaving = scope.spawn(move || behave(process, good, over));
+        let behaving = scope.spawn(move || create_jobs(process, good, over));
         let hostile: Vec<_> = (0..CALLS)
             .map(|at| {
                 let target = Target::new(&world, &keys[at / PER_KEY], None);
@@ -51,6 +51,6 @@ fn two_hundred_hostile_calls_at_once_take_little_memory_and_nothing_from_others(
         assert!(!statuses.contains_key(&Some(500)), "{statuses:?}");
         seen
     });
-    seen.judge("an account beside 200 hostile calls");
+    seen.assert_all_succeeded("an account beside 200 hostile calls");
     world.end();
 }

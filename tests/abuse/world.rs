@@ -1,4 +1,4 @@
-//! The program, the places that it fetches from, and an account that behaves.
+//! The program, the servers that it fetches from, and a well-behaved account.
 
 use crate::support::http::{Answer, Request};
 use crate::support::options::ADMIN_TOKEN;
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The most that the process may take, in bytes.
+/// The maximum memory of the process, in bytes.
 const MAX_MEMORY: u64 = 1 << 30;
 
 pub struct World {
@@ -23,7 +23,7 @@ pub struct World {
 }
 
 impl World {
-    /// Starts the program with its defaults, but that it may fetch from this machine.
+    /// Starts the program with its defaults, except that it may fetch from this machine.
     pub fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let settings = [
@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// Opens an account with a key.
+    /// Creates an account with a key.
     pub fn customer(&self, balance: &str) -> Customer {
         let body = json!({"name": "an account", "balance": balance});
         let account = self.admin("/accounts", &body);
@@ -79,7 +79,7 @@ impl World {
         answer.json()
     }
 
-    /// Stops it and demands what always holds: little memory, no panic, exact books.
+    /// Stops the program and asserts the invariants: little memory, no panic, an exact ledger.
     pub fn end(self) {
         let peak = self.process.peak_memory();
         println!("peak memory: {} MiB", peak >> 20);
@@ -91,12 +91,12 @@ impl World {
             .arg("verify")
             .output();
         let verified = verified.unwrap();
-        let told = String::from_utf8_lossy(&verified.stdout).into_owned();
-        assert!(verified.status.success(), "{told}");
+        let output = String::from_utf8_lossy(&verified.stdout).into_owned();
+        assert!(verified.status.success(), "{output}");
     }
 }
 
-/// A picture of 16 bits per channel, which is small until it is decoded.
+/// An image of 16 bits per channel that is small until it is decoded.
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
@@ -114,7 +114,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-/// Two megabytes at once, of many promised, and then a byte now and then.
+/// Sends 2 MB of a much longer body, then a byte now and then.
 fn drip(stream: &mut TcpStream) {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 13000000\r\nConnection: close\r\n\r\n";
     let mut image = pictures::png(64, 64);
@@ -128,7 +128,7 @@ fn drip(stream: &mut TcpStream) {
     }
 }
 
-/// Sends a request on a connection of its own, and reads the answer.
+/// Sends a request on a new connection and reads the answer.
 pub fn exchange(request: &Request) -> Answer {
     let mut wire = Wire::open(request.to());
     wire.send(&request.clone().header("Connection", "close").wire());
@@ -136,15 +136,15 @@ pub fn exchange(request: &Request) -> Answer {
     answer.unwrap_or_else(|| panic!("no answer to {} {}", request.method(), request.target()))
 }
 
-/// What an account that behaves has seen.
+/// The observations of a well-behaved account.
 #[derive(Default)]
 pub struct Seen {
     pub created: Vec<Duration>,
     pub faults: Vec<String>,
 }
 
-/// Creates jobs until it is told to stop, and demands that each becomes an image.
-pub fn behave(process: &Process, customer: &Customer, over: &AtomicBool) -> Seen {
+/// Creates jobs until `over`, and asserts that each produces an image.
+pub fn create_jobs(process: &Process, customer: &Customer, over: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let call = |method: &str, target: &str| process.call(method, target).bearer(&customer.key);
     while !over.load(Ordering::Relaxed) {
@@ -166,7 +166,7 @@ pub fn behave(process: &Process, customer: &Customer, over: &AtomicBool) -> Seen
             Some(job) => seen.faults.push(job.text()),
             None => seen.faults.push("the job does not end".into()),
         }
-        // A client that does not ask all the time.
+        // A client that polls at a moderate rate.
         thread::sleep(Duration::from_millis(20));
     }
     seen
@@ -180,8 +180,8 @@ fn status_of(answer: &Answer) -> String {
 }
 
 impl Seen {
-    /// Prints the latencies, and demands that every call succeeded.
-    pub fn judge(mut self, who: &str) {
+    /// Prints the latencies and asserts that every call succeeded.
+    pub fn assert_all_succeeded(mut self, who: &str) {
         self.created.sort();
         let count = self.created.len();
         let at = |percent: usize| self.created.get(count * percent / 100).copied();
@@ -196,7 +196,7 @@ impl Seen {
 }
 
 impl Process {
-    /// The most memory that it has had at a time, in bytes.
+    /// The peak memory of the process, in bytes.
     fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:"));

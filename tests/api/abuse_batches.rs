@@ -1,4 +1,4 @@
-//! Decisions 11 for batches: their bodies are held in memory, which is bounded and shared fairly.
+//! Decisions 11 for batches: the memory for their bodies is bounded and shared fairly between accounts.
 
 use crate::support::batches::{batch_of, entry};
 use crate::support::{Customer, Options, Server, Wire, until};
@@ -6,8 +6,8 @@ use crate::support::{Customer, Options, Server, Wire, until};
 const BUDGET: u64 = 64 << 20;
 const LONGEST: usize = 16 << 20;
 
-/// A call whose body has this length and does not come.
-fn begun(server: &Server, customer: &Customer, length: usize) -> Wire {
+/// Sends the head of a call that declares this length, without its body.
+fn send_head(server: &Server, customer: &Customer, length: usize) -> Wire {
     let mut wire = Wire::open(server.address);
     let head = format!(
         "POST /api/v1/batches HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n",
@@ -23,18 +23,20 @@ fn bodies_of_batches_take_half_of_the_memory_at_most_and_leave_room_to_others() 
     let (greedy, other) = (server.customer("10.00"), server.customer("10.00"));
     let free = || server.inside().limits.memory.free();
     assert_eq!(free(), BUDGET);
-    let wires: Vec<Wire> = (0..4).map(|_| begun(&server, &greedy, LONGEST)).collect();
-    until("one account has taken its half", || free() == BUDGET / 2);
-    // A small body takes little of what is left, and is not kept waiting.
+    let wires: Vec<Wire> = (0..4)
+        .map(|_| send_head(&server, &greedy, LONGEST))
+        .collect();
+    until("one account uses its half", || free() == BUDGET / 2);
+    // A small body needs little of the remaining memory and does not wait.
     let batch = server.submit(&other, &[entry()]);
     server.batch_ended(&other, &batch);
     assert_eq!(free(), BUDGET / 2);
-    // One that is too large by what it says takes nothing.
-    let mut refused = begun(&server, &other, LONGEST + 1);
+    // A declared length over the limit reserves no memory.
+    let mut refused = send_head(&server, &other, LONGEST + 1);
     assert_eq!(refused.answer_to("POST").unwrap().status, 413);
     assert_eq!(free(), BUDGET / 2);
     drop(wires);
-    until("what callers who left had taken is free", || {
+    until("the memory of disconnected callers is free", || {
         free() == BUDGET
     });
     let call = server.batch_call(&greedy, &batch_of(&[entry()]));

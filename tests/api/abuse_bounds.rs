@@ -1,4 +1,4 @@
-//! Bounds of what one person, one account and one webhook may have done, and of who may read the figures.
+//! Limits per person, account and webhook, and access control of the metrics.
 
 use crate::support::options::ADMIN_TOKEN;
 use crate::support::process::Process;
@@ -77,7 +77,7 @@ fn a_person_makes_ten_changes_a_second_and_fifty_at_once() {
     }
     let refused = rename().refused(429, "rate_limited");
     assert_eq!(refused.header("retry-after"), Some("1"));
-    // Looking is free, and each person has a rate of their own.
+    // Reads are not limited, and each person has a separate rate.
     ada.call(&server, "GET", &path).expect(200);
     bob.call(&server, "PATCH", &path).json(&change).expect(200);
     server.clock.advance(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Guesses at tokens and passwords: slowed down and logged, and locking out no caller.
+//! Guesses at tokens and passwords are slowed down and logged, and never lock a caller out.
 
 use crate::support::options::ADMIN_TOKEN;
 use crate::support::panel::PASSWORD;
@@ -9,30 +9,32 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-/// Failures that are answered at once.
-const FREE: usize = 10;
+/// Number of failures that the server answers without delay.
+const UNDELAYED_FAILURES: usize = 10;
 const SECOND: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Sends each of these calls from a thread of its own, and hears of the answers as they come.
-fn beside(calls: impl IntoIterator<Item = crate::support::http::Request>) -> Receiver<Answer> {
-    let (tell, told) = mpsc::channel();
+/// Sends each call from its own thread; the receiver yields the answers as they arrive.
+fn send_in_threads(
+    calls: impl IntoIterator<Item = crate::support::http::Request>,
+) -> Receiver<Answer> {
+    let (sender, answers) = mpsc::channel();
     for call in calls {
-        let tell = tell.clone();
-        thread::spawn(move || drop(tell.send(call.send())));
+        let sender = sender.clone();
+        thread::spawn(move || drop(sender.send(call.send())));
     }
-    told
+    answers
 }
 
 fn one_node() -> Server {
     Server::with(Options::new().one_node(OneNode::Attempts))
 }
 
-/// The answers come one by one, each when another second has passed. The server's clock moves only here.
-fn come_one_a_second(server: &Server, answers: &Receiver<Answer>, count: usize) {
+/// Asserts that one answer arrives per second of the server's clock, which only this function advances.
+fn assert_one_answer_a_second(server: &Server, answers: &Receiver<Answer>, count: usize) {
     for _ in 0..count {
         assert!(answers.try_recv().is_err(), "it waits");
-        // The next one may take its turn a moment after the clock has moved on.
+        // The server may release the next answer a moment after the clock has advanced.
         let answer = (0..).find_map(|_| {
             server.clock.advance(SECOND);
             answers.recv_timeout(Duration::from_millis(300)).ok()
@@ -45,21 +47,21 @@ fn come_one_a_second(server: &Server, answers: &Receiver<Answer>, count: usize) 
 fn wrong_admin_tokens_are_slowed_and_the_right_one_never_waits() {
     let server = one_node();
     let wrong = || server.get("/admin/v1/accounts").bearer("not the token");
-    for _ in 0..FREE {
+    for _ in 0..UNDELAYED_FAILURES {
         wrong().refused(401, "unauthorized");
     }
     let in_panel = json!({"token": "not the token"});
     let in_panel = server.panel("POST", "/session/operator").json(&in_panel);
-    let slowed = beside([wrong(), wrong(), in_panel]);
+    let slowed = send_in_threads([wrong(), wrong(), in_panel]);
     server.admin("GET", "/accounts").expect(200);
     let token = json!({"token": ADMIN_TOKEN});
     let sign_in = server.panel("POST", "/session/operator").json(&token);
     sign_in.expect(201);
-    // What shows no token is no guess.
+    // A call without a token is not a guess.
     server
         .get("/admin/v1/accounts")
         .refused(401, "unauthorized");
-    come_one_a_second(&server, &slowed, 3);
+    assert_one_answer_a_second(&server, &slowed, 3);
     server.clock.advance(Duration::from_secs(900));
     wrong().refused(401, "unauthorized");
     server.assert_well();
@@ -74,12 +76,12 @@ fn wrong_passwords_are_slowed_and_the_right_one_never_waits() {
         let body = json!({"email": "ada@example.com", "password": password});
         server.panel("POST", "/session").json(&body)
     };
-    for _ in 0..FREE {
+    for _ in 0..UNDELAYED_FAILURES {
         guess("wrong").refused(401, "unauthorized");
     }
-    let slowed = beside([guess("wrong"), guess("wrong too")]);
+    let slowed = send_in_threads([guess("wrong"), guess("wrong too")]);
     guess(PASSWORD).expect(201);
-    come_one_a_second(&server, &slowed, 2);
+    assert_one_answer_a_second(&server, &slowed, 2);
     guess(PASSWORD).expect(201);
 }
 
@@ -92,34 +94,34 @@ fn behind_a_listed_proxy_clients_are_told_apart_and_elsewhere_the_header_is_not_
         let call = call.header("X-Forwarded-For", &format!("192.0.2.{from}"));
         call.json(&json!({"token": "a guess"}))
     };
-    for _ in 0..FREE {
+    for _ in 0..UNDELAYED_FAILURES {
         guess(&server, 7).refused(401, "unauthorized");
     }
-    let slowed = beside([guess(&server, 7)]);
+    let slowed = send_in_threads([guess(&server, 7)]);
     for other in 8..100 {
         guess(&server, other).refused(401, "unauthorized");
     }
-    come_one_a_second(&server, &slowed, 1);
+    assert_one_answer_a_second(&server, &slowed, 1);
     let server = one_node();
-    for other in 0..FREE {
+    for other in 0..UNDELAYED_FAILURES {
         guess(&server, other as u8).refused(401, "unauthorized");
     }
-    let slowed = beside([guess(&server, 99)]);
+    let slowed = send_in_threads([guess(&server, 99)]);
     server.admin("GET", "/accounts").expect(200);
-    come_one_a_second(&server, &slowed, 1);
+    assert_one_answer_a_second(&server, &slowed, 1);
 }
 
 #[test]
 fn an_orderly_stop_does_not_wait_for_who_is_slowed() {
     let server = one_node();
     let wrong = || server.get("/admin/v1/accounts").bearer("not the token");
-    for _ in 0..FREE {
+    for _ in 0..UNDELAYED_FAILURES {
         wrong().send();
     }
-    let slowed = beside([wrong(), wrong()]);
+    let slowed = send_in_threads([wrong(), wrong()]);
     server.stop();
     for _ in 0..2 {
-        // Answered, or refused with the closed listener: over in any case.
+        // Either an answer or a refused connection from the closed listener.
         let _ = slowed.recv_timeout(PATIENCE);
     }
 }
@@ -138,7 +140,7 @@ fn bodies_of_sign_ins_are_small() {
 fn failures_and_unlisted_proxies_are_logged_with_bounds() {
     let dir = tempfile::tempdir().unwrap();
     let process = Process::start(dir.path(), &[]);
-    for _ in 0..FREE {
+    for _ in 0..UNDELAYED_FAILURES {
         let guess = process
             .call("GET", "/admin/v1/accounts")
             .bearer("guessed-token");
@@ -155,7 +157,7 @@ fn failures_and_unlisted_proxies_are_logged_with_bounds() {
     let lines = |words: &str| log.lines().filter(|line| line.contains(words)).count();
     let failed = lines("failed admin token");
     assert!(
-        (1..FREE).contains(&failed),
+        (1..UNDELAYED_FAILURES).contains(&failed),
         "{failed} lines, at most one a second: {log}"
     );
     let first = log.lines().find(|line| line.contains("failed admin token"));

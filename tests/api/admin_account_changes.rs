@@ -1,4 +1,4 @@
-//! Accounts are renamed, and switched off and on again.
+//! The operator renames, disables and enables accounts.
 
 use crate::support::http::Request;
 use crate::support::panel::PASSWORD;
@@ -10,7 +10,7 @@ fn change(server: &Server, customer: &Customer, body: Value) -> Request {
     server.admin("PATCH", &path).json(&body)
 }
 
-fn shown(server: &Server, customer: &Customer) -> Value {
+fn get_account(server: &Server, customer: &Customer) -> Value {
     let path = format!("/accounts/{}", customer.account);
     server.admin("GET", &path).expect(200).json()
 }
@@ -30,8 +30,8 @@ fn an_account_is_renamed_and_its_money_stays() {
     let renamed = renamed.expect(200).json();
     assert_eq!(renamed["name"], "Ädelweiß & Co");
     server.job_once(&ada, &job, "done");
-    // The name outlives what changes the account's money afterwards.
-    let after = shown(&server, &ada);
+    // The new name survives later changes of the account's money.
+    let after = get_account(&server, &ada);
     assert_eq!(
         (&after["name"], &after["balance"]),
         (&renamed["name"], &json!("9.866"))
@@ -49,7 +49,7 @@ fn the_keys_of_an_account_that_is_switched_off_are_refused_from_the_next_call_on
     }
     let off = change(&server, &ada, json!({"active": false})).expect(200);
     assert_eq!(off.json()["active"], false);
-    assert_eq!(shown(&server, &ada)["active"], false);
+    assert_eq!(get_account(&server, &ada)["active"], false);
     for key in [&ada, &second] {
         let refused = server.native(key, "GET", "/balance");
         let refused = refused.refused(401, "unauthorized");
@@ -85,7 +85,7 @@ fn jobs_that_an_account_had_accepted_before_it_was_switched_off_end_as_usual() {
         found.json()["status"] == "done"
     };
     until("the job is done", done);
-    let after = shown(&server, &ada);
+    let after = get_account(&server, &ada);
     assert_eq!(
         (&after["balance"], &after["reserved"]),
         (&json!("9.866"), &json!("0.00"))
@@ -97,7 +97,7 @@ fn jobs_that_an_account_had_accepted_before_it_was_switched_off_end_as_usual() {
 fn each_change_of_an_account_has_its_line_with_before_and_after() {
     let server = Server::start();
     let ada = server.customer("10");
-    let name = shown(&server, &ada)["name"].clone();
+    let name = get_account(&server, &ada)["name"].clone();
     for body in [
         json!({}),
         json!({"name": name, "active": true}),
@@ -133,14 +133,14 @@ fn an_account_has_an_amount_below_which_its_balance_is_low() {
     new("north", json!(5)).invalid(&["low_balance"]);
 
     let ada = server.customer("10");
-    assert!(shown(&server, &ada).get("low_balance").is_none());
+    assert!(get_account(&server, &ada).get("low_balance").is_none());
     let set = change(&server, &ada, json!({"low_balance": "10"})).expect(200);
     assert_eq!(set.json()["low_balance"], "10.00");
     change(&server, &ada, json!({"low_balance": "-0.01"})).invalid(&["low_balance"]);
     let job = server.create(&ada);
     server.job_once(&ada, &job, "done");
     change(&server, &ada, json!({"name": "ada"})).expect(200);
-    assert_eq!(shown(&server, &ada)["low_balance"], "10.00");
+    assert_eq!(get_account(&server, &ada)["low_balance"], "10.00");
     let none = change(&server, &ada, json!({"low_balance": null})).expect(200);
     assert!(none.json().get("low_balance").is_none());
     let lines = lines(&server);
@@ -154,7 +154,7 @@ fn an_account_has_an_amount_below_which_its_balance_is_low() {
 fn a_faulty_change_of_an_account_changes_nothing() {
     let server = Server::start();
     let ada = server.customer("10");
-    let before = shown(&server, &ada);
+    let before = get_account(&server, &ada);
     let faulty = json!({"name": "", "active": "no", "balance": "1000"});
     change(&server, &ada, faulty).invalid(&["active", "balance", "name"]);
     change(&server, &ada, json!({"name": "a\nb", "active": false})).invalid(&["name"]);
@@ -162,7 +162,7 @@ fn a_faulty_change_of_an_account_changes_nothing() {
         let call = server.admin("PATCH", &format!("/accounts/{id}"));
         call.json(&json!({"name": "x"})).refused(404, "not_found");
     }
-    assert_eq!(shown(&server, &ada), before);
+    assert_eq!(get_account(&server, &ada), before);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn the_people_of_an_account_that_is_switched_off_look_and_change_nothing() {
         let call = browser.call(&server, "POST", &picture).json(&fox());
         call.refused(403, "forbidden");
     }
-    // The operator does it in the panel as well.
+    // The panel offers the operator the same call.
     let on = operator
         .call(&server, "PATCH", &base)
         .json(&json!({"active": true}));
@@ -203,7 +203,7 @@ fn an_account_is_still_switched_off_after_a_restart() {
     let ada = server.customer("10");
     change(&server, &ada, json!({"active": false})).expect(200);
     let server = server.restart();
-    assert_eq!(shown(&server, &ada)["active"], false);
+    assert_eq!(get_account(&server, &ada)["active"], false);
     server
         .native(&ada, "GET", "/balance")
         .refused(401, "unauthorized");

@@ -1,4 +1,4 @@
-//! Decisions 11 and 14: the operator's limits of an account, which no key passes, and the live jobs of a key.
+//! Decisions 11 and 14: the operator's limits of an account apply to all its keys, and a key may limit its live jobs.
 
 use crate::support::http::{Answer, all_at_once};
 use crate::support::{Behaviour, Customer, OneNode, Options, Server, fox, fox_with, until};
@@ -13,30 +13,30 @@ fn limit(server: &Server, account: &str, limits: Value) -> Value {
     call.json(&json!({"limits": limits})).expect(200).json()
 }
 
-fn shown(server: &Server, account: &str) -> Value {
+fn get_account(server: &Server, account: &str) -> Value {
     let path = format!("/accounts/{account}");
     server.admin("GET", &path).expect(200).json()
 }
 
 /// An account with these limits and two keys.
-fn limited(server: &Server, limits: Value) -> [Customer; 2] {
+fn account_with_limits(server: &Server, limits: Value) -> [Customer; 2] {
     let first = server.customer("9.00");
     limit(server, &first.account, limits);
     let second = server.another_key(&first.account, json!({}));
     [first, second]
 }
 
-/// A job of 0.134 that gets done.
+/// Completes a job of 0.134.
 fn spend(server: &Server, customer: &Customer) {
     let job = server.create(customer);
     server.job_once(customer, &job, "done");
 }
 
-/// Refused for a limit of the account; what is said of it.
-fn refused(server: &Server, customer: &Customer) -> String {
+/// Asserts that a limit of the account rejects the call, and returns the detail.
+fn limit_detail(server: &Server, customer: &Customer) -> String {
     let answer = server.generation(customer, PATH, &fox());
     let answer = answer.refused(402, "account_limit_reached");
-    // The same where a long prompt would be stored first, and where nothing would be kept.
+    // The server also rejects calls that would store a long prompt first, and dry runs.
     let large = fox_with(json!({"prompt": "x".repeat(30_000)}));
     let early = server.generation(customer, PATH, &large);
     let dry = server.generation(customer, &format!("{PATH}?dry_run=true"), &fox());
@@ -50,19 +50,19 @@ fn refused(server: &Server, customer: &Customer) -> String {
 #[test]
 fn a_day_of_the_account_is_spent_by_all_of_its_keys_together() {
     let server = Server::start();
-    let keys = limited(&server, json!({"spend_per_day": "0.268"}));
+    let keys = account_with_limits(&server, json!({"spend_per_day": "0.268"}));
     spend(&server, &keys[0]);
     spend(&server, &keys[1]);
     for key in &keys {
         assert_eq!(
-            refused(&server, key),
+            limit_detail(&server, key),
             "the account has a spend limit of 0.268 a day (UTC), of which 0.268 is spent or held; the price is 0.134"
         );
     }
     let account = &keys[0].account;
     let new = server.another_key(account, json!({"spend_limit": "5"}));
-    refused(&server, &new);
-    let limits = &shown(&server, account)["limits"];
+    limit_detail(&server, &new);
+    let limits = &get_account(&server, account)["limits"];
     assert_eq!(
         *limits,
         json!({
@@ -73,12 +73,12 @@ fn a_day_of_the_account_is_spent_by_all_of_its_keys_together() {
             "used": {"spent_today": "0.268", "spent_this_month": "0.268", "live_jobs": null},
         })
     );
-    // It is 11:06 and a bit.
+    // The start is 11:06:40.
     server.clock.advance(HOUR * 12);
-    refused(&server, &keys[0]);
+    limit_detail(&server, &keys[0]);
     server.clock.advance(HOUR);
     spend(&server, &keys[0]);
-    let used = &shown(&server, account)["limits"]["used"];
+    let used = &get_account(&server, account)["limits"]["used"];
     assert_eq!(used["spent_today"], "0.134");
     assert_eq!(used["spent_this_month"], "0.402");
     server.assert_settled();
@@ -87,22 +87,22 @@ fn a_day_of_the_account_is_spent_by_all_of_its_keys_together() {
 #[test]
 fn a_month_of_the_account_ends_with_the_calendar_month() {
     let server = Server::start();
-    let keys = limited(&server, json!({"spend_per_month": "0.20"}));
+    let keys = account_with_limits(&server, json!({"spend_per_month": "0.20"}));
     spend(&server, &keys[0]);
-    // The 18th of November; 12 days later it is still November.
+    // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
-    let said = refused(&server, &keys[1]);
-    assert!(said.contains("0.20 a month (UTC)"), "{said}");
+    let detail = limit_detail(&server, &keys[1]);
+    assert!(detail.contains("0.20 a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
     spend(&server, &keys[1]);
-    refused(&server, &keys[0]);
+    limit_detail(&server, &keys[0]);
     server.assert_settled();
 }
 
 #[test]
 fn many_calls_at_once_with_many_keys_do_not_pass_a_day_of_the_account() {
     let server = Server::start();
-    let keys = limited(&server, json!({"spend_per_day": "0.67"}));
+    let keys = account_with_limits(&server, json!({"spend_per_day": "0.67"}));
     let calls: Vec<_> = (0..40)
         .map(|number| server.generation(&keys[number % 2], PATH, &fox()))
         .collect();
@@ -116,16 +116,16 @@ fn many_calls_at_once_with_many_keys_do_not_pass_a_day_of_the_account() {
 #[test]
 fn what_is_reserved_counts_and_what_a_failed_job_gives_back_does_not() {
     let server = Server::start();
-    let keys = limited(&server, json!({"spend_per_day": "0.20"}));
+    let keys = account_with_limits(&server, json!({"spend_per_day": "0.20"}));
     server.generator.hold();
     let job = server.create(&keys[0]);
-    refused(&server, &keys[1]);
+    limit_detail(&server, &keys[1]);
     server.generator.behave(Behaviour::Break("no"));
     server.generator.release_all();
     server.job_once(&keys[0], &job, "failed");
     server.generator.behave(Behaviour::Succeed);
     spend(&server, &keys[1]);
-    refused(&server, &keys[0]);
+    limit_detail(&server, &keys[0]);
     server.assert_settled();
 }
 
@@ -136,20 +136,20 @@ fn a_limit_that_is_set_in_the_afternoon_counts_the_morning() {
     spend(&server, &customer);
     let account = limit(&server, &customer.account, json!({"spend_per_day": "0.20"}));
     assert_eq!(account["limits"]["used"]["spent_today"], "0.134");
-    refused(&server, &customer);
+    limit_detail(&server, &customer);
     limit(&server, &customer.account, json!({"spend_per_day": null}));
     spend(&server, &customer);
     limit(&server, &customer.account, json!({"spend_per_day": "0.40"}));
-    let said = refused(&server, &customer);
-    assert!(said.contains("of which 0.268 is spent"), "{said}");
+    let detail = limit_detail(&server, &customer);
+    assert!(detail.contains("of which 0.268 is spent"), "{detail}");
     server.assert_settled();
 }
 
 fn too_many(answer: Answer, who: &str, most: usize) {
     assert_eq!(answer.header("retry-after"), Some("5"));
-    let said = answer.json()["detail"].as_str().unwrap().to_owned();
+    let detail = answer.json()["detail"].as_str().unwrap().to_owned();
     assert_eq!(
-        said,
+        detail,
         format!(
             "{who} has {most} jobs that are not finished, and may have {most} of them; wait for some of them to finish"
         )
@@ -159,15 +159,15 @@ fn too_many(answer: Answer, who: &str, most: usize) {
 #[test]
 fn an_account_has_no_more_live_jobs_than_the_operator_allows() {
     let server = Server::start();
-    let keys = limited(&server, json!({"max_concurrent": 2}));
+    let keys = account_with_limits(&server, json!({"max_concurrent": 2}));
     server.generator.hold();
     let jobs = [&keys[0], &keys[1]].map(|key| server.create(key));
     for key in &keys {
         let call = server.generation(key, PATH, &fox());
         too_many(call.refused(429, "rate_limited"), "the account", 2);
     }
-    server.assert_told("both are shown", || {
-        shown(&server, &keys[0].account)["limits"]["used"]["live_jobs"] == 2
+    server.assert_visible("both are shown", || {
+        get_account(&server, &keys[0].account)["limits"]["used"]["live_jobs"] == 2
     });
     server.generator.release_all();
     for (key, job) in keys.iter().zip(&jobs) {
@@ -225,7 +225,7 @@ fn a_key_has_no_more_live_jobs_than_it_may_whatever_other_keys_have() {
 #[test]
 fn the_jobs_of_a_batch_count_one_by_one() {
     let server = Server::start();
-    let keys = limited(
+    let keys = account_with_limits(
         &server,
         json!({"max_concurrent": 3, "spend_per_day": "0.30"}),
     );
@@ -242,7 +242,7 @@ fn the_jobs_of_a_batch_count_one_by_one() {
     batch(&keys[0], 2, "pro").expect(202);
     batch(&keys[1], 2, "fast").refused(429, "rate_limited");
     server.generator.release_all();
-    let nothing = || shown(&server, &keys[0].account)["reserved"] == "0.00";
+    let nothing = || get_account(&server, &keys[0].account)["reserved"] == "0.00";
     until("the batch has ended", nothing);
     batch(&keys[1], 1, "fast").refused(402, "account_limit_reached");
     server.assert_settled();
@@ -252,14 +252,14 @@ fn the_jobs_of_a_batch_count_one_by_one() {
 fn all_keys_of_an_account_and_its_playground_share_its_rate() {
     let server = Server::with(Options::new().one_node(OneNode::Rates));
     let rate = json!({"rate_limit": {"per_second": 1, "burst": 3}});
-    let keys = limited(&server, rate);
+    let keys = account_with_limits(&server, rate);
     let balance = |key| server.native(key, "GET", "/balance");
-    let told = |answer: &Answer| {
+    let limit_headers = |answer: &Answer| {
         ["ratelimit-policy", "ratelimit"].map(|name| answer.header(name).map(str::to_owned))
     };
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
-        told(&balance(&keys[0]).expect(200)),
+        limit_headers(&balance(&keys[0]).expect(200)),
         [some("\"account\";q=3;w=3"), some("\"account\";r=2;t=1")]
     );
     balance(&keys[1]).expect(200);
@@ -287,18 +287,18 @@ fn all_keys_of_an_account_and_its_playground_share_its_rate() {
     server.clock.advance(Duration::from_secs(1));
     call.expect(202);
     balance(&keys[1]).refused(429, "rate_limited");
-    // Other accounts, and the account itself without the limit.
+    // Neither another account nor the account without its limit sends the headers.
     let other = server.customer("1");
-    assert_eq!(told(&balance(&other).expect(200)), [None, None]);
+    assert_eq!(limit_headers(&balance(&other).expect(200)), [None, None]);
     limit(&server, &keys[0].account, json!({"rate_limit": null}));
-    assert_eq!(told(&balance(&keys[0]).expect(200)), [None, None]);
+    assert_eq!(limit_headers(&balance(&keys[0]).expect(200)), [None, None]);
 }
 
 #[test]
 fn each_limit_is_set_and_removed_alone_and_all_together() {
     let server = Server::start();
     let account = server.customer("9.00").account;
-    assert!(shown(&server, &account).get("limits").is_none());
+    assert!(get_account(&server, &account).get("limits").is_none());
     let all = json!({
         "spend_per_day": "5",
         "spend_per_month": "50.5",
@@ -380,14 +380,14 @@ fn an_account_is_opened_with_limits_once_for_each_idempotency_key() {
     open("0.30").refused(422, "idempotency_key_reused");
     let key = server.another_key(opened["account_id"].as_str().unwrap(), json!({}));
     spend(&server, &key);
-    refused(&server, &key);
+    limit_detail(&server, &key);
     server.assert_settled();
 }
 
 #[test]
 fn the_people_of_an_account_see_its_limits_and_do_not_change_them() {
     let server = Server::start();
-    let [ada, _] = limited(&server, json!({"spend_per_day": "1"}));
+    let [ada, _] = account_with_limits(&server, json!({"spend_per_day": "1"}));
     let owner = server.person(&ada.account, "owner@a.example", "owner");
     let base = format!("/accounts/{}", ada.account);
     let seen = owner.call(&server, "GET", &base).expect(200).json();
@@ -404,7 +404,7 @@ fn the_people_of_an_account_see_its_limits_and_do_not_change_them() {
     let keys = format!("{base}/keys");
     owner.call(&server, "POST", &keys).json(&key).expect(201);
     assert_eq!(
-        shown(&server, &ada.account)["limits"]["spend_per_day"],
+        get_account(&server, &ada.account)["limits"]["spend_per_day"],
         "1.00"
     );
 }
@@ -412,16 +412,16 @@ fn the_people_of_an_account_see_its_limits_and_do_not_change_them() {
 #[test]
 fn limits_and_what_is_used_of_them_survive_a_restart() {
     let server = Server::with(Options::new().on_disk());
-    let keys = limited(
+    let keys = account_with_limits(
         &server,
         json!({"spend_per_day": "0.20", "max_concurrent": 4}),
     );
     let capped = server.another_key(&keys[0].account, json!({"max_concurrent": 7}));
     spend(&server, &keys[0]);
-    let before = shown(&server, &keys[0].account);
+    let before = get_account(&server, &keys[0].account);
     let server = server.restart();
-    assert_eq!(shown(&server, &keys[0].account), before);
-    refused(&server, &keys[1]);
+    assert_eq!(get_account(&server, &keys[0].account), before);
+    limit_detail(&server, &keys[1]);
     let own = server.native(&capped, "GET", "/key").expect(200).json();
     assert_eq!(own["max_concurrent"], 7);
     server.assert_settled();
@@ -430,17 +430,17 @@ fn limits_and_what_is_used_of_them_survive_a_restart() {
 #[test]
 fn the_synchronous_interfaces_are_held_to_the_same_limits() {
     let server = Server::start();
-    let keys = limited(&server, json!({"spend_per_day": "0.20"}));
+    let keys = account_with_limits(&server, json!({"spend_per_day": "0.20"}));
     spend(&server, &keys[0]);
     let body = json!({"contents": [{"role": "user", "parts": [{"text": "a fox"}]}]});
     let google = server.post("/v1beta/models/gemini-3-pro-image:generateContent");
     let google = google.json(&body).header("x-goog-api-key", &keys[1].key);
     let refused = google.expect(429).json();
     assert_eq!(refused["error"]["status"], "RESOURCE_EXHAUSTED");
-    let said = refused["error"]["message"].as_str().unwrap();
+    let detail = refused["error"]["message"].as_str().unwrap();
     assert!(
-        said.contains("the account has a spend limit of 0.20 a day"),
-        "{said}"
+        detail.contains("the account has a spend limit of 0.20 a day"),
+        "{detail}"
     );
     let openai = server.post("/v1/images/generations").bearer(&keys[1].key);
     let openai = openai.json(&json!({"model": "pro", "prompt": "a fox", "n": 2}));

@@ -59,7 +59,7 @@ fn every_call_needs_the_token() {
         Some(format!("Bearer {}", customer.key)),
     ];
     for (method, path) in &calls {
-        // Else the wrong tokens of the calls before would slow these down.
+        // Otherwise the wrong tokens of the calls above would delay these.
         server.clock.advance(Duration::from_secs(900));
         for authorization in &wrong {
             let mut call = server
@@ -282,10 +282,10 @@ fn a_deposit_under_the_same_key_happens_once() {
     call(&other.account, body).expect(201);
     server.assert_money(&customer, "6.00", "0.00", "6.00");
     server.assert_money(&other, "6.00", "0.00", "6.00");
-    // A generation may use the same name: it is another call.
+    // A generation may reuse the idempotency key: it is another call.
     let generation = server.generation(&customer, "/text-generations", &fox());
-    let taken = generation.idempotent("d-1").expect(202);
-    assert_eq!(taken.header("idempotent-replayed"), None);
+    let accepted = generation.idempotent("d-1").expect(202);
+    assert_eq!(accepted.header("idempotent-replayed"), None);
     server.assert_settled();
 }
 
@@ -329,7 +329,7 @@ fn the_ledger_tells_of_every_change_newest_first() {
         json!({"amount": "-0.50", "reference": "oops"}),
     )
     .expect(201);
-    let told: Vec<_> = ledger(&server, &customer.account)
+    let entries: Vec<_> = ledger(&server, &customer.account)
         .into_iter()
         .map(|entry| {
             let fields = ["kind", "amount", "balance_after", "job_id"];
@@ -337,7 +337,7 @@ fn the_ledger_tells_of_every_change_newest_first() {
         })
         .collect();
     assert_eq!(
-        told,
+        entries,
         [
             ["adjustment", "-0.50", "0.366", "-"],
             ["charge", "-0.134", "0.866", &job],

@@ -1,23 +1,23 @@
-//! The audit log: every change over the operator interface, with who, what, when, before and after.
+//! The audit log: every change over the operator interface, with actor, action, time, and the state before and after.
 
 use crate::support::{Options, Server, audited, clock};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The lines that a query finds, newest first.
-fn lines(server: &Server, query: &str) -> Vec<Value> {
+/// The entries that a query finds, newest first.
+fn entries(server: &Server, query: &str) -> Vec<Value> {
     let list = server.admin("GET", &format!("/audit?{query}")).expect(200);
     list.json()["data"].as_array().unwrap().clone()
 }
 
 fn newest(server: &Server) -> Value {
-    lines(server, "limit=1").remove(0)
+    entries(server, "limit=1").remove(0)
 }
 
-fn actions(lines: &[Value]) -> Vec<&str> {
+fn actions(entries: &[Value]) -> Vec<&str> {
     let action = |line: &'_ Value| line["action"].as_str().unwrap().len();
-    assert!(lines.iter().all(|line| action(line) > 0));
-    lines
+    assert!(entries.iter().all(|line| action(line) > 0));
+    entries
         .iter()
         .map(|line| line["action"].as_str().unwrap())
         .collect()
@@ -46,7 +46,7 @@ fn a_line_says_who_what_when_and_under_which_request() {
 fn a_deposit_is_told_with_the_balance_before_and_after_and_its_replay_is_not() {
     let server = Server::start();
     let account = server.customer("10.00").account;
-    // Two nodes may make ids of one moment in any order.
+    // The ids of two nodes within one millisecond have no order.
     server.clock.advance(Duration::from_secs(1));
     let path = format!("/accounts/{account}/deposits");
     let deposit = server
@@ -67,7 +67,7 @@ fn a_deposit_is_told_with_the_balance_before_and_after_and_its_replay_is_not() {
     let line = newest(&server);
     assert_eq!(line["after"]["kind"], "adjustment");
     assert_eq!(line["before"]["balance"], "15.00");
-    assert_eq!(lines(&server, "action=deposit.create").len(), 2);
+    assert_eq!(entries(&server, "action=deposit.create").len(), 2);
 }
 
 #[test]
@@ -87,16 +87,16 @@ fn a_key_is_told_from_its_making_to_its_end_and_never_with_its_text() {
     for text in [&customer.key, rotated["api_key"].as_str().unwrap()] {
         assert!(!list.text().contains(text));
     }
-    let lines = lines(&server, "action=key");
+    let entries = entries(&server, "action=key");
     assert_eq!(
-        actions(&lines),
+        actions(&entries),
         ["key.delete", "key.rotate", "key.change", "key.create"]
     );
-    for line in &lines {
+    for line in &entries {
         assert_eq!(line["subject_id"], customer.key_id.as_str());
         assert_eq!(line["account_id"], customer.account.as_str());
     }
-    let change = &lines[2];
+    let change = &entries[2];
     assert_eq!(
         change["before"]["models"],
         json!(["fast", "quality", "pro"])
@@ -104,10 +104,10 @@ fn a_key_is_told_from_its_making_to_its_end_and_never_with_its_text() {
     assert_eq!(change["after"]["models"], json!(["fast"]));
     assert!(change["before"]["spend_limit_daily"].is_null());
     assert_eq!(change["after"]["spend_limit_daily"], "1.00");
-    let rotation = &lines[1];
+    let rotation = &entries[1];
     assert!(rotation["before"]["previous_valid_until"].is_null());
     assert!(rotation["after"]["previous_valid_until"].is_string());
-    assert!(lines[0]["after"].is_null() && lines[3]["before"].is_null());
+    assert!(entries[0]["after"].is_null() && entries[3]["before"].is_null());
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_changes_nothing_or_is_refused_leaves_no_line() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server.pause(&["fast"]);
-    let before = lines(&server, "limit=100");
+    let before = entries(&server, "limit=100");
     let key = format!("/keys/{}", customer.key_id);
     for same in [json!({}), json!({"name": "a key"}), json!({"active": true})] {
         server.admin("PATCH", &key).json(&same).expect(200);
@@ -135,7 +135,7 @@ fn what_changes_nothing_or_is_refused_leaves_no_line() {
         .json(&json!({"active": false}))
         .refused(401, "unauthorized");
     server.create(&customer);
-    assert_eq!(lines(&server, "limit=100"), before);
+    assert_eq!(entries(&server, "limit=100"), before);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn the_log_is_filtered_by_account_action_and_time() {
     let second = server.customer("1.00");
     server.clock.advance(Duration::from_secs(3_600));
     server.pause(&["pro"]);
-    let all = lines(&server, "");
+    let all = entries(&server, "");
     let expected = [
         "pause.change",
         "key.create",
@@ -157,22 +157,22 @@ fn the_log_is_filtered_by_account_action_and_time() {
     assert_eq!(actions(&all), expected);
     for (customer, at) in [(&second, 1..3), (&first, 3..5)] {
         let query = format!("account_id={}", customer.account);
-        assert_eq!(lines(&server, &query), all[at]);
+        assert_eq!(entries(&server, &query), all[at]);
     }
     assert_eq!(
-        actions(&lines(&server, "action=account.create")),
+        actions(&entries(&server, "action=account.create")),
         ["account.create"; 2]
     );
-    assert_eq!(lines(&server, "action=pause"), all[..1]);
+    assert_eq!(entries(&server, "action=pause"), all[..1]);
     let moment = "2026-11-18T12:06:40.001Z";
-    assert_eq!(lines(&server, &format!("from={moment}")), all[..3]);
-    assert_eq!(lines(&server, &format!("to={moment}")), all[1..]);
+    assert_eq!(entries(&server, &format!("from={moment}")), all[..3]);
+    assert_eq!(entries(&server, &format!("to={moment}")), all[1..]);
     let both = format!(
         "from={moment}&to={moment}&action=key&account_id={}",
         second.account
     );
-    assert_eq!(lines(&server, &both), all[1..2]);
-    assert!(lines(&server, "from=2030-01-01T00:00:00Z").is_empty());
+    assert_eq!(entries(&server, &both), all[1..2]);
+    assert!(entries(&server, "from=2030-01-01T00:00:00Z").is_empty());
 }
 
 #[test]
@@ -181,10 +181,10 @@ fn the_log_is_read_in_parts_with_and_without_a_filter() {
     for _ in 0..4 {
         server.customer("1.00");
     }
-    let all = lines(&server, "limit=100");
+    let all = entries(&server, "limit=100");
     for (query, expected) in [
         ("limit=3", all.clone()),
-        ("limit=3&action=key", lines(&server, "action=key")),
+        ("limit=3&action=key", entries(&server, "action=key")),
     ] {
         let (mut found, mut cursor) = (Vec::new(), String::new());
         for _ in 0..all.len() {
@@ -227,9 +227,9 @@ fn the_log_survives_a_restart_and_the_books_agree_with_it() {
     let server = Server::with(Options::new().on_disk());
     server.customer("1.00");
     server.pause(&["fast"]);
-    let before = lines(&server, "");
+    let before = entries(&server, "");
     let server = server.restart();
-    assert_eq!(lines(&server, ""), before);
+    assert_eq!(entries(&server, ""), before);
     assert_eq!(audited(&server).audit_entries, 3);
 }
 
@@ -277,7 +277,7 @@ fn the_operator_cancels_a_queued_job_and_what_comes_to_nothing_leaves_no_line() 
     let first = server.create(&customer);
     server.job_once(&customer, &first, "processing");
     let second = server.create(&customer);
-    // Two nodes may make ids of one moment in any order.
+    // The ids of two nodes within one millisecond have no order.
     server.clock.advance(Duration::from_secs(1));
     let path = format!("/jobs/{second}");
     let canceled = server.admin("DELETE", &path).expect(200).json();

@@ -1,4 +1,4 @@
-//! Decisions 6: any account's jobs, and how the service is.
+//! Decisions 6: the operator reads the jobs of any account, and the service's status.
 
 use crate::support::clock::START;
 use crate::support::poll::until;
@@ -124,9 +124,9 @@ fn the_customer_s_own_words_find_a_job_over_all_accounts() {
         .expect(202);
     let wanted = server.generation(&ada, "/text-generations", &order(4_711));
     let wanted = wanted.expect(202).job_id();
-    // Two nodes may make ids of one moment in any order.
+    // The ids of two nodes within one millisecond have no order.
     server.clock.advance(Duration::from_secs(1));
-    // Long enough to be stored apart from its record.
+    // Long enough that the service stores the prompt apart from the record.
     let long = fox_with(json!({"prompt": "a fox ".repeat(2_000), "metadata": {"order": 4_711}}));
     let apart = server.generation(&bob, "/nb/text-generations", &long);
     let apart = apart.expect(202).job_id();
@@ -166,7 +166,7 @@ fn a_job_is_found_by_its_account_and_under_no_other() {
         .admin("GET", &path(&bob.account))
         .refused(404, "not_found");
     server.admin("GET", &path("ada")).invalid(&["account_id"]);
-    // Of no version that jobs have.
+    // A UUID of a version that job ids never have.
     let foreign = "/jobs/550e8400-e29b-41d4-a716-446655440000";
     server.admin("GET", foreign).refused(404, "not_found");
 }

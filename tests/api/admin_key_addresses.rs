@@ -1,4 +1,4 @@
-//! Where a key may be used from.
+//! A key's allowed IP addresses.
 
 use crate::support::{Customer, Options, Server};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ fn behind_a_proxy() -> Server {
     Server::with(Options::new().set("server.trusted_proxies", vec!["127.0.0.1", "10.0.0.0/8"]))
 }
 
-fn from(server: &Server, customer: &Customer, forwarded: &str) -> u16 {
+fn status_from(server: &Server, customer: &Customer, forwarded: &str) -> u16 {
     let call = server.native(customer, "GET", "/balance");
     call.header("X-Forwarded-For", forwarded).send().status
 }
@@ -41,7 +41,7 @@ fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
     let refused = server.native(&elsewhere, "GET", "/balance");
     let refused = refused.refused(403, "address_not_allowed");
     assert!(refused.text().contains("127.0.0.1"));
-    // Before anything else is said, as for a key that is not valid.
+    // The address check comes first, like the check that the key is valid.
     server
         .native(&elsewhere, "GET", "/nothing")
         .refused(403, "address_not_allowed");
@@ -58,20 +58,23 @@ fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
 fn nobody_but_a_trusted_proxy_says_who_calls() {
     let server = Server::start();
     let customer = server.customer_with("1.00", json!({"allowed_ips": ["192.0.2.0/24"]}));
-    assert_eq!(from(&server, &customer, "192.0.2.7"), 403);
+    assert_eq!(status_from(&server, &customer, "192.0.2.7"), 403);
     let server = behind_a_proxy();
     let customer = server.customer_with("1.00", json!({"allowed_ips": ["192.0.2.0/24"]}));
-    assert_eq!(from(&server, &customer, "192.0.2.7"), 200);
-    assert_eq!(from(&server, &customer, "192.0.2.7, 10.1.2.3"), 200);
-    assert_eq!(from(&server, &customer, "198.51.100.1"), 403);
-    // The caller's own invention stands before what the proxy has seen.
-    assert_eq!(from(&server, &customer, "192.0.2.7, 198.51.100.1"), 403);
-    assert_eq!(from(&server, &customer, "192.0.2.7, nonsense"), 403);
+    assert_eq!(status_from(&server, &customer, "192.0.2.7"), 200);
+    assert_eq!(status_from(&server, &customer, "192.0.2.7, 10.1.2.3"), 200);
+    assert_eq!(status_from(&server, &customer, "198.51.100.1"), 403);
+    // The caller forged the first address; the proxy appended the second.
+    assert_eq!(
+        status_from(&server, &customer, "192.0.2.7, 198.51.100.1"),
+        403
+    );
+    assert_eq!(status_from(&server, &customer, "192.0.2.7, nonsense"), 403);
     server
         .native(&customer, "GET", "/balance")
         .refused(403, "address_not_allowed");
     let free = server.customer("1.00");
-    assert_eq!(from(&server, &free, "nonsense"), 200);
+    assert_eq!(status_from(&server, &free, "nonsense"), 200);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a key may spend in a day and a month, and what is known of its use.
+//! A key's spend limits per day and month, and its usage figures.
 
 use crate::support::{Customer, Options, Server, fox, fox_with};
 use serde_json::{Value, json};
@@ -7,22 +7,22 @@ use std::time::Duration;
 const PATH: &str = "/text-generations";
 const HOUR: Duration = Duration::from_secs(3_600);
 
-fn shown(server: &Server, customer: &Customer) -> Value {
+fn get_key(server: &Server, customer: &Customer) -> Value {
     let path = format!("/keys/{}", customer.key_id);
     server.admin("GET", &path).expect(200).json()
 }
 
-/// A job of 0.134 that gets done.
+/// Completes a job of 0.134.
 fn spend(server: &Server, customer: &Customer) {
     let job = server.create(customer);
     server.job_once(customer, &job, "done");
 }
 
-/// Refused for a limit of the key, and the limit that is named.
-fn refused(server: &Server, customer: &Customer) -> String {
+/// Asserts that a limit of the key rejects the call, and returns the detail.
+fn limit_detail(server: &Server, customer: &Customer) -> String {
     let answer = server.generation(customer, PATH, &fox());
     let answer = answer.refused(402, "key_limit_reached");
-    // The same where inputs or a long prompt would be stored first.
+    // The server also rejects calls that would store inputs or a long prompt first.
     let large = fox_with(json!({"prompt": "x".repeat(30_000)}));
     let early = server.generation(customer, PATH, &large);
     let early = early.refused(402, "key_limit_reached").json();
@@ -36,19 +36,19 @@ fn a_daily_limit_ends_at_midnight_utc() {
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.268"}));
     spend(&server, &customer);
     spend(&server, &customer);
-    let said = refused(&server, &customer);
-    assert!(said.contains("0.268 a day (UTC)"), "{said}");
-    // It is 11:06 and a bit.
+    let detail = limit_detail(&server, &customer);
+    assert!(detail.contains("0.268 a day (UTC)"), "{detail}");
+    // The start is 11:06:40.
     server.clock.advance(HOUR * 12);
-    refused(&server, &customer);
+    limit_detail(&server, &customer);
     server.clock.advance(HOUR);
-    let key = shown(&server, &customer);
+    let key = get_key(&server, &customer);
     assert_eq!(
         (&key["spent"], &key["spent_today"]),
         (&"0.268".into(), &"0.00".into())
     );
     spend(&server, &customer);
-    let key = shown(&server, &customer);
+    let key = get_key(&server, &customer);
     assert_eq!(key["spent_today"], "0.134");
     assert_eq!(key["spent_this_month"], "0.402");
     server.assert_settled();
@@ -59,14 +59,14 @@ fn a_monthly_limit_ends_with_the_calendar_month() {
     let server = Server::start();
     let customer = server.customer_with("9.00", json!({"spend_limit_monthly": "0.20"}));
     spend(&server, &customer);
-    // The 18th of November; 12 days later it is still November.
+    // 18 November plus 12 days is still November.
     server.clock.advance(HOUR * 24 * 12);
-    let said = refused(&server, &customer);
-    assert!(said.contains("0.20 a month (UTC)"), "{said}");
+    let detail = limit_detail(&server, &customer);
+    assert!(detail.contains("0.20 a month (UTC)"), "{detail}");
     server.clock.advance(HOUR * 24);
     spend(&server, &customer);
-    refused(&server, &customer);
-    assert_eq!(shown(&server, &customer)["spent_this_month"], "0.134");
+    limit_detail(&server, &customer);
+    assert_eq!(get_key(&server, &customer)["spent_this_month"], "0.134");
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn what_is_held_counts_for_every_limit() {
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.20"}));
     server.generator.hold();
     let job = server.create(&customer);
-    refused(&server, &customer);
-    // The next day too, for it may be charged then.
+    limit_detail(&server, &customer);
+    // The next day's limit applies as well, because the job may be charged then.
     server.clock.advance(HOUR * 24);
-    refused(&server, &customer);
+    limit_detail(&server, &customer);
     server.generator.release_all();
     server.job_once(&customer, &job, "done");
-    assert_eq!(shown(&server, &customer)["spent_today"], "0.134");
-    refused(&server, &customer);
+    assert_eq!(get_key(&server, &customer)["spent_today"], "0.134");
+    limit_detail(&server, &customer);
     server.assert_settled();
 }
 
@@ -106,7 +106,7 @@ fn limits_are_set_changed_and_lifted() {
     let limits =
         json!({"spend_limit_daily": "1", "spend_limit_monthly": "2.5", "spend_limit": "3"});
     let customer = server.customer_with("9.00", limits);
-    let key = shown(&server, &customer);
+    let key = get_key(&server, &customer);
     assert_eq!(key["spend_limit_daily"], "1.00");
     assert_eq!(key["spend_limit_monthly"], "2.50");
     assert_eq!(key["spend_limit"], "3.00");
@@ -125,8 +125,8 @@ fn windows_survive_a_restart() {
     let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.20"}));
     spend(&server, &customer);
     let server = server.restart();
-    refused(&server, &customer);
-    assert_eq!(shown(&server, &customer)["spent_today"], "0.134");
+    limit_detail(&server, &customer);
+    assert_eq!(get_key(&server, &customer)["spent_today"], "0.134");
     server.assert_settled();
 }
 
@@ -134,22 +134,22 @@ fn windows_survive_a_restart() {
 fn the_last_use_of_a_key_is_known_and_survives_a_restart() {
     let server = Server::with(Options::new().on_disk());
     let customer = server.customer("1.00");
-    assert!(shown(&server, &customer)["last_used_at"].is_null());
+    assert!(get_key(&server, &customer)["last_used_at"].is_null());
     server.clock.advance(HOUR);
     server.native(&customer, "GET", "/balance").expect(200);
     let used = "2026-11-18T12:06:40.001Z";
-    assert_eq!(shown(&server, &customer)["last_used_at"], used);
+    assert_eq!(get_key(&server, &customer)["last_used_at"], used);
     let server = server.restart();
     server.clock.advance(HOUR);
-    assert_eq!(shown(&server, &customer)["last_used_at"], used);
+    assert_eq!(get_key(&server, &customer)["last_used_at"], used);
     let path = format!("/keys/{}", customer.key_id);
     let off = json!({"active": false});
     server.admin("PATCH", &path).json(&off).expect(200);
-    // A call that is turned away is no use.
+    // A rejected call does not count as use.
     server
         .native(&customer, "GET", "/balance")
         .refused(401, "unauthorized");
-    assert_eq!(shown(&server, &customer)["last_used_at"], used);
+    assert_eq!(get_key(&server, &customer)["last_used_at"], used);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A key's text is replaced, and the old one is valid for some hours yet.
+//! Key rotation: the operator replaces a key's text, and the old text stays valid for some hours.
 
 use crate::support::{Customer, Options, Server};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Rotates and returns the customer with the new text, and the answer.
+/// Rotates a key and returns the customer with the new text, and the answer.
 fn rotate(server: &Server, customer: &Customer, body: Option<Value>) -> (Customer, Value) {
     let path = format!("/keys/{}/rotate", customer.key_id);
     let call = server.admin("POST", &path);
@@ -19,7 +19,7 @@ fn rotate(server: &Server, customer: &Customer, body: Option<Value>) -> (Custome
     (rotated, answer)
 }
 
-fn opens(server: &Server, customer: &Customer) -> bool {
+fn is_accepted(server: &Server, customer: &Customer) -> bool {
     let answer = server.native(customer, "GET", "/balance").send();
     assert!([200, 401].contains(&answer.status));
     answer.status == 200
@@ -29,18 +29,18 @@ fn opens(server: &Server, customer: &Customer) -> bool {
 fn both_texts_are_valid_for_a_day_unless_asked_otherwise() {
     let server = Server::start();
     let old = server.customer("1.00");
-    assert!(opens(&server, &old));
+    assert!(is_accepted(&server, &old));
     let (new, answer) = rotate(&server, &old, None);
     assert_eq!(answer["key_id"], old.key_id.as_str());
     assert_eq!(answer["previous_valid_until"], "2026-11-19T11:06:40.001Z");
     assert_ne!(new.key, old.key);
     assert_eq!(answer["prefix"], new.key[..7]);
-    assert!(opens(&server, &old) && opens(&server, &new));
+    assert!(is_accepted(&server, &old) && is_accepted(&server, &new));
     server.clock.advance(HOUR * 24 - Duration::from_millis(1));
-    assert!(opens(&server, &old));
+    assert!(is_accepted(&server, &old));
     server.clock.advance(Duration::from_millis(1));
-    assert!(!opens(&server, &old));
-    assert!(opens(&server, &new));
+    assert!(!is_accepted(&server, &old));
+    assert!(is_accepted(&server, &new));
     let path = format!("/keys/{}", old.key_id);
     let shown = server.admin("GET", &path).expect(200).json();
     assert!(shown["previous_valid_until"].is_null());
@@ -56,17 +56,17 @@ fn the_overlap_is_of_the_operators_choosing() {
     assert!(
         [&first, &second, &third]
             .iter()
-            .all(|it| opens(&server, it))
+            .all(|it| is_accepted(&server, it))
     );
     server.clock.advance(HOUR);
-    assert!(opens(&server, &first) && !opens(&server, &second));
-    // None at all ends every earlier text at once.
+    assert!(is_accepted(&server, &first) && !is_accepted(&server, &second));
+    // An overlap of zero ends every earlier text at once.
     let (fourth, answer) = rotate(&server, &third, Some(json!({"overlap_hours": 0})));
     assert!(answer["previous_valid_until"].is_null());
     for ended in [&first, &second, &third] {
-        assert!(!opens(&server, ended));
+        assert!(!is_accepted(&server, ended));
     }
-    assert!(opens(&server, &fourth));
+    assert!(is_accepted(&server, &fourth));
     let path = format!("/keys/{}/rotate", first.key_id);
     for bad in [json!(-1), json!(721), json!(1.5), json!("1")] {
         let body = json!({"overlap_hours": bad});
@@ -84,7 +84,7 @@ fn what_is_done_to_a_key_is_done_to_its_earlier_texts() {
     let server = Server::start();
     let old = server.customer("1.00");
     let (new, _) = rotate(&server, &old, None);
-    assert!(opens(&server, &old) && opens(&server, &new));
+    assert!(is_accepted(&server, &old) && is_accepted(&server, &new));
     let path = format!("/keys/{}", old.key_id);
     let active = |on: bool| {
         server
@@ -93,11 +93,11 @@ fn what_is_done_to_a_key_is_done_to_its_earlier_texts() {
             .expect(200)
     };
     active(false);
-    assert!(!opens(&server, &old) && !opens(&server, &new));
+    assert!(!is_accepted(&server, &old) && !is_accepted(&server, &new));
     active(true);
-    assert!(opens(&server, &old) && opens(&server, &new));
+    assert!(is_accepted(&server, &old) && is_accepted(&server, &new));
     server.admin("DELETE", &path).expect(204);
-    assert!(!opens(&server, &old) && !opens(&server, &new));
+    assert!(!is_accepted(&server, &old) && !is_accepted(&server, &new));
     server
         .admin("POST", &format!("{path}/rotate"))
         .refused(404, "not_found");
@@ -112,10 +112,10 @@ fn earlier_texts_and_what_was_spent_survive_a_restart() {
     let (new, answer) = rotate(&server, &old, None);
     assert_eq!(answer["spent"], "0.134");
     let server = server.restart();
-    assert!(opens(&server, &old) && opens(&server, &new));
+    assert!(is_accepted(&server, &old) && is_accepted(&server, &new));
     server.job_once(&new, &job, "done");
     server.clock.advance(HOUR * 24);
-    assert!(!opens(&server, &old) && opens(&server, &new));
+    assert!(!is_accepted(&server, &old) && is_accepted(&server, &new));
     server.assert_settled();
 }
 
@@ -129,9 +129,9 @@ fn a_key_has_no_more_than_eight_earlier_texts() {
     let path = format!("/keys/{}/rotate", customer.key_id);
     let refused = server.admin("POST", &path).refused(409, "conflict");
     assert!(refused.text().contains("overlap_hours 0"));
-    assert!(opens(&server, &customer));
+    assert!(is_accepted(&server, &customer));
     server.clock.advance(HOUR * 24);
     let (customer, _) = rotate(&server, &customer, None);
-    assert!(opens(&server, &customer));
+    assert!(is_accepted(&server, &customer));
     server.assert_settled();
 }

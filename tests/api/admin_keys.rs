@@ -122,9 +122,9 @@ fn a_change_is_effective_at_once() {
     generation.expect(202);
     patch(&server, &customer, json!({"active": false}));
     generation.refused(401, "unauthorized");
-    // What the key has spent stands still from here on.
+    // The key's spending does not change from here on.
     server.assert_settled();
-    // Nothing but what was named has changed, and nothing named changes nothing.
+    // A patch changes only the members that it names.
     let same = patch(&server, &customer, json!({}));
     assert_eq!(
         (&same["active"], &same["name"]),
@@ -170,7 +170,7 @@ fn a_key_expires_on_the_millisecond() {
     let customer = server.customer_with("1.00", json!({"expires_at": "2026-11-18T12:00:00Z"}));
     let look = server.native(&customer, "GET", "/balance");
     look.expect(200);
-    // From 11:06:40.001 on.
+    // The clock starts at 11:06:40.001.
     server.clock.advance(Duration::from_millis(3_199_998));
     look.expect(200);
     server.clock.advance(Duration::from_millis(1));
@@ -204,7 +204,7 @@ fn a_spend_limit_holds_over_what_is_spent_and_held() {
     let jobs = [server.create(&customer), server.create(&customer)];
     let refused = generation.refused(402, "key_limit_reached");
     assert!(refused.text().contains("0.30") && refused.text().contains("0.268"));
-    // A cheaper model would not pass either: 0.268 and 0.039 are more than 0.30.
+    // A cheaper model would not pass either: 0.268 and 0.039 exceed 0.30.
     server
         .generation(&customer, "/nb/text-generations", &fox())
         .refused(402, "key_limit_reached");
@@ -292,6 +292,6 @@ fn the_first_key_is_made_once_in_the_life_of_the_service() {
     server.admin("DELETE", &format!("/keys/{id}")).expect(204);
     let call = server.get("/api/v1/balance").bearer(&text);
     call.refused(401, "unauthorized");
-    // Whoever has removed all keys wants no new one in a log.
+    // An operator who has removed all keys does not want a new one in the log.
     assert_eq!(first(), None);
 }

@@ -3,7 +3,7 @@
 use crate::support::{Server, clock};
 use serde_json::{Value, json};
 
-/// All entries of a list, read in parts of `limit`, and how many parts that took.
+/// Reads a list in pages of `limit`; returns all entries and the number of pages.
 fn walk(server: &Server, path: &str, limit: usize) -> (Vec<Value>, usize) {
     let (mut all, mut parts) = (Vec::new(), 0);
     let mut target = format!("{path}?limit={limit}");
@@ -111,7 +111,7 @@ fn a_bad_limit_or_cursor_is_422() {
         server
             .admin("GET", &format!("{list}?limit=0&cursor=x&page=2"))
             .invalid(&["limit", "cursor", "page"]);
-        // A cursor past the end is an empty list.
+        // A cursor past the end yields an empty page.
         let end = "f".repeat(32);
         let list = server
             .admin("GET", &format!("{list}?cursor={end}"))
@@ -158,7 +158,7 @@ fn the_switches_are_shown_and_set() {
     put(json!({"paused": true})).invalid(&["paused"]);
     server.admin("PUT", "/pause").text("[]").invalid(&["body"]);
     assert_eq!(server.admin("GET", "/pause").expect(200).json(), some);
-    // What is left out is not paused.
+    // An omitted member means not paused.
     assert_eq!(put(json!({})).expect(200).json(), off);
 }
 

@@ -1,4 +1,4 @@
-//! The operator's look at the processes that serve the records.
+//! The operator's list of the nodes that serve the records.
 
 use crate::support::{OneNode, Options, Server, until};
 
@@ -6,10 +6,10 @@ use crate::support::{OneNode, Options, Server, until};
 fn a_process_is_listed_alone_while_it_shares_its_records_with_no_other() {
     let server = Server::with(Options::new().one_node(OneNode::Alone));
     let nodes = || server.admin("GET", "/nodes").expect(200).json();
-    // One of several nodes lists itself once its second beat is on record.
+    // One of several nodes lists itself after its second heartbeat.
     until("it is listed", || nodes()["data"][0].is_object());
     let answer = nodes();
-    // With its records in a database, it may be joined by others.
+    // A server with its records in a database always has a node id: other nodes may join.
     let id = server.inside().system.node().map(|it| it.id.to_string());
     assert_eq!(answer["shared"], id.is_some());
     assert_eq!(answer["warnings"], serde_json::json!([]));

@@ -1,4 +1,4 @@
-//! Pausing with reasons: for the project and for each model, told to those who are turned away.
+//! Pauses of the project and of single models, and the reasons that rejected callers see.
 
 use crate::support::{Customer, Options, Server, fox};
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ fn put(server: &Server, body: Value) -> Value {
     server.admin("PUT", "/pause").json(&body).expect(200).json()
 }
 
-/// What a call on a path is told while it is paused.
-fn told(server: &Server, customer: &Customer, path: &str) -> String {
+/// The detail that a call on a path gets while it is paused.
+fn pause_detail(server: &Server, customer: &Customer, path: &str) -> String {
     let refused = server
         .generation(customer, path, &fox())
         .refused(503, "paused");
@@ -32,11 +32,11 @@ fn a_reason_is_told_to_callers() {
     assert_eq!(shown, expected);
     assert_eq!(server.admin("GET", "/pause").expect(200).json(), expected);
     assert_eq!(
-        told(&server, &customer, FAST),
+        pause_detail(&server, &customer, FAST),
         "the fast model is paused (new weights until 14:00); try again later with the same Idempotency-Key"
     );
     assert_eq!(
-        told(&server, &customer, PRO),
+        pause_detail(&server, &customer, PRO),
         "the pro model is paused; try again later with the same Idempotency-Key"
     );
 }
@@ -55,7 +55,9 @@ fn one_reason_is_for_all_that_has_none_of_its_own() {
         json!({"project": true, "tiers": tiers, "reason": "power cut"}),
     );
     for path in [FAST, PRO, "/nb2/text-generations"] {
-        assert!(told(&server, &customer, path).contains("the service is paused (power cut)"));
+        assert!(
+            pause_detail(&server, &customer, path).contains("the service is paused (power cut)")
+        );
     }
 }
 
@@ -94,7 +96,7 @@ fn reasons_survive_a_restart() {
     );
     let server = server.restart();
     assert_eq!(server.admin("GET", "/pause").expect(200).json(), before);
-    assert!(told(&server, &customer, FAST).contains("repair"));
+    assert!(pause_detail(&server, &customer, FAST).contains("repair"));
 }
 
 #[test]
@@ -126,7 +128,7 @@ fn a_reason_is_a_short_line_of_text() {
 fn the_models_tell_why_they_are_paused() {
     let server = Server::start();
     let customer = server.customer("9.00");
-    let told = || {
+    let paused_reasons = || {
         let models = server
             .native(&customer, "GET", "/models")
             .expect(200)
@@ -138,9 +140,12 @@ fn the_models_tell_why_they_are_paused() {
         &server,
         json!({"tiers": {"fast": true, "pro": true}, "reasons": {"fast": "repair"}}),
     );
-    assert_eq!(told(), [Some("repair".into()), None, None]);
+    assert_eq!(paused_reasons(), [Some("repair".into()), None, None]);
     put(&server, json!({"project": true, "reason": "moving house"}));
-    assert_eq!(told(), [(); 3].map(|()| Some("moving house".into())));
+    assert_eq!(
+        paused_reasons(),
+        [(); 3].map(|()| Some("moving house".into()))
+    );
 }
 
 #[test]

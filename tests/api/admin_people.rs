@@ -1,4 +1,4 @@
-//! People of an account over the operator's interface: invited, changed, signed out, removed.
+//! People of an account over the operator interface: invite, change, sign out, remove.
 
 use crate::support::panel::PASSWORD;
 use crate::support::{Answer, Browser, Customer, Server};
@@ -16,13 +16,12 @@ fn invite(server: &Server, customer: &Customer, email: &str) -> Answer {
         .expect(201)
 }
 
-/// The path of a person.
-fn at(customer: &Customer, person: &Value) -> String {
+fn person_path(customer: &Customer, person: &Value) -> String {
     let id = person["person_id"].as_str().unwrap();
     format!("{}/{id}", people(customer))
 }
 
-/// Takes up the invitation of an answer that shows its link.
+/// Accepts the invitation whose link the answer shows.
 fn join(server: &Server, person: &Value) -> Browser {
     let url = person["invitation_url"].as_str().expect("a link");
     let token = url.rsplit('/').next().unwrap();
@@ -35,7 +34,7 @@ fn is_signed_in(server: &Server, browser: &Browser) -> bool {
     browser.call(server, "GET", "/session").send().status == 200
 }
 
-/// What the audit log says was done, newest first.
+/// The actions in the audit log, newest first.
 fn actions(server: &Server, query: &str) -> Vec<String> {
     let lines = server
         .admin("GET", &format!("/audit{query}"))
@@ -54,7 +53,7 @@ fn a_person_is_invited_shown_changed_and_removed() {
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     let person = answer.json();
     assert_eq!(person["status"], "invited");
-    let path = at(&customer, &person);
+    let path = person_path(&customer, &person);
     let shown = server.admin("GET", &path).expect(200).json();
     assert!(shown.get("invitation_url").is_none(), "{shown}");
     let browser = join(&server, &person);
@@ -68,14 +67,14 @@ fn a_person_is_invited_shown_changed_and_removed() {
     server.admin("DELETE", &path).expect(204);
     assert!(!is_signed_in(&server, &browser));
     server.admin("GET", &path).refused(404, "not_found");
-    let told = actions(&server, "?action=person");
+    let logged = actions(&server, "?action=person");
     let expected = [
         "person.remove",
         "person.change",
         "person.join",
         "person.invite",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(logged, expected);
 }
 
 #[test]
@@ -93,7 +92,7 @@ fn a_person_is_found_under_their_own_account_alone() {
     let server = Server::start();
     let (customer, other) = (server.customer("1.00"), server.customer("1.00"));
     let person = invite(&server, &customer, "ada@shop.example").json();
-    let elsewhere = at(&other, &person);
+    let elsewhere = person_path(&other, &person);
     let sessions = format!("{elsewhere}/sessions");
     let invitation = format!("{elsewhere}/invitation");
     let calls = [
@@ -120,7 +119,7 @@ fn somebody_who_is_signed_out_everywhere_can_sign_in_again() {
         let answer = server.sign_in("ada@shop.example", PASSWORD);
         Browser::of(&answer)
     }];
-    let sessions = format!("{}/sessions", at(&customer, &person));
+    let sessions = format!("{}/sessions", person_path(&customer, &person));
     server.admin("DELETE", &sessions).expect(204);
     assert!(browsers.iter().all(|it| !is_signed_in(&server, it)));
     assert_eq!(actions(&server, "?action=session.end_all").len(), 1);
@@ -133,7 +132,7 @@ fn a_new_link_leaves_the_old_password_good_unless_it_is_revoked() {
     let customer = server.customer("1.00");
     let person = invite(&server, &customer, "ada@shop.example").json();
     let browser = join(&server, &person);
-    let again = format!("{}/invitation", at(&customer, &person));
+    let again = format!("{}/invitation", person_path(&customer, &person));
     server.admin("POST", &again).expect(200);
     assert!(is_signed_in(&server, &browser));
     assert_eq!(server.sign_in("ada@shop.example", PASSWORD).status, 201);
@@ -151,7 +150,7 @@ fn an_owner_manages_no_people_in_the_panel() {
     let customer = server.customer("1.00");
     let person = invite(&server, &customer, "ada@shop.example").json();
     let owner = join(&server, &person);
-    let sessions = format!("{}/sessions", at(&customer, &person));
+    let sessions = format!("{}/sessions", person_path(&customer, &person));
     owner
         .call(&server, "DELETE", &sessions)
         .refused(403, "forbidden");

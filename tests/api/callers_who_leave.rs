@@ -1,5 +1,4 @@
-//! Callers who leave while what they have asked for is on its way to the disk: it becomes true all the same, and from then on
-//! everybody sees it.
+//! A caller disconnects while its commit is being written: the change still takes effect, and every later caller sees it.
 
 use crate::support::http::Request;
 use crate::support::{Customer, Options, Server, Wire, fox, until};
@@ -29,13 +28,12 @@ impl World {
         world
     }
 
-    /// What somebody who shows this key is answered.
     fn status_of(&self, key: &str) -> u16 {
         self.server.get("/api/v1/balance").bearer(key).send().status
     }
 
-    /// Makes a call and leaves once its commit is on the way; when this returns, the server has noticed.
-    fn leave(&self, request: &Request) {
+    /// Makes a call and disconnects while its commit is being written. Returns once the server has noticed.
+    fn disconnect_during_commit(&self, request: &Request) {
         self.gate.hold();
         let held = self.gate.held();
         let mut wire = Wire::open(self.server.address);
@@ -49,7 +47,7 @@ impl World {
         format!("/keys/{}", self.customer.key_id)
     }
 
-    fn opens_nothing(&self) {
+    fn assert_key_rejected(&self) {
         until("the key opens nothing", || {
             self.status_of(&self.customer.key) == 401
         });
@@ -59,9 +57,9 @@ impl World {
 #[test]
 fn a_key_that_they_have_removed_opens_nothing() {
     let world = World::new();
-    world.leave(&world.server.admin("DELETE", &world.key_path()));
+    world.disconnect_during_commit(&world.server.admin("DELETE", &world.key_path()));
     world.gate.open();
-    world.opens_nothing();
+    world.assert_key_rejected();
     world.server.assert_well();
 }
 
@@ -69,9 +67,9 @@ fn a_key_that_they_have_removed_opens_nothing() {
 fn a_key_that_they_have_switched_off_opens_nothing() {
     let world = World::new();
     let change = world.server.admin("PATCH", &world.key_path());
-    world.leave(&change.json(&json!({"active": false})));
+    world.disconnect_during_commit(&change.json(&json!({"active": false})));
     world.gate.open();
-    world.opens_nothing();
+    world.assert_key_rejected();
 }
 
 #[test]
@@ -79,16 +77,16 @@ fn a_text_that_they_have_replaced_opens_nothing() {
     let world = World::new();
     let path = format!("{}/rotate", world.key_path());
     let rotate = world.server.admin("POST", &path);
-    world.leave(&rotate.json(&json!({"overlap_hours": 0})));
+    world.disconnect_during_commit(&rotate.json(&json!({"overlap_hours": 0})));
     world.gate.open();
-    world.opens_nothing();
+    world.assert_key_rejected();
 }
 
 #[test]
 fn what_they_have_paused_is_paused() {
     let world = World::new();
     let pause = world.server.admin("PUT", "/pause");
-    world.leave(&pause.json(&json!({"project": true})));
+    world.disconnect_during_commit(&pause.json(&json!({"project": true})));
     assert_eq!(paused(&world), false);
     world.gate.open();
     until("the project is paused", || paused(&world) == true);
@@ -107,10 +105,10 @@ fn paused(world: &World) -> Value {
 fn the_next_change_waits_for_theirs() {
     let world = World::new();
     let change = |body: Value| world.server.admin("PATCH", &world.key_path()).json(&body);
-    let lock = &world.server.inside().operator;
-    assert!(lock.lock().now_or_never().is_some());
-    world.leave(&change(json!({"active": false})));
-    assert!(lock.lock().now_or_never().is_none());
+    let turns = &world.server.inside().operator;
+    assert!(turns.take().now_or_never().is_some());
+    world.disconnect_during_commit(&change(json!({"active": false})));
+    assert!(turns.take().now_or_never().is_none());
     world.gate.open();
     let key = change(json!({"name": "another name"})).expect(200).json();
     let changed = (&key["active"], &key["name"]);
@@ -128,7 +126,7 @@ fn a_job_that_they_have_canceled_leaves_the_queue_and_its_inputs_are_removed() {
     let waiting = || server.admin("GET", "/stats").expect(200).json()["queued"]["pro"].clone();
     assert_eq!(waiting(), 1);
     let path = format!("/jobs/{queued}");
-    world.leave(&server.native(&world.customer, "DELETE", &path));
+    world.disconnect_during_commit(&server.native(&world.customer, "DELETE", &path));
     world.gate.open();
     until("nothing waits", || waiting() == 0);
     server.generator.release_all();
@@ -143,7 +141,7 @@ fn a_person_whom_they_have_removed_is_signed_out() {
     let people = format!("/accounts/{account}/people");
     let list = world.server.admin("GET", &people).expect(200).json();
     let person = list["data"][0]["person_id"].as_str().unwrap().to_owned();
-    world.leave(&world.server.admin("DELETE", &format!("{people}/{person}")));
+    world.disconnect_during_commit(&world.server.admin("DELETE", &format!("{people}/{person}")));
     world.gate.open();
     until("the person is signed out", || {
         browser.call(&world.server, "GET", "/session").send().status == 401

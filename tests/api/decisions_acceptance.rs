@@ -1,5 +1,5 @@
-//! Decisions 10: key, account, limits and pauses are judged in the decision that reserves the money. Calls whose head was admitted
-//! hold their bodies back until a change has been answered; none is accepted on the old terms.
+//! Decisions 10: the decision that reserves the money checks key, account, limits and pauses. A call sends its head, the
+//! operator changes the terms, then the call sends its body: the server never accepts it on the old terms.
 
 use crate::support::http::Request;
 use crate::support::{Browser, Customer, Server, Wire, fox, pictures, until};
@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-/// An answer: its status, and the word that clients tell errors apart by.
+/// The status and the error code of an answer.
 type Refused = (u16, &'static str);
 
-/// What an operator does to a caller's terms.
+/// An operator's change of a caller's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Deleted,
@@ -46,7 +46,7 @@ const CHANGES: [Change; 13] = [
 ];
 
 impl Change {
-    /// Makes the change, and returns once it was answered.
+    /// Makes the change and waits for its answer.
     fn make(self, server: &Server, account: &str, key: &str) {
         let path = format!("/keys/{key}");
         let patch = |body: Value| server.admin("PATCH", &path).json(&body).expect(200);
@@ -78,8 +78,13 @@ impl Change {
     }
 }
 
-/// Sends a request up to `at`, and the rest once `meanwhile` has been done.
-fn held_back(server: &Server, request: &Request, at: usize, meanwhile: impl FnOnce()) -> Refused {
+/// Sends the first `at` bytes of a request, calls `meanwhile`, then sends the rest.
+fn send_in_two_parts(
+    server: &Server,
+    request: &Request,
+    at: usize,
+    meanwhile: impl FnOnce(),
+) -> Refused {
     let bytes = request.wire();
     let mut wire = Wire::open(server.address);
     wire.send(&bytes[..at]);
@@ -97,8 +102,8 @@ fn held_back(server: &Server, request: &Request, at: usize, meanwhile: impl FnOn
     (answer.status, Box::leak(word.into_boxed_str()))
 }
 
-/// Holds the last byte of a call back until a change has been answered that was made once the call's head was admitted.
-fn changed_meanwhile(
+/// Holds back the last byte of an admitted call until the server has answered a change.
+fn send_during_change(
     server: &Server,
     change: Option<Change>,
     request: impl FnOnce(&Customer) -> Request,
@@ -107,7 +112,7 @@ fn changed_meanwhile(
     let request = request(&customer);
     let bytes = request.wire();
     let path = format!("/keys/{}", customer.key_id);
-    let refused = held_back(server, &request, bytes.len() - 1, || {
+    let refused = send_in_two_parts(server, &request, bytes.len() - 1, || {
         until("the head is admitted", || {
             let key = server.admin("GET", &path).expect(200).json();
             !key["last_used_at"].is_null()
@@ -134,7 +139,7 @@ fn assert_nothing_accepted(server: &Server, account: &str, change: Option<Change
 
 fn assert_each(request: impl Fn(&Server, &Customer) -> Request, table: [Refused; CHANGES.len()]) {
     let server = Server::start();
-    let send = |change| changed_meanwhile(&server, change, |customer| request(&server, customer));
+    let send = |change| send_during_change(&server, change, |customer| request(&server, customer));
     assert!([200, 202].contains(&send(None).0), "unchanged");
     for (change, expected) in CHANGES.into_iter().zip(table) {
         assert_eq!(send(Some(change)), expected, "{change:?}");
@@ -240,7 +245,7 @@ fn an_openai_edit_is_judged_when_it_is_accepted() {
     );
 }
 
-/// The form of the playground: a picture, then the request.
+/// The multipart form of the playground: an image, then the request.
 fn playground_form() -> (Vec<u8>, usize) {
     let mut form =
         b"--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\r\n"
@@ -253,7 +258,6 @@ fn playground_form() -> (Vec<u8>, usize) {
     (form, first)
 }
 
-/// Objects of input images.
 fn inputs(server: &Server) -> BTreeSet<PathBuf> {
     let inside = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten();
     let folders = inside(server.objects().join("inputs"));
@@ -273,7 +277,7 @@ fn playground(
     let call = call.bytes("multipart/form-data; boundary=b", &form);
     let head = call.wire().len() - form.len();
     let before = inputs(server);
-    held_back(server, &call, head + first, || {
+    send_in_two_parts(server, &call, head + first, || {
         until("the form's picture is stored", || {
             !inputs(server).is_subset(&before)
         });
@@ -300,7 +304,7 @@ fn a_picture_of_the_panel_is_judged_when_it_is_accepted() {
     ];
     for (change, expected) in table {
         let account = server.customer("1.00").account;
-        // The first picture makes the account's key of the panel.
+        // The first image creates the account's panel key.
         let (status, _) = playground(&server, &browser, &account, || {});
         assert_eq!(status, 202);
         let path = format!("/jobs?account_id={account}");

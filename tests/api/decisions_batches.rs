@@ -1,4 +1,4 @@
-//! Decisions 12, what a batch is and how one is submitted.
+//! Decisions 12: the form and the submission of a batch.
 
 use crate::support::batches::{batch_of, entry, entry_with};
 use crate::support::{Customer, Options, Server};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 const NDJSON: &str = "application/x-ndjson";
 
-fn still() -> (Server, Customer) {
+fn stalled_server() -> (Server, Customer) {
     let server = Server::start();
     server.generator.hold();
     let customer = server.customer("100.00");
     (server, customer)
 }
 
-/// The service has kept nothing of what was tried.
+/// Asserts that the service has stored nothing.
 fn assert_untouched(server: &Server, customer: &Customer) {
     server.assert_money(customer, "100.00", "0.00", "100.00");
     let batches = server
@@ -26,7 +26,7 @@ fn assert_untouched(server: &Server, customer: &Customer) {
 
 #[test]
 fn many_requests_in_one_call_become_a_batch_of_jobs() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let body = json!({
         "requests": [
             entry_with(json!({"custom_id": "first"})),
@@ -53,8 +53,8 @@ fn many_requests_in_one_call_become_a_batch_of_jobs() {
     assert_eq!(batch["counts"]["total"], 3);
     let jobs = server.native(&customer, "GET", &format!("/jobs?batch_id={id}"));
     let jobs = jobs.expect(200).json();
-    let told: Vec<_> = jobs["data"].as_array().unwrap().iter().rev().collect();
-    let of = |name: &str| told.iter().map(|it| it[name].clone()).collect::<Vec<_>>();
+    let listed: Vec<_> = jobs["data"].as_array().unwrap().iter().rev().collect();
+    let of = |name: &str| listed.iter().map(|it| it[name].clone()).collect::<Vec<_>>();
     assert_eq!(of("custom_id"), ["first", "1", "2"]);
     assert_eq!(of("tier"), ["fast", "pro", "quality"]);
     assert_eq!(of("resolution"), ["1K", "4K", "1K"]);
@@ -67,7 +67,7 @@ fn many_requests_in_one_call_become_a_batch_of_jobs() {
 
 #[test]
 fn one_request_per_line_is_the_same() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let lines = format!("{}\n{}", entry_with(json!({"custom_id": "a"})), entry());
     for text in [lines.clone(), format!("\n{lines}\r\n\n")] {
         let call = server.native(&customer, "POST", "/batches");
@@ -84,7 +84,7 @@ fn one_request_per_line_is_the_same() {
 
 #[test]
 fn every_fault_is_told_by_the_place_of_its_request() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let requests = [
         entry(),
         json!({"model": "fast", "prompt": "", "aspect_ratio": "1:4", "resolution": "2K"}),
@@ -132,7 +132,7 @@ fn every_fault_is_told_by_the_place_of_its_request() {
 
 #[test]
 fn faults_of_lines_have_the_same_names_and_say_the_line() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let text = format!(
         "{}\n\n{{\"model\": \n{}",
         entry(),
@@ -150,7 +150,7 @@ fn faults_of_lines_have_the_same_names_and_say_the_line() {
 
 #[test]
 fn a_hundred_faults_are_listed_and_the_others_counted() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let requests = vec![entry_with(json!({"prompt": ""})); 1_000];
     let call = server.batch_call(&customer, &batch_of(&requests));
     let errors = call.refused(422, "validation_failed").json()["errors"].clone();
@@ -163,7 +163,7 @@ fn a_hundred_faults_are_listed_and_the_others_counted() {
 
 #[test]
 fn custom_id_has_1_to_64_characters_and_is_unique_also_among_the_defaults() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let named = |name: &str| entry_with(json!({ "custom_id": name }));
     let batch = server.submit(&customer, &[named("😀"), named(&"é".repeat(64)), entry()]);
     let results = server.results(&customer, &batch);
@@ -219,7 +219,7 @@ fn ten_thousand_requests_fit_and_16_mib_do() {
     assert_eq!(batch["price"], "390.00");
     let one_more = server.batch_call(&customer, &batch_of(&[entry()]));
     one_more.refused(429, "rate_limited");
-    // What is one byte too long is refused, whether its length is told or not.
+    // The service rejects a body one byte over the limit, with or without a declared length.
     let too_long = vec![b' '; (16 << 20) + 1];
     let call = server.native(&customer, "POST", "/batches");
     call.bytes("application/json", &too_long)
@@ -237,7 +237,7 @@ fn ten_thousand_requests_fit_and_16_mib_do() {
 
 #[test]
 fn other_types_and_encodings_are_415() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let text = batch_of(&[entry()]).to_string();
     for media in [
         "text/plain",
@@ -256,7 +256,7 @@ fn other_types_and_encodings_are_415() {
 
 #[test]
 fn dry_run_makes_every_check_and_keeps_nothing() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let dry = |body: &Value| {
         let call = server.native(&customer, "POST", "/batches?dry_run=true");
         call.json(body)
@@ -275,7 +275,7 @@ fn dry_run_makes_every_check_and_keeps_nothing() {
     server.pause(&[]);
     let misspelt = server.native(&customer, "POST", "/batches?dryrun=true");
     misspelt.json(&batch_of(&[entry()])).invalid(&["dryrun"]);
-    // A key that a dry run came with is not used up.
+    // A dry run does not use up its idempotency key.
     let first = dry(&batch_of(&[entry()])).idempotent("k");
     first.expect(200);
     assert_untouched(&server, &customer);
@@ -288,11 +288,11 @@ fn dry_run_makes_every_check_and_keeps_nothing() {
 
 #[test]
 fn an_idempotency_key_makes_one_batch() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let body = batch_of(&[entry_with(json!({"custom_id": "0"})), entry()]);
     let call = server.batch_call(&customer, &body).idempotent("k");
     let first = call.expect(202).json();
-    // The same in other words, also as lines, also while paused and with a poor account.
+    // A repeat that differs only in spelling is a replay, also as NDJSON, while paused, and from an account without money.
     server.pause(&["project"]);
     let again = call.expect(202);
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
@@ -311,7 +311,7 @@ fn an_idempotency_key_makes_one_batch() {
         let call = server.batch_call(&customer, &other).idempotent("k");
         call.refused(422, "idempotency_key_reused");
     }
-    // Keys of single calls are others.
+    // Single calls have separate idempotency keys.
     let single = server.generation(&customer, "/nb/text-generations", &crate::support::fox());
     single.idempotent("k").expect(202);
     server.assert_money(&customer, "100.00", "0.117", "99.883");

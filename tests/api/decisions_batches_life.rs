@@ -1,4 +1,4 @@
-//! Decisions 12, what becomes of a batch: looked up, waited for, its results, its end.
+//! Decisions 12: the life of a batch: lookup, long poll, results, end.
 
 use crate::support::batches::{entry, entry_with, results_path};
 use crate::support::pictures::png;
@@ -6,7 +6,7 @@ use crate::support::{Behaviour, Customer, Options, Origin, Server, fox, origin, 
 use serde_json::{Value, json};
 use std::thread;
 
-/// A server with one slot for pictures, whose runs are held.
+/// A server with one slot, whose runs are held.
 fn one_slot() -> (Server, Customer) {
     let server = Server::with(Options::new().slots(1));
     server.generator.hold();
@@ -32,7 +32,7 @@ fn a_batch_tells_how_many_of_its_jobs_are_in_which_state() {
     let (server, customer) = one_slot();
     let batch = server.submit(&customer, &[named("a"), named("b"), named("c")]);
     until("one runs", || server.generator.runs() == 1);
-    until("that is told", || {
+    until("the lookup shows it", || {
         let counts = server.batch(&customer, &batch)["counts"].clone();
         counts == json!({"total": 3, "queued": 2, "processing": 1, "done": 0, "failed": 0})
     });
@@ -102,9 +102,9 @@ fn wait_answers_as_soon_as_the_batch_has_ended() {
         server.inside().system.waiting_callers() > 0
     });
     server.generator.release_all();
-    let told = waiting.join().unwrap();
-    assert_eq!(told["status"], "ended");
-    assert_eq!(told["counts"]["done"], 2);
+    let ended = waiting.join().unwrap();
+    assert_eq!(ended["status"], "ended");
+    assert_eq!(ended["counts"]["done"], 2);
     let preferred = server
         .native(&customer, "GET", &path(&batch))
         .header("Prefer", "wait=5");
@@ -237,7 +237,7 @@ fn jobs_of_a_batch_are_ordinary_jobs() {
     server
         .native(&customer, "GET", "/jobs?batch_id=x")
         .invalid(&["batch_id"]);
-    // The second one is canceled like any other.
+    // The second job can be canceled like any other.
     let second = server.results(&customer, &batch)[1]["job_id"].clone();
     let canceled = server.native(
         &customer,
@@ -282,7 +282,7 @@ fn delete_cancels_what_is_still_queued() {
     assert_eq!(again, canceled);
     let results = server.results(&customer, &batch);
     assert!(results[1..].iter().all(|it| it["error"] == "canceled"));
-    // Their places in the queue are free.
+    // The canceled jobs have freed their slots in the queue.
     let job = server.create(&customer);
     assert_eq!(server.job(&customer, &job)["queue_position"], 1);
     server.generator.release_all();
@@ -356,7 +356,7 @@ fn input_images_are_fetched_when_the_turn_has_come() {
         (&ended["counts"]["done"], &ended["counts"]["failed"]),
         (&json!(1), &json!(1))
     );
-    // The failed one has the text of the 422, and is not paid.
+    // The failed entry carries the text of the 422 and is not charged.
     let single = json!({"prompt": "x", "aspect_ratio": "1:1", "input_images_urls": [pictures.url("/wide.png"), unreachable]});
     let refused = server
         .generation(&customer, "/nb2/url-generations", &single)
@@ -387,7 +387,7 @@ fn input_images_are_fetched_when_the_turn_has_come() {
 #[test]
 fn the_call_does_not_wait_for_input_images() {
     let (server, customer) = one_slot();
-    // Nothing listens there, and nothing is asked until the first job has ended.
+    // Nothing listens on the port, and the service fetches nothing until the first job has ended.
     let deferred = entry_with(json!({"input_images_urls": ["http://127.0.0.1:1/x.png"]}));
     let batch = server.submit(&customer, &[entry(), deferred]);
     assert_eq!(batch["counts"]["failed"], 0);

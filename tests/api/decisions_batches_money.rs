@@ -1,4 +1,4 @@
-//! Decisions 12, what a batch costs, and who may submit one.
+//! Decisions 12: the price of a batch, and the permission to submit one.
 
 use crate::support::batches::{batch_of, entry, entry_with};
 use crate::support::http::all_at_once;
@@ -63,8 +63,8 @@ fn price_factor_is_the_proportion_and_prices_are_rounded_up() {
         entry_with(json!({"model": "quality", "resolution": "2K"})),
     ];
     let dry = server.native(&customer, "POST", "/batches?dry_run=true");
-    let told = dry.json(&batch_of(&requests)).expect(200).json();
-    assert_eq!(told["price"], "0.046667");
+    let estimate = dry.json(&batch_of(&requests)).expect(200).json();
+    assert_eq!(estimate["price"], "0.046667");
     let batch = server.submit(&customer, &requests);
     assert_eq!(batch["price"], "0.046667");
     server.batch_ended(&customer, &batch);
@@ -80,7 +80,7 @@ fn price_factor_is_the_proportion_and_prices_are_rounded_up() {
     assert_eq!(prices, ["0.033667", "0.013"]);
     server.assert_settled();
     server.assert_money(&customer, "0.953333", "0.00", "0.953333");
-    // Single calls cost what they did.
+    // The price of a single call is unchanged.
     server.create(&customer);
     server.assert_settled();
     server.assert_money(&customer, "0.819333", "0.00", "0.819333");
@@ -107,7 +107,7 @@ fn the_scope_of_a_key_holds_for_the_whole_batch() {
     let pro = entry_with(json!({"model": "pro"}));
     let call = |requests: &[Value]| server.batch_call(&key, &batch_of(requests));
     call(&[entry(), pro.clone()]).refused(403, "model_not_allowed");
-    // Before the faults of the body.
+    // The permission check precedes the validation of the body.
     let faulty = entry_with(json!({"prompt": ""}));
     call(&[faulty, pro]).refused(403, "model_not_allowed");
     server.assert_money(&key, "100.00", "0.00", "100.00");

@@ -1,4 +1,4 @@
-//! Decisions 1: what is wrong with a body, its size and its type, and how that is told.
+//! Decisions 1: faults of a body, its size and its content type, and their errors.
 
 use crate::support::raw::Wire;
 use crate::support::{Customer, Server, fox, fox_with};
@@ -8,7 +8,7 @@ const PATH: &str = "/text-generations";
 const MIB: usize = 1_048_576;
 
 /// A valid body of exactly this many bytes.
-fn sized(bytes: usize) -> String {
+fn body_of_size(bytes: usize) -> String {
     let mut body = fox().to_string();
     body.push_str(&" ".repeat(bytes - body.len()));
     body
@@ -137,13 +137,13 @@ fn a_body_may_have_one_mebibyte_as_declared() {
     let customer = server.customer("1.00");
     server
         .native(&customer, "POST", PATH)
-        .text(&sized(MIB))
+        .text(&body_of_size(MIB))
         .expect(202);
     server
         .native(&customer, "POST", PATH)
-        .text(&sized(MIB + 1))
+        .text(&body_of_size(MIB + 1))
         .refused(413, "payload_too_large");
-    // The declared length alone decides: nothing of the body is waited for.
+    // The declared length decides alone: the server does not wait for the body.
     let mut wire = Wire::open(server.address);
     wire.send(&head(
         &server,
@@ -162,7 +162,7 @@ fn a_body_may_have_one_mebibyte_as_it_arrives() {
     for (bytes, status) in [(MIB, 202), (MIB + 1, 413)] {
         let mut wire = Wire::open(server.address);
         wire.send(&head(&server, &customer, "Transfer-Encoding: chunked"));
-        for chunk in sized(bytes).as_bytes().chunks(60_000) {
+        for chunk in body_of_size(bytes).as_bytes().chunks(60_000) {
             wire.send(format!("{:x}\r\n", chunk.len()).as_bytes());
             wire.send(chunk);
             wire.send(b"\r\n");

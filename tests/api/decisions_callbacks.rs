@@ -13,8 +13,8 @@ fn register(server: &Server, customer: &Customer, url: &str) {
         .expect(201);
 }
 
-/// A server whose jobs never end, so that nothing is ever delivered.
-fn still() -> (Server, Customer) {
+/// A server whose jobs never end, so that it never delivers a webhook.
+fn stalled_server() -> (Server, Customer) {
     let server = Server::with(Options::new().allow_loopback());
     server.generator.hold();
     let customer = server.customer("100.00");
@@ -23,7 +23,7 @@ fn still() -> (Server, Customer) {
 
 #[test]
 fn it_must_be_registered_character_for_character() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let stranger = server.customer("1.00");
     let registered = "http://127.0.0.1:9/Hook?a=1";
     register(&server, &customer, registered);
@@ -54,14 +54,14 @@ fn it_must_be_registered_character_for_character() {
 
 #[test]
 fn it_has_1_to_2048_characters() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let mut longest = "http://127.0.0.1:9/".to_owned();
     longest.push_str(&"a".repeat(2_048 - longest.len()));
     register(&server, &customer, &longest);
     let call =
         |url: &str| server.generation(&customer, PATH, &fox_with(json!({"callback_url": url})));
     call(&longest).expect(202);
-    // A fault of the body, which comes before the look-up: so also without the money for it.
+    // A fault of the body precedes the balance check.
     let poor = server.customer("0.00");
     for bad in [String::new(), format!("{longest}a"), "é".repeat(2_049)] {
         call(&bad).invalid(&["callback_url"]);
@@ -74,7 +74,7 @@ fn it_has_1_to_2048_characters() {
 
 #[test]
 fn the_largest_request_of_all_fits() {
-    let (server, customer) = still();
+    let (server, customer) = stalled_server();
     let mut longest = "http://127.0.0.1:9/".to_owned();
     longest.push_str(&"😀".repeat(2_048 - longest.chars().count()));
     let path = format!("/accounts/{}/webhooks", customer.account);
@@ -86,7 +86,7 @@ fn the_largest_request_of_all_fits() {
     if registered.status == 201 {
         body["callback_url"] = longest.into();
     }
-    // Around the size up to which words stay in the record, and the largest.
+    // Around the size up to which the record holds the prompt, and the maximum.
     for letters in [100, 1_000, 1_279, 1_280, 1_281, 5_000, 32_768] {
         body["prompt"] = "🦊".repeat(letters).into();
         server.generation(&customer, PATH, &body).expect(202);

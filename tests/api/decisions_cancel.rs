@@ -47,7 +47,7 @@ fn a_cancellation_and_the_start_of_the_run_never_both_count() {
     assert_eq!(canceled + refused, 200);
     let report = server.assert_settled();
     assert_eq!(report.ended_jobs, 200);
-    // What ran was charged, and what was canceled never ran.
+    // Each job that ran was charged, and no canceled job ran.
     assert_eq!(server.generator.runs(), refused);
     let left = 100_000 - 134 * refused as u64;
     let left = format!("{}.{:03}", left / 1_000, left % 1_000);
@@ -71,7 +71,7 @@ fn a_canceled_job_leaves_the_queue() {
     server.job_once(&customer, &running, "processing");
     let jobs: Vec<String> = (0..3).map(|_| server.create(&customer)).collect();
     let position = |job: &String| server.job(&customer, job)["queue_position"].clone();
-    server.assert_told("all have their places", || position(&jobs[2]) == 3);
+    server.assert_visible("all have their positions", || position(&jobs[2]) == 3);
     let path = format!("/jobs/{}", jobs[0]);
     let canceled = server.native(&customer, "DELETE", &path).expect(200);
     assert!(canceled.json()["queue_position"].is_null());

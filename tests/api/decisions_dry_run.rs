@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const TEXT: &str = "/text-generations?dry_run=true";
 const IMAGE: &str = "/url-generations?dry_run=true";
 
-/// The service has kept nothing of what was tried.
+/// Asserts that the service has stored nothing.
 fn assert_untouched(server: &Server, customer: &Customer, balance: &str) {
     server.assert_money(customer, balance, "0.00", balance);
     let jobs = server.native(customer, "GET", "/jobs").expect(200).json();
@@ -183,7 +183,7 @@ fn any_other_parameter_or_value_is_422_and_costs_nothing() {
                 .invalid(fields);
         }
     }
-    // With the faults of the body in one answer.
+    // One answer reports it together with the faults of the body.
     let body = fox_with(json!({"aspect_ratio": "5:3"}));
     server
         .generation(&customer, "/text-generations?dry=1", &body)

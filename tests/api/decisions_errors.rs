@@ -4,7 +4,7 @@ use crate::support::options::Options;
 use crate::support::{ENDPOINTS, OneNode, Server, fox, fox_with};
 use serde_json::json;
 
-/// Every path that the two interfaces have, with what it takes. `J`, `A` and `K` stand for ids.
+/// Every path of the two interfaces with its methods. `J`, `A` and `K` are placeholders for ids.
 const ROUTES: [(&str, &str); 14] = [
     ("/api/v1/text-generations", "POST"),
     ("/api/v1/jobs/J", "DELETE, GET, HEAD"),

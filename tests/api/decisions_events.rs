@@ -13,19 +13,19 @@ fn events(server: &Server, customer: &Customer, job: &str) -> Request {
     server.native(customer, "GET", &format!("/jobs/{job}/events"))
 }
 
-fn listening(server: &Server, request: &Request) -> Wire {
+fn open_stream(server: &Server, request: &Request) -> Wire {
     let mut wire = Wire::open(server.address);
     wire.send(&request.wire());
     wire
 }
 
-/// Waits until this text has come; nothing is taken off.
-fn hears(wire: &mut Wire, text: &str) {
+/// Waits until this text has arrived; consumes nothing.
+fn wait_for(wire: &mut Wire, text: &str) {
     while !wire.peek(text) {}
 }
 
-/// Ids, and the jobs that the data lines hold.
-fn parsed(text: &str) -> Vec<(String, Value)> {
+/// The ids and the jobs of the events.
+fn parse_events(text: &str) -> Vec<(String, Value)> {
     let blocks = text.split("\n\n");
     let blocks = blocks.filter(|it| it.contains("data: ") && !it.contains("event: queue"));
     blocks
@@ -48,7 +48,7 @@ fn statuses(events: &[(String, Value)]) -> Vec<&str> {
     statuses.map(Option::unwrap).collect()
 }
 
-fn listeners(server: &Server, job: &str, count: usize) {
+fn until_listeners(server: &Server, job: &str, count: usize) {
     let id = job.parse().unwrap();
     until("so many listen", || {
         server.inside().system.watchers(id) == count
@@ -63,26 +63,26 @@ fn each_state_is_told_and_the_terminal_one_ends_the_stream() {
     let first = server.create(&customer);
     server.job_once(&customer, &first, "processing");
     let job = server.create(&customer);
-    let mut wire = listening(&server, &events(&server, &customer, &job));
-    hears(&mut wire, "\"queued\"");
+    let mut wire = open_stream(&server, &events(&server, &customer, &job));
+    wait_for(&mut wire, "\"queued\"");
     server.generator.release_one();
-    hears(&mut wire, "\"processing\"");
+    wait_for(&mut wire, "\"processing\"");
     server.generator.release_one();
     let answer = wire.answer_to("GET").unwrap();
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
-    let told = parsed(&answer.text());
-    assert_eq!(statuses(&told), ["queued", "processing", "done"]);
-    let ids: Vec<&str> = told.iter().map(|(id, _)| id.as_str()).collect();
+    let received = parse_events(&answer.text());
+    assert_eq!(statuses(&received), ["queued", "processing", "done"]);
+    let ids: Vec<&str> = received.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(ids, ["1", "2", "3"]);
-    assert_eq!(told[0].1["queue_position"], 1);
+    assert_eq!(received[0].1["queue_position"], 1);
     assert_eq!(
-        told[2].1,
+        received[2].1,
         server.job(&customer, &job),
         "the data is the Job"
     );
-    listeners(&server, &job, 0);
+    until_listeners(&server, &job, 0);
 }
 
 #[test]
@@ -93,30 +93,30 @@ fn the_place_in_the_queue_is_told_as_it_changes() {
     let running = server.create(&customer);
     server.job_once(&customer, &running, "processing");
     let [first, second, job] = std::array::from_fn(|_| server.create(&customer));
-    let mut wire = listening(&server, &events(&server, &customer, &job));
-    hears(&mut wire, "\"queue_position\":3");
+    let mut wire = open_stream(&server, &events(&server, &customer, &job));
+    wait_for(&mut wire, "\"queue_position\":3");
     server
         .native(&customer, "DELETE", &format!("/jobs/{first}"))
         .expect(200);
-    let told = |place| {
+    let queue_event = |place| {
         let start = crate::support::clock::START;
         format!(
             "event: queue\ndata: {{\"estimated_start_at\":\"{start}\",\"job_id\":\"{job}\",\"queue_position\":{place}}}\n\n"
         )
     };
-    hears(&mut wire, &told(2));
-    // One who comes back hears at once what it may have missed, for that has no id to come back with.
+    wait_for(&mut wire, &queue_event(2));
+    // A client that reconnects gets the position at once: queue events have no id to resume from.
     let resumed = events(&server, &customer, &job).header("Last-Event-ID", "1");
-    let mut resumed = listening(&server, &resumed);
-    hears(&mut resumed, &format!("retry: 2000\n\n{}", told(2)));
+    let mut resumed = open_stream(&server, &resumed);
+    wait_for(&mut resumed, &format!("retry: 2000\n\n{}", queue_event(2)));
     server
         .native(&customer, "DELETE", &format!("/jobs/{second}"))
         .expect(200);
-    hears(&mut wire, &told(1));
+    wait_for(&mut wire, &queue_event(1));
     server.generator.release_all();
     let text = wire.answer_to("GET").unwrap().text();
     assert_eq!(text.matches("event: queue").count(), 2, "each once: {text}");
-    let states = parsed(&text);
+    let states = parse_events(&text);
     assert_eq!(statuses(&states).first(), Some(&"queued"));
     assert_eq!(statuses(&states).last(), Some(&"done"));
 }
@@ -135,8 +135,8 @@ fn an_id_of_another_job_s_stream_neither_ends_this_one_nor_hides_a_state() {
         (&queued, "2", "queued"),
     ] {
         let request = events(&server, &customer, job).header("Last-Event-ID", id);
-        let mut wire = listening(&server, &request);
-        hears(&mut wire, &format!("\"status\":\"{state}\""));
+        let mut wire = open_stream(&server, &request);
+        wait_for(&mut wire, &format!("\"status\":\"{state}\""));
     }
     server.generator.release_all();
     server.assert_settled();
@@ -149,25 +149,25 @@ fn how_far_a_job_is_is_told_where_the_back_end_tells() {
     let customer = server.customer("1.00");
     let job = server.create(&customer);
     server.job_once(&customer, &job, "processing");
-    let mut wire = listening(&server, &events(&server, &customer, &job));
-    hears(&mut wire, "\"processing\"");
-    // The state is told before the run begins.
+    let mut wire = open_stream(&server, &events(&server, &customer, &job));
+    wait_for(&mut wire, "\"processing\"");
+    // The service sends the state before the run starts.
     until("the run begins", || server.generator.runs() == 1);
     let [order] = &server.generator.orders()[..] else {
         panic!("one run");
     };
     order.progress.report(0.25);
-    hears(&mut wire, "\"progress\":0.25}\n\n");
+    wait_for(&mut wire, "\"progress\":0.25}\n\n");
     order.progress.report(0.999);
-    hears(&mut wire, "\"progress\":1.0}\n\n");
+    wait_for(&mut wire, "\"progress\":1.0}\n\n");
     server.generator.release_all();
     let text = wire.answer_to("GET").unwrap().text();
-    let told: Vec<&str> = text
+    let received: Vec<&str> = text
         .split("\n\n")
         .filter(|it| it.contains("progress\":"))
         .collect();
-    assert_eq!(told.len(), 2, "each once: {text}");
-    for block in told {
+    assert_eq!(received.len(), 2, "each once: {text}");
+    for block in received {
         assert!(block.starts_with("event: progress\ndata: {"), "{block}");
         assert!(block.contains(&job) && !block.contains("id: "), "{block}");
     }
@@ -184,7 +184,7 @@ fn a_job_that_is_over_is_told_at_once() {
     server.job_once(&customer, &failed, "failed");
     for (job, status) in [(&done, "done"), (&failed, "failed")] {
         let answer = events(&server, &customer, job).expect(200);
-        assert_eq!(statuses(&parsed(&answer.text())), [status]);
+        assert_eq!(statuses(&parse_events(&answer.text())), [status]);
     }
 }
 
@@ -196,18 +196,18 @@ fn one_who_comes_back_hears_what_is_new_and_nothing_twice() {
     let job = server.create(&customer);
     server.job_once(&customer, &job, "processing");
     let resumed = |id: &str| events(&server, &customer, &job).header("Last-Event-ID", id);
-    let mut at_queued = listening(&server, &resumed("1"));
-    hears(&mut at_queued, "\"processing\"");
-    let mut at_processing = listening(&server, &resumed("2"));
-    // Something is said at once, so that the client knows that it is connected.
-    hears(&mut at_processing, "retry: 2000");
-    listeners(&server, &job, 2);
+    let mut at_queued = open_stream(&server, &resumed("1"));
+    wait_for(&mut at_queued, "\"processing\"");
+    let mut at_processing = open_stream(&server, &resumed("2"));
+    // The service sends a line at once, so that the client knows that it is connected.
+    wait_for(&mut at_processing, "retry: 2000");
+    until_listeners(&server, &job, 2);
     server.generator.release_all();
-    let told = parsed(&at_queued.answer_to("GET").unwrap().text());
-    assert_eq!(statuses(&told), ["processing", "done"]);
-    let told = parsed(&at_processing.answer_to("GET").unwrap().text());
-    assert_eq!(statuses(&told), ["done"]);
-    // Who has heard the end need not come back: 204 tells an EventSource so.
+    let received = parse_events(&at_queued.answer_to("GET").unwrap().text());
+    assert_eq!(statuses(&received), ["processing", "done"]);
+    let received = parse_events(&at_processing.answer_to("GET").unwrap().text());
+    assert_eq!(statuses(&received), ["done"]);
+    // A client that has seen the end need not reconnect: 204 tells an EventSource to stop.
     let over = resumed("3").expect(204);
     assert!(over.body.is_empty());
     assert_eq!(over.header("cache-control"), Some("no-store"));
@@ -226,7 +226,7 @@ fn an_id_that_is_not_of_the_stream_tells_nothing() {
         let answer = events(&server, &customer, &job)
             .header("Last-Event-ID", id)
             .expect(200);
-        assert_eq!(statuses(&parsed(&answer.text())), ["done"], "{id}");
+        assert_eq!(statuses(&parse_events(&answer.text())), ["done"], "{id}");
     }
 }
 
@@ -237,9 +237,9 @@ fn a_listener_that_goes_away_leaves_nothing_behind() {
     let customer = server.customer("1.00");
     let job = server.create(&customer);
     let request = events(&server, &customer, &job);
-    let mut wires: Vec<Wire> = (0..20).map(|_| listening(&server, &request)).collect();
-    wires.iter_mut().for_each(|wire| hears(wire, "data: "));
-    listeners(&server, &job, 20);
+    let mut wires: Vec<Wire> = (0..20).map(|_| open_stream(&server, &request)).collect();
+    wires.iter_mut().for_each(|wire| wait_for(wire, "data: "));
+    until_listeners(&server, &job, 20);
     for (at, wire) in wires.into_iter().enumerate() {
         if at % 2 == 0 {
             wire.reset()
@@ -247,7 +247,7 @@ fn a_listener_that_goes_away_leaves_nothing_behind() {
             drop(wire)
         }
     }
-    listeners(&server, &job, 0);
+    until_listeners(&server, &job, 0);
     server.generator.release_all();
     server.assert_settled();
 }
@@ -259,13 +259,13 @@ fn an_orderly_stop_ends_the_streams() {
     let customer = server.customer("1.00");
     let job = server.create(&customer);
     server.job_once(&customer, &job, "processing");
-    let mut wire = listening(&server, &events(&server, &customer, &job));
-    hears(&mut wire, "data: ");
+    let mut wire = open_stream(&server, &events(&server, &customer, &job));
+    wait_for(&mut wire, "data: ");
     let generator = server.generator.clone();
     let stopping = std::thread::spawn(move || server.stop());
-    // The run is held until the stream has ended, so it is not the job's end that ends it.
-    let told = parsed(&wire.answer_to("GET").unwrap().text());
-    assert_eq!(statuses(&told), ["processing"]);
+    // The run is held until the stream has ended, so the end of the job cannot be what ends the stream.
+    let received = parse_events(&wire.answer_to("GET").unwrap().text());
+    assert_eq!(statuses(&received), ["processing"]);
     generator.release_all();
     stopping.join().unwrap();
 }

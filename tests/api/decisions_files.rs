@@ -1,12 +1,12 @@
-//! Decisions 3: download addresses of the local store.
+//! Decisions 3: download URLs of the local store.
 
 use crate::support::pictures::{png, tiny_png};
 use crate::support::{Customer, Server};
 use image::GenericImageView as _;
 use std::time::Duration;
 
-/// A server with a done job: its owner, its id, and the target of its picture's address.
-fn done() -> (Server, Customer, String, String) {
+/// A server with a done job: its owner, its id, and the request target of its image.
+fn server_with_done_job() -> (Server, Customer, String, String) {
     let server = Server::start();
     let customer = server.customer("1.00");
     let job = server.create(&customer);
@@ -19,7 +19,7 @@ fn done() -> (Server, Customer, String, String) {
 
 #[test]
 fn an_address_is_made_of_key_end_and_signature() {
-    let (server, _, job, target) = done();
+    let (server, _, job, target) = server_with_done_job();
     let (path, query) = target.split_once('?').unwrap();
     assert_eq!(path, format!("/files/{}", server.result_key(&job)));
     let (expires, signature) = query.split_once('&').unwrap();
@@ -37,7 +37,7 @@ fn an_address_is_made_of_key_end_and_signature() {
 
 #[test]
 fn a_download_has_its_headers() {
-    let (server, _, job, target) = done();
+    let (server, _, job, target) = server_with_done_job();
     let answer = server.get(&target).expect(200);
     assert_eq!(answer.body, tiny_png());
     let length = tiny_png().len().to_string();
@@ -67,7 +67,7 @@ fn a_download_has_its_headers() {
 
 #[test]
 fn parts_can_be_asked_for() {
-    let (server, _, _, target) = done();
+    let (server, _, _, target) = server_with_done_job();
     let (whole, size) = (tiny_png(), tiny_png().len());
     for (range, part) in [
         ("bytes=0-3", 0..4),
@@ -76,8 +76,8 @@ fn parts_can_be_asked_for() {
     ] {
         let answer = server.get(&target).header("Range", range).expect(206);
         assert_eq!(answer.body, whole[part.clone()]);
-        let said = format!("bytes {}-{}/{size}", part.start, part.end - 1);
-        assert_eq!(answer.header("content-range"), Some(said.as_str()));
+        let expected = format!("bytes {}-{}/{size}", part.start, part.end - 1);
+        assert_eq!(answer.header("content-range"), Some(expected.as_str()));
     }
     let range = format!("bytes={size}-");
     let answer = server
@@ -92,7 +92,7 @@ fn parts_can_be_asked_for() {
 
 #[test]
 fn an_address_that_was_changed_is_403() {
-    let (server, _, job, target) = done();
+    let (server, _, job, target) = server_with_done_job();
     let (path, query) = target.split_once('?').unwrap();
     let (expires, signature) = query.split_once('&').unwrap();
     let other = path.replace(&job, &uuid::Uuid::now_v7().to_string());
@@ -123,7 +123,7 @@ fn an_address_that_was_changed_is_403() {
 
 #[test]
 fn an_address_ends_after_24_hours() {
-    let (server, customer, job, target) = done();
+    let (server, customer, job, target) = server_with_done_job();
     server.clock.advance(Duration::from_secs(86_400));
     server.get(&target).expect(200);
     server.clock.advance(Duration::from_secs(2));
@@ -137,7 +137,7 @@ fn an_address_ends_after_24_hours() {
 
 #[test]
 fn a_picture_whose_retention_is_over_is_410_and_its_job_stays_done() {
-    let (server, customer, job, target) = done();
+    let (server, customer, job, target) = server_with_done_job();
     std::fs::remove_file(server.objects().join(server.result_key(&job))).unwrap();
     server.get(&target).refused(410, "gone");
     assert_eq!(server.job(&customer, &job)["status"], "done");
@@ -162,10 +162,10 @@ fn an_address_outlives_a_restart() {
 
 #[test]
 fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
-    let (server, _, job, target) = done();
+    let (server, _, job, target) = server_with_done_job();
     let picture = server.objects().join(server.result_key(&job));
     std::fs::write(&picture, png(900, 600)).unwrap();
-    for (query, kind, kept, size) in [
+    for (query, kind, suffix, size) in [
         ("width=512", "image/jpeg", "512.jpg", (512, 341)),
         (
             "width=256&format=webp",
@@ -183,15 +183,15 @@ fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
         assert_eq!(first.header("x-content-type-options"), Some("nosniff"));
         let seen = image::load_from_memory(&first.body).unwrap().dimensions();
         assert_eq!(seen, size, "{query}");
-        // Made once: what is kept is answered with.
+        // The service creates a thumbnail once and serves the stored copy afterwards.
         let key = server.result_key(&job);
         let stem = key.trim_start_matches("results/").trim_end_matches(".png");
-        let kept = server.objects().join(format!("thumbnails/{stem}-{kept}"));
-        assert_eq!(std::fs::read(&kept).unwrap(), first.body);
-        std::fs::write(&kept, b"kept").unwrap();
-        assert_eq!(server.get(&address).expect(200).body, b"kept");
+        let stored = server.objects().join(format!("thumbnails/{stem}-{suffix}"));
+        assert_eq!(std::fs::read(&stored).unwrap(), first.body);
+        std::fs::write(&stored, b"stored").unwrap();
+        assert_eq!(server.get(&address).expect(200).body, b"stored");
         let tag = first.header("etag").unwrap();
-        std::fs::write(&kept, &first.body).unwrap();
+        std::fs::write(&stored, &first.body).unwrap();
         server
             .get(&address)
             .header("If-None-Match", tag)
@@ -204,7 +204,7 @@ fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
     ] {
         server.get(&format!("{target}&{query}")).invalid(fields);
     }
-    // Without a genuine address nothing shows, faults included.
+    // Without a valid signature the answer reveals nothing, not even a fault of the query.
     for query in ["width=512", "width=x"] {
         let (begin, last) = target.split_at(target.len() - 1);
         let other = if last == "0" { "1" } else { "0" };
@@ -215,7 +215,7 @@ fn decisions_3_a_small_form_has_the_signature_of_its_picture() {
     server
         .get(&format!("{target}&size=1"))
         .refused(403, "invalid_signature");
-    // No view outlives its picture.
+    // Thumbnails are unavailable once the image is gone.
     std::fs::remove_file(&picture).unwrap();
     server
         .get(&format!("{target}&width=512"))

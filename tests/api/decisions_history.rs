@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const PRO: &str = "/text-generations";
 
-fn listed(server: &Server, customer: &Customer, query: &str) -> Value {
+fn list_jobs(server: &Server, customer: &Customer, query: &str) -> Value {
     let path = format!("/jobs{query}");
     server.native(customer, "GET", &path).expect(200).json()
 }
@@ -17,11 +17,11 @@ fn ids(page: &Value) -> Vec<String> {
         .collect()
 }
 
-/// All pages of a list, however small.
-fn all(server: &Server, customer: &Customer, query: &str) -> Vec<String> {
+/// Reads all pages of a list.
+fn list_all_pages(server: &Server, customer: &Customer, query: &str) -> Vec<String> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     for _ in 0..1_000 {
-        let page = listed(server, customer, &format!("?{query}{cursor}"));
+        let page = list_jobs(server, customer, &format!("?{query}{cursor}"));
         found.extend(ids(&page));
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -45,10 +45,10 @@ fn live_and_ended_jobs_stand_in_one_list_newest_first() {
     server.generator.hold();
     jobs.extend((0..4).map(|_| server.create(&customer)));
     server.job_once(&customer, &jobs[3], "processing");
-    // Canceled, so that an ended one lies between live ones.
+    // Cancels one, so that an ended job lies between live ones.
     let path = format!("/jobs/{}", jobs[5]);
     server.native(&customer, "DELETE", &path).expect(200);
-    let page = listed(&server, &customer, "");
+    let page = list_jobs(&server, &customer, "");
     assert_eq!(ids(&page), reversed(jobs));
     assert!(page["next_cursor"].is_null());
     let statuses: Vec<&str> = page["data"]
@@ -82,7 +82,7 @@ fn an_entry_is_the_job_with_what_it_was_asked_for() {
         .expect(202)
         .job_id();
     let mut looked_up = server.job_once(&customer, &job, "done");
-    let mut entry = listed(&server, &customer, "")["data"][0].take();
+    let mut entry = list_jobs(&server, &customer, "")["data"][0].take();
     let added = json!({
         "tier": "quality", "mode": "text-to-image", "aspect_ratio": "16:9", "resolution": "2K", "price": "0.101",
         "key_id": customer.key_id, "batch_id": null, "custom_id": null,
@@ -109,9 +109,12 @@ fn pages_join_without_a_gap_or_a_repeat_whatever_their_size() {
     jobs.extend((0..47).map(|_| server.create(&customer)));
     let wanted = reversed(jobs);
     for limit in [1, 7, 20, 99, 100] {
-        assert_eq!(all(&server, &customer, &format!("limit={limit}")), wanted);
+        assert_eq!(
+            list_all_pages(&server, &customer, &format!("limit={limit}")),
+            wanted
+        );
     }
-    assert_eq!(ids(&listed(&server, &customer, "")).len(), 20);
+    assert_eq!(ids(&list_jobs(&server, &customer, "")).len(), 20);
     server.generator.release_all();
 }
 
@@ -120,15 +123,18 @@ fn jobs_of_another_account_are_never_seen() {
     let server = Server::start();
     let (mine, other) = (server.customer("1.00"), server.customer("1.00"));
     let (job, foreign) = (server.create(&mine), server.create(&other));
-    assert_eq!(all(&server, &mine, ""), std::slice::from_ref(&job));
-    // A colleague's jobs are the same account's.
-    let colleague = server.another_key(&mine.account, json!({}));
-    assert_eq!(all(&server, &colleague, ""), [job]);
-    // Another's id as a cursor is a place in the list and no more, and another's key has no jobs here.
-    let cursor = format!("?cursor={}", foreign.replace('-', ""));
-    assert!(!ids(&listed(&server, &mine, &cursor)).contains(&foreign));
     assert_eq!(
-        all(&server, &mine, &format!("key={}", other.key_id)),
+        list_all_pages(&server, &mine, ""),
+        std::slice::from_ref(&job)
+    );
+    // Another key of the account lists the same jobs.
+    let colleague = server.another_key(&mine.account, json!({}));
+    assert_eq!(list_all_pages(&server, &colleague, ""), [job]);
+    // A foreign job id as a cursor is only a position in the list, and a foreign key lists no job of this account.
+    let cursor = format!("?cursor={}", foreign.replace('-', ""));
+    assert!(!ids(&list_jobs(&server, &mine, &cursor)).contains(&foreign));
+    assert_eq!(
+        list_all_pages(&server, &mine, &format!("key={}", other.key_id)),
         Vec::<String>::new()
     );
 }
@@ -173,9 +179,13 @@ fn filters_let_through_what_they_name_and_nothing_else() {
         (format!("key={second}&status=done"), vec![]),
     ] {
         let wanted: Vec<String> = wanted.into_iter().cloned().collect();
-        assert_eq!(all(&server, &customer, &query), wanted, "{query}");
         assert_eq!(
-            all(&server, &customer, &format!("{query}&limit=1")),
+            list_all_pages(&server, &customer, &query),
+            wanted,
+            "{query}"
+        );
+        assert_eq!(
+            list_all_pages(&server, &customer, &format!("{query}&limit=1")),
             wanted,
             "{query}"
         );
@@ -196,7 +206,7 @@ fn a_range_of_time_holds_its_first_moment_and_not_its_last() {
         jobs.push(job["job_id"].as_str().unwrap().to_owned());
         server.clock.advance(Duration::from_secs(60));
     }
-    let list = |query: String| reversed(all(&server, &customer, &query));
+    let list = |query: String| reversed(list_all_pages(&server, &customer, &query));
     assert_eq!(list(format!("created_after={}", moments[1])), jobs[1..]);
     assert_eq!(list(format!("created_before={}", moments[2])), jobs[..2]);
     let tiles = [(0, 2), (2, 3)].map(|(from, to)| {
@@ -214,8 +224,8 @@ fn a_range_of_time_holds_its_first_moment_and_not_its_last() {
         list("created_after=2026-01-01T00:00:00%2B02:00".into()),
         jobs
     );
-    // Within a range the cursor goes on as it does without.
-    let all_of_them = all(
+    // Within a range the cursor works as it does without.
+    let all_of_them = list_all_pages(
         &server,
         &customer,
         &format!("created_before={last}&limit=1"),
@@ -232,7 +242,7 @@ fn a_range_holds_what_was_accepted_after_the_clock_was_set_back() {
     server.clock.set_back(Duration::from_secs(600));
     let job = server.create(&customer);
     let query = "created_before=2026-11-18T11:06:41Z";
-    assert_eq!(all(&server, &customer, query), [job]);
+    assert_eq!(list_all_pages(&server, &customer, query), [job]);
 }
 
 #[test]
@@ -252,13 +262,13 @@ fn words_that_were_lost_hide_no_other_job() {
     std::fs::remove_dir_all(&words).unwrap();
     let kept = large();
     assert_eq!(
-        all(&server, &customer, "metadata[order]=4711"),
+        list_all_pages(&server, &customer, "metadata[order]=4711"),
         [kept.as_str()]
     );
     let shown = |job: &str| server.admin("GET", &format!("/jobs/{job}"));
     assert_eq!(shown(&lost).expect(200).json()["prompt"], Value::Null);
     assert!(shown(&kept).expect(200).json()["prompt"].is_string());
-    // A store that does not answer is another matter: nothing is known to be gone.
+    // A storage error differs from a missing object: the service must not report the prompt as deleted.
     std::fs::remove_dir_all(&words).unwrap();
     std::fs::write(&words, "in the way").unwrap();
     server
@@ -308,7 +318,7 @@ fn metadata_is_found_by_its_members() {
         ("metadata[order]=4711&tier=fast", vec![]),
     ] {
         let wanted: Vec<String> = wanted.into_iter().cloned().collect();
-        assert_eq!(all(&server, &customer, query), wanted, "{query}");
+        assert_eq!(list_all_pages(&server, &customer, query), wanted, "{query}");
     }
 }
 
@@ -323,11 +333,14 @@ fn metadata_of_a_large_request_is_found_as_well() {
         .job_id();
     server.create(&customer);
     assert_eq!(
-        all(&server, &customer, "metadata[order]=7"),
+        list_all_pages(&server, &customer, "metadata[order]=7"),
         std::slice::from_ref(&job)
     );
     server.assert_settled();
-    assert_eq!(all(&server, &customer, "metadata[order]=7"), [job]);
+    assert_eq!(
+        list_all_pages(&server, &customer, "metadata[order]=7"),
+        [job]
+    );
 }
 
 #[test]
@@ -344,10 +357,10 @@ fn a_page_looks_at_a_bounded_number_of_jobs_and_its_cursor_goes_on() {
     for _ in 0..2_100 {
         assert_eq!(session.send(&other).status, 202);
     }
-    let page = listed(&server, &customer, "?tier=fast");
+    let page = list_jobs(&server, &customer, "?tier=fast");
     assert_eq!(ids(&page), Vec::<String>::new());
     let next = page["next_cursor"].as_str().unwrap();
-    let page = listed(&server, &customer, &format!("?tier=fast&cursor={next}"));
+    let page = list_jobs(&server, &customer, &format!("?tier=fast&cursor={next}"));
     assert_eq!(ids(&page), [first]);
     assert!(page["next_cursor"].is_null());
     server.assert_settled();
@@ -408,7 +421,7 @@ fn a_bad_parameter_is_422_by_its_name() {
     server
         .native(&customer, "GET", &path)
         .invalid(&["metadata[m10]"]);
-    // However many faults there are, the answer stays small.
+    // The answer stays small, however many faults there are.
     let many: Vec<String> = (0..900).map(|at| format!("x{at}=1")).collect();
     let path = format!("/jobs?{}", many.join("&"));
     let answer = server

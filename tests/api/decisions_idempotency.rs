@@ -115,7 +115,7 @@ fn a_key_is_1_to_255_visible_ascii_characters() {
     for good in ["1", "~!#$%&'()*+,-./:;<=>?@[\\]^_`{|}", &most, &quoted] {
         let body = fox_with(json!({"prompt": good}));
         let call = server.generation(&customer, PATH, &body).idempotent(good);
-        // The last is the one before it in quotation marks.
+        // The last key is the one before it in quotation marks.
         let expected = if good == quoted { 422 } else { 202 };
         call.expect(expected);
     }
@@ -168,7 +168,7 @@ fn a_key_is_remembered_for_24_hours() {
     let second = call.expect(202);
     assert_ne!(second.job_id(), first);
     assert_eq!(second.header("idempotent-replayed"), None);
-    // A clock that is set back finds the key that counts now.
+    // After the clock is set back, the service still finds the current key.
     server.clock.set_back(DAY);
     assert_eq!(call.expect(202).job_id(), second.job_id());
     assert_eq!(server.assert_settled().ended_jobs, 2);
@@ -191,7 +191,7 @@ fn a_thousand_calls_at_once_make_one_job() {
     let server = Server::start();
     let customer = server.customer("200.00");
     let call = server.generation(&customer, PATH, &fox()).idempotent("k");
-    // Five calls on each of 200 connections, none of which is read before all are sent.
+    // Five calls on each of 200 connections; the test reads no answer before it has sent all calls.
     let bytes = call.wire().repeat(5);
     let mut wires: Vec<Wire> = (0..200).map(|_| Wire::open(server.address)).collect();
     wires.iter_mut().for_each(|wire| wire.send(&bytes));
@@ -251,12 +251,16 @@ fn a_key_works_for_a_job_that_is_over_and_forgotten_pictures_do_not_matter() {
     assert_eq!(failed.expect(202).job_id(), job);
 }
 
-/// A call that is refused once, then made again after `mend`.
-fn refused_then_taken(call: &Request, status: u16, mend: impl FnOnce()) {
+/// Asserts that a call fails with `status`, and is accepted under the same key after `mend`.
+fn assert_retry_accepted(call: &Request, status: u16, mend: impl FnOnce()) {
     assert_eq!(call.send().status, status);
     mend();
-    let taken = call.expect(202);
-    assert_eq!(taken.header("idempotent-replayed"), None, "after {status}");
+    let accepted = call.expect(202);
+    assert_eq!(
+        accepted.header("idempotent-replayed"),
+        None,
+        "after {status}"
+    );
 }
 
 #[test]
@@ -274,15 +278,15 @@ fn a_call_that_is_not_accepted_does_not_use_the_key_up() {
         let body = json!({"amount": "10.00"});
         server.admin("POST", &path).json(&body).expect(201);
     };
-    refused_then_taken(&call("402"), 402, deposit);
+    assert_retry_accepted(&call("402"), 402, deposit);
     server.pause(&["project"]);
-    refused_then_taken(&call("503"), 503, || server.pause(&[]));
+    assert_retry_accepted(&call("503"), 503, || server.pause(&[]));
     let bad = server
         .generation(&customer, PATH, &fox_with(json!({"prompt": ""})))
         .idempotent("422");
     bad.invalid(&["prompt"]);
     call("422").expect(202);
-    refused_then_taken(&call("429"), 429, || {
+    assert_retry_accepted(&call("429"), 429, || {
         server.generator.release_all();
         server.assert_settled();
     });
@@ -300,7 +304,7 @@ fn a_call_that_is_not_accepted_does_not_use_the_key_up() {
         .admin("PATCH", &key_path)
         .json(&json!({"models": ["fast"]}))
         .expect(200);
-    refused_then_taken(&call("403"), 403, || {
+    assert_retry_accepted(&call("403"), 403, || {
         server
             .admin("PATCH", &key_path)
             .json(&json!({"models": null}))

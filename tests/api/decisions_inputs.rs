@@ -13,7 +13,7 @@ fn call(server: &Server, customer: &Customer, urls: &[String]) -> crate::support
     server.generation(customer, PATH, &body)
 }
 
-fn open() -> (Server, Customer) {
+fn start() -> (Server, Customer) {
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("10.00");
     (server, customer)
@@ -28,7 +28,7 @@ fn inputs_are_fetched_side_by_side_while_the_call_waits() {
         origin::reply(stream, "200 OK", "", &picture);
     });
     let origin = Origin::start([("/a", together)]);
-    let (server, customer) = open();
+    let (server, customer) = start();
     let urls = vec![origin.url("/a"); 14];
     let job = call(&server, &customer, &urls).expect(202).job_id();
     server.job_once(&customer, &job, "done");
@@ -42,11 +42,11 @@ fn inputs_reach_the_generator_in_order_and_are_removed_when_the_job_ends() {
         ("/1", origin::bytes(pictures::png(3, 4))),
         ("/2", origin::bytes(pictures::png(5, 6))),
     ]);
-    let (server, customer) = open();
+    let (server, customer) = start();
     server.generator.hold();
     let urls = ["/2", "/0", "/1", "/0"].map(|path| origin.url(path));
     let job = call(&server, &customer, &urls).expect(202).job_id();
-    // A job is processing a moment before its generator is asked.
+    // A job is `processing` a moment before the service calls its generator.
     crate::support::until("the generator is asked", || {
         !server.generator.orders().is_empty()
     });
@@ -90,7 +90,7 @@ fn inputs_of_a_failed_or_canceled_job_are_removed_too() {
 
 #[test]
 fn a_url_has_at_most_2048_characters() {
-    let (server, customer) = open();
+    let (server, customer) = start();
     let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
     let mut url = origin.url("/a?");
     url.push_str(&"x".repeat(2_048 - url.len()));
@@ -127,7 +127,7 @@ fn what_is_no_image_by_its_bytes_is_422() {
         ("/disguised", disguised),
         ("/png-as-text", honest),
     ]);
-    let (server, customer) = open();
+    let (server, customer) = start();
     let urls =
         ["/png-as-text", "/html", "/svg", "/empty", "/disguised"].map(|path| origin.url(path));
     call(&server, &customer, &urls).invalid(&[
@@ -148,7 +148,7 @@ fn png_jpeg_webp_and_gif_are_taken() {
         ImageFormat::WebP,
         ImageFormat::Gif,
     ];
-    let (server, customer) = open();
+    let (server, customer) = start();
     for format in formats {
         let origin = Origin::start([("/a", origin::bytes(pictures::encoded(7, 5, format)))]);
         let job = call(&server, &customer, &[origin.url("/a")])
@@ -179,7 +179,7 @@ fn five_redirects_are_followed_and_six_are_not() {
         ("/1", to("/0")),
         ("/0", origin::bytes(pictures::png(1, 1))),
     ]);
-    let (server, customer) = open();
+    let (server, customer) = start();
     call(&server, &customer, &[origin.url("/5")]).expect(202);
     call(&server, &customer, &[origin.url("/6")]).invalid(&["input_images_urls[0]"]);
     server.assert_settled();
@@ -237,7 +237,7 @@ fn every_faulty_entry_is_told_whatever_its_fault() {
             .generation(&customer, "/url-generations", &body)
             .invalid(fields)
     };
-    // By the text of the entry alone.
+    // The text of the entry decides alone.
     refused(
         json!(["HTTP://a/", "http://192.0.2.1/", "ftp://x/y", 5]),
         &[
@@ -246,7 +246,7 @@ fn every_faulty_entry_is_told_whatever_its_fault() {
             "input_images_urls[3]",
         ],
     );
-    // One that is not public hides no fault of the others.
+    // A URL that is not public does not hide the faults of the others.
     refused(
         json!(["http://10.0.0.1/", "http://nowhere.invalid/"]),
         &["input_images_urls[0]", "input_images_urls[1]"],

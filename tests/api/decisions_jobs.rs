@@ -21,8 +21,8 @@ fn job_ids_are_uuids_of_version_7_in_order_of_acceptance() {
             (id.get_version_num(), id.get_variant()),
             (7, uuid::Variant::RFC4122)
         );
-        // The first one after a start sorts after all that a process before may have made, and one that a node makes after all that
-        // other nodes have made, so ids may be a little ahead of a clock that stands still.
+        // The first id after a start sorts after all ids of an earlier process, and a node's id after all ids of other nodes,
+        // so an id may be slightly ahead of a stopped clock.
         let made = moment_of(&id).unwrap().millis() - clock::START_MILLIS;
         let most = if server.inside().system.node().is_some() {
             40
@@ -32,7 +32,7 @@ fn job_ids_are_uuids_of_version_7_in_order_of_acceptance() {
         assert!((0..=most).contains(&made), "{made} ms");
     }
     assert!(ids.is_sorted());
-    // Also when the clock is set back.
+    // The order also holds after the clock is set back.
     server.clock.set_back(Duration::from_secs(60));
     assert!(server.create(&customer) > ids[19]);
 }
@@ -62,7 +62,7 @@ fn a_path_that_is_no_uuid_is_404() {
                 .refused(404, "not_found");
         }
     }
-    // A UUID is one in upper case too (RFC 9562, section 4).
+    // An upper-case UUID is the same UUID (RFC 9562, section 4).
     let path = format!("/jobs/{}", job.to_uppercase());
     let found = server.native(&customer, "GET", &path).expect(200).json();
     assert_eq!(found["job_id"], job);
@@ -204,7 +204,7 @@ fn live_jobs_per_account_are_limited() {
     server.create(&other);
     server.job_once(&busy, &jobs[2], "processing");
     server.generator.release_one();
-    crate::support::until("one is over", || {
+    crate::support::until("one job has ended", || {
         server.generate(&busy, PATH, &fox()).status == 202
     });
     server
@@ -289,7 +289,7 @@ fn delete_cancels_a_job_that_is_still_queued() {
     server
         .native(&customer, "DELETE", &path)
         .refused(409, "conflict");
-    // It never runs.
+    // The canceled job never runs.
     assert_eq!(server.generator.runs(), 1);
     server.assert_settled();
     server.assert_money(&customer, "0.866", "0.00", "0.866");

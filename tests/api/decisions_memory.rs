@@ -1,5 +1,5 @@
-//! Decisions 11: the memory of input images is bounded over all calls, taken in turn by accounts, and given back when a caller
-//! leaves; calls that fetch have a rate.
+//! Decisions 11: the memory of input images is bounded over all calls, shared fairly between accounts, and freed when a caller
+//! disconnects; calls that fetch have a rate.
 
 use crate::support::http::Request;
 use crate::support::{
@@ -13,8 +13,8 @@ const MIB: i64 = 1 << 20;
 const BUDGET: i64 = 32 * MIB;
 const DRY_RUN: &str = "/url-generations?dry_run=true";
 
-/// The beginning of a picture, and then nothing until the other side has left.
-fn slow() -> origin::Serve {
+/// Serves the beginning of an image, then stalls until the client disconnects.
+fn stalled_image() -> origin::Serve {
     Arc::new(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
         let _ = stream.write_all(&pictures::png(1, 1)[..40]);
@@ -27,7 +27,7 @@ fn trial(server: &Server, customer: &Customer, urls: Vec<String>) -> Request {
     server.generation(customer, DRY_RUN, &body)
 }
 
-fn bounded() -> Server {
+fn server_with_budget() -> Server {
     Server::with(
         Options::new()
             .allow_loopback()
@@ -38,10 +38,10 @@ fn bounded() -> Server {
 #[test]
 fn six_trials_of_slow_images_hold_half_of_the_budget_until_their_callers_leave() {
     let origin = Origin::start([
-        ("/slow", slow()),
+        ("/slow", stalled_image()),
         ("/fine", origin::bytes(pictures::png(4, 4))),
     ]);
-    let server = bounded();
+    let server = server_with_budget();
     let (hostile, other) = (server.customer("1.00"), server.customer("1.00"));
     let free = || server.inside().limits.memory.free() as i64;
     let calls = (0..6).map(|_| {
@@ -63,7 +63,7 @@ fn six_trials_of_slow_images_hold_half_of_the_budget_until_their_callers_leave()
 
 #[test]
 fn a_fetch_ends_with_its_caller_and_makes_no_job() {
-    let origin = Origin::start([("/slow", slow())]);
+    let origin = Origin::start([("/slow", stalled_image())]);
     let options = Options::new()
         .allow_loopback()
         .set("limits.ingest_bytes", BUDGET)
@@ -88,7 +88,7 @@ fn a_fetch_ends_with_its_caller_and_makes_no_job() {
 
 #[test]
 fn a_call_that_gets_no_memory_in_time_is_overloaded() {
-    let origin = Origin::start([("/slow", slow())]);
+    let origin = Origin::start([("/slow", stalled_image())]);
     let server = Server::with(
         Options::new()
             .allow_loopback()

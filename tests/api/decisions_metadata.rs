@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 const PATH: &str = "/text-generations";
 
-/// What a call with this metadata, as text, is answered; for a 422 the fields that it names.
-fn answer(server: &Server, key: &str, metadata: &str) -> (u16, Vec<String>) {
+/// The status of a call with this metadata text and, for a 422, the fields that it names.
+fn status_and_fields(server: &Server, key: &str, metadata: &str) -> (u16, Vec<String>) {
     let body = format!("{{\"prompt\":\"a\",\"aspect_ratio\":\"1:1\",\"metadata\":{metadata}}}");
     let answer = server
         .post(&format!("/api/v1{PATH}"))
@@ -22,7 +22,7 @@ fn answer(server: &Server, key: &str, metadata: &str) -> (u16, Vec<String>) {
 
 const ACCEPTED: (u16, Vec<String>) = (202, Vec::new());
 
-fn refused(field: &str) -> (u16, Vec<String>) {
+fn rejected(field: &str) -> (u16, Vec<String>) {
     (422, vec![field.to_owned()])
 }
 
@@ -30,27 +30,36 @@ fn refused(field: &str) -> (u16, Vec<String>) {
 fn it_has_at_most_16_kib_as_compact_json() {
     let server = Server::start();
     let key = server.customer("10.00").key;
-    // {"k":"..."} has eight bytes beside the text.
+    // `{"k":"..."}` has eight bytes besides the text.
     let sized = |bytes: usize| format!("{{\"k\":\"{}\"}}", "x".repeat(bytes - 8));
-    assert_eq!(answer(&server, &key, &sized(16_384)), ACCEPTED);
-    assert_eq!(answer(&server, &key, &sized(16_385)), refused("metadata"));
-    // Blanks are not compact, an escape counts as the character that it stands for, and an é has two bytes.
+    assert_eq!(status_and_fields(&server, &key, &sized(16_384)), ACCEPTED);
+    assert_eq!(
+        status_and_fields(&server, &key, &sized(16_385)),
+        rejected("metadata")
+    );
+    // The size counts the compact form: no blanks, an escape as its character, and an é as two bytes.
     let spaced = sized(16_384).replace(
         "\":\"",
         &format!("\"{}:{}\"", " ".repeat(5_000), "\n".repeat(5_000)),
     );
-    assert_eq!(answer(&server, &key, &spaced), ACCEPTED);
+    assert_eq!(status_and_fields(&server, &key, &spaced), ACCEPTED);
     let escaped = format!("{{\"k\":\"{}\"}}", "\\u0078".repeat(16_376));
-    assert_eq!(answer(&server, &key, &escaped), ACCEPTED);
+    assert_eq!(status_and_fields(&server, &key, &escaped), ACCEPTED);
     let accents = |count: usize| format!("{{\"k\":\"{}\"}}", "é".repeat(count));
-    assert_eq!(answer(&server, &key, &accents(8_188)), ACCEPTED);
-    assert_eq!(answer(&server, &key, &accents(8_189)), refused("metadata"));
-    // So it is with keys that begin with `_`: they are kept.
+    assert_eq!(status_and_fields(&server, &key, &accents(8_188)), ACCEPTED);
+    assert_eq!(
+        status_and_fields(&server, &key, &accents(8_189)),
+        rejected("metadata")
+    );
+    // Keys that begin with `_` count as well, because the service stores them.
     let internal = sized(16_385).replace("\"k\"", "\"_\"");
-    assert_eq!(answer(&server, &key, &internal), refused("metadata"));
+    assert_eq!(
+        status_and_fields(&server, &key, &internal),
+        rejected("metadata")
+    );
 }
 
-/// A body of a mebibyte can hold a tree of many times that. Its size is known before, so none of its faults is looked for.
+/// A body of 1 MiB can hold a tree of many times that size. The service checks the size first and reports no other fault.
 #[test]
 fn hostile_27_what_is_too_large_is_not_read() {
     let server = Server::start();
@@ -59,12 +68,12 @@ fn hostile_27_what_is_too_large_is_not_read() {
     for fault in ["1e999", "{\"a\":1,\"a\":2}", &"[".repeat(33), "\"\\ud800\""] {
         let closed = format!("{fault}{}", "]".repeat(fault.matches('[').count()));
         let metadata = |filler: &str| format!("{{\"k\":[{filler}{closed}]}}");
-        let (status, fields) = answer(&server, &key, &metadata(""));
+        let (status, fields) = status_and_fields(&server, &key, &metadata(""));
         assert_eq!(status, 422);
         assert!(fields[0].starts_with("metadata.k[0]"), "{fields:?}");
         assert_eq!(
-            answer(&server, &key, &metadata(&filler)),
-            refused("metadata")
+            status_and_fields(&server, &key, &metadata(&filler)),
+            rejected("metadata")
         );
     }
 }
@@ -81,12 +90,18 @@ fn it_is_nested_at_most_32_deep() {
             "]".repeat(depth - 1)
         )
     };
-    assert_eq!(answer(&server, &key, &objects(32)), ACCEPTED);
-    assert_eq!(answer(&server, &key, &arrays(32)), ACCEPTED);
+    assert_eq!(status_and_fields(&server, &key, &objects(32)), ACCEPTED);
+    assert_eq!(status_and_fields(&server, &key, &arrays(32)), ACCEPTED);
     let path = format!("metadata{}", ".a".repeat(32));
-    assert_eq!(answer(&server, &key, &objects(33)), refused(&path));
+    assert_eq!(
+        status_and_fields(&server, &key, &objects(33)),
+        rejected(&path)
+    );
     let path = format!("metadata.a{}", "[0]".repeat(31));
-    assert_eq!(answer(&server, &key, &arrays(33)), refused(&path));
+    assert_eq!(
+        status_and_fields(&server, &key, &arrays(33)),
+        rejected(&path)
+    );
 }
 
 #[test]
@@ -110,10 +125,17 @@ fn every_json_value_is_allowed_in_it() {
         "\"\u{2028}\u{10ffff}\"",
     ] {
         let metadata = format!("{{\"k\":{value}}}");
-        assert_eq!(answer(&server, &key, &metadata), ACCEPTED, "{value}");
+        assert_eq!(
+            status_and_fields(&server, &key, &metadata),
+            ACCEPTED,
+            "{value}"
+        );
     }
     let beyond = r#"{"k":[1,1e400]}"#;
-    assert_eq!(answer(&server, &key, beyond), refused("metadata.k[1]"));
+    assert_eq!(
+        status_and_fields(&server, &key, beyond),
+        rejected("metadata.k[1]")
+    );
 }
 
 #[test]
@@ -125,7 +147,11 @@ fn keys_that_begin_with_an_underscore_are_accepted() {
         r#"{"_a":1,"__proto__":{"_b":2},"":0}"#,
         r#"{"_only":{"x":1}}"#,
     ] {
-        assert_eq!(answer(&server, &key, metadata), ACCEPTED, "{metadata}");
+        assert_eq!(
+            status_and_fields(&server, &key, metadata),
+            ACCEPTED,
+            "{metadata}"
+        );
     }
 }
 

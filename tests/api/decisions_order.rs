@@ -1,4 +1,4 @@
-//! Decisions 1, "Order of checks": for each pair of neighbours a request that fails both gets the earlier answer.
+//! Decisions 1, "Order of checks": for each pair of neighbours, a request that fails both gets the earlier error.
 
 use crate::support::{Customer, OneNode, Origin, Server, fox, fox_with, options::Options, origin};
 use serde_json::{Value, json};
@@ -8,23 +8,23 @@ use std::sync::{Arc, mpsc};
 const TEXT: &str = "/text-generations";
 const IMAGE: &str = "/url-generations";
 
-fn unregistered() -> Value {
+fn body_with_unregistered_callback() -> Value {
     fox_with(json!({"callback_url": "https://example.com/hook"}))
 }
 
-fn unfetchable() -> Value {
+fn body_with_unfetchable_image() -> Value {
     fox_with(json!({"input_images_urls": ["http://127.0.0.1:1/"]}))
 }
 
-/// An account whose only place in the queue is taken.
-fn full(server: &Server) -> Customer {
+/// An account whose only slot in the queue is taken.
+fn customer_with_full_queue(server: &Server) -> Customer {
     let customer = server.customer("1.00");
     server.generator.hold();
     server.create(&customer);
     customer
 }
 
-fn small() -> Server {
+fn server_with_one_live_job() -> Server {
     Server::with(Options::new().set("jobs.max_live_per_account", 1))
 }
 
@@ -124,8 +124,8 @@ fn replay_before_overload_and_limit_and_callback_and_funds() {
 
 #[test]
 fn pause_before_limit() {
-    let server = small();
-    let customer = full(&server);
+    let server = server_with_one_live_job();
+    let customer = customer_with_full_queue(&server);
     server.pause(&["pro"]);
     server
         .generation(&customer, TEXT, &fox())
@@ -140,7 +140,7 @@ fn overload_before_limit() {
             .set("jobs.max_live_per_account", 1)
             .set("jobs.max_live", 1),
     );
-    let customer = full(&server);
+    let customer = customer_with_full_queue(&server);
     server
         .generation(&customer, TEXT, &fox())
         .refused(503, "overloaded");
@@ -148,10 +148,10 @@ fn overload_before_limit() {
 
 #[test]
 fn limit_before_callback() {
-    let server = small();
-    let customer = full(&server);
+    let server = server_with_one_live_job();
+    let customer = customer_with_full_queue(&server);
     server
-        .generation(&customer, TEXT, &unregistered())
+        .generation(&customer, TEXT, &body_with_unregistered_callback())
         .refused(429, "rate_limited");
 }
 
@@ -161,7 +161,7 @@ fn pause_before_callback() {
     let customer = server.customer("1.00");
     server.pause(&["project"]);
     server
-        .generation(&customer, TEXT, &unregistered())
+        .generation(&customer, TEXT, &body_with_unregistered_callback())
         .refused(503, "paused");
 }
 
@@ -170,11 +170,11 @@ fn callback_before_funds() {
     let server = Server::start();
     let poor = server.customer("0.00");
     server
-        .generation(&poor, TEXT, &unregistered())
+        .generation(&poor, TEXT, &body_with_unregistered_callback())
         .invalid(&["callback_url"]);
     let capped = server.customer_with("1.00", json!({"spend_limit": "0.00"}));
     server
-        .generation(&capped, TEXT, &unregistered())
+        .generation(&capped, TEXT, &body_with_unregistered_callback())
         .invalid(&["callback_url"]);
 }
 
@@ -184,16 +184,16 @@ fn funds_before_ingestion() {
     let server = Server::with(Options::new().allow_loopback());
     let body = fox_with(json!({"input_images_urls": [trap.url("/")]}));
     let poor = server.customer("0.133");
-    for body in [&body, &unfetchable()] {
+    for body in [&body, &body_with_unfetchable_image()] {
         server
             .generation(&poor, IMAGE, body)
             .refused(402, "insufficient_balance");
     }
     let capped = server.customer_with("1.00", json!({"spend_limit": "0.20"}));
     server.generator.hold();
-    // What a live job holds counts as well as what was spent.
+    // The limit counts the reservations of live jobs as well as the spending.
     server.create(&capped);
-    for body in [&body, &unfetchable()] {
+    for body in [&body, &body_with_unfetchable_image()] {
         server
             .generation(&capped, IMAGE, body)
             .refused(402, "key_limit_reached");
@@ -224,7 +224,7 @@ fn ingestion_before_the_reservation_that_decides() {
         move || call.send()
     });
     has_arrived.recv().unwrap();
-    // Meanwhile the money goes to another job.
+    // Another job uses the money meanwhile.
     server.create(&customer);
     go_on.send(()).unwrap();
     let answer = waiting.join().unwrap();
@@ -232,7 +232,7 @@ fn ingestion_before_the_reservation_that_decides() {
     server.assert_settled();
     let left = server.objects_left();
     assert!(left.iter().all(|it| it.starts_with("results/")), "{left:?}");
-    // Nor has the key been used up.
+    // The rejected call has not used up its idempotency key either.
     let deposit = json!({"amount": "1.00"});
     let path = format!("/accounts/{}/deposits", customer.account);
     server.admin("POST", &path).json(&deposit).expect(201);

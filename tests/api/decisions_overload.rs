@@ -1,4 +1,4 @@
-//! Decisions 1, `overloaded`: more calls at once than the disk takes.
+//! Decisions 1, `overloaded`: more concurrent calls than the disk can take.
 
 use crate::support::http::Answer;
 use crate::support::{Customer, Options, Server, fox, until};
@@ -9,7 +9,7 @@ use tintype_storage::testing::stalled::StalledEngine;
 
 const PATH: &str = "/text-generations";
 
-/// A server whose disk can be held up, and that lets four creations wait for it, two of them of one account.
+/// A server whose disk a test can stall. Four creations may wait for the disk, at most two of them from one account.
 struct World {
     gate: Arc<StalledEngine>,
     server: Server,
@@ -23,20 +23,20 @@ impl World {
         Self { gate, server }
     }
 
-    /// A creation that waits for the disk.
+    /// Starts a creation that waits for the disk.
     fn wait(&self, customer: &Customer) -> JoinHandle<Answer> {
-        let before = self.under_way();
+        let before = self.in_flight();
         let call = self.server.generation(customer, PATH, &fox());
         let waiting = thread::spawn(move || call.send());
-        until("the call waits for the disk", || self.under_way() > before);
+        until("the call waits for the disk", || self.in_flight() > before);
         waiting
     }
 
-    fn under_way(&self) -> usize {
+    fn in_flight(&self) -> usize {
         self.server.inside().system.accounts().in_flight()
     }
 
-    /// What this customer is told now.
+    /// The detail of the `overloaded` error that this customer gets.
     fn refusal(&self, customer: &Customer) -> String {
         let call = self.server.generation(customer, PATH, &fox());
         let answer = call.refused(503, "overloaded");
@@ -44,13 +44,13 @@ impl World {
         answer.json()["detail"].as_str().unwrap().to_owned()
     }
 
-    /// The disk goes on, and all that waited is accepted.
-    fn go_on(&self, waiting: Vec<JoinHandle<Answer>>) {
+    /// Releases the disk and asserts that the server accepts all waiting calls.
+    fn release(&self, waiting: Vec<JoinHandle<Answer>>) {
         self.gate.open();
         for call in waiting {
             assert_eq!(call.join().unwrap().status, 202);
         }
-        until("nobody waits any more", || self.under_way() == 0);
+        until("no call waits any more", || self.in_flight() == 0);
     }
 }
 
@@ -61,15 +61,15 @@ fn one_account_leaves_room_to_the_others_and_all_together_have_a_bound() {
     let [flooding, other, third] = &customers;
     world.gate.hold();
     let mut waiting = vec![world.wait(flooding), world.wait(flooding)];
-    let said = world.refusal(flooding);
-    assert!(said.contains("calls of this account"), "{said}");
+    let detail = world.refusal(flooding);
+    assert!(detail.contains("calls of this account"), "{detail}");
     waiting.push(world.wait(other));
     waiting.push(world.wait(third));
     for customer in &customers {
-        let said = world.refusal(customer);
-        assert!(said.contains("the service has more calls"), "{said}");
+        let detail = world.refusal(customer);
+        assert!(detail.contains("the service has more calls"), "{detail}");
     }
-    world.go_on(waiting);
+    world.release(waiting);
     customers
         .iter()
         .for_each(|it| drop(world.server.create(it)));
@@ -97,12 +97,12 @@ fn a_call_that_would_only_wait_is_not_looked_at_and_costs_nothing() {
     ] {
         call.refused(503, "overloaded");
     }
-    // What needs neither a decision nor the disk is answered as ever, and so is who may not come in.
+    // Calls that need neither a decision nor the disk work as usual, and unauthorized callers get 401.
     server.native(&customer, "GET", "/balance").expect(200);
     server.native(&customer, "GET", "/jobs").expect(200);
     let stranger = server.post("/api/v1/text-generations").json(&fox());
     stranger.refused(401, "unauthorized");
-    world.go_on(waiting);
+    world.release(waiting);
     assert_eq!(named("before").expect(202).job_id(), first);
     assert_ne!(named("after").expect(202).job_id(), first);
     assert_eq!(server.assert_settled().ended_jobs, 4);
@@ -117,9 +117,9 @@ fn callers_who_leave_count_no_more() {
         let call = world.server.generation(&customer, PATH, &fox());
         let mut wire = crate::support::Wire::open(world.server.address);
         wire.send(&call.wire());
-        until("the call waits for the disk", || world.under_way() == 1);
+        until("the call waits for the disk", || world.in_flight() == 1);
         wire.finish();
-        until("the caller has left", || world.under_way() == 0);
+        until("the caller is gone", || world.in_flight() == 0);
     }
     world.gate.open();
     assert_eq!(world.server.assert_settled().ended_jobs, 3);

@@ -1,4 +1,4 @@
-//! Decisions 1, "Beyond the specification": the place of a queued job.
+//! Decisions 1, "Beyond the specification": the queue position of a job.
 
 use crate::support::{Customer, Server, options::Options, until};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn the_next_one_is_1_and_those_that_do_not_wait_have_none() {
             .map(|job| position(&server, &customer, job))
             .collect()
     };
-    until("all are known", || {
+    until("all positions are reported", || {
         positions() == [json!(null), json!(1), json!(2), json!(3)]
     });
     server.generator.release_one();
@@ -48,12 +48,14 @@ fn a_job_has_a_place_as_soon_as_it_is_accepted() {
     server.job_once(&customer, &first, "processing");
     for at in 1..50 {
         let job = server.create(&customer);
-        // The dispatcher may have yet to hear of it, and of some before it.
-        let told = position(&server, &customer, &job)
+        // The dispatcher may not have seen this job yet, nor some before it.
+        let reported = position(&server, &customer, &job)
             .as_u64()
-            .expect("a place");
-        assert!((1..=at).contains(&told), "{told} of {at}");
-        until("it is known", || position(&server, &customer, &job) == at);
+            .expect("a position");
+        assert!((1..=at).contains(&reported), "{reported} of {at}");
+        until("the position is reported", || {
+            position(&server, &customer, &job) == at
+        });
     }
     server.generator.release_all();
     server.assert_settled();
@@ -69,13 +71,15 @@ fn accounts_that_take_turns_are_counted_in() {
     let late: Vec<String> = (0..2).map(|_| server.create(&other)).collect();
     let all = flooding.iter().map(|it| (&flood, it));
     let all: Vec<_> = all.chain(late.iter().map(|it| (&other, it))).collect();
-    let places = || {
-        let places = all.iter().map(|(of, job)| position(&server, of, job));
-        json!(places.collect::<Vec<_>>())
+    let positions = || {
+        let positions = all.iter().map(|(of, job)| position(&server, of, job));
+        json!(positions.collect::<Vec<_>>())
     };
-    until("all are known", || position(&server, &other, &late[1]) == 4);
-    server.assert_told("the places are those of turns", || {
-        places() == json!([1, 3, 5, 6, 7, 8, 9, 10, 11, 2, 4])
+    until("all positions are reported", || {
+        position(&server, &other, &late[1]) == 4
+    });
+    server.assert_visible("the positions are those of turns", || {
+        positions() == json!([1, 3, 5, 6, 7, 8, 9, 10, 11, 2, 4])
     });
     server.generator.release_all();
     server.assert_settled();
@@ -105,14 +109,18 @@ fn the_list_tells_the_places_as_well() {
     let first = server.create(&customer);
     server.job_once(&customer, &first, "processing");
     let [_, _, last] = [(); 3].map(|()| server.create(&customer));
-    until("all are known", || position(&server, &customer, &last) == 3);
-    let places = || {
+    until("all positions are reported", || {
+        position(&server, &customer, &last) == 3
+    });
+    let positions = || {
         let page = server.native(&customer, "GET", "/jobs").expect(200).json();
         let data = page["data"].as_array().unwrap().iter();
-        let places: Vec<&Value> = data.map(|job| &job["queue_position"]).collect();
-        json!(places)
+        let positions: Vec<&Value> = data.map(|job| &job["queue_position"]).collect();
+        json!(positions)
     };
-    server.assert_told("the list has them", || places() == json!([3, 2, 1, null]));
+    server.assert_visible("the list has them", || {
+        positions() == json!([3, 2, 1, null])
+    });
     server.generator.release_all();
     server.assert_settled();
 }

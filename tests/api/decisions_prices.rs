@@ -1,9 +1,9 @@
-//! Decisions 1, "Prices": what is not on sale has no price, and so cannot be asked for on any interface.
+//! Decisions 1, "Prices": a size that is not on sale has no price, and no interface accepts it.
 
 use crate::support::{Options, Server, fox, fox_with};
 use serde_json::{Value, json};
 
-/// Sells nothing but 1K on pro.
+/// A server that sells only 1K on `pro`.
 fn server() -> Server {
     let prices = toml::Table::from_iter([("1K".to_owned(), toml::Value::from("0.50"))]);
     Server::with(
@@ -50,7 +50,7 @@ fn a_size_that_is_not_on_sale_is_never_free() {
     let panel = panel.bytes("multipart/form-data; boundary=b", form.as_bytes());
     panel.invalid(&["resolution"]);
     assert_eq!(jobs(&server), 0);
-    // What is on sale costs what it costs, also where the interface chooses the size.
+    // A size on sale has its usual price, also if the interface chooses the size.
     let job = native(fox());
     let job = job.expect(202).job_id();
     server.job_once(&customer, &job, "done");

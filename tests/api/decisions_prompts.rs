@@ -1,4 +1,4 @@
-//! Decisions 1, "Prompt", and what becomes of words that are too large for a record.
+//! Decisions 1, "Prompt", and the storage of prompts that are too large for a record.
 
 use crate::support::{Server, fox_with, options::Options, until};
 use serde_json::json;
@@ -54,7 +54,7 @@ fn a_large_prompt_reaches_the_generator_whole_also_after_a_restart() {
         .generation(&customer, PATH, &body)
         .expect(202)
         .job_id();
-    // It is `processing` a moment before its words have been read.
+    // The job is `processing` a moment before the service has read the prompt.
     until("the generator has it", || {
         server.generator.orders().len() == 1
     });
@@ -85,7 +85,7 @@ fn a_refused_call_leaves_no_words_behind() {
     server.generation(&rich, PATH, &body).refused(503, "paused");
     server.pause(&[]);
     assert_eq!(server.objects_left(), [""; 0]);
-    // A replay keeps nothing either.
+    // A replay stores nothing either.
     server.generator.hold();
     let call = server.generation(&rich, PATH, &body).idempotent("large");
     let job = call.expect(202).job_id();

@@ -7,7 +7,7 @@ use serde_json::json;
 
 const FAST: &str = "/nb/text-generations";
 
-/// Accepts a job whose prompt is this word.
+/// Creates a job whose prompt is this word.
 fn job(server: &Server, customer: &Customer, word: &str) -> String {
     let body = fox_with(json!({"prompt": word}));
     server
@@ -57,7 +57,7 @@ fn queued_jobs_stay_queued_during_a_pause_and_running_ones_finish() {
     server.pause(&["fast"]);
     server.generator.release_all();
     server.job_once(&customer, &running, "done");
-    // Another tier is not held up, and shows that the dispatcher has had its chance.
+    // Another tier keeps running, which shows that the dispatcher had time to start the paused job.
     let other = server.create(&customer);
     server.job_once(&customer, &other, "done");
     assert_eq!(server.job(&customer, &waiting)["status"], "queued");
@@ -143,7 +143,7 @@ fn a_fault_of_one_back_end_is_made_good_by_the_next() {
     let customer = server.customer("10.00");
     for behaviour in [Behaviour::Transient("busy"), Behaviour::Break("no model")] {
         server.generator.behave(behaviour);
-        // The second one is the real built-in generator.
+        // The second server has the real built-in generator.
         let job = server
             .generation(&customer, FAST, &fox())
             .expect(202)

@@ -11,19 +11,19 @@ fn start() -> Server {
     Server::with(Options::new().one_node(OneNode::Rates))
 }
 
-/// A key that may call twice at once, and once a second.
-fn limited(server: &Server) -> Customer {
+/// A key with a burst of two and one call per second.
+fn rate_limited_customer(server: &Server) -> Customer {
     server.customer_with(
         "10.00",
         json!({"rate_limit": {"per_second": 1, "burst": 2}}),
     )
 }
 
-fn told(answer: &Answer) -> [Option<&str>; 2] {
+fn rate_headers(answer: &Answer) -> [Option<&str>; 2] {
     ["ratelimit-policy", "ratelimit"].map(|name| answer.header(name))
 }
 
-/// Takes what a key may call at once.
+/// Uses up the burst of a key.
 fn exhaust(server: &Server, customer: &Customer) {
     for _ in 0..2 {
         server.native(customer, "GET", "/balance").expect(200);
@@ -33,13 +33,19 @@ fn exhaust(server: &Server, customer: &Customer) {
 #[test]
 fn one_call_too_many_is_429_until_there_is_room_again() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let call = server.native(&customer, "GET", "/balance");
     let policy = Some("\"key\";q=2;w=2");
-    assert_eq!(told(&call.expect(200)), [policy, Some("\"key\";r=1;t=1")]);
-    assert_eq!(told(&call.expect(200)), [policy, Some("\"key\";r=0;t=2")]);
+    assert_eq!(
+        rate_headers(&call.expect(200)),
+        [policy, Some("\"key\";r=1;t=1")]
+    );
+    assert_eq!(
+        rate_headers(&call.expect(200)),
+        [policy, Some("\"key\";r=0;t=2")]
+    );
     let refused = call.refused(429, "rate_limited");
-    assert_eq!(told(&refused), [policy, Some("\"key\";r=0;t=1")]);
+    assert_eq!(rate_headers(&refused), [policy, Some("\"key\";r=0;t=1")]);
     assert_eq!(refused.header("retry-after"), Some("1"));
     server.clock.advance(Duration::from_millis(999));
     call.refused(429, "rate_limited");
@@ -47,13 +53,13 @@ fn one_call_too_many_is_429_until_there_is_room_again() {
     call.expect(200);
     call.refused(429, "rate_limited");
     server.clock.advance(Duration::from_secs(3_600));
-    assert_eq!(told(&call.expect(200))[1], Some("\"key\";r=1;t=1"));
+    assert_eq!(rate_headers(&call.expect(200))[1], Some("\"key\";r=1;t=1"));
 }
 
 #[test]
 fn a_read_with_a_wrong_parameter_is_told_so_before_it_is_told_to_slow_down() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let job = server.create(&customer);
     server.native(&customer, "GET", "/balance").expect(200);
     for path in [
@@ -72,7 +78,7 @@ fn a_read_with_a_wrong_parameter_is_told_so_before_it_is_told_to_slow_down() {
 #[test]
 fn every_call_of_the_interface_is_limited() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let job = server.create(&customer);
     server.native(&customer, "GET", "/balance").expect(200);
     let job = format!("/jobs/{job}");
@@ -125,16 +131,19 @@ fn answers_of_every_kind_tell_a_limited_key_how_it_stands() {
     for (at, (call, status)) in calls.iter().enumerate() {
         let answer = call.expect(*status);
         let left = format!("\"key\";r={};t={}", 99 - at, at + 1);
-        assert_eq!(told(&answer), [Some("\"key\";q=100;w=100"), Some(&*left)]);
+        assert_eq!(
+            rate_headers(&answer),
+            [Some("\"key\";q=100;w=100"), Some(&*left)]
+        );
     }
-    // A key without a limit, and no key at all, are told nothing.
+    // A key without a limit, and a call without a key, get no headers.
     let free = server.customer("1.00");
     assert_eq!(
-        told(&server.native(&free, "GET", "/balance").expect(200)),
+        rate_headers(&server.native(&free, "GET", "/balance").expect(200)),
         [None, None]
     );
     assert_eq!(
-        told(&server.get("/api/v1/balance").expect(401)),
+        rate_headers(&server.get("/api/v1/balance").expect(401)),
         [None, None]
     );
 }
@@ -142,11 +151,11 @@ fn answers_of_every_kind_tell_a_limited_key_how_it_stands() {
 #[test]
 fn the_limit_comes_in_its_place_in_the_order_of_checks() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let call = server.generation(&customer, TEXT, &fox()).idempotent("k");
     let job = call.expect(202).job_id();
     server.native(&customer, "GET", "/balance").expect(200);
-    // What comes before it.
+    // The checks that precede the rate limit.
     server
         .native(&customer, "GET", "/nothing")
         .refused(404, "not_found");
@@ -171,12 +180,12 @@ fn the_limit_comes_in_its_place_in_the_order_of_checks() {
         .generation(&customer, TEXT, &fox())
         .refused(503, "paused");
     server.pause(&[]);
-    // What comes after it.
+    // The checks that follow the rate limit.
     let unregistered = fox_with(json!({"callback_url": "https://example.com/"}));
     server
         .generation(&customer, TEXT, &unregistered)
         .refused(429, "rate_limited");
-    // It costs nothing and uses no key up.
+    // A rejected call costs nothing and uses no idempotency key up.
     let fresh = server
         .generation(&customer, TEXT, &fox())
         .idempotent("fresh");
@@ -194,7 +203,7 @@ fn the_limit_of_the_configuration_is_for_keys_without_their_own() {
             .set("limits.requests_per_second", 1)
             .set("limits.burst", 3),
     );
-    let (plain, own) = (server.customer("1.00"), limited(&server));
+    let (plain, own) = (server.customer("1.00"), rate_limited_customer(&server));
     for (customer, burst) in [(&plain, 3), (&own, 2)] {
         let call = server.native(customer, "GET", "/balance");
         for _ in 0..burst {
@@ -202,7 +211,7 @@ fn the_limit_of_the_configuration_is_for_keys_without_their_own() {
         }
         call.refused(429, "rate_limited");
     }
-    // The operator is not limited.
+    // The operator has no rate limit.
     for _ in 0..10 {
         server.admin("GET", "/accounts").expect(200);
     }
@@ -211,7 +220,7 @@ fn the_limit_of_the_configuration_is_for_keys_without_their_own() {
 #[test]
 fn keys_of_one_account_are_limited_each_by_itself() {
     let server = start();
-    let first = limited(&server);
+    let first = rate_limited_customer(&server);
     let second = server.another_key(
         &first.account,
         json!({"rate_limit": {"per_second": 1, "burst": 2}}),
@@ -226,7 +235,7 @@ fn keys_of_one_account_are_limited_each_by_itself() {
 #[test]
 fn a_changed_limit_holds_from_the_next_call_on() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     exhaust(&server, &customer);
     let call = server.native(&customer, "GET", "/balance");
     call.refused(429, "rate_limited");
@@ -241,13 +250,13 @@ fn a_changed_limit_holds_from_the_next_call_on() {
         .admin("PATCH", &path)
         .json(&json!({"rate_limit": null}))
         .expect(200);
-    assert_eq!(told(&call.expect(200)), [None, None]);
+    assert_eq!(rate_headers(&call.expect(200)), [None, None]);
 }
 
 #[test]
 fn hostile_34_wrong_keys_are_not_counted_against_good_ones() {
     let server = start();
-    let customer = limited(&server);
+    let customer = rate_limited_customer(&server);
     let wrong = format!("{}x", &customer.key[..customer.key.len() - 1]);
     for _ in 0..50 {
         server

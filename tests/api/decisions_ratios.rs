@@ -1,4 +1,4 @@
-//! Decisions 1: `auto`, and the resolution when none is asked for.
+//! Decisions 1: `auto`, and the default resolution.
 
 use crate::support::{
     ENDPOINTS, Origin, Server, fox, fox_with, options::Options, origin, pictures,
@@ -6,7 +6,7 @@ use crate::support::{
 use image::ImageFormat;
 use serde_json::json;
 
-/// What `auto` makes of each of these pictures, on one endpoint.
+/// The ratios that `auto` chooses for these images on one endpoint.
 fn ratios(path: &str, pictures: Vec<Vec<u8>>) -> Vec<String> {
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("10.00");
@@ -50,8 +50,8 @@ fn auto_is_the_supported_ratio_nearest_to_the_first_image() {
 
 #[test]
 fn auto_is_near_in_log_space() {
-    // 1.37 lies nearer to 5:4 + 3:2 in the middle of the plain scale than of the log scale: between 4:3 (1.333) and
-    // 3:2 (1.5) the border is at 1.4142 in log space and at 1.4167 on the plain one.
+    // The service compares ratios in log space: between 4:3 (1.333) and 3:2 (1.5) the border is 1.4142 there, and 1.4167 on a
+    // linear scale.
     let between = vec![pictures::png(1_415, 1_000), pictures::png(1_413, 1_000)];
     assert_eq!(ratios("/url-generations", between), ["3:2", "4:3"]);
 }

@@ -23,7 +23,7 @@ fn transactions_are_the_accounts_ledger_newest_first() {
     let path = format!("/accounts/{}/transactions", customer.account);
     assert_eq!(ledger, server.admin("GET", &path).expect(200).json());
     let entries = ledger["data"].as_array().unwrap();
-    let told: Vec<Value> = entries
+    let amounts: Vec<Value> = entries
         .iter()
         .map(|it| {
             json!([
@@ -36,7 +36,7 @@ fn transactions_are_the_accounts_ledger_newest_first() {
         })
         .collect();
     assert_eq!(
-        json!(told),
+        json!(amounts),
         json!([
             ["adjustment", "-0.50", "0.366", null, "a correction"],
             ["charge", "-0.134", "0.866", job, null],

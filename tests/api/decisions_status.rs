@@ -1,4 +1,4 @@
-//! Decisions 14: `GET /status`, and when a queued job will begin.
+//! Decisions 14: `GET /status`, and the estimated start of a queued job.
 
 use crate::support::clock::START;
 use crate::support::http::Request;
@@ -74,7 +74,7 @@ fn decisions_14_a_queued_job_says_when_it_will_begin() {
     let running = server.job_once(&customer, &first, "processing");
     let jobs = [first, server.create(&customer), server.create(&customer)];
     assert_eq!(running["estimated_start_at"], Value::Null);
-    // One has begun within a minute.
+    // One job has started within the last minute.
     server.clock.advance(Duration::from_secs(60));
     let starts = |at: usize| server.job(&customer, &jobs[at])["estimated_start_at"].clone();
     let began = chrono::DateTime::parse_from_rfc3339(START).expect("a moment");

@@ -1,4 +1,4 @@
-//! Decisions 1, "Beyond the specification": lookups that wait.
+//! Decisions 1, "Beyond the specification": lookups with a long poll.
 
 use crate::support::raw::Wire;
 use crate::support::{Customer, Server, options::Options, until};
@@ -9,13 +9,13 @@ fn one_at_a_time() -> Server {
     server
 }
 
-fn begun(server: &Server, customer: &Customer) -> String {
+fn processing_job(server: &Server, customer: &Customer) -> String {
     let job = server.create(customer);
     server.job_once(customer, &job, "processing");
     job
 }
 
-fn is_waiting(server: &Server, job: &str, count: usize) {
+fn until_waiting(server: &Server, job: &str, count: usize) {
     let id = job.parse().unwrap();
     until("the lookups wait", || {
         server.inside().system.watchers(id) == count
@@ -26,11 +26,11 @@ fn is_waiting(server: &Server, job: &str, count: usize) {
 fn the_answer_comes_as_soon_as_the_job_is_terminal() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
-    let job = begun(&server, &customer);
+    let job = processing_job(&server, &customer);
     let path = format!("/jobs/{job}?wait=60");
     let mut wire = Wire::open(server.address);
     wire.send(&server.native(&customer, "GET", &path).wire());
-    is_waiting(&server, &job, 1);
+    until_waiting(&server, &job, 1);
     server.generator.release_all();
     let answer = wire.answer_to("GET").unwrap();
     assert_eq!(
@@ -40,14 +40,14 @@ fn the_answer_comes_as_soon_as_the_job_is_terminal() {
     assert!(answer.json()["result"]["image_url"].is_string());
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     assert_eq!(answer.header("preference-applied"), None);
-    is_waiting(&server, &job, 0);
+    until_waiting(&server, &job, 0);
 }
 
 #[test]
 fn the_preference_of_rfc_7240_is_honoured_and_said_so() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
-    let job = begun(&server, &customer);
+    let job = processing_job(&server, &customer);
     let path = format!("/jobs/{job}");
     let lookup = server.native(&customer, "GET", &path);
     let mut wire = Wire::open(server.address);
@@ -57,15 +57,15 @@ fn the_preference_of_rfc_7240_is_honoured_and_said_so() {
             .header("Prefer", "respond-async, wait=99")
             .wire(),
     );
-    is_waiting(&server, &job, 1);
+    until_waiting(&server, &job, 1);
     server.generator.release_all();
     let answer = wire.answer_to("GET").unwrap();
     assert_eq!(answer.json()["status"], "done");
     assert_eq!(answer.header("preference-applied"), Some("wait=60"));
-    // What is terminal is answered at once, whatever the patience.
+    // A terminal job is answered at once, whatever the wait.
     let answer = lookup.clone().header("Prefer", "wait=30").expect(200);
     assert_eq!(answer.header("preference-applied"), Some("wait=30"));
-    // What is no preference for waiting is ignored.
+    // The service ignores preferences that are not for waiting.
     for odd in ["wait", "wait=soon", "wait=-1", "handling=strict"] {
         let answer = lookup.clone().header("Prefer", odd).expect(200);
         assert_eq!(answer.header("preference-applied"), None, "{odd}");
@@ -76,7 +76,7 @@ fn the_preference_of_rfc_7240_is_honoured_and_said_so() {
 fn the_present_state_is_answered_when_the_patience_ends() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
-    let job = begun(&server, &customer);
+    let job = processing_job(&server, &customer);
     for (path, headers) in [
         ("?wait=0", &[][..]),
         ("?wait=1", &[]),
@@ -88,13 +88,13 @@ fn the_present_state_is_answered_when_the_patience_ends() {
         }
         assert_eq!(lookup.expect(200).json()["status"], "processing");
     }
-    // The parameter counts before the header.
+    // The parameter takes precedence over the header.
     let path = format!("/jobs/{job}?wait=0");
     let lookup = server
         .native(&customer, "GET", &path)
         .header("Prefer", "wait=60");
     assert_eq!(lookup.expect(200).header("preference-applied"), None);
-    is_waiting(&server, &job, 0);
+    until_waiting(&server, &job, 0);
     server.generator.release_all();
 }
 
@@ -102,12 +102,12 @@ fn the_present_state_is_answered_when_the_patience_ends() {
 fn a_cancellation_is_an_end_too() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
-    begun(&server, &customer);
+    processing_job(&server, &customer);
     let queued = server.create(&customer);
     let mut wire = Wire::open(server.address);
     let path = format!("/jobs/{queued}?wait=60");
     wire.send(&server.native(&customer, "GET", &path).wire());
-    is_waiting(&server, &queued, 1);
+    until_waiting(&server, &queued, 1);
     let path = format!("/jobs/{queued}");
     server.native(&customer, "DELETE", &path).expect(200);
     let answer = wire.answer_to("GET").unwrap().json();
@@ -122,13 +122,13 @@ fn a_cancellation_is_an_end_too() {
 fn a_client_that_goes_away_leaves_nothing_behind() {
     let server = one_at_a_time();
     let customer = server.customer("1.00");
-    let job = begun(&server, &customer);
+    let job = processing_job(&server, &customer);
     let request = server
         .native(&customer, "GET", &format!("/jobs/{job}?wait=60"))
         .wire();
     let mut wires: Vec<Wire> = (0..20).map(|_| Wire::open(server.address)).collect();
     wires.iter_mut().for_each(|wire| wire.send(&request));
-    is_waiting(&server, &job, 20);
+    until_waiting(&server, &job, 20);
     for (at, wire) in wires.into_iter().enumerate() {
         if at % 2 == 0 {
             wire.reset()
@@ -136,7 +136,7 @@ fn a_client_that_goes_away_leaves_nothing_behind() {
             drop(wire)
         }
     }
-    is_waiting(&server, &job, 0);
+    until_waiting(&server, &job, 0);
     server.generator.release_all();
     server.assert_settled();
 }
@@ -150,14 +150,14 @@ fn an_orderly_stop_ends_the_waiting() {
     );
     server.generator.hold();
     let customer = server.customer("1.00");
-    let job = begun(&server, &customer);
+    let job = processing_job(&server, &customer);
     let mut wire = Wire::open(server.address);
     let path = format!("/jobs/{job}?wait=60");
     wire.send(&server.native(&customer, "GET", &path).wire());
-    is_waiting(&server, &job, 1);
+    until_waiting(&server, &job, 1);
     let generator = server.generator.clone();
     let stopping = std::thread::spawn(move || server.stop());
-    // The run is held until the answer is there, so it is not the job's end that answers.
+    // The run is held until the answer arrives, so the end of the job cannot be what ends the wait.
     assert_eq!(
         wire.answer_to("GET").unwrap().json()["status"],
         "processing"
@@ -189,7 +189,7 @@ fn a_bad_wait_is_422_by_its_name() {
         let path = format!("/jobs/{job}?{query}");
         server.native(&customer, "GET", &path).invalid(&["wait"]);
     }
-    // One of another account is not told from one that does not exist by this either.
+    // A foreign job is indistinguishable from one that does not exist.
     let other = server.customer("1.00");
     for query in ["wait=1", "wait=x"] {
         let path = format!("/jobs/{job}?{query}");

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the commands of docs/api.md, as they stand and in one shell, and compares what they print with what the page shows.
+"""Runs the commands of docs/api.md unchanged in one shell, and compares their output with the page.
 
-A block of JSON behind a command must have the members and the kinds of values of the answer, and where it shows a value
-without an ellipsis beside a status, a code or an amount, that very value. Of a block of text each line must be printed.
+A JSON block after a command must have the members and types of the answer. The steady values (a status, a code, an amount)
+must be equal unless the page abbreviates them with an ellipsis. Each line of a text block must occur in the output.
 
 Usage: served.py documentation.py (see tests/compat)
 """
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/api.md"
-# Values that are the same on every run.
+# Members with the same value on every run.
 STEADY = {"status", "code", "kind", "amount", "price", "tier", "mode", "aspect_ratio", "resolution", "spent", "available"}
 
 
@@ -24,7 +24,7 @@ def blocks() -> list[tuple[str, str]]:
 
 
 def faults(shown, printed, path: str = "") -> list[str]:
-    """How an answer differs from what the page shows of it."""
+    """The differences between an answer and the page."""
     if isinstance(shown, dict) and isinstance(printed, dict):
         if shown.keys() != printed.keys():
             return [f"{path}: shown {sorted(shown)}, printed {sorted(printed)}"]
@@ -34,7 +34,7 @@ def faults(shown, printed, path: str = "") -> list[str]:
             return [f"{path}: nothing printed"]
         return faults(shown[0], printed[0], f"{path}[0]")
     steady = path.rpartition(".")[2] in STEADY and shown != "…"
-    # What is not there yet on one run may be there on the next.
+    # A value may be null on one run and present on the next.
     may_be_null = shown is None or printed is None
     if steady and shown != printed or not may_be_null and type(shown) is not type(printed):
         return [f"{path}: shown {shown!r}, printed {printed!r}"]
@@ -42,7 +42,7 @@ def faults(shown, printed, path: str = "") -> list[str]:
 
 
 def missing(shown: str, printed: str) -> list[str]:
-    """Lines of a text that were not printed."""
+    """Lines of a text block that the command did not print."""
     pattern = lambda line: ".*".join(re.escape(part) for part in line.split("…"))
     return [line for line in shown.splitlines() if line and not re.search(pattern(line), printed)]
 

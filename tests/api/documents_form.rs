@@ -1,11 +1,11 @@
-//! The published documents themselves: who may read them, that they are whole, and that their examples are true.
+//! The published documents: access, validity, and the correctness of their examples.
 
-use crate::support::contract::{Contract, resolved, validator};
+use crate::support::contract::{Contract, resolve_ref, validator};
 use crate::support::{Options, Server};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Calls a function with every value of a document and where it stands.
+/// Calls `visit` with every value of a document and its path.
 fn each(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
     visit(place, value);
     match value {
@@ -86,7 +86,7 @@ fn every_reference_leads_somewhere_and_every_part_is_referred_to() {
         each(document, "#", &mut |place, value| {
             if let Some(target) = value.get("$ref").and_then(Value::as_str) {
                 used.insert(target.to_owned());
-                assert!(!resolved(document, value).is_null(), "{place}: {target}");
+                assert!(!resolve_ref(document, value).is_null(), "{place}: {target}");
             }
             if let Some(target) = value
                 .get("operationId")
@@ -102,7 +102,7 @@ fn every_reference_leads_somewhere_and_every_part_is_referred_to() {
         for kind in ["schemas", "responses"] {
             for name in members(&document["components"][kind]).keys() {
                 let place = format!("#/components/{kind}/{name}");
-                assert!(used.contains(&place), "{place} is used by nothing");
+                assert!(used.contains(&place), "{place} is unused");
                 assert!(name.bytes().all(|it| it.is_ascii_alphanumeric()), "{place}");
             }
         }
@@ -128,19 +128,19 @@ fn every_call_has_a_name_of_its_own_a_known_group_and_its_path_s_parameters() {
         {
             let operation = call.operation;
             let name = operation["operationId"].as_str().unwrap();
-            assert!(names.insert(name.to_owned()), "{name} stands twice");
+            assert!(names.insert(name.to_owned()), "{name} occurs twice");
             assert!(groups.contains(&&operation["tags"][0]), "{name}");
             assert!(!operation["summary"].as_str().unwrap().is_empty());
             let empty = Vec::new();
             let parameters = operation["parameters"].as_array().unwrap_or(&empty);
-            let told: BTreeSet<&str> = parameters
+            let documented: BTreeSet<&str> = parameters
                 .iter()
                 .filter(|it| it["in"] == "path")
                 .map(|it| it["name"].as_str().unwrap())
                 .collect();
             let written: BTreeSet<&str> =
                 call.template.split(['{', '}']).skip(1).step_by(2).collect();
-            assert_eq!(told, written, "{name}");
+            assert_eq!(documented, written, "{name}");
         }
     }
 }
@@ -203,9 +203,9 @@ fn every_answer_with_a_body_has_an_example() {
     let contract = Contract::of(server.address).unwrap();
     for call in contract.calls() {
         for (status, response) in members(&call.operation["responses"]) {
-            for (media, content) in members(&resolved(call.document, &response)["content"]) {
+            for (media, content) in members(&resolve_ref(call.document, &response)["content"]) {
                 let shown = content.get("example").is_some() || content.get("examples").is_some();
-                // A picture cannot be shown in JSON.
+                // JSON cannot show an image.
                 assert!(
                     shown || media.starts_with("image/"),
                     "{} {status} {media}",

@@ -1,48 +1,47 @@
-//! Both ways: what the documents say is served, and what is served stands in the documents.
+//! Every documented answer occurs, down to the error codes.
 //!
-//! That nothing is served undocumented is demanded of every answer of every test, by [`crate::support::contract`]. Here each
-//! call is brought to give each answer that its description lists, down to the code of an error.
+//! [`crate::support::contract`] checks the other direction in every test: each answer that occurs is documented.
 
 mod batch_calls;
 mod every_call;
 mod single_calls;
 mod tour;
 
-use crate::support::contract::{Contract, resolved};
+use crate::support::contract::{Contract, resolve_ref};
 use crate::support::{OneNode, Options, Origin, Server, origin, pictures};
 use batch_calls::batches;
-use every_call::{as_shown, parameters, what_comes_first, what_comes_last};
+use every_call::{after_storage_failure, documented_examples, early_checks, parameters};
 use serde_json::json;
 use single_calls::{generations, jobs, not_configured, operations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use tour::{Tour, Words, named};
+use tour::{Outcomes, Tour, describe};
 use uuid::Uuid;
 
-/// What the wall against panics, and only it, can answer anywhere; its own test brings that about.
-const WALL: &str = "internal";
+/// The code that only the panic handler answers with; another test covers it.
+const PANIC_CODE: &str = "internal";
 
-/// What only the signer of a bucket can cause.
-const SIGNER: [&str; 3] = [
+/// Only a failing bucket signer causes these.
+const SIGNER_ERRORS: [&str; 3] = [
     "GET /api/v1/jobs/{job_id} storage_unavailable",
     "GET /admin/v1/jobs/{job_id} storage_unavailable",
     "GET /admin/v1/jobs storage_unavailable",
 ];
 
-fn described(contract: &Contract) -> Words {
-    let mut words = Words::new();
+fn documented(contract: &Contract) -> Outcomes {
+    let mut words = Outcomes::new();
     for call in contract.calls() {
         for (status, response) in call.operation["responses"].as_object().unwrap() {
-            let response = resolved(call.document, response);
+            let response = resolve_ref(call.document, response);
             let schema = &response["content"]["application/problem+json"]["schema"];
             match schema["properties"]["code"]["enum"].as_array() {
                 Some(codes) => words.extend(
                     codes
                         .iter()
-                        .map(|code| named(&call, code.as_str().unwrap())),
+                        .map(|code| describe(&call, code.as_str().unwrap())),
                 ),
                 None => {
-                    words.insert(named(&call, status));
+                    words.insert(describe(&call, status));
                 }
             }
         }
@@ -50,7 +49,12 @@ fn described(contract: &Contract) -> Words {
     words
 }
 
-fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_>)]) -> Words {
+fn run_tour(
+    options: Options,
+    images: &str,
+    seen: &mut Outcomes,
+    steps: &[fn(&mut Tour<'_>)],
+) -> Outcomes {
     let server = Server::with(options.one_node(OneNode::Rates));
     let contract = Contract::of(server.address).unwrap();
     let customer = server.customer("100.00");
@@ -70,7 +74,7 @@ fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_
         .admin("POST", &format!("/webhooks/{hook}/test"))
         .expect(202)
         .json();
-    // A webhook gets one a minute, and each call is made once more.
+    // A webhook accepts one test delivery per minute, and the tour makes each call once more.
     server.clock.advance(Duration::from_secs(60));
     let ids = BTreeMap::from([
         ("account_id", customer.account.clone()),
@@ -100,7 +104,7 @@ fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_
     for step in steps {
         step(&mut tour);
     }
-    described(&contract)
+    documented(&contract)
 }
 
 #[test]
@@ -116,18 +120,24 @@ fn every_answer_that_is_documented_is_served_and_every_one_that_is_served_is_doc
             .set("operator.webhook_url", url)
             .set("operator.webhook_secret", secret)
     };
-    let mut seen = Words::new();
-    go(bare(), &images, &mut seen, &[not_configured]);
+    let mut seen = Outcomes::new();
+    run_tour(bare(), &images, &mut seen, &[not_configured]);
     let strict = options()
         .set("server.max_body_bytes", 32_768)
         .set("server.body_timeout_seconds", 1);
-    go(strict, &images, &mut seen, &[what_comes_first, parameters]);
+    run_tour(strict, &images, &mut seen, &[early_checks, parameters]);
     let steps: &[fn(&mut Tour<'_>)] = &[generations, jobs, operations];
-    go(options(), &images, &mut seen, steps);
-    go(options(), &images, &mut seen, &[batches]);
-    let all = go(options(), &images, &mut seen, &[as_shown, what_comes_last]);
+    run_tour(options(), &images, &mut seen, steps);
+    run_tour(options(), &images, &mut seen, &[batches]);
+    let all = run_tour(
+        options(),
+        &images,
+        &mut seen,
+        &[documented_examples, after_storage_failure],
+    );
 
-    let excepted = |it: &&String| !it.ends_with(WALL) && !SIGNER.contains(&it.as_str());
+    let excepted =
+        |it: &&String| !it.ends_with(PANIC_CODE) && !SIGNER_ERRORS.contains(&it.as_str());
     let never: Vec<_> = all.difference(&seen).filter(excepted).collect();
     assert!(never.is_empty(), "documented, and never served: {never:#?}");
     let unknown: Vec<_> = seen.difference(&all).collect();

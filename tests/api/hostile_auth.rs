@@ -98,7 +98,7 @@ fn hostile_31_a_key_that_is_withdrawn_during_its_request() {
         .admin("DELETE", &format!("/keys/{}", customer.key_id))
         .expect(204);
     go_on.send(()).unwrap();
-    // It was valid when it was shown. Either answer is fine, as long as the books tell the same.
+    // The key was valid when the call presented it, so either answer is fine, as long as the ledger agrees.
     let answer = waiting.join().unwrap();
     assert!([202, 401].contains(&answer.status), "{}", answer.text());
     server
@@ -138,7 +138,7 @@ fn hostile_31_switching_a_key_off_and_on_while_it_is_used() {
                 .admin("PATCH", &path)
                 .json(&json!({"active": active}))
                 .expect(200);
-            // Effective before the operator has the answer.
+            // Effective before the operator gets the answer.
             let status = if active { 200 } else { 401 };
             server.native(&customer, "GET", "/balance").expect(status);
         }
@@ -169,7 +169,7 @@ fn hostile_32_the_job_of_another_account() {
         .refused(404, "not_found")
         .text();
     assert!(!body.contains(&owner.account) && !body.contains(&job));
-    // The address of the picture is the permission to see it.
+    // The URL of the image is the permission to read it.
     let url = done["result"]["image_url"].as_str().unwrap();
     server
         .get(url.split_once(&server.address.to_string()).unwrap().1)
@@ -209,7 +209,7 @@ fn hostile_34_many_wrong_keys_do_not_hurt_the_right_one() {
                     for at in 0..600_u16 {
                         let mut random = [seed; 32];
                         random[..2].copy_from_slice(&at.to_be_bytes());
-                        // Well-formed, so that each is looked up.
+                        // Well-formed, so that the server looks each key up.
                         let key = tintype_storage::domain::api_key::text(&random);
                         let call = crate::support::http::Request::new(address, "GET", BALANCE);
                         assert_eq!(session.send(&call.bearer(&key)).status, 401);

@@ -23,7 +23,7 @@ fn hostile_09_expect_100_continue() {
     assert_eq!(wire.next_answer("POST").unwrap().status, 100);
     wire.send(body.as_bytes());
     assert_eq!(wire.next_answer("POST").unwrap().status, 202);
-    // Too large by its declaration: told without the body, which never comes.
+    // The declared length is too large: the server answers without the body, which never comes.
     let mut wire = Wire::open(server.address);
     wire.send(head(2_000_000).as_bytes());
     wire.answer_to("POST")
@@ -125,7 +125,7 @@ fn hostile_12_paths() {
         };
         answer.assert_problem(answer.status, code);
     }
-    // Forms of the target that are no path.
+    // Request targets that are not paths.
     for target in [
         "*",
         "api/v1/balance",
@@ -189,7 +189,7 @@ fn hostile_14_content_types() {
         ] {
             let call = server.native(&customer, "POST", path);
             let answer = call.bytes(kind, fox().to_string().as_bytes()).send();
-            // The last is no header value at all.
+            // The last one is not a valid header value.
             assert!([400, 415].contains(&answer.status), "{kind:?}");
         }
         server
@@ -221,12 +221,12 @@ fn hostile_15_a_client_that_goes_on_sending_after_413() {
     let mut chunked = Wire::open(server.address);
     chunked.send(head("Transfer-Encoding: chunked").as_bytes());
     for wire in [&mut declared, &mut chunked] {
-        // The rest is thrown away for a moment, so that the answer is not lost to a reset, and then no more is taken.
+        // The server discards the rest for a moment, so that a reset does not swallow the answer, and then reads no more.
         until("the server hangs up", || {
             !(wire.try_send(b"10000\r\n") && wire.try_send(&blanks) && wire.try_send(b"\r\n"))
         });
     }
-    // Nor is a client waited for that was refused for another reason and sends no more.
+    // The server does not wait for the body of a call that it rejects for another reason either.
     for refused in ["/api/v1/nothing", "/api/v1/balance"] {
         let mut wire = Wire::open(server.address);
         let head = format!(
@@ -237,7 +237,7 @@ fn hostile_15_a_client_that_goes_on_sending_after_413() {
         assert!(wire.is_closed());
     }
     server.assert_well();
-    // Nor by a service that is about to end, or whose database is away: both refuse a call before they look at it.
+    // A server that is stopping, or that has lost its database, does not wait either: both reject a call before they read it.
     server.inside().fail_stop.trip("a test");
     let mut wire = Wire::open(server.address);
     wire.send(head("Transfer-Encoding: chunked").as_bytes());
@@ -253,7 +253,7 @@ fn hostile_16_other_protocols_on_the_plain_port() {
                     HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n";
     let mut wire = Wire::open(server.address);
     wire.send(upgrade);
-    // An offer that is not taken up.
+    // The server ignores an upgrade offer.
     assert_eq!(wire.answer_to("GET").unwrap().status, 200);
     let hello = b"\x16\x03\x01\x00\xc4\x01\x00\x00\xc0\x03\x03random random random random random";
     for bytes in [
@@ -317,7 +317,7 @@ fn hostile_18_sigterm_with_requests_in_flight_and_keep_alive_clients() {
             thread::spawn(move || {
                 let mut accepted = Vec::new();
                 let mut wire = Wire::open(address);
-                // Until the server hangs up; bounded by the money.
+                // Until the server closes the connection; the balance bounds the loop.
                 while wire.try_send(&call.wire()) {
                     match wire.answer_to("POST") {
                         Some(answer) if answer.status == 202 => accepted.push(answer.job_id()),

@@ -1,4 +1,4 @@
-//! Hostile answers to the fetching of input images, 68 to 72.
+//! Hostile responses to the fetching of input images, 68 to 72.
 
 use crate::support::{
     Answer, Customer, Options, Origin, Server, fox_with, origin, pictures, until,
@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn open(options: Options) -> (Server, Customer) {
+fn start(options: Options) -> (Server, Customer) {
     let server = Server::with(options.allow_loopback());
     let customer = server.customer("10.00");
     (server, customer)
@@ -21,9 +21,9 @@ fn call(server: &Server, customer: &Customer, urls: &[String]) -> Answer {
     server.generate(customer, "/url-generations", &body)
 }
 
-/// Demands that a call with this one input is refused by its name, and leaves nothing behind.
+/// Asserts that the service rejects this input by name and stores nothing; returns the message.
 #[track_caller]
-fn refused(server: &Server, customer: &Customer, url: String) -> String {
+fn assert_input_rejected(server: &Server, customer: &Customer, url: String) -> String {
     let answer = call(server, customer, std::slice::from_ref(&url));
     assert_eq!(answer.status, 422, "{url}: {}", answer.text());
     answer.assert_problem(422, "validation_failed");
@@ -34,8 +34,8 @@ fn refused(server: &Server, customer: &Customer, url: String) -> String {
     field
 }
 
-/// A picture, and then more of it for as long as anyone reads; bounded all the same.
-fn endless(head: &'static str, chunked: bool) -> origin::Serve {
+/// Serves an image followed by a long but bounded tail.
+fn endless_image(head: &'static str, chunked: bool) -> origin::Serve {
     Arc::new(move |stream| {
         let _ = stream.write_all(head.as_bytes());
         let first = pictures::png(1, 1);
@@ -57,7 +57,7 @@ fn endless(head: &'static str, chunked: bool) -> origin::Serve {
 fn hostile_68_endless_and_slow_bodies() {
     let drip: origin::Serve = Arc::new(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
-        // One byte at a time until the other side has had enough.
+        // One byte at a time until the client disconnects.
         for byte in pictures::png(1, 1).into_iter().cycle().take(100_000) {
             if stream.write_all(&[byte]).is_err() {
                 return;
@@ -66,17 +66,17 @@ fn hostile_68_endless_and_slow_bodies() {
         }
     });
     let origin = Origin::start([
-        ("/endless", endless("HTTP/1.1 200 OK\r\n\r\n", false)),
+        ("/endless", endless_image("HTTP/1.1 200 OK\r\n\r\n", false)),
         (
             "/chunked",
-            endless(
+            endless_image(
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
                 true,
             ),
         ),
         (
             "/declared",
-            endless(
+            endless_image(
                 "HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n",
                 false,
             ),
@@ -90,16 +90,16 @@ fn hostile_68_endless_and_slow_bodies() {
     let options = Options::new()
         .set("inputs.max_total_bytes", 1_000_000)
         .set("inputs.timeout_seconds", 2);
-    let (server, customer) = open(options);
+    let (server, customer) = start(options);
     for path in ["/endless", "/chunked", "/declared", "/huge"] {
         assert_eq!(
-            refused(&server, &customer, origin.url(path)),
+            assert_input_rejected(&server, &customer, origin.url(path)),
             "input_images_urls",
             "{path}"
         );
     }
     assert_eq!(
-        refused(&server, &customer, origin.url("/drip")),
+        assert_input_rejected(&server, &customer, origin.url("/drip")),
         "input_images_urls[0]"
     );
     server.assert_well();
@@ -149,14 +149,14 @@ fn hostile_68_lengths_that_lie_and_encoded_bodies() {
             )),
         ),
     ]);
-    let (server, customer) = open(Options::new());
+    let (server, customer) = start(Options::new());
     for path in ["/longer", "/gzip", "/unended", "/negative", "/two"] {
-        refused(&server, &customer, origin.url(path));
+        assert_input_rejected(&server, &customer, origin.url(path));
     }
-    // The header of a picture is looked at and no pixel decoded: one that is cut behind it is for the generator to judge.
+    // The service reads an image's header and decodes no pixel, so a truncated image is left to the generator.
     let cut = call(&server, &customer, &[origin.url("/shorter")]);
     assert!([202, 422].contains(&cut.status), "{}", cut.text());
-    // Without a length the body ends with the connection.
+    // Without a length, the end of the connection ends the body.
     assert_eq!(call(&server, &customer, &[origin.url("/none")]).status, 202);
     server.assert_well();
 }
@@ -171,7 +171,7 @@ fn hostile_68_the_total_exactly_and_one_byte_more_over_14_images() {
         ("/a", origin::bytes(picture)),
         ("/b", origin::bytes(one_more)),
     ]);
-    let (server, customer) = open(Options::new().set("inputs.max_total_bytes", 14_000));
+    let (server, customer) = start(Options::new().set("inputs.max_total_bytes", 14_000));
     let mut urls = vec![origin.url("/a"); 14];
     assert_eq!(call(&server, &customer, &urls).status, 202);
     server.assert_settled();
@@ -233,7 +233,7 @@ fn hostile_69_answers_that_are_no_picture() {
         ("/half", origin::bytes(half)),
         ("/reset", reset),
     ]);
-    let (server, customer) = open(Options::new().set("inputs.timeout_seconds", 5));
+    let (server, customer) = start(Options::new().set("inputs.timeout_seconds", 5));
     for path in [
         "/html",
         "/404",
@@ -247,17 +247,17 @@ fn hostile_69_answers_that_are_no_picture() {
         "/endless-head",
         "/reset",
     ] {
-        refused(&server, &customer, origin.url(path));
+        assert_input_rejected(&server, &customer, origin.url(path));
     }
-    // TLS to a server that speaks none, and nobody at the port.
-    refused(
+    // TLS to a plain-text server, and a port without a listener.
+    assert_input_rejected(
         &server,
         &customer,
         origin.url("/html").replace("http:", "https:"),
     );
     let gone = Origin::trap().url("/");
-    refused(&server, &customer, gone);
-    // The header of this one is whole; what follows is for the generator to judge.
+    assert_input_rejected(&server, &customer, gone);
+    // The header of this image is complete, so the truncated rest is left to the generator.
     let answer = call(&server, &customer, &[origin.url("/half")]);
     assert!([202, 422].contains(&answer.status), "{}", answer.text());
     server.assert_settled();
@@ -313,10 +313,10 @@ fn hostile_70_pictures_that_lie() {
         ("of a HEIC", b"\0\0\0\x18ftypheic\0\0\0\0heicmif1".to_vec()),
         ("an endless box", b"\0\0\0\0ftypavif\0\0\0\0avif".to_vec()),
     ];
-    let (server, customer) = open(Options::new());
+    let (server, customer) = start(Options::new());
     for (what, bytes) in cases {
         let origin = Origin::start([("/a", origin::bytes(bytes))]);
-        let field = refused(&server, &customer, origin.url("/a"));
+        let field = assert_input_rejected(&server, &customer, origin.url("/a"));
         assert_eq!(field, "input_images_urls[0]", "{what}");
     }
     server.assert_well();
@@ -331,17 +331,17 @@ fn hostile_71_fourteen_of_the_worst_at_once() {
         ),
         (
             "/1",
-            endless(
+            endless_image(
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
                 true,
             ),
         ),
-        ("/2", endless("HTTP/1.1 200 OK\r\n\r\n", false)),
+        ("/2", endless_image("HTTP/1.1 200 OK\r\n\r\n", false)),
     ]);
     let options = Options::new()
         .set("inputs.max_total_bytes", 5_000_000)
         .set("inputs.timeout_seconds", 5);
-    let (server, customer) = open(options);
+    let (server, customer) = start(options);
     let urls: Vec<_> = (0..14)
         .map(|at| origin.url(&format!("/{}", at % 3)))
         .collect();
@@ -357,7 +357,7 @@ fn hostile_71_fourteen_of_the_worst_at_once() {
 #[test]
 fn hostile_72_an_object_store_that_fails() {
     let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
-    let (server, customer) = open(Options::new());
+    let (server, customer) = start(Options::new());
     let urls = vec![origin.url("/a"); 3];
     let break_it = || {
         fs::remove_dir_all(server.objects()).unwrap();
@@ -371,12 +371,12 @@ fn hostile_72_an_object_store_that_fails() {
     for _ in 0..3 {
         call(&server, &customer, &urls).assert_problem(502, "storage_unavailable");
     }
-    // A fault of the caller is still told as such, and calls that need no object work.
+    // Faults of the caller are still reported, and calls that need no object still work.
     let none = call(&server, &customer, &[origin.url("/none")]);
     none.assert_problem(422, "validation_failed");
     server.native(&customer, "GET", "/balance").expect(200);
     server.assert_money(&customer, "10.00", "0.00", "10.00");
-    // A picture that cannot be kept is no picture: nothing is charged.
+    // A job whose image cannot be stored fails and is not charged.
     let job = server.create(&customer);
     let failed = server.job_once(&customer, &job, "failed");
     let error = failed["error"].as_str().unwrap();
@@ -386,7 +386,7 @@ fn hostile_72_an_object_store_that_fails() {
     server.generator.hold();
     let answer = call(&server, &customer, &urls);
     assert_eq!(answer.status, 202, "{}", answer.text());
-    // What was stored is gone when the job is made.
+    // The stored inputs disappear before the job runs.
     fs::remove_dir_all(server.objects().join("inputs")).unwrap();
     server.generator.release_all();
     server.job_once(&customer, &answer.job_id(), "done");

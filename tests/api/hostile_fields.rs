@@ -1,4 +1,4 @@
-//! Hostile JSON, 24 to 27: fields whose values are JSON and nothing else that is expected.
+//! Hostile JSON, 24 to 27: fields whose values are valid JSON of the wrong kind.
 
 use crate::support::{ENDPOINTS, Options, Server, fox_with};
 use serde_json::{Value, json};

@@ -39,7 +39,7 @@ fn hostile_48_one_key_at_the_same_moment_with_material_to_gather() {
     let answers = all_at_once(&vec![call; 60]);
     let jobs: HashSet<String> = answers.iter().map(|it| it.job_id()).collect();
     assert_eq!(jobs.len(), 1);
-    // The words of all the others have been removed before they were answered.
+    // The service removes the stored prompts of all replays before it answers them.
     assert_eq!(server.objects_left().len(), 1);
     server.generator.release_all();
     assert_eq!(server.assert_settled().ended_jobs, 1);
@@ -79,7 +79,7 @@ fn hostile_50_one_key_at_the_same_moment_from_other_accounts_and_endpoints() {
         .filter(|it| it.status == 202)
         .map(|it| it.job_id())
         .collect();
-    // One endpoint of each account's three, whichever was first.
+    // One of the three endpoints of each account, whichever came first.
     assert_eq!(accepted.len(), 10);
     assert_eq!(answers.iter().filter(|it| it.status == 202).count(), 10);
     assert_eq!(server.assert_settled().ended_jobs, 10);
@@ -108,7 +108,7 @@ fn hostile_51_sizes_characters_and_two_headers() {
         answer.assert_problem(422, "validation_failed");
         assert_eq!(answer.faulty_fields(), ["Idempotency-Key"]);
     }
-    // A control character is none of a header's at all (RFC 9110, section 5.5).
+    // A control character is not valid in any header value (RFC 9110, section 5.5).
     call.clone().idempotent("a\u{7f}").expect(400);
     for (one, other) in [("a", "a"), ("a", "b"), ("", "a")] {
         call.clone()
@@ -178,7 +178,7 @@ fn hostile_54_the_edge_of_the_window_and_a_clock_that_goes_back() {
     server.clock.advance(2 * hour - Duration::from_millis(1));
     assert_eq!(call.expect(202).job_id(), first);
     server.clock.advance(Duration::from_millis(1));
-    // At the edge, at the same moment: one new job.
+    // At the expiry, at the same moment: one new job.
     let again: HashSet<String> = all_at_once(&vec![call; 40])
         .iter()
         .map(|it| it.job_id())
@@ -222,7 +222,7 @@ fn hostile_56_replay_when_the_job_is_over_and_its_picture_gone() {
         server.job_once(&customer, &job, status);
         let _ = std::fs::remove_dir_all(server.objects().join("results"));
         let replay = call.expect(202);
-        // What is said of a new job, whatever has become of it since.
+        // A replay shows the answer to the new job, regardless of the job's current state.
         assert_eq!(
             (replay.job_id(), &replay.json()["status"]),
             (job, &"queued".into())

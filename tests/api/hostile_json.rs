@@ -1,4 +1,4 @@
-//! Hostile JSON, 19 to 23: texts that are no JSON, or more than a parser expects.
+//! Hostile JSON, 19 to 23: invalid JSON, and more than a parser expects.
 
 use crate::support::{Answer, Customer, Server};
 
@@ -9,7 +9,7 @@ fn send(server: &Server, customer: &Customer, body: &[u8]) -> Answer {
     call.bytes("application/json", body).send()
 }
 
-/// Demands a 422 in the form that every one has, and returns the fields that it names.
+/// Asserts a well-formed 422 and returns the fields that it names.
 #[track_caller]
 fn faults(server: &Server, customer: &Customer, body: &[u8]) -> Vec<String> {
     let answer = send(server, customer, body);
@@ -19,7 +19,7 @@ fn faults(server: &Server, customer: &Customer, body: &[u8]) -> Vec<String> {
     answer.faulty_fields()
 }
 
-/// A valid body with one more member, as text.
+/// The text of a valid body with one more member.
 fn with(member: &str) -> String {
     format!("{{\"prompt\":\"a\",\"aspect_ratio\":\"1:1\",{member}}}")
 }
@@ -53,7 +53,7 @@ fn hostile_19_depth() {
             }
             let metadata = with(&format!("\"metadata\":{{\"m\":{nested}}}"));
             let named = faults(&server, &customer, metadata.as_bytes());
-            // One that is too large is not looked into.
+            // The service does not parse metadata that is too large.
             let place = match nested.len() > 16 * 1024 {
                 true => "metadata",
                 false => "metadata.m",
@@ -86,7 +86,7 @@ fn hostile_20_duplicate_keys() {
     let many: String = (0..20_000).map(|_| "\"prompt\":1,").collect();
     let body = format!("{{{many}\"prompt\":1}}");
     assert!(faults(&server, &customer, body.as_bytes()).len() <= 101);
-    // The same letters composed and decomposed are two names.
+    // The same letter composed and decomposed makes two names.
     let body = with("\"metadata\":{\"\u{e9}\":1,\"e\u{301}\":1}");
     assert_eq!(send(&server, &customer, body.as_bytes()).status, 202);
     server.assert_well();

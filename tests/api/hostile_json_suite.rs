@@ -1,13 +1,13 @@
 //! Hostile JSON, 28: cases in the manner of nst/JSONTestSuite, against every call that takes a body.
 //!
-//! Each is sent as the whole body and as the value of a field that takes any object. A text that is no JSON is a 422, one
-//! that is JSON is never more than a fault of a field; neither is a 5xx or ends the connection.
+//! The test sends each case as the whole body and as the value of a field that takes any object. Invalid JSON is a 422; valid
+//! JSON is at most a fault of a field; neither is a 5xx or ends the connection.
 
 use crate::support::{ENDPOINTS, Server, fox, merge};
 use serde_json::json;
 
-/// Must be taken for JSON.
-const YES: &[&[u8]] = &[
+/// Valid JSON.
+const VALID: &[&[u8]] = &[
     b"[]",
     b"[ ]",
     b"[\"\"]",
@@ -78,8 +78,8 @@ const YES: &[&[u8]] = &[
     b" [] ",
 ];
 
-/// Must not be taken for JSON.
-const NO: &[&[u8]] = &[
+/// Invalid JSON.
+const INVALID: &[&[u8]] = &[
     b"[1 true]",
     b"[a\xe5]",
     b"[\"\": 1]",
@@ -262,7 +262,7 @@ const NO: &[&[u8]] = &[
     b"[\x0b]",
 ];
 
-/// May be either: numbers beyond a double, lone surrogates, broken UTF-8, byte order marks.
+/// Either is fine: numbers beyond a double, lone surrogates, broken UTF-8, byte order marks.
 const EITHER: &[&[u8]] = &[
     b"[123.456e-789]",
     b"[0.4e00669999999999999999999999999999999999999999999999999999999999999999999999999999999]",
@@ -295,7 +295,7 @@ const EITHER: &[&[u8]] = &[
     b"[\0\"\0\xe9\0\"\0]\0",
 ];
 
-/// Every path that takes a body, with its method, as the operator or the client calls it.
+/// Method and path of every call that takes a body, of the operator and of clients.
 fn paths(account: &str, key: &str) -> Vec<(&'static str, String)> {
     let mut paths: Vec<(&str, String)> = ENDPOINTS
         .iter()
@@ -322,14 +322,14 @@ fn hostile_28_texts_that_are_json_and_texts_that_are_not() {
         } else {
             &customer.key
         };
-        for (cases, is_json) in [(YES, Some(true)), (NO, Some(false)), (EITHER, None)] {
+        for (cases, is_json) in [(VALID, Some(true)), (INVALID, Some(false)), (EITHER, None)] {
             for case in cases {
                 let call = server.call(method, &path).bearer(token);
                 let answer = session.send(&call.bytes("application/json", case));
                 let shown = String::from_utf8_lossy(case);
                 let only_object = shown.trim() == "{}" && [200, 201].contains(&answer.status);
                 if only_object && is_json == Some(true) {
-                    // An empty change, or nothing paused.
+                    // An empty change, or no pause.
                     continue;
                 }
                 assert_eq!(
@@ -354,7 +354,7 @@ fn hostile_28_the_same_texts_inside_metadata() {
     let server = Server::start();
     let customer = server.customer("1000.00");
     let mut session = crate::support::http::Session::open(server.address);
-    for (cases, expected) in [(YES, Some(202)), (NO, Some(422)), (EITHER, None)] {
+    for (cases, expected) in [(VALID, Some(202)), (INVALID, Some(422)), (EITHER, None)] {
         for case in cases {
             let mut body =
                 b"{\"prompt\":\"a\",\"aspect_ratio\":\"1:1\",\"metadata\":{\"m\":".to_vec();

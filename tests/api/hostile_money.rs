@@ -1,4 +1,4 @@
-//! Hostile money, 37 to 46, as far as it can be reached over HTTP.
+//! Hostile money, 37 to 46, as far as HTTP reaches it.
 
 use crate::support::http::{Request, Session};
 use crate::support::{Behaviour, Customer, Options, Server, clock, fox, until};
@@ -10,8 +10,12 @@ use std::thread;
 
 const PATH: &str = "/text-generations";
 
-/// Sends every call `rounds` times over, each on a connection and thread of its own; returns the statuses and the jobs.
-fn storm(calls: &[Request], server: &Server, rounds: usize) -> (usize, usize, HashSet<String>) {
+/// Sends every call `rounds` times, each on its own connection and thread; returns the statuses and the jobs.
+fn send_concurrently(
+    calls: &[Request],
+    server: &Server,
+    rounds: usize,
+) -> (usize, usize, HashSet<String>) {
     thread::scope(|scope| {
         let threads: Vec<_> = calls
             .iter()
@@ -47,8 +51,8 @@ fn deposit(server: &Server, customer: &Customer, amount: &str) -> Request {
     server.admin("POST", &path).json(&json!({"amount": amount}))
 }
 
-/// Reads the balance until told to stop: all three amounts must be of one moment in every answer.
-fn watch(server: &Server, customer: &Customer, over: &AtomicBool) -> usize {
+/// Polls the balance until `over`: in every answer all three amounts must belong to one moment.
+fn poll_balance(server: &Server, customer: &Customer, over: &AtomicBool) -> usize {
     let mut session = Session::open(server.address);
     let call = server.native(customer, "GET", "/balance");
     let mut read = 0;
@@ -69,13 +73,13 @@ fn watch(server: &Server, customer: &Customer, over: &AtomicBool) -> usize {
 #[test]
 fn hostile_37_and_45_concurrent_creates_with_funds_for_exactly_n() {
     let server = Server::start();
-    // 500 jobs of 0.134.
+    // Enough for 500 jobs of 0.134.
     let customer = server.customer("67.00");
     let over = AtomicBool::new(false);
     let call = server.generation(&customer, PATH, &fox());
     let (accepted, refused, jobs) = thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(&server, &customer, &over));
-        let outcome = storm(&vec![call; 32], &server, 63);
+        let watching = scope.spawn(|| poll_balance(&server, &customer, &over));
+        let outcome = send_concurrently(&vec![call; 32], &server, 63);
         over.store(true, Ordering::SeqCst);
         assert!(watching.join().unwrap() > 10);
         outcome
@@ -95,7 +99,7 @@ fn hostile_38_the_same_with_eight_keys_of_one_account_on_the_disk() {
         .map(|_| server.another_key(&first.account, json!({})))
         .map(|customer| server.generation(&customer, PATH, &fox()))
         .collect();
-    let (accepted, refused, jobs) = storm(&calls, &server, 50);
+    let (accepted, refused, jobs) = send_concurrently(&calls, &server, 50);
     assert_eq!((accepted, refused, jobs.len()), (100, 300, 100));
     server.assert_money(&first, "13.40", "13.40", "0.00");
     server.generator.release_all();
@@ -108,7 +112,7 @@ fn hostile_38_a_keys_own_limit_under_concurrency() {
     let server = Server::start();
     let customer = server.customer_with("100.00", json!({"spend_limit": "1.34"}));
     let call = server.generation(&customer, PATH, &fox());
-    let (accepted, refused, _) = storm(&vec![call; 8], &server, 25);
+    let (accepted, refused, _) = send_concurrently(&vec![call; 8], &server, 25);
     assert_eq!((accepted, refused), (10, 190));
     assert_eq!(server.assert_settled().ended_jobs, 10);
     server.assert_money(&customer, "98.66", "0.00", "98.66");
@@ -158,7 +162,7 @@ fn hostile_40_decimals() {
     }
     deposit(&server, &customer, "-0.30").expect(201);
     server.assert_money(&customer, "0.00", "0.00", "0.00");
-    // The most that an account can hold, and what would pass it.
+    // The maximum balance of an account, and a deposit that would exceed it.
     deposit(&server, &customer, "999999999999999.999999").expect(201);
     deposit(&server, &customer, "0.000001").invalid(&["amount"]);
     server.assert_money(
@@ -266,7 +270,7 @@ fn hostile_43_deposits_racing_with_creates() {
                 scope.spawn(|| {
                     for _ in 0..50 {
                         deposit(&server, &customer, "0.134").expect(201);
-                        // Takes back what it finds, if it still finds it.
+                        // Withdraws the money if it is still there.
                         let back = deposit(&server, &customer, "-0.067").send().status;
                         assert!([201, 422].contains(&back));
                     }

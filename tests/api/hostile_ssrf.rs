@@ -1,10 +1,10 @@
-//! Hostile addresses of input images, 57 to 63. A listener on loopback must never be connected to.
+//! Hostile addresses of input images, 57 to 63. The service must never connect to a listener on loopback.
 
 use crate::support::{Customer, Options, Origin, Server, fox_with, origin, pictures};
 use serde_json::json;
 
-/// Demands that each URL is refused by name, and that nothing was connected to or charged.
-fn all_refused(server: &Server, customer: &Customer, trap: &Origin, urls: &[String]) {
+/// Asserts that the service rejects each URL by name, connects to none, and charges nothing.
+fn assert_all_rejected(server: &Server, customer: &Customer, trap: &Origin, urls: &[String]) {
     for url in urls {
         let body = fox_with(json!({"input_images_urls": [url]}));
         let answer = server.generate(customer, "/url-generations", &body);
@@ -17,7 +17,7 @@ fn all_refused(server: &Server, customer: &Customer, trap: &Origin, urls: &[Stri
     assert_eq!(server.objects_left(), [""; 0]);
 }
 
-fn closed() -> (Server, Customer, Origin) {
+fn start_with_trap() -> (Server, Customer, Origin) {
     let server = Server::start();
     let customer = server.customer("1.00");
     (server, customer, Origin::trap())
@@ -25,7 +25,7 @@ fn closed() -> (Server, Customer, Origin) {
 
 #[test]
 fn hostile_57_every_spelling_of_loopback_and_of_nowhere() {
-    let (server, customer, trap) = closed();
+    let (server, customer, trap) = start_with_trap();
     let port = trap.port();
     let hosts = [
         "127.0.0.1",
@@ -65,13 +65,13 @@ fn hostile_57_every_spelling_of_loopback_and_of_nowhere() {
         .iter()
         .map(|host| format!("http://{host}:{port}/"))
         .collect();
-    all_refused(&server, &customer, &trap, &urls);
+    assert_all_rejected(&server, &customer, &trap, &urls);
     server.assert_well();
 }
 
 #[test]
 fn hostile_58_metadata_services() {
-    let (server, customer, trap) = closed();
+    let (server, customer, trap) = start_with_trap();
     let urls = [
         "http://169.254.169.254/latest/meta-data/",
         "http://[fd00:ec2::254]/",
@@ -84,18 +84,18 @@ fn hostile_58_metadata_services() {
         "http://169.254.170.2/v2/credentials",
         "http://[fe80::a9fe:a9fe]/",
     ];
-    // Azure's is a public address by its number; it is refused by name of the range or by not answering.
+    // Azure's number is a public address; the service rejects it by its range, or it does not answer.
     let urls: Vec<String> = urls
         .iter()
         .filter(|it| !it.contains("168.63"))
         .map(ToString::to_string)
         .collect();
-    all_refused(&server, &customer, &trap, &urls);
+    assert_all_rejected(&server, &customer, &trap, &urls);
 }
 
 #[test]
 fn hostile_59_each_range_that_is_not_public() {
-    let (server, customer, trap) = closed();
+    let (server, customer, trap) = start_with_trap();
     let hosts = [
         "0.1.2.3",
         "10.0.0.0",
@@ -134,7 +134,7 @@ fn hostile_59_each_range_that_is_not_public() {
         .iter()
         .map(|host| format!("http://{host}/a.png"))
         .collect();
-    all_refused(&server, &customer, &trap, &urls);
+    assert_all_rejected(&server, &customer, &trap, &urls);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn hostile_62_redirects() {
             origin::status("300 Multiple Choices", format!("Location: {away}\r\n")),
         ),
     ]);
-    // The one address may be reached, the one next to it may not.
+    // The allowed address is reachable, the one next to it is not.
     let server = Server::with(Options::new().set("egress.allow", vec!["127.0.0.1/32"]));
     let customer = server.customer("1.00");
     let paths = [
@@ -199,7 +199,7 @@ fn hostile_62_redirects() {
         "/300",
     ];
     let urls: Vec<_> = paths.iter().map(|path| origin.url(path)).collect();
-    all_refused(&server, &customer, &elsewhere, &urls);
+    assert_all_rejected(&server, &customer, &elsewhere, &urls);
     server.assert_well();
 }
 
@@ -242,8 +242,8 @@ fn hostile_63_urls_that_parsers_read_differently() {
         "http://0x100000000/".into(),
         "http://xn--/".into(),
     ];
-    all_refused(&server, &customer, &trap, &urls);
-    // A fragment is no part of what is fetched.
+    assert_all_rejected(&server, &customer, &trap, &urls);
+    // The service does not send the fragment.
     let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
     let body =
         fox_with(json!({"input_images_urls": [format!("{}#@example.com", origin.url("/a"))]}));

@@ -1,8 +1,9 @@
-//! Every way out, 57 to 67: input images, redirects of theirs, `fileUri` and webhooks, each with hundreds of addresses that may
-//! not be reached, as numbers and behind names. Nothing is charged or stored, and a listener on loopback stays untouched.
+//! Every outbound request, 57 to 67: input images, their redirects, `fileUri` and webhooks, each with hundreds of forbidden
+//! addresses, as numbers and behind names. The service charges and stores nothing and never connects to a listener on
+//! loopback.
 //!
-//! That no packet leaves for any of them is shown by `tests/api/packets.py`, which runs these tests under a trace of their
-//! system calls.
+//! `tests/api/packets.py` proves that no packet leaves for any of them: it runs these tests under a trace of their system
+//! calls.
 
 mod cases;
 
@@ -17,10 +18,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tintype_egress::{AddressGate, Resolve};
 
-/// Input images that one request may name.
+/// The maximum of input images in one request.
 const AT_ONCE: usize = 14;
 
-/// Names with their addresses.
+/// A resolver with fixed addresses.
 #[derive(Clone, Default)]
 struct Names(Arc<HashMap<String, Vec<IpAddr>>>);
 
@@ -31,7 +32,7 @@ impl Resolve for Names {
     }
 }
 
-/// A listener that nobody may connect to, which the trace is told of.
+/// A listener that must not get a connection. It prints its address for the trace.
 fn trap_at(host: &str) -> Origin {
     let trap = Origin::trap_at(host);
     println!("never: {host}:{}", trap.port());
@@ -42,7 +43,7 @@ fn trap() -> Origin {
     trap_at("127.0.0.1")
 }
 
-fn untouched(server: &Server, customer: &Customer, trap: &Origin) {
+fn assert_untouched(server: &Server, customer: &Customer, trap: &Origin) {
     assert_eq!(trap.accepted(), 0);
     assert_eq!(server.generator.runs(), 0);
     server.assert_money(customer, "1.00", "0.00", "1.00");
@@ -50,8 +51,8 @@ fn untouched(server: &Server, customer: &Customer, trap: &Origin) {
     server.assert_well();
 }
 
-/// As input images, so many in one call.
-fn refused_as_inputs(server: &Server, customer: &Customer, urls: &[String]) {
+/// Sends the URLs as input images, as many as one call may have.
+fn assert_rejected_as_inputs(server: &Server, customer: &Customer, urls: &[String]) {
     for urls in urls.chunks(AT_ONCE) {
         let body = fox_with(json!({"input_images_urls": urls}));
         let answer = server.generate(customer, "/url-generations", &body);
@@ -63,7 +64,7 @@ fn refused_as_inputs(server: &Server, customer: &Customer, urls: &[String]) {
     }
 }
 
-fn refused_as_file_uris(server: &Server, customer: &Customer, urls: &[String]) {
+fn assert_rejected_as_file_uris(server: &Server, customer: &Customer, urls: &[String]) {
     for url in urls {
         let parts = json!([{"text": "make it blue"}, {"fileData": {"fileUri": url}}]);
         let answer = server
@@ -72,13 +73,13 @@ fn refused_as_file_uris(server: &Server, customer: &Customer, urls: &[String]) {
             .json(&json!({"contents": [{"parts": parts}]}))
             .send();
         assert_eq!(answer.status, 400, "{url}: {}", answer.text());
-        let told = answer.json();
-        let message = told["error"]["message"].as_str().unwrap();
+        let error = answer.json();
+        let message = error["error"]["message"].as_str().unwrap();
         assert!(message.contains("fileUri"), "{url}: {message}");
     }
 }
 
-fn refused_as_webhooks(server: &Server, customer: &Customer, urls: &[String]) {
+fn assert_rejected_as_webhooks(server: &Server, customer: &Customer, urls: &[String]) {
     let path = format!("/accounts/{}/webhooks", customer.account);
     for url in urls {
         let answer = server
@@ -97,21 +98,21 @@ fn hostile_57_58_59_63_no_way_out_takes_an_address_that_is_refused() {
     let (refused, faulty) = (refused_urls(trap.port()), faulty_urls());
     let count = refused.len() + faulty.len();
     assert!(count >= 450, "only {count} URLs");
-    refused_as_inputs(&server, &customer, &refused);
-    // One by one: what the body alone shows is told before anything is looked at that it names.
+    assert_rejected_as_inputs(&server, &customer, &refused);
+    // One by one: the service reports faults of the body before it resolves any name in it.
     for url in faulty.chunks(1) {
-        refused_as_inputs(&server, &customer, url);
+        assert_rejected_as_inputs(&server, &customer, url);
     }
     for urls in [&refused, &faulty] {
-        refused_as_file_uris(&server, &customer, urls);
-        refused_as_webhooks(&server, &customer, urls);
+        assert_rejected_as_file_uris(&server, &customer, urls);
+        assert_rejected_as_webhooks(&server, &customer, urls);
     }
-    untouched(&server, &customer, &trap);
+    assert_untouched(&server, &customer, &trap);
 }
 
 #[test]
 fn hostile_62_no_redirect_leads_to_an_address_that_is_refused() {
-    // The listener that redirects stands for a public one; every other address of loopback stays shut.
+    // The redirecting listener plays a public server; every other address of loopback stays blocked.
     let trap = trap_at("127.0.0.2");
     let gate = AddressGate::new(vec!["127.0.0.1/32".parse().unwrap()], vec![]);
     let shut = |url: &String| gate.check_host(&url.parse().unwrap()).is_err();
@@ -138,12 +139,12 @@ fn hostile_62_no_redirect_leads_to_an_address_that_is_refused() {
             answer.text()
         );
     }
-    refused_as_file_uris(&server, &customer, &urls[..50]);
+    assert_rejected_as_file_uris(&server, &customer, &urls[..50]);
     assert_eq!(origin.accepted(), urls.len() + 50);
-    untouched(&server, &customer, &trap);
+    assert_untouched(&server, &customer, &trap);
 }
 
-/// A name for each address that is refused, with whatever else its answer holds before and after it.
+/// A name for each forbidden address, with other addresses before and after it in the DNS answer.
 fn named(refused: &[IpAddr], before: &[IpAddr], after: &[IpAddr]) -> Names {
     let answer = |ip: &IpAddr| [before, &[*ip], after].concat();
     let names = refused.iter().enumerate();
@@ -167,13 +168,13 @@ fn hostile_64_no_way_out_takes_a_name_of_an_address_that_is_refused() {
     let server = Server::with(Options::new().resolving(named(&refused, &[], &[])));
     let customer = server.customer("1.00");
     let urls = urls_of_names(refused.len(), trap.port());
-    // One by one: of several that are looked up, those may be named alone that failed first.
+    // One by one: of several URLs that the service resolves, the error may name only those that failed first.
     for url in &urls {
-        refused_as_inputs(&server, &customer, std::slice::from_ref(url));
+        assert_rejected_as_inputs(&server, &customer, std::slice::from_ref(url));
     }
-    refused_as_file_uris(&server, &customer, &urls);
-    refused_as_webhooks(&server, &customer, &urls);
-    untouched(&server, &customer, &trap);
+    assert_rejected_as_file_uris(&server, &customer, &urls);
+    assert_rejected_as_webhooks(&server, &customer, &urls);
+    assert_untouched(&server, &customer, &trap);
 }
 
 #[test]
@@ -215,13 +216,13 @@ fn hostile_66_neither_a_bridge_nor_the_service_itself_is_a_way_in() {
         format!("http://localhost:{own}/metrics"),
         format!("http://[::ffff:127.0.0.1]:{own}/healthz"),
     ];
-    refused_as_inputs(&server, &customer, &urls);
-    refused_as_file_uris(&server, &customer, &urls);
-    refused_as_webhooks(&server, &customer, &urls);
-    untouched(&server, &customer, &trap);
+    assert_rejected_as_inputs(&server, &customer, &urls);
+    assert_rejected_as_file_uris(&server, &customer, &urls);
+    assert_rejected_as_webhooks(&server, &customer, &urls);
+    assert_untouched(&server, &customer, &trap);
 }
 
-/// A name whose host would add lines to the head of the request.
+/// A host name that would add lines to the head of the request.
 #[test]
 fn hostile_65_no_host_adds_a_line_to_the_request() {
     let trap = trap();
@@ -235,8 +236,8 @@ fn hostile_65_no_host_adds_a_line_to_the_request() {
         format!("http://a%0d%0aHost%3a%20evil.example:{port}/"),
         format!("http://evil\u{2028}.example:{port}/"),
     ];
-    refused_as_inputs(&server, &customer, &urls);
-    refused_as_file_uris(&server, &customer, &urls);
-    refused_as_webhooks(&server, &customer, &urls);
-    untouched(&server, &customer, &trap);
+    assert_rejected_as_inputs(&server, &customer, &urls);
+    assert_rejected_as_file_uris(&server, &customer, &urls);
+    assert_rejected_as_webhooks(&server, &customer, &urls);
+    assert_untouched(&server, &customer, &trap);
 }

@@ -1,20 +1,20 @@
-//! Hostile HTTP, 1 to 8: requests that are not as they must be.
+//! Hostile HTTP, 1 to 8: malformed requests.
 
 use crate::support::raw::Wire;
 use crate::support::{Answer, Customer, Options, Server, fox};
 
-/// Sends bytes, says that there will be no more, and returns all answers. None may be a 5xx, nor accept anything.
-fn answers(server: &Server, bytes: &[u8]) -> Vec<Answer> {
+/// Sends bytes, ends the sending side, and returns all answers. Panics on a 5xx and on an accepted job.
+fn exchange(server: &Server, bytes: &[u8]) -> Vec<Answer> {
     let mut wire = Wire::open(server.address);
     wire.send(bytes);
     wire.finish();
     wire.answers()
 }
 
-/// Demands that bytes are refused by a 4xx, or by closing, and that nothing after them is answered.
+/// Asserts that the server rejects the bytes with a 4xx or closes, and answers nothing after them.
 #[track_caller]
-fn refused(server: &Server, bytes: &[u8]) {
-    let statuses: Vec<u16> = answers(server, bytes).iter().map(|it| it.status).collect();
+fn assert_rejected(server: &Server, bytes: &[u8]) {
+    let statuses: Vec<u16> = exchange(server, bytes).iter().map(|it| it.status).collect();
     let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(300)]).into_owned();
     assert!(statuses.len() <= 1, "{statuses:?} to {shown}");
     assert!(
@@ -23,7 +23,7 @@ fn refused(server: &Server, bytes: &[u8]) {
     );
 }
 
-/// The head of a creation, without the headers that frame its body and without the blank line.
+/// The head of a creation without the headers that frame its body and without the blank line.
 fn head(customer: &Customer) -> String {
     format!(
         "POST /api/v1/text-generations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
@@ -32,18 +32,18 @@ fn head(customer: &Customer) -> String {
     )
 }
 
-/// A request that would be answered 200, to be smuggled behind another.
+/// A valid request to smuggle behind another.
 const SMUGGLED: &str = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
 fn hostile_01_no_host_and_two_hosts() {
     let server = Server::start();
-    refused(&server, b"GET /healthz HTTP/1.1\r\n\r\n");
-    refused(
+    assert_rejected(&server, b"GET /healthz HTTP/1.1\r\n\r\n");
+    assert_rejected(
         &server,
         b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     );
-    refused(
+    assert_rejected(
         &server,
         b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
     );
@@ -73,9 +73,9 @@ fn hostile_02_contradicting_framing() {
         "Transfer-Encoding:\u{b}chunked\r\n".into(),
     ] {
         let bytes = format!("{}{framing}\r\n{body}{SMUGGLED}", head(&customer));
-        refused(&server, bytes.as_bytes());
+        assert_rejected(&server, bytes.as_bytes());
         let bytes = format!("{}{framing}\r\n0\r\n\r\n{SMUGGLED}", head(&customer));
-        refused(&server, bytes.as_bytes());
+        assert_rejected(&server, bytes.as_bytes());
     }
     server.assert_money(&customer, "10.00", "0.00", "10.00");
     server.assert_well();
@@ -100,21 +100,21 @@ fn hostile_03_chunk_sizes() {
             "{}Transfer-Encoding: chunked\r\n\r\n{size}\r\n{body}\r\n0\r\n\r\n",
             head(&customer)
         );
-        refused(&server, bytes.as_bytes());
+        assert_rejected(&server, bytes.as_bytes());
     }
     for end in ["0\r\n", "0", "", "0\r\nX: y\r\n"] {
         let (size, head) = (body.len(), head(&customer));
         let bytes = format!("{head}Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n{body}\r\n{end}");
-        refused(&server, bytes.as_bytes());
+        assert_rejected(&server, bytes.as_bytes());
     }
     server.assert_money(&customer, "10.00", "0.00", "10.00");
-    // What an extension says is skipped, however long it is.
+    // The server skips a chunk extension of any length.
     let extension = "x".repeat(1_048_576);
     let (size, head) = (body.len(), head(&customer));
     let bytes = format!(
         "{head}Transfer-Encoding: chunked\r\n\r\n{size:x};{extension}\r\n{body}\r\n0\r\n\r\n"
     );
-    let statuses: Vec<u16> = answers(&server, bytes.as_bytes())
+    let statuses: Vec<u16> = exchange(&server, bytes.as_bytes())
         .iter()
         .map(|it| it.status)
         .collect();
@@ -131,19 +131,19 @@ fn hostile_04_headers() {
     let get =
         |headers: &str| format!("GET /healthz HTTP/1.1\r\nHost: a\r\n{headers}\r\n").into_bytes();
     let many: String = (0..97).map(|at| format!("X-{at}: y\r\n")).collect();
-    refused(&server, &get(&many));
-    refused(&server, &get(&format!("X: {}\r\n", "y".repeat(132_096))));
-    refused(&server, &get("X: a\0b\r\n"));
-    refused(&server, &get("X: a\r\n folded\r\n"));
-    refused(&server, &get("X y: a\r\n"));
-    refused(&server, &get(": a\r\n"));
-    refused(&server, &get("no colon\r\n"));
-    refused(&server, b"GET /healthz HTTP/1.1 \r\nHost: a\r\n\r\n");
-    refused(&server, b"GET /healthz HTTP/3.0\r\nHost: a\r\n\r\n");
-    refused(&server, b"GET  /healthz  HTTP/1.1\r\nHost: a\r\n\r\n");
-    refused(&server, b"\r\n\r\n\r\n\0\0\0\0");
-    // A bare LF ends a line for some; it must never let a header through that a proxy did not see.
-    let bare = answers(&server, b"GET /api/v1/balance HTTP/1.1\nHost: a\nX: y\n\n");
+    assert_rejected(&server, &get(&many));
+    assert_rejected(&server, &get(&format!("X: {}\r\n", "y".repeat(132_096))));
+    assert_rejected(&server, &get("X: a\0b\r\n"));
+    assert_rejected(&server, &get("X: a\r\n folded\r\n"));
+    assert_rejected(&server, &get("X y: a\r\n"));
+    assert_rejected(&server, &get(": a\r\n"));
+    assert_rejected(&server, &get("no colon\r\n"));
+    assert_rejected(&server, b"GET /healthz HTTP/1.1 \r\nHost: a\r\n\r\n");
+    assert_rejected(&server, b"GET /healthz HTTP/3.0\r\nHost: a\r\n\r\n");
+    assert_rejected(&server, b"GET  /healthz  HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_rejected(&server, b"\r\n\r\n\r\n\0\0\0\0");
+    // Some parsers accept a bare LF; the server must not accept a header that a proxy did not see.
+    let bare = exchange(&server, b"GET /api/v1/balance HTTP/1.1\nHost: a\nX: y\n\n");
     assert!(bare.iter().all(|it| (400..500).contains(&it.status)));
     server.assert_well();
 }
@@ -153,7 +153,7 @@ fn hostile_05_a_head_that_drips() {
     let server = Server::start();
     let mut wire = Wire::open(server.address);
     wire.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\n");
-    // Nothing more: the head's time runs out, whoever else is served meanwhile.
+    // No more bytes: the timeout for the head ends, while the server serves other callers.
     server.assert_well();
     let answer = wire.answer_to("GET").map(|it| it.status);
     assert!(answer.is_none_or(|status| status == 408), "{answer:?}");
@@ -190,13 +190,13 @@ fn hostile_07_a_content_length_that_lies() {
         head(&customer),
         body.len() + 1
     );
-    refused(&server, longer.as_bytes());
+    assert_rejected(&server, longer.as_bytes());
     let shorter = format!(
         "{}Content-Length: {}\r\n\r\n{body}",
         head(&customer),
         body.len() - 1
     );
-    let statuses: Vec<_> = answers(&server, shorter.as_bytes())
+    let statuses: Vec<_> = exchange(&server, shorter.as_bytes())
         .iter()
         .map(|it| it.status)
         .collect();

@@ -1,7 +1,8 @@
-//! The HTTP edge from outside: a real server on loopback, spoken to in bytes.
+//! Black-box tests of the HTTP edge: a real server on loopback, addressed in bytes.
 //!
-//! `spec_*` has one test for each row of the specification's tables, `decisions_*` for what it leaves open, `admin_*` for the
-//! operator's calls, `abuse_*` for the bounds of what one caller may do, `documents_*` for the published descriptions, and `hostile_*` for what must be survived, by the numbers of its list.
+//! `spec_*` has one test for each row of the specification's tables, `decisions_*` for the points that it leaves open,
+//! `admin_*` for the operator's calls, `abuse_*` for the limits of one caller, `documents_*` for the published descriptions,
+//! and `hostile_*` for the attacks by their numbers in the list.
 
 mod abuse_batches;
 mod abuse_bounds;
@@ -86,6 +87,6 @@ mod spec_requests;
 mod spec_responses;
 mod spec_states;
 mod spec_tiers;
-// The webhooks' tests stand on it too, and each binary leaves a part of it unused.
+// The webhook tests use it too, and each binary leaves a part of it unused.
 #[allow(dead_code, unused_imports)]
 mod support;

@@ -1,4 +1,4 @@
-//! What is changed at one node holds at all nodes from the answer on, and no change is lost to another one.
+//! A change at one node holds at all nodes from its answer on, and concurrent changes do not overwrite each other.
 
 use crate::support::http::{Answer, Request, all_at_once};
 use crate::support::nodes::two_nodes;
@@ -42,7 +42,7 @@ fn what_a_key_may_do_holds_for_creations_at_the_other_node_at_once() {
     let change = |change: Value| drop(one.admin("PATCH", &path).json(&change).expect(200));
     let create = || other.generation(&customer, FAST, &fox());
     let malformed = || other.generation(&customer, FAST, &json!({}));
-    // The other node knows the key now.
+    // The other node has the key in its cache now.
     create().expect(202);
     change(json!({"active": false}));
     create().refused(401, "unauthorized");
@@ -145,7 +145,7 @@ fn a_pause_at_one_node_holds_at_the_other() {
 fn changes_at_two_nodes_at_once_lose_none() {
     let nodes = start();
     let customer = nodes[0].customer("9.00");
-    // An account may have 100 keys, and has one.
+    // An account may have 100 keys; this one has one.
     let path = format!("/accounts/{}/keys", customer.account);
     let issue = |number: usize| {
         nodes[number % 2]
@@ -184,7 +184,7 @@ fn a_rate_is_used_up_at_one_node_for_the_other() {
     let call = |node: &Server| -> Answer { node.native(&customer, "GET", "/models").send() };
     let refused = |node: &Server| call(node).status == 429;
     until("the burst is used up at one node", || refused(&one));
-    // The clock of the limits stands still. Each look is a call; the other node has 40 of its own.
+    // The clock of the rate limits does not move. Each lookup is a call; the other node has a separate burst of 40.
     let looks = (0..30).take_while(|_| {
         let is_refused = refused(&other);
         if !is_refused {
@@ -193,7 +193,7 @@ fn a_rate_is_used_up_at_one_node_for_the_other() {
         !is_refused
     });
     let looks = looks.count();
-    assert!(looks < 30, "the other node has heard of no call");
+    assert!(looks < 30, "the other node has seen no call");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn the_events_of_a_job_are_told_at_every_node() {
     let job = nodes[0].create(&customer);
     let path = format!("/jobs/{job}/events");
     let listens = |node: &Server| node.native(&customer, "GET", &path).expect(200).text();
-    let heard = thread::scope(|scope| {
+    let answers = thread::scope(|scope| {
         let listening = nodes
             .each_ref()
             .map(|node| scope.spawn(move || listens(node)));
@@ -247,9 +247,9 @@ fn the_events_of_a_job_are_told_at_every_node() {
         nodes[0].generator.release_all();
         listening.map(|it| it.join().expect("a stream that ends"))
     });
-    for text in heard {
+    for text in answers {
         assert!(text.contains(r#""status":"done""#), "{text}");
-        assert!(!text.contains("still here"), "heard of by chance: {text}");
+        assert!(!text.contains("still here"), "seen by chance: {text}");
     }
 }
 
@@ -267,7 +267,7 @@ fn a_job_that_one_node_has_just_queued_leaves_the_queue_when_it_is_canceled_at_t
         let path = format!("/jobs/{job}");
         other.native(&customer, "DELETE", &path).expect(200);
     }
-    // No take looks at the queue meanwhile, since there is no free place.
+    // The dispatcher does not read the queue meanwhile, because no slot is free.
     let waiting = one.create(&customer);
     for node in [&one, &other] {
         until("it is the next", || {

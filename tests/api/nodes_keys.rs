@@ -1,4 +1,4 @@
-//! What a node answers by when another node has changed a key.
+//! A node's key cache after another node has changed a key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 const NOW: Timestamp = Timestamp::EPOCH;
 
-/// A store with an active key of an account, and the text of the key.
+/// A store with an active key of an account, and the key's text.
 fn with_key() -> (Store, ApiKey, String) {
     let store = Store::new(Arc::new(MemoryEngine::new()) as Arc<dyn Engine>);
     let (id, text) = (Uuid::from_u128(1), api_key::text(&[7; 32]));
@@ -29,7 +29,7 @@ fn commit(store: &Store, writes: Writes) {
     commit_and_wait(&**store.engine(), writes).expect("a commit");
 }
 
-async fn admitted(cache: &ApiKeyCache, store: &Store, text: &str) -> Option<bool> {
+async fn is_admitted(cache: &ApiKeyCache, store: &Store, text: &str) -> Option<bool> {
     let found = cache
         .find(store, text, NOW, Reading::Key)
         .await
@@ -41,15 +41,15 @@ async fn admitted(cache: &ApiKeyCache, store: &Store, text: &str) -> Option<bool
 async fn a_node_refuses_at_once_what_another_node_has_switched_off() {
     let (store, key, text) = with_key();
     let cache = ApiKeyCache::new(true);
-    assert_eq!(admitted(&cache, &store, &text).await, Some(true));
+    assert_eq!(is_admitted(&cache, &store, &text).await, Some(true));
     let off = ApiKey {
         active: false,
         ..key.clone()
     };
     commit(&store, store.put_key(&api_key::hash(&text), &off));
-    assert_eq!(admitted(&cache, &store, &text).await, Some(false));
+    assert_eq!(is_admitted(&cache, &store, &text).await, Some(false));
     commit(&store, store.put_key(&api_key::hash(&text), &key));
-    assert_eq!(admitted(&cache, &store, &text).await, Some(true));
+    assert_eq!(is_admitted(&cache, &store, &text).await, Some(true));
     let account = store.account(key.account).await.expect("readable");
     let account = AccountChange {
         active: Some(false),
@@ -57,38 +57,38 @@ async fn a_node_refuses_at_once_what_another_node_has_switched_off() {
     }
     .apply(account.expect("an account"));
     commit(&store, store.open_account(&account, None));
-    assert_eq!(admitted(&cache, &store, &text).await, Some(false));
+    assert_eq!(is_admitted(&cache, &store, &text).await, Some(false));
     commit(&store, store.remove_key(&api_key::hash(&text), &key));
-    assert_eq!(admitted(&cache, &store, &text).await, None);
+    assert_eq!(is_admitted(&cache, &store, &text).await, None);
 }
 
 #[actix_web::test]
 async fn a_node_lets_an_earlier_text_end_when_another_node_says_so() {
     let (store, key, first) = with_key();
     let cache = ApiKeyCache::new(true);
-    assert_eq!(admitted(&cache, &store, &first).await, Some(true));
+    assert_eq!(is_admitted(&cache, &store, &first).await, Some(true));
     let second = api_key::text(&[8; 32]);
     let (old, new) = (api_key::hash(&first), api_key::hash(&second));
     let (rotated, _) = key.rotate(old, Some(NOW.plus(Duration::from_secs(60))), NOW);
     commit(&store, store.rotate_key(&old, &new, &rotated, &[]));
-    assert_eq!(admitted(&cache, &store, &first).await, Some(true));
-    assert_eq!(admitted(&cache, &store, &second).await, Some(true));
+    assert_eq!(is_admitted(&cache, &store, &first).await, Some(true));
+    assert_eq!(is_admitted(&cache, &store, &second).await, Some(true));
     let ended = ApiKey {
         retired: Vec::new(),
         ..rotated
     };
     commit(&store, store.rotate_key(&new, &new, &ended, &[old]));
-    assert_eq!(admitted(&cache, &store, &first).await, None);
+    assert_eq!(is_admitted(&cache, &store, &first).await, None);
 }
 
 #[actix_web::test]
 async fn the_only_process_looks_into_memory_until_a_key_is_forgotten() {
     let (store, key, text) = with_key();
     let cache = ApiKeyCache::new(false);
-    assert_eq!(admitted(&cache, &store, &text).await, Some(true));
+    assert_eq!(is_admitted(&cache, &store, &text).await, Some(true));
     let hash = api_key::hash(&text);
     commit(&store, store.remove_key(&hash, &key));
-    assert_eq!(admitted(&cache, &store, &text).await, Some(true));
+    assert_eq!(is_admitted(&cache, &store, &text).await, Some(true));
     cache.forget(&hash, &key);
-    assert_eq!(admitted(&cache, &store, &text).await, None);
+    assert_eq!(is_admitted(&cache, &store, &text).await, None);
 }

@@ -1,10 +1,10 @@
-//! `[backends.x] shared`: the places of a back end are for all nodes together.
+//! `[backends.x] shared`: all nodes together share the slots of a back end.
 
 use crate::support::nodes::two_nodes;
 use crate::support::{Options, Server, until};
 use serde_json::Value;
 
-/// How many runs the nodes say that they have at the back end.
+/// The number of runs at the back end, as the nodes report it.
 fn running(nodes: &[Server]) -> u64 {
     let of = |node: &Server| {
         let stats = node.admin("GET", "/stats").expect(200).json();
@@ -38,7 +38,7 @@ fn two_nodes_never_have_more_runs_at_a_back_end_than_it_takes() {
         generator.release_one();
     }
     nodes[0].assert_settled();
-    until("the place is free", || running(&nodes) == 0);
+    until("the slot is free", || running(&nodes) == 0);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn the_place_of_a_node_that_left_is_taken_by_another() {
     let customer = one.customer("9.00");
     let jobs = [one.create(&customer), one.create(&customer)];
     until("one runs", || generator.runs() == 1);
-    // Its run is cut off if it is that one which has the place.
+    // Interrupts the run if this node has the slot.
     drop(one);
     generator.release_all();
     for job in &jobs {

@@ -1,8 +1,8 @@
-"""No packet leaves for an address that is refused: the tests of every way out, under a trace of their system calls.
+"""Proves that no packet leaves for a forbidden address: runs the tests of every outbound request under a trace of their system calls.
 
-The tests, their servers and what stands for a public address there are all at 127.0.0.1, and no name server is asked. So any
-other address that is connected or sent to, and any listener that a test says is never to be reached, is a packet too many. Such
-a listener connects to itself once, when it ends.
+The tests, their servers and the servers that play public addresses are all at 127.0.0.1, and the tests query no name server. So
+a packet to any other address, or to a listener that a test prints as `never`, is a failure. Such a listener connects to itself
+once, when it ends.
 """
 
 import collections

@@ -1,14 +1,14 @@
-//! What is changed in the panel has its line in the audit log: who, from where, what, and how it was before and after.
+//! Every change in the panel has an entry in the audit log: actor, address, action, and the state before and after.
 
 use crate::support::panel::PASSWORD;
 use crate::support::{Browser, Options, Server, audited};
 use serde_json::{Value, json};
 
-/// All lines, oldest first, of actions that begin so.
-fn lines(server: &Server, kinds: &[&str]) -> Vec<Value> {
+/// All entries whose action begins with one of `kinds`, oldest first.
+fn entries(server: &Server, kinds: &[&str]) -> Vec<Value> {
     let list = server.admin("GET", "/audit?limit=100").expect(200).json();
-    let mut lines = list["data"].as_array().unwrap().clone();
-    lines.reverse();
+    let mut entries = list["data"].as_array().unwrap().clone();
+    entries.reverse();
     let kind = |line: &Value| {
         line["action"]
             .as_str()
@@ -18,14 +18,14 @@ fn lines(server: &Server, kinds: &[&str]) -> Vec<Value> {
             .unwrap()
             .to_owned()
     };
-    lines.retain(|line| kinds.contains(&kind(line).as_str()));
-    lines
+    entries.retain(|line| kinds.contains(&kind(line).as_str()));
+    entries
 }
 
-fn actions(lines: &[Value]) -> Vec<&str> {
+fn actions(entries: &[Value]) -> Vec<&str> {
     let action = |line: &'_ Value| line["action"].as_str().unwrap().len();
-    assert!(lines.iter().all(|line| action(line) > 0));
-    lines
+    assert!(entries.iter().all(|line| action(line) > 0));
+    entries
         .iter()
         .map(|line| line["action"].as_str().unwrap())
         .collect()
@@ -47,7 +47,7 @@ fn a_person_is_told_from_the_invitation_to_the_end_without_any_secret() {
     let change = operator.call(&server, "PATCH", &path);
     let viewer = change.json(&json!({"role": "viewer"}));
     viewer.expect(200);
-    // What changes nothing has no line.
+    // A call that changes nothing has no entry.
     viewer.expect(200);
     let again = format!("{path}/invitation");
     let again = operator.call(&server, "POST", &again).expect(200).json();
@@ -56,7 +56,7 @@ fn a_person_is_told_from_the_invitation_to_the_end_without_any_secret() {
     changed.expect(201);
     operator.call(&server, "DELETE", &path).expect(204);
 
-    let lines = lines(&server, &["person"]);
+    let entries = entries(&server, &["person"]);
     let expected = [
         "person.invite",
         "person.join",
@@ -65,28 +65,28 @@ fn a_person_is_told_from_the_invitation_to_the_end_without_any_secret() {
         "person.change_password",
         "person.remove",
     ];
-    assert_eq!(actions(&lines), expected);
-    for line in &lines {
+    assert_eq!(actions(&entries), expected);
+    for line in &entries {
         assert_eq!(line["subject_id"], id);
         assert_eq!(line["account_id"], account.as_str());
         assert_eq!(line["address"], "127.0.0.1");
         assert!(line["request_id"].is_string());
     }
-    let actors = lines.iter().map(|it| it["actor"].as_str().unwrap());
+    let actors = entries.iter().map(|it| it["actor"].as_str().unwrap());
     let by_person = [
         "operator", "person", "operator", "operator", "person", "operator",
     ];
     assert!(actors.eq(by_person));
-    assert_eq!(lines[1]["person_id"], id);
-    assert!(lines[0]["before"].is_null() && lines[5]["after"].is_null());
-    assert_eq!(lines[0]["after"]["email"], "ada@example.com");
-    assert_eq!(lines[1]["before"]["has_password"], false);
-    assert_eq!(lines[1]["after"]["has_password"], true);
-    assert_eq!(lines[2]["before"]["role"], "owner");
-    assert_eq!(lines[2]["after"]["role"], "viewer");
-    assert!(lines[3]["before"]["invitation_expires_at"].is_null());
-    assert!(lines[3]["after"]["invitation_expires_at"].is_string());
-    let text = json!(lines).to_string();
+    assert_eq!(entries[1]["person_id"], id);
+    assert!(entries[0]["before"].is_null() && entries[5]["after"].is_null());
+    assert_eq!(entries[0]["after"]["email"], "ada@example.com");
+    assert_eq!(entries[1]["before"]["has_password"], false);
+    assert_eq!(entries[1]["after"]["has_password"], true);
+    assert_eq!(entries[2]["before"]["role"], "owner");
+    assert_eq!(entries[2]["after"]["role"], "viewer");
+    assert!(entries[3]["before"]["invitation_expires_at"].is_null());
+    assert!(entries[3]["after"]["invitation_expires_at"].is_string());
+    let text = json!(entries).to_string();
     let link = again["invitation_url"].as_str().unwrap();
     for secret in [&token, link.rsplit('/').next().unwrap(), PASSWORD, "argon2"] {
         assert!(!text.contains(secret), "{secret}");
@@ -105,8 +105,8 @@ fn signing_in_and_out_is_told_and_a_failed_attempt_is_not() {
     let again = Browser::of(&server.sign_in("ada@example.com", PASSWORD));
     again.call(&server, "DELETE", "/sessions").expect(204);
     operator.call(&server, "DELETE", "/sessions").expect(204);
-    let lines = lines(&server, &["session"]);
-    let told: Vec<_> = lines
+    let entries = entries(&server, &["session"]);
+    let logged: Vec<_> = entries
         .iter()
         .map(|it| {
             (
@@ -117,7 +117,7 @@ fn signing_in_and_out_is_told_and_a_failed_attempt_is_not() {
         .collect();
     let expected = [
         ("session.begin", "operator"),
-        // The browser that made the invitation.
+        // The browser that created the invitation.
         ("session.begin", "operator"),
         ("session.begin", "person"),
         ("session.end", "person"),
@@ -125,8 +125,8 @@ fn signing_in_and_out_is_told_and_a_failed_attempt_is_not() {
         ("session.end_all", "person"),
         ("session.end_all", "operator"),
     ];
-    assert_eq!(told, expected);
-    for line in &lines {
+    assert_eq!(logged, expected);
+    for line in &entries {
         let of_person = line["actor"] == "person";
         assert_eq!(line["account_id"].is_string(), of_person, "{line}");
         assert_eq!(line["subject_id"], line["person_id"]);
@@ -156,9 +156,9 @@ fn what_people_do_to_their_account_is_told_as_theirs() {
     let hook = hook.expect(201).json();
     let path = format!("/webhooks/{}", hook["webhook_id"].as_str().unwrap());
     call("DELETE", &path).expect(204);
-    let lines = lines(&server, &["key", "webhook"]);
+    let entries = entries(&server, &["key", "webhook"]);
     let expected = [
-        // The operator's.
+        // The operator's key.
         "key.create",
         "key.create",
         "key.change",
@@ -167,15 +167,15 @@ fn what_people_do_to_their_account_is_told_as_theirs() {
         "webhook.create",
         "webhook.delete",
     ];
-    assert_eq!(actions(&lines), expected);
-    let person = &lines[1]["person_id"];
+    assert_eq!(actions(&entries), expected);
+    let person = &entries[1]["person_id"];
     assert!(person.is_string());
     assert!(
-        lines[1..]
+        entries[1..]
             .iter()
             .all(|it| it["actor"] == "person" && it["person_id"] == *person)
     );
-    // The panel names them.
+    // The panel shows their names.
     let list = server
         .operators_browser()
         .call(&server, "GET", "/audit?action=webhook");

@@ -1,4 +1,4 @@
-//! Favourites: marked by the owners of an account, seen by all its people, and left alone by retention.
+//! Favourites: the owners of an account mark them, all its people see them, and retention keeps them.
 
 use crate::support::{Browser, Customer, Options, Server};
 use serde_json::{Value, json};
@@ -66,15 +66,15 @@ fn retention_leaves_the_pictures_of_favourites_alone() {
     let desk = Desk::new();
     let browser = desk.server.operators_browser();
     let [kept, other] = [desk.make(), desk.make()];
-    let told = |job: &str| {
+    let favourite_and_expiry = |job: &str| {
         let job = desk.get(&browser, &format!("/jobs/{job}"));
         (job["favourite"].clone(), job["kept_until"].is_string())
     };
-    assert_eq!(told(&kept), (json!(false), true));
-    // Twice is once.
+    assert_eq!(favourite_and_expiry(&kept), (json!(false), true));
+    // Marking is idempotent.
     assert_eq!(desk.mark(&browser, "PUT", &kept).status, 204);
     assert_eq!(desk.mark(&browser, "PUT", &kept).status, 204);
-    assert_eq!(told(&kept), (json!(true), false));
+    assert_eq!(favourite_and_expiry(&kept), (json!(true), false));
     assert_eq!(desk.favourites(&browser), std::slice::from_ref(&kept));
     let all = desk.get(&browser, "/jobs");
     let marks = [0, 1].map(|at: usize| all["data"][at]["favourite"].clone());
@@ -85,7 +85,7 @@ fn retention_leaves_the_pictures_of_favourites_alone() {
     let browser = desk.server.operators_browser();
     let found = [&kept, &other].map(|job| desk.picture(&browser, job));
     assert_eq!(found, [200, 410]);
-    // What is gone cannot be kept.
+    // A removed image cannot become a favourite.
     desk.mark(&browser, "PUT", &other)
         .assert_problem(410, "gone");
 
@@ -110,7 +110,7 @@ fn all_people_of_the_account_see_favourites_and_owners_mark_them() {
         assert_eq!(desk.mark(&owner, "PUT", job).status, 204);
     }
     assert_eq!(desk.favourites(&viewer), [jobs[2].clone(), jobs[0].clone()]);
-    // Page by page, and with other filters.
+    // In pages, and with other filters.
     let page = desk.get(&viewer, "/jobs?favourite=true&limit=1");
     let next = page["next_cursor"].as_str().unwrap();
     let page = desk.get(
@@ -124,7 +124,7 @@ fn all_people_of_the_account_see_favourites_and_owners_mark_them() {
     viewer
         .call(&desk.server, "GET", &path)
         .invalid(&["favourite"]);
-    // The interface for programs does not have it.
+    // The native API has no favourites.
     let call = desk
         .server
         .native(&desk.customer, "GET", "/jobs?favourite=true");
@@ -150,6 +150,6 @@ fn an_account_has_so_many_favourites_at_the_most() {
     let refused = desk.mark(&browser, "PUT", &other);
     refused.assert_problem(422, "validation_failed");
     assert!(refused.text().contains("5000 favourites"));
-    // One that is a favourite already takes no more room.
+    // Marking a favourite again does not count against the limit.
     assert_eq!(desk.mark(&browser, "PUT", &job).status, 204);
 }

@@ -1,4 +1,4 @@
-//! Who may do what in the panel: every route, asked by everybody who must not.
+//! Authorization in the panel: the tests call every route as every caller without permission.
 
 use crate::support::batches::{batch_of, entry};
 use crate::support::pictures::png;
@@ -6,7 +6,7 @@ use crate::support::{Answer, Browser, Customer, Options, Server, fox, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Calls about an account: method, path below the account, and whether it is the operator's.
+/// Calls about an account: method, path below the account, and whether only the operator may make them.
 pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("GET", "", false),
     ("GET", "/overview", false),
@@ -82,7 +82,7 @@ const OF_OPERATOR: &[(&str, &str)] = &[
     ("PATCH", "/pause"),
 ];
 
-/// Calls for whoever comes, or about one's own session: tested where sessions are.
+/// Calls without a session or about the caller's own session; the session tests cover them.
 const OF_VISITORS: &[(&str, &str)] = &[
     ("GET", "/session"),
     ("POST", "/session"),
@@ -94,21 +94,21 @@ const OF_VISITORS: &[(&str, &str)] = &[
     ("POST", "/invitation/accept"),
 ];
 
-/// An account in which there is one of everything.
-pub struct Full {
+/// An account that has one of everything.
+pub struct FullAccount {
     pub server: Server,
     pub customer: Customer,
     ids: Vec<(&'static str, String)>,
 }
 
-impl Full {
+impl FullAccount {
     pub fn new() -> Self {
         let server = Server::with(Options::new().allow_loopback());
         let customer = server.customer("10");
         let account = customer.account.clone();
         let (person, _) = server.invite(&account, "invited@a.example", "owner");
         let path = format!("/accounts/{account}/webhooks");
-        // Nobody listens there.
+        // Nothing listens there.
         let url = json!({"url": "http://127.0.0.1:9/"});
         let webhook = server.admin("POST", &path).json(&url).expect(201).json();
         let job = server.create(&customer);
@@ -139,7 +139,7 @@ impl Full {
         }
     }
 
-    /// A path below an account, about what is in the full one.
+    /// A path below an account, with the ids of the full account.
     pub fn path(&self, account: &str, template: &str) -> String {
         let mut path = format!("/accounts/{account}{template}");
         for (part, id) in &self.ids {
@@ -153,14 +153,14 @@ impl Full {
         match method {
             "GET" => request.send(),
             _ => {
-                // No faster than a person may make changes.
+                // No faster than the rate of a person's changes.
                 self.server.clock.advance(Duration::from_millis(100));
                 request.json(&json!({})).send()
             }
         }
     }
 
-    /// All that is on record, to see that nothing has changed.
+    /// All records, to assert that nothing has changed.
     fn state(&self) -> Vec<Value> {
         let account = &self.customer.account;
         let lists = ["/keys", "/webhooks", "/transactions", ""];
@@ -172,7 +172,7 @@ impl Full {
     }
 }
 
-/// A route that nobody walks is a hole that nobody sees.
+/// A route missing from the tables would go untested.
 #[test]
 fn every_route_of_the_panel_is_walked_here() {
     let source = include_str!("../../src/panel/routes.rs");
@@ -199,7 +199,7 @@ fn every_route_of_the_panel_is_walked_here() {
 
 #[test]
 fn people_reach_nothing_of_another_account() {
-    let full = Full::new();
+    let full = FullAccount::new();
     let other = full.server.customer("10");
     let stranger = full.server.person(&other.account, "b@b.example", "owner");
     let before = full.state();
@@ -208,7 +208,7 @@ fn people_reach_nothing_of_another_account() {
         let path = full.path(&full.customer.account, template);
         let answer = full.ask(&stranger, method, &path);
         assert_eq!(answer.status, wanted, "{method} {path}: {}", answer.text());
-        // By the stranger's own account, with the ids of the other one.
+        // Below the stranger's own account, with the ids of the full account.
         if template.contains("_id}") {
             let path = full.path(&other.account, template);
             let answer = full.ask(&stranger, method, &path);
@@ -229,7 +229,7 @@ fn people_reach_nothing_of_another_account() {
 
 #[test]
 fn nobody_without_a_session_gets_anything() {
-    let full = Full::new();
+    let full = FullAccount::new();
     let before = full.state();
     let account = &full.customer.account;
     let paths = OF_ACCOUNT.iter().map(|it| (it.0, full.path(account, it.1)));
@@ -237,7 +237,7 @@ fn nobody_without_a_session_gets_anything() {
     for (method, path) in paths.chain(others) {
         let request = full.server.panel(method, &path).json(&json!({}));
         request.refused(401, "unauthorized");
-        // An API key and the admin token are no sessions.
+        // Neither an API key nor the admin token is a session.
         let key = full.server.panel(method, &path).bearer(&full.customer.key);
         key.json(&json!({})).refused(401, "unauthorized");
     }
@@ -246,7 +246,7 @@ fn nobody_without_a_session_gets_anything() {
 
 #[test]
 fn a_viewer_sees_what_an_owner_sees_and_changes_nothing() {
-    let full = Full::new();
+    let full = FullAccount::new();
     let account = &full.customer.account;
     let viewer = full.server.person(account, "viewer@a.example", "viewer");
     let owner = full.server.person(account, "owner@a.example", "owner");
@@ -274,7 +274,7 @@ fn a_viewer_sees_what_an_owner_sees_and_changes_nothing() {
 
 #[test]
 fn a_change_that_another_site_sets_off_is_refused() {
-    let full = Full::new();
+    let full = FullAccount::new();
     let before = full.state();
     let operator = full.server.operators_browser();
     let cookie = operator.call(&full.server, "GET", "/x");
@@ -350,7 +350,7 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
     assert!(panel.get("api_key").is_none());
     assert_eq!(panel["system"], true);
     assert!(named.iter().filter(|key| key["system"] == true).count() == 1);
-    // Switched off, it stays so.
+    // A disabled key stays disabled.
     let path = format!("/keys/{}", panel["key_id"].as_str().unwrap());
     let refused = server.admin("DELETE", &path).refused(409, "conflict");
     assert!(refused.text().contains("deactivate it"));
@@ -363,7 +363,7 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
 fn a_picture_is_paid_for_once_however_often_its_form_is_sent() {
     let server = Server::start();
     let customer = server.customer("9.00");
-    // A key that somebody has happened to give that name is left alone.
+    // A customer's key that happens to have that name stays unchanged.
     let other = server.another_key(&customer.account, json!({"name": "panel"}));
     let owner = server.person(&customer.account, "owner@a.example", "owner");
     let path = format!("/accounts/{}/generations/pro", customer.account);

@@ -1,10 +1,10 @@
-//! The operator does everything of an account on its behalf: each call of its pages, made by the operator, does what it says.
+//! The operator acts for an account: each call of the account's pages succeeds and has its effect.
 
-use crate::panel_guard::{Full, OF_ACCOUNT};
+use crate::panel_guard::{FullAccount, OF_ACCOUNT};
 use crate::support::batches::{batch_of, entry};
 use serde_json::{Value, json};
 
-/// What each call is sent, and with which status it succeeds. Those that take something away come last.
+/// The body and the success status of each call. Calls that delete something come last.
 fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
     let url = json!({"url": "http://127.0.0.1:9/other"});
     vec![
@@ -45,9 +45,9 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("GET", "/batches/{batch_id}/results", None, 200),
         ("GET", "/batches/{batch_id}/failed", None, 200),
         ("GET", "/batches/{batch_id}/pictures", None, 200),
-        // It has ended, too.
+        // The batch has ended, too.
         ("DELETE", "/batches/{batch_id}", None, 409),
-        // The job is done: there is nothing left to cancel.
+        // The job is done: there is nothing to cancel.
         ("DELETE", "/jobs/{job_id}", None, 409),
         ("GET", "/keys", None, 200),
         ("POST", "/keys", Some(json!({"name": "another"})), 201),
@@ -99,12 +99,12 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
     ]
 }
 
-/// Tested where they are described: a stream that does not end, and a form.
+/// Other tests cover these: an endless stream, and a form.
 const ELSEWHERE: &[(&str, &str)] = &[("GET", "/events"), ("POST", "/generations/{tier}")];
 
 #[test]
 fn every_call_of_an_accounts_pages_does_its_work_for_the_operator() {
-    let full = Full::new();
+    let full = FullAccount::new();
     let operator = full.server.operators_browser();
     let calls = calls();
     for (method, template, _) in OF_ACCOUNT {
@@ -121,7 +121,7 @@ fn every_call_of_an_accounts_pages_does_its_work_for_the_operator() {
         };
         call.expect(status);
     }
-    // Whatever was changed is the operator's in the log, and of this account.
+    // The log records every change as the operator's, on this account.
     let path = format!("/audit?limit=100&account_id={}", full.customer.account);
     let lines = full.server.admin("GET", &path).expect(200).json();
     let lines = lines["data"].as_array().unwrap().clone();

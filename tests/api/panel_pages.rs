@@ -1,4 +1,4 @@
-//! What the panel's pages are filled with: charts, lists with their filters, and what an attempt sent.
+//! The data of the panel's pages: charts, filtered lists, and the requests of delivery attempts.
 
 use crate::support::poll::until_some;
 use crate::support::{Browser, Customer, Options, Server, fox_with, until};
@@ -52,7 +52,7 @@ impl Desk {
         job
     }
 
-    /// Signs in once more: days have passed on the clock.
+    /// Signs in again, because days have passed on the clock.
     fn sign_in(&mut self) {
         self.browser = self.server.operators_browser();
     }
@@ -226,7 +226,7 @@ fn a_canceled_job_counts_as_failed_on_the_day_it_ended() {
     let running = desk.server.create(&desk.customer);
     desk.server.job_once(&desk.customer, &running, "processing");
     let waiting = desk.server.create(&desk.customer);
-    until("the queue is told", || {
+    until("the queue is reported", || {
         let jobs = desk.get("/overview")["jobs"].clone();
         jobs == json!({"queued": 1, "processing": 1})
     });
@@ -305,7 +305,7 @@ fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
         [4, 1, 2]
     );
     assert_eq!(file(&format!("from={morning}&kind=adjustment")), 1);
-    // The operator's own interface has the same filters.
+    // The operator interface has the same filters.
     let path = format!(
         "/accounts/{}/transactions?kind=charge",
         desk.customer.account
@@ -339,7 +339,7 @@ fn a_ledger_of_any_length_is_given_whole() {
     commit_and_wait(&**store.engine(), writes).unwrap();
     let path = format!("/accounts/{}/ledger.csv", account.id);
     let file = desk.browser.call(&desk.server, "GET", &path).expect(200);
-    // With its head, and the deposit that the account began with.
+    // One more for the header, one for the opening deposit.
     assert_eq!(file.text().lines().count(), lines + 2);
 }
 
@@ -347,7 +347,7 @@ fn a_ledger_of_any_length_is_given_whole() {
 fn what_an_attempt_sent_is_shown_with_its_signatures() {
     let desk = Desk::new(Options::new().allow_loopback());
     let hooks = format!("/accounts/{}/webhooks", desk.customer.account);
-    // Nobody listens there; what was to be sent is kept all the same.
+    // Nothing listens there; the service still records the request.
     let body = json!({"url": "http://127.0.0.1:9/"});
     let hook = desk
         .server
@@ -356,7 +356,7 @@ fn what_an_attempt_sent_is_shown_with_its_signatures() {
         .expect(201)
         .json();
     let job = desk.make(json!({"metadata": {"order": 17, "_own": true}}));
-    let sent = until_some("the first attempt is over", || {
+    let sent = until_some("the first attempt has ended", || {
         let sent = desk.get(&format!("/deliveries/{job}/sent"))["data"][0].clone();
         (!sent.is_null()).then_some(sent)
     });

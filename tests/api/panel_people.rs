@@ -1,4 +1,4 @@
-//! Owners invite people of their own account, and take back what has not been taken up.
+//! Owners invite people to their account and revoke pending invitations.
 
 use crate::support::{Browser, Server};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn invite(server: &Server, by: &Browser, account: &str, email: &str) -> Value {
     call.expect(201).json()
 }
 
-fn place(account: &str, person: &Value) -> String {
+fn person_path(account: &str, person: &Value) -> String {
     let id = person["person_id"].as_str().unwrap();
     format!("/accounts/{account}/people/{id}")
 }
@@ -23,7 +23,7 @@ fn an_owner_invites_people_and_withdraws_what_was_not_taken_up() {
     let account = server.customer("1").account;
     let owner = server.person(&account, "ada@a.example", "owner");
     let bea = invite(&server, &owner, &account, "bea@a.example");
-    let path = place(&account, &bea);
+    let path = person_path(&account, &bea);
     let again = format!("{path}/invitation");
     let link = owner.call(&server, "POST", &again).expect(200).json();
     assert_ne!(link["invitation_url"], bea["invitation_url"]);
@@ -32,7 +32,7 @@ fn an_owner_invites_people_and_withdraws_what_was_not_taken_up() {
     let body = json!({"token": token, "password": PASSWORD});
     let accept = server.panel("POST", "/invitation/accept").json(&body);
     accept.expect(201);
-    // With a link of one who has joined, an owner could sign in as that person.
+    // With a new link of a person who has joined, an owner could sign in as that person.
     for (method, path) in [("POST", again.as_str()), ("DELETE", path.as_str())] {
         let call = owner.call(&server, method, path);
         call.refused(403, "forbidden");
@@ -40,7 +40,7 @@ fn an_owner_invites_people_and_withdraws_what_was_not_taken_up() {
     let role = owner.call(&server, "PATCH", &path);
     role.json(&json!({"role": "owner"}))
         .refused(403, "forbidden");
-    // Nor of one whose password the operator has revoked.
+    // The same holds for a person whose password the operator has revoked.
     let operator = server.operators_browser();
     let revoke = operator.call(&server, "POST", &again);
     revoke.json(&json!({"revoke": true})).expect(200);
@@ -48,7 +48,7 @@ fn an_owner_invites_people_and_withdraws_what_was_not_taken_up() {
         .call(&server, "POST", &again)
         .refused(403, "forbidden");
     let eve = invite(&server, &owner, &account, "eve@a.example");
-    let remove = owner.call(&server, "DELETE", &place(&account, &eve));
+    let remove = owner.call(&server, "DELETE", &person_path(&account, &eve));
     remove.expect(204);
     let audit = server
         .admin("GET", "/audit?action=person.remove")

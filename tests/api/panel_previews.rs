@@ -1,4 +1,4 @@
-//! Previews of running jobs: for people of the account, from memory, as long as the job runs.
+//! Previews of running jobs: for people of the account, from memory, while the job runs.
 
 use crate::support::pictures::png;
 use crate::support::{OneNode, Options, Server, until};
@@ -25,7 +25,7 @@ fn a_preview_is_shown_while_the_job_runs() {
         };
         server.generator.orders()[0].progress.show(preview);
     };
-    // What comes before a page asks is not kept.
+    // The service drops previews that come before a page asks.
     show();
     assert_eq!(look().status, 204);
     show();
@@ -37,7 +37,7 @@ fn a_preview_is_shown_while_the_job_runs() {
     stranger
         .call(&server, "GET", &path)
         .refused(404, "not_found");
-    // The interface for programs does not have it.
+    // The native API has no previews.
     let native = format!("/jobs/{job}/preview");
     server
         .native(&customer, "GET", &native)

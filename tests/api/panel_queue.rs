@@ -1,11 +1,13 @@
-//! The operator's page of the queues: the order of the jobs that wait, and the cancellation of many.
+//! The operator's queue page: the order of the waiting jobs, and the cancellation of many.
 
 use crate::support::{Customer, OneNode, Options, Server, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A service whose only slot is taken, with jobs of two accounts behind it.
-fn waiting(options: Options) -> (Server, Customer, Customer, Vec<String>, Vec<String>) {
+/// A service whose only slot is taken, with waiting jobs of two accounts.
+fn server_with_waiting_jobs(
+    options: Options,
+) -> (Server, Customer, Customer, Vec<String>, Vec<String>) {
     let server = Server::with(options.slots(1));
     server.generator.hold();
     let (first, second) = (server.customer("10.00"), server.customer("10.00"));
@@ -33,7 +35,7 @@ fn ids(found: &Value) -> Vec<(u64, &str)> {
 #[test]
 fn jobs_are_listed_in_the_order_in_which_they_begin() {
     let options = Options::new().one_node(OneNode::Estimates);
-    let (server, first, _, own, others) = waiting(options);
+    let (server, first, _, own, others) = server_with_waiting_jobs(options);
     let found = queue(&server, "");
     let expected = [&own[0], &others[0], &own[1], &others[1], &own[2]];
     let expected: Vec<_> = (1..).zip(expected.map(String::as_str)).collect();
@@ -54,7 +56,7 @@ fn jobs_are_listed_in_the_order_in_which_they_begin() {
 
 #[test]
 fn many_are_canceled_at_once_and_those_that_came_later_stay() {
-    let (server, first, _, own, others) = waiting(Options::new());
+    let (server, first, _, own, others) = server_with_waiting_jobs(Options::new());
     server.clock.advance(Duration::from_secs(1));
     let late = server.create(&first);
     let before = server.job(&first, &late)["created_at"].clone();

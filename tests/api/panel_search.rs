@@ -1,4 +1,4 @@
-//! Searches for words of prompts: by the index what is indexed, by the records what is not, and the same either way.
+//! Prompt search reads the index for indexed jobs and the records for the rest, with the same result.
 
 use crate::support::{Browser, Customer, Options, Server};
 use serde_json::Value;
@@ -17,12 +17,12 @@ struct Desk {
     customer: Customer,
     browser: Browser,
     model: Job,
-    /// The newest first.
+    /// Newest first.
     prompts: Vec<String>,
 }
 
 impl Desk {
-    /// A store from before there was an index, with jobs of these prompts, oldest first.
+    /// A store written before the index existed, with jobs of these prompts, oldest first.
     fn with(prompts: impl IntoIterator<Item = String>) -> Self {
         let server = Server::with(Options::new());
         let customer = server.customer("10");
@@ -43,7 +43,7 @@ impl Desk {
         desk
     }
 
-    /// Adds ended jobs whose ids begin at this place, all of them older than the one that was made, within its millisecond.
+    /// Adds ended jobs whose ids start at `from`, all older than the first job, within its millisecond.
     fn add(&mut self, from: u128, prompts: impl IntoIterator<Item = String>) {
         let first = self.model.id.0.as_u128() - (1 << 40) + from;
         let mut writes = Vec::new();
@@ -80,12 +80,12 @@ impl Desk {
         }
     }
 
-    /// Lets the jobs become old enough for the index.
-    fn settle(&self) {
+    /// Ages the jobs until the index accepts them.
+    fn age(&self) {
         self.server.clock.advance(Duration::from_secs(11));
     }
 
-    /// Builds the index as far as it goes.
+    /// Builds the index as far as it can.
     fn index(&self) {
         let runtime = actix_web::rt::System::new();
         runtime.block_on(async {
@@ -98,7 +98,7 @@ impl Desk {
         });
     }
 
-    fn indexed(&self) -> Option<JobId> {
+    fn last_indexed(&self) -> Option<JobId> {
         let store = &self.server.inside().store;
         store.search_index_end(self.model.account).wait().unwrap()
     }
@@ -111,20 +111,20 @@ fn a_store_without_an_index_gets_one_and_is_searched_by_it() {
         at => format!("picture {at}"),
     };
     let desk = Desk::with((0..20_000).map(number));
-    // Before, a page reads a bounded number of records, says so, and goes on.
+    // Without the index, a page reads a bounded number of records, says so, and continues.
     let page = desk.page("prompt=zebra");
     assert_eq!(page["data"].as_array().unwrap().len(), 0);
     assert!(page["next_cursor"].is_string());
     assert_eq!(page["index_behind"], serde_json::json!({"until": null}));
     assert_eq!(desk.all("prompt=zebra"), ["a zebra"]);
-    desk.settle();
+    desk.age();
     desk.index();
-    // With it, the one record is found at once.
+    // With the index, the search finds the one record at once.
     let page = desk.page("prompt=ZEBRA");
     assert_eq!(page["data"][0]["prompt"], "a zebra");
     assert_eq!(page["next_cursor"], Value::Null);
     assert_eq!(page.get("index_behind"), None);
-    // A part of a word is found as well, and what no prompt has is known at once.
+    // The search finds parts of a word, and rules a missing word out at once.
     assert_eq!(desk.all("prompt=ebr"), ["a zebra"]);
     let page = desk.page("prompt=okapi");
     assert_eq!(
@@ -136,7 +136,7 @@ fn a_store_without_an_index_gets_one_and_is_searched_by_it() {
 #[test]
 fn a_search_finds_the_same_with_the_index_and_without() {
     let words = ["fox", "owl", "foxglove", "red", "blue", "Reed", "night"];
-    // The words of a job, by its number, without a pattern that fits the blocks.
+    // A prompt derived from the job's number, without a pattern that aligns with the blocks.
     let prompt = |at: usize| {
         let hash = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7;
         let picked = words
@@ -159,10 +159,10 @@ fn a_search_finds_the_same_with_the_index_and_without() {
     ];
     for indexed in [false, true] {
         if indexed {
-            desk.settle();
+            desk.age();
             desk.index();
-            assert!(desk.indexed().is_some());
-            // Jobs behind the index are found beside those within.
+            assert!(desk.last_indexed().is_some());
+            // The search also finds jobs newer than the index.
             desk.add(1 << 30, (3_000..3_100).map(prompt));
         }
         for search in searches {
@@ -175,7 +175,7 @@ fn a_search_finds_the_same_with_the_index_and_without() {
             let query = search.replace(' ', "+");
             for limit in [7, 100] {
                 let found = desk.all(&format!("limit={limit}&status=done&prompt={query}"));
-                // The job that was made first is the newest, and a fox.
+                // The first job is the newest, and a fox.
                 let own = found.len() - expected.len();
                 assert!(own <= 1, "{search}");
                 assert!(found[own..] == expected[..], "{search}, {limit} a page");
@@ -187,18 +187,18 @@ fn a_search_finds_the_same_with_the_index_and_without() {
 #[test]
 fn young_jobs_and_those_that_fill_no_block_are_not_indexed() {
     let prompt = |at: usize| format!("picture {at}");
-    // With the job that was made just now they fill a block.
+    // Together with the first job they fill a block.
     let desk = Desk::with((0..MAX_JOBS - 1).map(prompt));
     desk.index();
-    assert_eq!(desk.indexed(), None);
-    desk.settle();
+    assert_eq!(desk.last_indexed(), None);
+    desk.age();
     desk.index();
-    assert_eq!(desk.indexed(), Some(desk.model.id));
+    assert_eq!(desk.last_indexed(), Some(desk.model.id));
     assert_eq!(desk.all("prompt=picture+254"), ["picture 254"]);
 
     let desk = Desk::with((0..MAX_JOBS - 2).map(prompt));
-    desk.settle();
+    desk.age();
     desk.index();
-    assert_eq!(desk.indexed(), None);
+    assert_eq!(desk.last_indexed(), None);
     assert_eq!(desk.all("prompt=picture+253"), ["picture 253"]);
 }

@@ -1,4 +1,4 @@
-//! Signing in to the panel: passwords, invitations, the cookie, and the ends of a session.
+//! Panel sign-in: passwords, invitations, the cookie, and the end of a session.
 
 use crate::support::panel::PASSWORD;
 use crate::support::{Browser, Options, Server, until};
@@ -93,7 +93,7 @@ fn use_prolongs_a_session_up_to_its_age() {
         read.wait().expect("readable");
         last
     };
-    // Two weeks, in steps that are shorter than what ends a session that nobody uses.
+    // Two weeks, in steps shorter than the idle timeout of a session.
     for _ in 0..30 {
         server.clock.advance(HOUR * 11);
         assert_eq!(status_of(&server, &browser), 200);

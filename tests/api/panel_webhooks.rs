@@ -1,4 +1,4 @@
-//! The console of webhooks: a received delivery is verified, and failed ones are counted before they are sent again.
+//! The webhook console verifies a received delivery, and counts failed deliveries before it resends them.
 
 use crate::support::{Options, Server, until};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ impl Console {
 #[test]
 fn a_received_delivery_is_verified_and_what_is_wrong_is_told() {
     let console = Console::new();
-    // The test clock stands at this moment.
+    // The current time of the test clock.
     let now = console.server.clock.seconds();
     let (right, other) = (console.signature(0, now), console.signature(1, now));
     let good =

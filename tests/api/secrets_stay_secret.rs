@@ -1,4 +1,4 @@
-//! Hostile 35: neither API keys nor the operator's token appear in the log or in an answer, however they are sent.
+//! Hostile 35: neither API keys nor the operator's token appear in the log or in an answer, however a caller sends them.
 
 use crate::support::fox;
 use crate::support::options::ADMIN_TOKEN;
@@ -9,7 +9,7 @@ use serde_json::json;
 fn hostile_35_keys_and_the_token_appear_neither_in_the_log_nor_in_answers() {
     let data = tempfile::tempdir().unwrap();
     let settings = [
-        // sled knows no secrets; at this level it also writes from a thread's last destructors, where nobody may.
+        // sled handles no secrets; at this level it also logs from a thread's last destructors, where logging is not allowed.
         ("LOG__FILTER", "trace,sled=info"),
         ("ADMIN__TOKEN", ADMIN_TOKEN),
         ("EGRESS__ALLOW", "[\"127.0.0.0/8\"]"),
@@ -109,7 +109,7 @@ fn hostile_35_keys_and_the_token_appear_neither_in_the_log_nor_in_answers() {
     let first_key = process.first_key.clone().unwrap();
     let stopped = process.terminate();
     assert_eq!(stopped.status, Some(0), "{}", stopped.log);
-    // The log is at its most talkative, so it is not empty of what it should tell.
+    // The log is at its most verbose, so it must contain this line.
     assert!(stopped.log.contains("answered"));
     for secret in secrets.into_iter().chain([first_key.as_str()]) {
         let told = stopped.log.lines().find(|line| line.contains(secret));

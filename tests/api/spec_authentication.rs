@@ -69,7 +69,7 @@ fn rule_3_a_model_outside_the_keys_scope_is_403() {
                 call.expect(202);
             } else {
                 call.refused(403, "model_not_allowed");
-                // Whatever else is wrong with it.
+                // The key is checked first, so the invalid body does not matter.
                 call = server.native(&customer, "POST", path).text("{");
                 call.refused(403, "model_not_allowed");
             }
@@ -93,7 +93,7 @@ fn rule_4_a_replayed_idempotency_key_returns_the_original_job() {
         assert_eq!(call.expect(202).job_id(), first.job_id());
         assert_eq!(server.generator.runs(), round + 1);
     }
-    // 1.00 less one job on each of the three models.
+    // 1.00 minus one job on each of the three models.
     server.assert_money(&customer, "0.76", "0.00", "0.76");
     assert_eq!(server.assert_settled().ended_jobs, 3);
 }

@@ -22,7 +22,7 @@ fn status_402_available_does_not_cover_the_price() {
         .generation(&customer, "/text-generations", &fox())
         .refused(402, "insufficient_balance");
     server.assert_money(&customer, "0.20", "0.134", "0.066");
-    // What a cheaper model costs is still there.
+    // The balance still covers a cheaper model.
     server
         .generation(&customer, "/nb/text-generations", &fox())
         .expect(202);
@@ -148,7 +148,7 @@ fn status_503_project_or_model_paused() {
                 .idempotent(&format!("{paused}{path}"));
             if refused {
                 call.refused(503, "paused");
-                // The same key works once the pause is over.
+                // The same key works once the pause has ended.
                 server.pause(&[]);
                 call.expect(202);
                 server.pause(&[paused]);

@@ -21,7 +21,7 @@ fn input_images_per_request() {
 fn total_input_size_is_200_mb_unless_configured() {
     let default = tintype::config::Config::load(&tintype::config::Sources::default()).unwrap();
     assert_eq!(default.inputs.max_total_bytes, 200_000_000);
-    // That the limit is kept is `spec_errors::status_422_total_input_too_large`.
+    // `spec_errors::status_422_total_input_too_large` tests that the server enforces the limit.
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn image_url_lifetime_is_in_the_url() {
         .split_once("expires=")
         .and_then(|(_, rest)| rest.split('&').next()?.parse().ok())
         .unwrap();
-    // Never less than promised; the rest of a second is given on top.
+    // Never less than promised; the service rounds the expiry up to a second.
     assert_eq!(expires, server.clock.seconds() + 61, "{url}");
 }
 
@@ -82,6 +82,6 @@ fn the_version_is_part_of_the_base_address() {
             .bearer(&customer.key)
             .refused(404, "not_found");
     }
-    // This prefix is the synchronous interface's.
+    // This prefix belongs to the synchronous interface.
     server.get("/v1/balance").bearer(&customer.key).expect(404);
 }

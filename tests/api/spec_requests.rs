@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 const PATH: &str = "/text-generations";
 
-/// Demands that a value of a field is refused by name, on a text-to-image call.
-fn refuse(field: &str, values: &[Value]) {
+/// Asserts that a text-to-image call rejects each value of a field by name.
+fn assert_invalid(field: &str, values: &[Value]) {
     let server = Server::start();
     let customer = server.customer("1.00");
     for value in values {
@@ -16,8 +16,8 @@ fn refuse(field: &str, values: &[Value]) {
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 
-/// Demands that a body without a field is refused by name.
-fn require(field: &str) {
+/// Asserts that a call rejects a missing field by name.
+fn assert_required(field: &str) {
     let server = Server::start();
     let customer = server.customer("1.00");
     let mut body = fox_with(json!({}));
@@ -27,7 +27,7 @@ fn require(field: &str) {
 
 #[test]
 fn prompt_is_a_string() {
-    refuse(
+    assert_invalid(
         "prompt",
         &[json!(1), json!(null), json!(["a"]), json!({}), json!(true)],
     );
@@ -35,12 +35,12 @@ fn prompt_is_a_string() {
 
 #[test]
 fn prompt_is_required() {
-    require("prompt");
+    assert_required("prompt");
 }
 
 #[test]
 fn prompt_has_at_least_one_character() {
-    refuse("prompt", &[json!(""), json!("\0"), json!("\0\0\0")]);
+    assert_invalid("prompt", &[json!(""), json!("\0"), json!("\0\0\0")]);
     let server = Server::start();
     let customer = server.customer("1.00");
     let body = fox_with(json!({"prompt": "x"}));
@@ -59,7 +59,7 @@ fn null_bytes_of_the_prompt_are_stripped() {
 
 #[test]
 fn aspect_ratio_is_a_string() {
-    refuse(
+    assert_invalid(
         "aspect_ratio",
         &[json!(1.0), json!(null), json!([1, 1]), json!({})],
     );
@@ -67,7 +67,7 @@ fn aspect_ratio_is_a_string() {
 
 #[test]
 fn aspect_ratio_is_required() {
-    require("aspect_ratio");
+    assert_required("aspect_ratio");
 }
 
 #[test]
@@ -84,12 +84,12 @@ fn aspect_ratio_is_a_supported_value() {
         "16x9",
         "AUTO",
     ];
-    refuse("aspect_ratio", &values.map(Value::from));
+    assert_invalid("aspect_ratio", &values.map(Value::from));
 }
 
 #[test]
 fn resolution_is_a_string_out_of_three() {
-    refuse(
+    assert_invalid(
         "resolution",
         &[
             json!(1),
@@ -172,7 +172,7 @@ fn input_images_urls_have_1_to_14_entries() {
 #[test]
 fn each_input_url_starts_with_http_or_https() {
     let server = Server::start();
-    // No money: a fault of the body comes before that.
+    // No money: validation of the body precedes the balance check.
     let customer = server.customer("0.00");
     let bad = [
         "ftp://example.com/",
@@ -194,7 +194,7 @@ fn each_input_url_starts_with_http_or_https() {
 
 #[test]
 fn callback_url_is_a_string_and_optional() {
-    refuse(
+    assert_invalid(
         "callback_url",
         &[json!(1), json!([]), json!({}), json!(true)],
     );
@@ -206,7 +206,7 @@ fn callback_url_is_a_string_and_optional() {
 
 #[test]
 fn callback_url_equals_a_registered_webhook_url() {
-    refuse(
+    assert_invalid(
         "callback_url",
         &[json!("https://example.com/not-registered")],
     );
@@ -214,7 +214,7 @@ fn callback_url_equals_a_registered_webhook_url() {
 
 #[test]
 fn metadata_is_an_object_and_optional() {
-    refuse("metadata", &[json!(1), json!("{}"), json!([]), json!(true)]);
+    assert_invalid("metadata", &[json!(1), json!("{}"), json!([]), json!(true)]);
     let server = Server::start();
     let customer = server.customer("1.00");
     let everything = json!({"a": [1, "b", null, true, {"c": 0.5}], "_internal": "kept"});

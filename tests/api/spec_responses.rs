@@ -47,7 +47,7 @@ fn job_has_its_fields_in_every_state() {
         "finished_at",
         "result",
         "error",
-        // Beyond the specification: null but for a queued job.
+        // Beyond the specification: null unless the job is queued.
         "queue_position",
         "estimated_start_at",
     ]);

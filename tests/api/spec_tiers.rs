@@ -8,8 +8,8 @@ const COMMON: [&str; 10] = [
 ];
 const WIDE: [&str; 4] = ["1:4", "1:8", "4:1", "8:1"];
 
-/// Sends one text-to-image call for each ratio, and says which were accepted.
-fn accepted(server: &Server, path: &str, ratios: &[&str]) -> Vec<bool> {
+/// Sends one text-to-image call for each ratio and returns whether the service accepted it.
+fn accepted_ratios(server: &Server, path: &str, ratios: &[&str]) -> Vec<bool> {
     let customer = server.customer("10.00");
     let try_one = |ratio: &&str| {
         let body = fox_with(json!({"aspect_ratio": ratio}));
@@ -52,8 +52,8 @@ fn fast_is_always_1k() {
 fn fast_takes_a_subset_of_the_ratios_and_no_auto() {
     let server = Server::start();
     let path = "/nb/text-generations";
-    assert_eq!(accepted(&server, path, &COMMON), [true; 10]);
-    assert_eq!(accepted(&server, path, &WIDE), [false; 4]);
+    assert_eq!(accepted_ratios(&server, path, &COMMON), [true; 10]);
+    assert_eq!(accepted_ratios(&server, path, &WIDE), [false; 4]);
     let customer = server.customer("1.00");
     for path in ["/nb/text-generations", "/nb/url-generations"] {
         let mut body = fox_with(json!({"aspect_ratio": "auto"}));
@@ -70,8 +70,12 @@ fn fast_takes_a_subset_of_the_ratios_and_no_auto() {
 fn quality_and_pro_take_the_full_set() {
     let server = Server::start();
     for path in ["/nb2/text-generations", "/text-generations"] {
-        assert_eq!(accepted(&server, path, &COMMON), [true; 10], "{path}");
-        assert_eq!(accepted(&server, path, &WIDE), [true; 4], "{path}");
+        assert_eq!(
+            accepted_ratios(&server, path, &COMMON),
+            [true; 10],
+            "{path}"
+        );
+        assert_eq!(accepted_ratios(&server, path, &WIDE), [true; 4], "{path}");
     }
 }
 

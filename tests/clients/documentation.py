@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs every program of the packages' READMEs and of docs/clients.md as it stands there, each with a fresh account of the real program
-(see service.py), and compares the table of docs/errors.md with the service's own.
+"""Runs every program of the packages' READMEs and of docs/clients.md unchanged, each with a fresh account of the real service (see
+service.py), and compares the table of docs/errors.md with the service's table.
 
-A picture that a program names must be there afterwards. A receiver of webhooks is started, registered, and sent a delivery. Python runs
-with the interpreter that runs this. What is TypeScript is compiled in strict mode beside the package as it would be published.
+Every image that a program names must exist afterwards. A webhook receiver gets a registered webhook and a delivery. Python programs
+run with this interpreter. TypeScript programs are compiled in strict mode against the packed package.
 
-Usage: documentation.py DIRECTORY    (which has the package below node_modules, and the compiler; see tests/run)
+Usage: documentation.py DIRECTORY    (with the package in node_modules, and the compiler; see tests/run)
 """
 
 import json
@@ -22,13 +22,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "clients/python/README.md", "clients/typescript/README.md", "docs/clients.md"]
 TABLE = "src/web/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"
 SECRET = "TINTYPE_WEBHOOK_SECRET"
-# What a program ends with that is asked to look at its money first.
+# The last line of a program whose account has too little money.
 POOR = "time to pay in"
 COMPILE = ["--strict", "--target", "ES2022", "--module", "NodeNext", "--types", "node", "--noUncheckedIndexedAccess"]
 
 
 def call(method: str, path: str, body: dict, token: str = "TINTYPE_ADMIN_TOKEN") -> dict:
-    """A call of the service, by default the operator's."""
+    """Calls the service, by default as the operator."""
     headers = {"Authorization": f"Bearer {os.environ.get(token, token)}", "Content-Type": "application/json"}
     request = urllib.request.Request(os.environ["TINTYPE_URL"] + path, json.dumps(body).encode(), headers, method=method)
     with urllib.request.urlopen(request, timeout=30) as answer:
@@ -42,15 +42,15 @@ def account(balance: str = "10.00") -> tuple[str, str]:
 
 
 def runs(command: list[str], text: str, directory: pathlib.Path) -> bool:
-    """Does the program end well, with every picture that it names?"""
+    """Whether the program succeeds and writes every image that it names."""
     environment = {**os.environ, "TINTYPE_KEY": account()[1]}
     ended = subprocess.run(command, cwd=directory, env=environment, timeout=120, stdout=subprocess.PIPE)
     pictures = [directory / name for name in re.findall(r'"([\w-]+\.png)"', text)]
     return ended.returncode == 0 and all(it.exists() and it.read_bytes().startswith(b"\x89PNG") for it in pictures)
 
 
-def tells_that_it_is_poor(command: list[str], directory: pathlib.Path) -> bool:
-    """Does the program say so where there is no money, and nothing else?"""
+def reports_missing_money(command: list[str], directory: pathlib.Path) -> bool:
+    """Whether the program reports missing money, and prints nothing else."""
     environment = {**os.environ, "TINTYPE_KEY": account(balance="0.01")[1]}
     ended = subprocess.run(command, cwd=directory, env=environment, timeout=120, stderr=subprocess.PIPE, text=True)
     return ended.returncode == 1 and ended.stderr == f"{POOR}\n"
@@ -63,7 +63,7 @@ def free_port() -> int:
 
 
 def listens(port: int, process: subprocess.Popen) -> bool:
-    """Waits until the receiver is there; it is not if its program has ended."""
+    """Waits until the receiver listens; false if its program has ended."""
     while process.poll() is None:
         with socket.socket() as knocking:
             if knocking.connect_ex(("127.0.0.1", port)) == 0:
@@ -72,7 +72,7 @@ def listens(port: int, process: subprocess.Popen) -> bool:
 
 
 def receives(command: list[str], directory: pathlib.Path) -> bool:
-    """Does the receiver take a delivery, and tell of its job?"""
+    """Whether the receiver accepts a delivery and prints its job."""
     owner, key = account()
     port = free_port()
     hook = call("POST", f"/admin/v1/accounts/{owner}/webhooks", {"url": f"http://127.0.0.1:{port}/"})
@@ -91,7 +91,7 @@ def receives(command: list[str], directory: pathlib.Path) -> bool:
 
 
 def programs() -> list[tuple[str, str, str]]:
-    """Page and number, language and text of each."""
+    """Page and number, language and text of each program."""
     found = []
     for page in PAGES:
         blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
@@ -101,7 +101,7 @@ def programs() -> list[tuple[str, str, str]]:
 
 
 def undocumented() -> list[str]:
-    """How docs/errors.md differs from the service's own table of codes."""
+    """The differences between docs/errors.md and the service's table of codes."""
     served = re.findall(r"^(\d{3}) (\w+) ", (ROOT / TABLE).read_text(encoding="utf-8"), re.MULTILINE)
     told = re.findall(r"^\| (\d{3}) \| `(\w+)` \|", (ROOT / "docs/errors.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(served) > 20, "the table of codes is elsewhere"
@@ -126,7 +126,7 @@ def main() -> int:
                 passed += 1
             else:
                 wrong.append(where)
-            if f'SystemExit("{POOR}")' in text and not tells_that_it_is_poor(command, directory):
+            if f'SystemExit("{POOR}")' in text and not reports_missing_money(command, directory):
                 wrong.append(f"{where}, without money")
     for fault in wrong:
         print(f"FAILED {fault}")

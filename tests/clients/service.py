@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Starts the real program for the tests of the client packages, and runs a command against it.
 
-All pictures are made by a back end that this script is: it holds them when told to, so that a test can look at a job that is
-queued or processed for as long as it likes. Beside what tests/compat/served.py tells, the command finds TINTYPE_TEST_PEER:
+This script is also the back end of the service. It can hold images, so that a test can observe a queued or processing job. In
+addition to the variables of tests/compat/served.py, the command gets the URL of the back end in TINTYPE_TEST_PEER:
 
-    PUT /gate {"held": true}    holds every picture from now on, at a progress of 0.42; false lets them go
-    GET /picture.png            a picture, for input images
+    PUT /gate {"held": true}    holds every image from now on, at a progress of 0.42; false releases them
+    GET /picture.png            an image, for input images
 
-A prompt that begins with "refuse" is refused, so that its job fails.
+The back end rejects a prompt that begins with "refuse", so that its job fails.
 
 Usage: service.py COMMAND [ARGUMENT...]
 """
@@ -29,7 +29,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "compat"))
 from served import serving  # noqa: E402
 
 PROGRESS = 0.42
-# Seconds that a picture is held at most.
+# Maximum seconds that an image is held.
 PATIENCE = 60
 
 
@@ -45,7 +45,7 @@ def png(width: int, height: int) -> bytes:
 
 
 class Gate:
-    """Whether pictures are held."""
+    """Holds and releases images."""
 
     def __init__(self):
         self.open = threading.Event()
@@ -56,20 +56,20 @@ class Gate:
 
 
 class Peer(http.server.BaseHTTPRequestHandler):
-    """The back end, which speaks as AUTOMATIC1111 does, and the origin of input images."""
+    """The back end, with AUTOMATIC1111's interface, and the origin of input images."""
 
     protocol_version = "HTTP/1.1"
     gate = Gate()
-    # The task in hand: this back end is asked for one at a time.
+    # The running task: the service sends one at a time to this back end.
     active = None
 
     def do_GET(self) -> None:
         if self.path == "/picture.png":
             self.answer(200, png(300, 200), "image/png")
         elif self.path.startswith("/sdapi/v1/progress"):
-            self.tell({"progress": PROGRESS, "state": {"interrupted": False, "skipped": False}})
+            self.answer_json({"progress": PROGRESS, "state": {"interrupted": False, "skipped": False}})
         else:
-            self.tell({"detail": "Not Found"}, 404)
+            self.answer_json({"detail": "Not Found"}, 404)
 
     def do_POST(self) -> None:
         body = self.read()
@@ -77,27 +77,27 @@ class Peer(http.server.BaseHTTPRequestHandler):
             self.make(body)
         elif self.path == "/internal/progress":
             active = Peer.active == body["id_task"]
-            self.tell({"active": active, "completed": not active, "progress": PROGRESS if active else None})
+            self.answer_json({"active": active, "completed": not active, "progress": PROGRESS if active else None})
         else:
-            self.tell({})
+            self.answer_json({})
 
     def do_PUT(self) -> None:
         Peer.gate.hold(self.read()["held"])
-        self.tell({})
+        self.answer_json({})
 
     def make(self, body: dict) -> None:
         if body["prompt"].startswith("refuse"):
-            return self.tell({"detail": "refused"}, 400)
+            return self.answer_json({"detail": "refused"}, 400)
         Peer.active = body["force_task_id"]
         Peer.gate.open.wait(PATIENCE)
         Peer.active = None
         picture = base64.b64encode(png(body["width"], body["height"])).decode()
-        return self.tell({"images": [picture], "parameters": {}, "info": "{}"})
+        return self.answer_json({"images": [picture], "parameters": {}, "info": "{}"})
 
     def read(self) -> dict:
         return json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
 
-    def tell(self, value: dict, status: int = 200) -> None:
+    def answer_json(self, value: dict, status: int = 200) -> None:
         self.answer(status, json.dumps(value).encode(), "application/json")
 
     def answer(self, status: int, body: bytes, kind: str) -> None:
@@ -108,7 +108,7 @@ class Peer(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_) -> None:
-        """Nobody is interested."""
+        """Logs nothing."""
 
 
 def main() -> int:
@@ -118,9 +118,9 @@ def main() -> int:
     url = f"http://127.0.0.1:{peer.server_address[1]}"
     tiers = {f"TINTYPE__TIERS__{tier}__BACKENDS": '[{ name = "gate" }]' for tier in ("FAST", "QUALITY", "PRO")}
     settings = {
-        # Whatever else this machine is busy with, no stall of its disk is to end the service here.
+        # A stalled disk of a busy machine must not stop the service here.
         "TINTYPE__STORAGE__COMMIT_TIMEOUT_SECONDS": "120",
-        # A refused picture is part of the tests, and no news.
+        # The tests reject images on purpose, so warnings are noise.
         "TINTYPE__LOG__FILTER": "error",
         "TINTYPE__EGRESS__ALLOW": '["127.0.0.0/8"]',
         "TINTYPE__BACKENDS__GATE__KIND": "sdapi",

@@ -1,7 +1,7 @@
-"""The files of deploy/ that start several nodes: they can be read, their parts fit together, and Tintype and HAProxy accept what is in
-them. Nothing is started.
+"""Checks the files of deploy/ that start several nodes: they parse, they are consistent, and Tintype and HAProxy accept them. Starts
+nothing.
 
-Needs PyYAML and HAProxy; uses kubectl where it is installed.
+Needs PyYAML and HAProxy; uses kubectl if it is installed.
 """
 
 import os
@@ -24,7 +24,7 @@ def documents(path):
 
 
 def check_config(config, environment):
-    """Has the program judge a configuration, and returns the values that are in effect."""
+    """Runs `tintype check-config`, and returns the effective values."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("TINTYPE")}
     with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run([BINARY, "check-config", *config], cwd=directory, env=plain | environment, capture_output=True, text=True)
@@ -33,7 +33,7 @@ def check_config(config, environment):
 
 
 def interpolated(text):
-    """As Compose does it, with made-up values for what must be set."""
+    """Interpolates variables as Compose does, with dummy values for required ones."""
     made_up = {"TINTYPE_SECRET": SECRET, "TINTYPE_OBJECTS": "s3://bucket/prefix"}
 
     def value(found):
@@ -61,7 +61,7 @@ def the_compose_file_fits_together():
         for volume in service.get("volumes", []):
             source = volume.split(":")[0]
             assert source in volumes or (DEPLOY / source).is_file(), (name, volume)
-        # Compose wants a condition that something tells.
+        # A condition of Compose needs a health check.
         assert name not in services["node-a"]["depends_on"] or "healthcheck" in service, name
     variables = {name: value for name, value in services["node-a"]["environment"].items() if value is not None}
     effective = check_config([], {name: interpolated(str(value)) for name, value in variables.items()})

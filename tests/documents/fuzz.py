@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Lets schemathesis make calls from the published documents, and fails on an answer that they do not describe.
+"""Runs schemathesis on the published documents, and fails on an answer that they do not describe.
 
-The real program is started on an empty directory, on loopback alone, with a back end that answers at once. An account with a
-deposit and a key calls as clients do, and the operator's token as the operator does. Every URL that is made up is turned to
-this machine before it is sent (see loopback.py), so that nothing leaves it.
+The service runs on an empty directory, on loopback only, with a back end that answers at once. Client calls use the key of an
+account with a deposit, operator calls the operator's token. Generated URLs are rewritten to this machine before they are sent
+(see loopback.py), so that no request leaves it.
 
 Usage: fuzz.py SCHEMATHESIS
 """
@@ -37,13 +37,13 @@ CHECKS = [
     "use_after_free",
     "ensure_resource_availability",
 ]
-# Examples for each call and kind of test, and the number that they are drawn by: each run makes the same calls.
+# Examples per call and kind of test, and the random seed, so that each run makes the same calls.
 EXAMPLES, SEED = 25, 20261121
 PATIENCE = 200
 
 
 def png(side: int) -> bytes:
-    """A square without a picture in it."""
+    """A blank square."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         body = kind + data
@@ -58,7 +58,7 @@ PICTURE = base64.b64encode(png(1024)).decode()
 
 
 class Painter(http.server.BaseHTTPRequestHandler):
-    """A back end in OpenAI's manner, which has one picture."""
+    """A back end with OpenAI's interface and one image."""
 
     protocol_version = "HTTP/1.1"
 
@@ -88,7 +88,7 @@ def settings(directory: str, painter: str) -> dict[str, str]:
 
 
 def account(url: str) -> str:
-    """A key of a fresh account that has money, by way of a deposit."""
+    """Creates an account, deposits money, and returns a key."""
     made = admin(url, "/accounts", {"name": "fuzz"})["account_id"]
     admin(url, f"/accounts/{made}/deposits", {"amount": "1000000.00", "reference": "for fuzzing"})
     return admin(url, f"/accounts/{made}/keys", {"name": "fuzz"})["api_key"]
@@ -118,7 +118,7 @@ def main() -> int:
         try:
             url = address(server.stdout)
             failed = fuzz(schemathesis, url, "/api/v1/openapi.json", account(url))
-            # A test delivery would be sent to whatever has been registered.
+            # A test delivery would go to any registered URL.
             failed |= fuzz(schemathesis, url, "/admin/v1/openapi.json", TOKEN, "--exclude-operation-id", "testWebhook")
             return failed
         finally:

@@ -1,12 +1,12 @@
-"""For schemathesis: every URL that it makes up names this machine instead, at a port where nobody listens."""
+"""A schemathesis hook that rewrites every generated URL to this machine, to a port without a listener."""
 
 import re
 
 import schemathesis
 
 
-def turned(text):
-    """Only the host is replaced: what is wrong with the rest stays wrong."""
+def to_loopback(text):
+    """Replaces only the host, so that faults in the rest of the URL remain."""
     if not isinstance(text, str):
         return text
     return re.sub(r"^(\s*https?:/*)[^/?#]*", r"\g<1>127.0.0.1:9", text, flags=re.IGNORECASE)
@@ -14,15 +14,15 @@ def turned(text):
 
 @schemathesis.serializer("application/x-ndjson")
 def lines(context, value):
-    """Lines of JSON, which schemathesis knows as text alone."""
+    """JSON lines, which schemathesis only knows as text."""
     text = value if isinstance(value, str) else str(value)
     return re.sub(r"https?:/*[^/?#\"]*", "http://127.0.0.1:9", text, flags=re.IGNORECASE).encode(errors="ignore")
 
 
-def turn_inputs(body):
+def rewrite_inputs(body):
     urls = body.get("input_images_urls")
     if isinstance(urls, list):
-        body["input_images_urls"] = [turned(it) for it in urls]
+        body["input_images_urls"] = [to_loopback(it) for it in urls]
 
 
 @schemathesis.hook
@@ -32,9 +32,9 @@ def before_call(context, case, kwargs):
         return
     for name in ("url", "callback_url"):
         if name in body:
-            body[name] = turned(body[name])
-    turn_inputs(body)
+            body[name] = to_loopback(body[name])
+    rewrite_inputs(body)
     requests = body.get("requests")
     for request in requests if isinstance(requests, list) else []:
         if isinstance(request, dict):
-            turn_inputs(request)
+            rewrite_inputs(request)

@@ -1,5 +1,5 @@
-//! One target under libFuzzer. `tests/fuzz/run` builds this, and says in the environment which target, for how many seconds,
-//! and where inputs that reach something new are kept.
+//! Runs one target under libFuzzer. `tests/fuzz/run` builds this program and passes in the environment the target, the time in
+//! seconds, and the directory for inputs that reach new code.
 
 #![allow(unsafe_code, reason = "libFuzzer has a C interface")]
 
@@ -23,11 +23,11 @@ unsafe extern "C" {
 
 static TARGET: OnceLock<&Target> = OnceLock::new();
 
-/// A panic of the target cannot leave this function: the process aborts, and libFuzzer writes the input down.
+/// A panic cannot unwind out of this function: the process aborts, and libFuzzer writes the input to a file.
 extern "C" fn one(data: *const u8, size: usize) -> c_int {
     let input = match size {
         0 => &[][..],
-        // SAFETY: libFuzzer owns so many bytes at this place for the time of the call.
+        // SAFETY: libFuzzer owns `size` bytes at `data` for the duration of the call.
         _ => unsafe { std::slice::from_raw_parts(data, size) },
     };
     if let Some(target) = TARGET.get() {
@@ -36,17 +36,17 @@ extern "C" fn one(data: *const u8, size: usize) -> c_int {
     0
 }
 
-fn told(name: &str) -> String {
+fn variable(name: &str) -> String {
     env::var(name).unwrap_or_else(|_| panic!("{name} is not set; start tests/fuzz/run"))
 }
 
 #[test]
 fn led_by_coverage() {
-    let name = told("TINTYPE_FUZZ_TARGET");
+    let name = variable("TINTYPE_FUZZ_TARGET");
     let target = ALL.iter().find(|it| it.name == name);
     let target = target.unwrap_or_else(|| panic!("there is no target {name}"));
     TARGET.get_or_init(|| target);
-    let place = PathBuf::from(told("TINTYPE_FUZZ_DIR"));
+    let place = PathBuf::from(variable("TINTYPE_FUZZ_DIR"));
     let kept = place.join(&name);
     fs::create_dir_all(&kept).unwrap();
     for (at, input) in inputs::of(&name).iter().enumerate() {
@@ -55,7 +55,7 @@ fn led_by_coverage() {
     let arguments = [
         "fuzz".to_owned(),
         kept.display().to_string(),
-        format!("-max_total_time={}", told("TINTYPE_FUZZ_SECONDS")),
+        format!("-max_total_time={}", variable("TINTYPE_FUZZ_SECONDS")),
         format!("-artifact_prefix={}/found-{name}-", place.display()),
         "-max_len=4096".into(),
         "-timeout=20".into(),
@@ -68,8 +68,8 @@ fn led_by_coverage() {
     let mut count = c_int::try_from(pointers.len()).unwrap();
     pointers.push(std::ptr::null_mut());
     let mut list = pointers.as_mut_ptr();
-    // SAFETY: a list of that many texts and a null after them, all of which outlive the call. It ends the process itself when
-    // the time is over.
+    // SAFETY: a list of that many strings and a terminating null, all of which outlive the call. libFuzzer ends the process
+    // itself when the time is over.
     let code = unsafe { LLVMFuzzerRunDriver(&mut count, &mut list, one) };
     assert_eq!(code, 0);
 }

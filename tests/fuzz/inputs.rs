@@ -1,10 +1,10 @@
-//! What the targets begin with: the files of `corpus/<target>`, each an input or, where its name ends in `.hex`, one in
-//! hexadecimal. A file that is named `found-*` once broke its target.
+//! The corpora of the targets: the files of `corpus/<target>`, each an input, in hexadecimal if its name ends in `.hex`. A
+//! file named `found-*` once broke its target.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// The inputs of a target, in the order of their names.
+/// The inputs of a target, ordered by file name.
 pub fn of(target: &str) -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fuzz/corpus")

@@ -1,7 +1,7 @@
-//! Bytes from outside, in any shape: each reader of them is run over its corpus and thousands of inputs made from it.
+//! Fuzz tests of every reader of external bytes, over its corpus and thousands of mutations of it.
 //!
-//! A target is more than "no panic": it knows what must hold of whatever its reader makes of the bytes. The same targets are
-//! run by libFuzzer, led by the coverage of our own code: `tests/fuzz/run`.
+//! A target asserts more than "no panic": it knows the invariants of its reader's result. `tests/fuzz/run` runs the same
+//! targets under libFuzzer, guided by the coverage of our own code.
 
 #![allow(
     unexpected_cfgs,

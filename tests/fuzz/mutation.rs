@@ -1,12 +1,11 @@
-//! Inputs made from others: the same ones for the same seed, so that what fails once fails again.
+//! Mutations of inputs, deterministic per seed, so that a failure is reproducible.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// Longest input that is made.
 const MAX_BYTES: usize = 8_192;
 
-/// What readers stumble over, put in anywhere.
+/// Tokens that readers stumble over, inserted anywhere.
 const WORDS: &[&[u8]] = &[
     b"\"",
     b"\\",
@@ -64,14 +63,12 @@ const WORDS: &[&[u8]] = &[
     b"name=\"image\"",
 ];
 
-/// Makes inputs from a corpus.
 pub struct Mutation {
     chance: SmallRng,
     corpus: Vec<Vec<u8>>,
 }
 
 impl Mutation {
-    /// Over these inputs.
     pub fn new(seed: u64, corpus: Vec<Vec<u8>>) -> Self {
         Self {
             chance: SmallRng::seed_from_u64(seed),
@@ -79,7 +76,7 @@ impl Mutation {
         }
     }
 
-    /// Another input: one of the corpus, changed in one to eight places.
+    /// Returns an input of the corpus with one to eight changes.
     pub fn next(&mut self) -> Vec<u8> {
         let mut bytes = self.any();
         for _ in 0..self.chance.random_range(1..=8) {
@@ -103,7 +100,7 @@ impl Mutation {
             2 => drop(bytes.drain(at..to)),
             3 => bytes.truncate(at),
             4 => {
-                // A stretch stands twice, far or near.
+                // Repeats a range of bytes, near or far.
                 let again = bytes[at..to].to_vec();
                 let place = self.chance.random_range(0..=bytes.len());
                 drop(bytes.splice(place..place, again));

@@ -1,11 +1,11 @@
-//! The targets without libFuzzer: over their corpora, and over inputs that are made from those.
+//! Runs the targets without libFuzzer, over their corpora and over mutations of them.
 
 use crate::inputs;
 use crate::mutation::Mutation;
 use crate::targets::{ALL, Target};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a target over what it has and some more, and shows an input that breaks it.
+/// Runs a target over its corpus and over mutations, and shows an input that breaks it.
 fn run(name: &str) {
     let target: &Target = ALL.iter().find(|it| it.name == name).unwrap();
     let corpus = inputs::of(name);

@@ -1,11 +1,11 @@
-//! Backups in a bucket, by the real binary, against the server that checks every signature.
+//! Backups in a bucket, by the real binary, against an S3 server that checks every signature.
 
 use super::s3::S3;
 use super::{ACCESS_KEY, SECRET_KEY};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Runs the binary on a data directory beside a server on this very thread's runtime.
+/// Runs the binary on a data directory; the S3 server runs on this thread's runtime meanwhile.
 async fn run(s3: &S3, dir: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tintype"));
     for (name, _) in std::env::vars_os() {
@@ -28,8 +28,8 @@ async fn run(s3: &S3, dir: &Path, arguments: &[&str]) -> (bool, String) {
         stdout,
         stderr,
     } = ended.await.unwrap().unwrap();
-    let said = [stdout, stderr].concat();
-    (status.success(), String::from_utf8(said).unwrap())
+    let output = [stdout, stderr].concat();
+    (status.success(), String::from_utf8(output).unwrap())
 }
 
 #[tokio::test]
@@ -37,9 +37,9 @@ async fn a_backup_in_a_bucket_is_checked_restored_and_added_to() {
     let (s3, dir) = (S3::start().await, tempfile::tempdir().unwrap());
     let bucket = "s3://pictures/kept/here";
     let well = async |arguments: &[&str]| {
-        let (well, said) = run(&s3, dir.path(), arguments).await;
-        assert!(well, "{arguments:?}: {said}");
-        said
+        let (well, output) = run(&s3, dir.path(), arguments).await;
+        assert!(well, "{arguments:?}: {output}");
+        output
     };
     let generate = ["generate", "a fox", "--tier", "fast", "--data-dir", "data"];
     well(&generate).await;
@@ -76,9 +76,9 @@ async fn a_backup_in_a_bucket_is_checked_restored_and_added_to() {
     let picture = std::fs::read_dir(s3.dir.path().join("pictures/kept/here/pictures/results"));
     let picture = picture.unwrap().next().unwrap().unwrap().path();
     std::fs::write(&picture, b"something else").unwrap();
-    let (well, said) = run(&s3, dir.path(), &["verify", "--backup", bucket]).await;
+    let (well, output) = run(&s3, dir.path(), &["verify", "--backup", bucket]).await;
     let name = picture.file_name().unwrap().to_str().unwrap();
-    assert!(!well && said.contains(name), "{said}");
+    assert!(!well && output.contains(name), "{output}");
 }
 
 #[tokio::test]
@@ -87,6 +87,6 @@ async fn a_bucket_that_is_not_there_is_named() {
     let generate = ["generate", "a fox", "--tier", "fast", "--data-dir", "data"];
     assert!(run(&s3, dir.path(), &generate).await.0);
     let backup = ["backup", "s3://elsewhere", "--data-dir", "data"];
-    let (well, said) = run(&s3, dir.path(), &backup).await;
-    assert!(!well && said.contains("s3://elsewhere"), "{said}");
+    let (well, output) = run(&s3, dir.path(), &backup).await;
+    assert!(!well && output.contains("s3://elsewhere"), "{output}");
 }

@@ -1,4 +1,4 @@
-//! Stores that fail: each shows as an error after a few tries, never as a long wait.
+//! Failing stores: each failure becomes an error after a few tries, never a long wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,20 +12,20 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{DAY, Duration, open};
 
-/// The first try and the repetitions that the store is allowed.
+/// The first try and the retries that the store is allowed.
 const MAX_TRIES: usize = 7;
 
-/// A test that waits longer hangs. The product's own limits are well below.
+/// A test that takes longer hangs. The product's own limits are well below.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const NO_BUCKET: &str = "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
 
-/// What a failing store does with a request.
+/// The reaction of a failing store to a request.
 #[derive(Clone, Copy)]
 enum Fault {
     /// Answers with this status line and an empty body.
     Answers(&'static str),
-    /// Answers as S3 does when the bucket does not exist.
+    /// Answers as S3 does for a missing bucket.
     HasNoBucket,
     /// Reads the request and closes the connection.
     HangsUp,
@@ -33,7 +33,7 @@ enum Fault {
     Silent,
 }
 
-/// A listening store that fails, and how many requests it has had.
+/// A listening store that fails, with a count of its requests.
 struct Failing {
     endpoint: String,
     requests: Arc<AtomicUsize>,
@@ -90,10 +90,10 @@ async fn fail(mut socket: TcpStream, fault: Fault, requests: Arc<AtomicUsize>) {
     let _ = socket.write_all(answer.as_bytes()).await;
 }
 
-/// An operation, how it failed, and how many requests the store had for it.
+/// An operation, its error, and the number of requests that the store got for it.
 type Outcome = (&'static str, ImagesError, usize);
 
-/// Every operation that asks the store, side by side, each with a failing store of its own.
+/// Runs every operation concurrently, each against its own failing store.
 async fn try_all(fault: Fault) -> Vec<Outcome> {
     let operations = ["put", "get", "head", "delete", "probe", "expire"];
     join_all(operations.map(|operation| try_one(operation, fault))).await
@@ -158,19 +158,19 @@ async fn a_silent_store_shows_after_its_time() {
     assert_store_fault(Fault::Silent, 1..=MAX_TRIES).await;
 }
 
-/// An address on loopback at which nobody listens.
-async fn nobody() -> String {
+/// An address on loopback without a listener.
+async fn address_without_listener() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 #[tokio::test]
 async fn a_store_that_is_not_there_shows() {
-    let images = open("s3://pictures", &nobody().await, &[]).unwrap();
+    let images = open("s3://pictures", &address_without_listener().await, &[]).unwrap();
     let put = images.put("results/a.png", Bytes::new(), "image/png");
     let put = tokio::time::timeout(PATIENCE, put).await.unwrap();
     assert!(matches!(put, Err(ImagesError::Store { .. })), "{put:?}");
-    // An address is signed without the store.
+    // Presigning a URL does not call the store.
     let signed = images.presign("results/a.png", Utc::now(), DAY).await;
     assert!(signed.is_ok(), "{signed:?}");
 }
@@ -178,7 +178,10 @@ async fn a_store_that_is_not_there_shows() {
 #[tokio::test]
 async fn without_credentials_the_error_names_the_variables() {
     let key = FileSigningKey::from_bytes(&[7; 32]);
-    let role = ("AWS_METADATA_ENDPOINT".to_owned(), nobody().await);
+    let role = (
+        "AWS_METADATA_ENDPOINT".to_owned(),
+        address_without_listener().await,
+    );
     let nowhere = std::path::Path::new("/nonexistent");
     let images = Images::open_with("s3://pictures", nowhere, "", key, [role]).unwrap();
     let probe = tokio::time::timeout(PATIENCE, images.probe()).await;
@@ -203,7 +206,7 @@ async fn a_store_that_says_yes_and_keeps_nothing_is_found_out_by_reading() {
 #[tokio::test]
 async fn a_missing_bucket_is_told_apart_from_a_missing_object() {
     for (operation, error, tried) in try_all(Fault::HasNoBucket).await {
-        // HEAD has no body in which S3 could say more than "not found".
+        // The answer to HEAD has no body in which S3 could give a reason beyond "not found".
         if operation != "head" {
             assert!(
                 matches!(error, ImagesError::MissingBucket { .. }),

@@ -1,5 +1,5 @@
-//! The download route over a real connection: what a test without one cannot see, such as the
-//! answer to HEAD, paths as they stand on the wire, and clients that go away.
+//! The download route over a real connection, for what needs one: the answer to HEAD, raw paths on the wire, and clients that
+//! disconnect.
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
@@ -22,7 +22,7 @@ struct Server {
     _dir: tempfile::TempDir,
 }
 
-/// The route as the service has it, with its errors.
+/// The route as the service registers it, with its errors.
 async fn file(request: HttpRequest, images: web::Data<Images>) -> HttpResponse {
     let outcome = serve::answer(&request, &images, Utc::now()).await;
     outcome.unwrap_or_else(|error| Problem::from(error).render("the-request"))
@@ -66,7 +66,7 @@ impl Server {
         self.images.presign(key, Utc::now(), DAY).await.unwrap()
     }
 
-    /// Sends a request as it stands and reads until the server closes.
+    /// Sends a raw request target and reads until the server closes.
     async fn raw(&self, target: &str) -> String {
         let mut socket = TcpStream::connect(&self.address).await.unwrap();
         let request = format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
@@ -84,7 +84,7 @@ async fn a_picture_is_downloaded_and_asked_about() {
     for key in [KEY, "results/a b+c ü 画.png"] {
         let url = server.put(key, picture.clone()).await;
         let client = http();
-        // Over one connection: a body sent after HEAD would be taken for the next answer.
+        // On one connection: the client would read a body after HEAD as the next answer.
         for _ in 0..3 {
             let head = client.head(&url).send().await.unwrap();
             assert_eq!(head.status(), 200);

@@ -1,5 +1,5 @@
-//! The object store against real servers on loopback: one that speaks S3 and checks every
-//! signature, several that fail, and the download route over HTTP.
+//! The object store against real servers on loopback: an S3 server that checks every signature, failing stores, and the
+//! download route over HTTP.
 
 mod backup;
 mod faults;
@@ -15,8 +15,7 @@ const ACCESS_KEY: &str = "AKIDEXAMPLE";
 const SECRET_KEY: &str = "a-secret-that-no-message-may-show";
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Opens `objects` with the credentials of these tests, an endpoint on loopback and what
-/// `variables` adds or replaces.
+/// Opens `objects` with the credentials of these tests, an endpoint on loopback, and the overrides of `variables`.
 fn open(objects: &str, endpoint: &str, variables: &[(&str, &str)]) -> Result<Images, ImagesError> {
     let usual = [
         ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
@@ -32,7 +31,7 @@ fn open(objects: &str, endpoint: &str, variables: &[(&str, &str)]) -> Result<Ima
     Images::open_with(objects, Path::new("/nonexistent"), "", key, variables)
 }
 
-/// A client of the plainest kind: no credentials, no proxy.
+/// A plain client: no credentials, no proxy.
 fn http() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().unwrap()

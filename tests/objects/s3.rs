@@ -1,4 +1,4 @@
-//! Against a server that speaks S3 and verifies SigV4, in headers and in presigned addresses.
+//! The store against an S3 server that verifies SigV4, in headers and in presigned URLs.
 
 use bytes::Bytes;
 use chrono::{TimeDelta, Utc};

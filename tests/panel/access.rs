@@ -1,7 +1,7 @@
-//! The panel for everybody: axe finds nothing serious on any page or dialog, in either theme, on a large screen or a small one.
+//! Accessibility: axe finds no serious problem on any page or dialog, in either theme, on a large or a small screen.
 
 use crate::browser::Browser;
-use crate::pages::{PAGES, SCREENS, as_on, furnish, settle};
+use crate::pages::{PAGES, SCREENS, fill_account, resize, wait_until_loaded};
 use crate::{browse, receiver};
 
 const CHECK: &str = "const done = arguments[arguments.length - 1];
@@ -17,8 +17,8 @@ fn axe() -> String {
     std::fs::read_to_string(axe).expect("axe-core: run tests/run, which installs it")
 }
 
-/// What is in somebody's way on the page that is shown, as it is shown.
-async fn barriers(browser: &Browser, axe: &str, what: &str) -> Vec<String> {
+/// The problems that axe finds on the current page in its current state.
+async fn problems(browser: &Browser, axe: &str, what: &str) -> Vec<String> {
     browser.run(axe, vec![]).await;
     let found = browser.client.execute_async(CHECK, vec![]).await;
     let found = found.expect("axe runs");
@@ -26,23 +26,28 @@ async fn barriers(browser: &Browser, axe: &str, what: &str) -> Vec<String> {
     found.iter().map(|it| format!("{what}: {it}")).collect()
 }
 
-async fn in_all_lights(browser: &Browser, axe: &str, what: &str, found: &mut Vec<String>) {
+async fn problems_on_all_screens(
+    browser: &Browser,
+    axe: &str,
+    what: &str,
+    found: &mut Vec<String>,
+) {
     for (width, height, size) in SCREENS {
         for theme in ["light", "dark"] {
-            as_on(browser, width, height, theme).await;
-            settle(browser).await;
+            resize(browser, width, height, theme).await;
+            wait_until_loaded(browser).await;
             let what = format!("{what}, {size}, {theme}");
-            found.extend(barriers(browser, axe, &what).await);
+            found.extend(problems(browser, axe, &what).await);
         }
     }
     let [(width, height, _), ..] = SCREENS;
-    as_on(browser, width, height, "light").await;
+    resize(browser, width, height, "light").await;
 }
 
-/// Axe finds nothing on the page that is shown, in any light and on any screen.
+/// Asserts that axe finds no problem on the current page, in every theme and on every screen.
 pub async fn assert_no_barriers(browser: &Browser, what: &str) {
     let mut found = Vec::new();
-    in_all_lights(browser, &axe(), what, &mut found).await;
+    problems_on_all_screens(browser, &axe(), what, &mut found).await;
     assert_eq!(found, Vec::<String>::new());
 }
 
@@ -54,30 +59,30 @@ fn no_page_and_no_dialog_has_a_serious_barrier() {
         let hook = receiver::answering("500 Oops", "{\"no\":1}");
         browser.open("").await;
         browser.see("h1", "Sign in").await;
-        in_all_lights(&browser, &axe, "Sign in", &mut found).await;
+        problems_on_all_screens(&browser, &axe, "Sign in", &mut found).await;
         browser.sign_in_as_operator().await;
-        let places = furnish(&browser, &hook, &["a fox"]).await;
+        let places = fill_account(&browser, &hook, &["a fox"]).await;
         for (page, title) in PAGES {
             browser.go(&format!("#/{page}"), title).await;
-            in_all_lights(&browser, &axe, title, &mut found).await;
+            problems_on_all_screens(&browser, &axe, title, &mut found).await;
         }
         browser.go(&places.key, "the website").await;
-        in_all_lights(&browser, &axe, "A key", &mut found).await;
+        problems_on_all_screens(&browser, &axe, "A key", &mut found).await;
         browser.go("#/gallery", "Gallery").await;
         browser.press("Show: a fox").await;
         browser.see("button", "Copy prompt").await;
-        in_all_lights(&browser, &axe, "A large image", &mut found).await;
+        problems_on_all_screens(&browser, &axe, "A large image", &mut found).await;
         browser.press("Close").await;
         browser.go(&places.batch, "Batch").await;
         browser.see("b", "HTTP 500").await;
-        in_all_lights(&browser, &axe, "A batch", &mut found).await;
+        problems_on_all_screens(&browser, &axe, "A batch", &mut found).await;
         browser.go("#/batches", "Batches").await;
         crate::batches::choose_faulty(&browser).await;
-        in_all_lights(&browser, &axe, "A faulty file", &mut found).await;
+        problems_on_all_screens(&browser, &axe, "A faulty file", &mut found).await;
         browser.go(&places.job, "Job").await;
         browser.press("Show request").await;
         browser.see("div", "X-Signature").await;
-        in_all_lights(&browser, &axe, "A job", &mut found).await;
+        problems_on_all_screens(&browser, &axe, "A job", &mut found).await;
         for (page, title, opens, heading) in [
             ("#/keys", "API keys", "New key", "New API key"),
             ("#/people", "People", "Invite", "Invite to"),
@@ -92,7 +97,7 @@ fn no_page_and_no_dialog_has_a_serious_barrier() {
             browser.go(page, title).await;
             browser.press(opens).await;
             browser.see("h2", heading).await;
-            in_all_lights(&browser, &axe, heading, &mut found).await;
+            problems_on_all_screens(&browser, &axe, heading, &mut found).await;
             browser.press("Cancel").await;
         }
         browser.press("Sign out").await;
@@ -100,7 +105,7 @@ fn no_page_and_no_dialog_has_a_serious_barrier() {
         browser.open(&places.invitation).await;
         browser.client.refresh().await.unwrap();
         browser.see("h1", "Welcome").await;
-        in_all_lights(&browser, &axe, "An invitation", &mut found).await;
+        problems_on_all_screens(&browser, &axe, "An invitation", &mut found).await;
         assert!(found.is_empty(), "{}", found.join("\n"));
         browser.leave().await;
         drop(service);

@@ -1,4 +1,4 @@
-//! Accounts, as the operator keeps them: under another name, switched off, and on again.
+//! The operator renames, disables and enables accounts.
 
 use crate::browse;
 use serde_json::json;
@@ -13,7 +13,7 @@ fn an_account_is_renamed_and_switched_off_and_on() {
         browser.fill("name", "studio south").await;
         browser.press_in("//dialog//button[.='Save']").await;
         browser.see("td", "studio south").await;
-        // It is the one that is looked at: the frame has its new name.
+        // The account is selected, so the frame shows its new name.
         let frame = "//aside//*[@class='whose']/b[.='studio south']";
         browser.find(frame).await;
 

@@ -1,4 +1,4 @@
-//! What the operator sees of back ends, and of the jobs that fail at them.
+//! What the operator sees of back ends and of the jobs that fail on them.
 
 use crate::browse_with;
 use crate::calls::calls;
@@ -43,7 +43,7 @@ fn a_back_end_is_shown_as_it_was_seen_and_a_failed_job_with_its_cause() {
             .find("//ul[@aria-label='Test of builtin']/li[contains(., 'needs no network')]")
             .await;
         browser.find(&format!("{}[.='up']", state("builtin"))).await;
-        // The list of all accounts says whose the job is.
+        // The list over all accounts names the job's account.
         browser
             .find("//tr[contains(., 'a red fox')]//button[.='default']")
             .await;

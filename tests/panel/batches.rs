@@ -1,4 +1,4 @@
-//! Batches by hand: a file is checked, corrected, submitted once, followed, canceled, run again and downloaded.
+//! The batch page: check a file, correct it, submit it once, follow it, cancel it, rerun it and download its results.
 
 use crate::browser::{Browser, PATIENCE};
 use crate::calls::calls;
@@ -19,19 +19,18 @@ async fn choose(browser: &Browser, file: &NamedTempFile) {
     let chooser = browser.find("//main//input[@type='file']").await;
     let path = file.path();
     chooser.send_keys(path.to_str().unwrap()).await.unwrap();
-    // It is gone with the end of the statement: it must have been read by then.
+    // The file is deleted at the end of the statement, so the page must have read it by then.
     let name = path.file_name().unwrap().to_str().unwrap();
     browser.see("b", name).await;
 }
 
-/// Chooses a file with three faults.
 pub async fn choose_faulty(browser: &Browser) {
     let table = "model,prompt,aspect_ratio\nfast,a fox,1:1\nfast,,1:7\ngreat,an owl,1:1\n";
     choose(browser, &file(".csv", table)).await;
     browser.see("div", "Nothing was submitted").await;
 }
 
-/// What is downloaded at a link with these words.
+/// Downloads the file behind a link with this text.
 async fn download(browser: &Browser, words: &str) -> Vec<u8> {
     let link = browser.find(&format!("//a[.='{words}']")).await;
     let path = link.attr("href").await.unwrap().unwrap();
@@ -77,7 +76,7 @@ fn decisions_12_the_panel_takes_a_table_and_hands_out_its_pictures() {
         assert_eq!(count(&browser).await, 0, "it was only checked");
         browser.press("Submit 2 requests").await;
         browser.see("h1", "Batch").await;
-        // Live, without a hand.
+        // The page updates without a reload.
         browser.see("h1", "ended").await;
         browser.see("span", "2 done of 2").await;
         browser.see("b", "HTTP 200").await;
@@ -145,11 +144,11 @@ fn a_faulty_file_is_told_with_all_places_and_is_still_there_afterwards() {
             found[2].starts_with("line 4, request 3, model: Must be one of"),
             "{found:?}"
         );
-        // Another page and back: nothing has to be chosen again.
+        // The chosen file survives a visit to another page.
         browser.go("#/jobs", "Jobs").await;
         browser.go("#/batches", "Batches").await;
         browser.see("div", "Nothing was submitted").await;
-        // A table that is none.
+        // A file that is not a table.
         choose(&browser, &file(".csv", "model,prompt\nfast\n\"\n")).await;
         browser.see("td", "line 2").await;
         browser.see("td", "1 cells, and the first row 2").await;
@@ -192,7 +191,7 @@ fn a_batch_whose_answer_is_lost_is_submitted_once() {
         browser.run(lose, vec![]).await;
         browser.press("Submit 1 request").await;
         browser.see("div", "The request may have arrived").await;
-        // Also after another page, and by two presses.
+        // One submission also after another page, and after a double click.
         browser.go("#/jobs", "Jobs").await;
         browser.go("#/batches", "Batches").await;
         browser.see("button", "Submit 1 request").await;
@@ -232,7 +231,7 @@ fn what_failed_is_listed_with_its_reason_and_run_again() {
         browser
             .find("//main//tbody[count(tr)=1]//span[contains(., 'input_images_urls[0]')]")
             .await;
-        // Back leads to the same rows.
+        // The back button returns to the same rows.
         let first = browser.run("return location.hash;", vec![]).await;
         assert!(
             first.as_str().unwrap().ends_with("?status=failed"),

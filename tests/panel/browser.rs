@@ -1,4 +1,4 @@
-//! A browser with no past, and what a person does with it.
+//! A browser with an empty profile, and a person's actions in it.
 
 use crate::service::TOKEN;
 use base64::Engine as _;
@@ -15,21 +15,20 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use url::Url;
 
-/// How long a test waits for what must come.
+/// The timeout of every wait.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
-/// A headless Chromium. It must be left with [`Browser::leave`], which says what it complained of.
+/// A headless Chromium. Tests must end it with [`Browser::leave`], which reports its console errors.
 pub struct Browser {
-    /// The connection to it.
     pub client: Client,
     base: String,
-    // Before the profile: the browser writes to it until its end.
+    // Declared before the profile, so that it is dropped first: the browser writes to the profile until it ends.
     _driver: Driver,
     _profile: TempDir,
 }
 
-/// The program that the browser is driven by. The browser ends with it, also when a test fails.
+/// The chromedriver process. Dropping it ends the browser, also when a test fails.
 struct Driver {
     process: Child,
     port: u16,
@@ -55,7 +54,7 @@ impl Driver {
         }
     }
 
-    /// Ends the browser: a driver that is killed leaves it behind. Without the client, whose runtime may be gone.
+    /// Ends the browser, which a killed driver leaves running. Does not use the client, whose runtime may be gone.
     fn end_session(&self) -> std::io::Result<()> {
         let Some(session) = &self.session else {
             return Ok(());
@@ -67,21 +66,21 @@ impl Driver {
             self.port
         );
         stream.write_all(call.as_bytes())?;
-        // It answers once the browser has ended, and keeps the connection all the same.
+        // The driver answers once the browser has ended, but keeps the connection open.
         stream.read(&mut [0; 1]).map(|_| ())
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Both may have ended by themselves.
+        // The browser or the driver may have exited already.
         let _ = self.end_session();
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A command that WebDriver itself does not have.
+/// A Chromium command that WebDriver does not define.
 #[derive(Debug)]
 struct Extra(&'static str, Value);
 
@@ -123,7 +122,7 @@ fn capabilities(profile: &TempDir) -> Map<String, Value> {
 }
 
 impl Browser {
-    /// Starts one on an empty profile.
+    /// Starts a browser on an empty profile.
     pub async fn start(base: &str) -> Self {
         let profile = tempfile::tempdir().expect("a directory");
         let mut driver = Driver::start();
@@ -147,26 +146,26 @@ impl Browser {
         }
     }
 
-    /// Opens a page of the panel: what follows the `#`.
+    /// Opens a page of the panel; `place` is the fragment of its URL.
     pub async fn open(&self, place: &str) {
         let url = format!("{}/panel{place}", self.base);
         self.client.goto(&url).await.expect("a page");
     }
 
-    /// Goes to a page as a link would, and waits until it is there.
+    /// Navigates to a page as a link would, and waits for it.
     pub async fn go(&self, place: &str, title: &str) {
         let script = "location.hash = arguments[0];";
         self.run(script, vec![json!(place)]).await;
         self.see("h1", title).await;
     }
 
-    /// Waits for an element of this kind whose text holds these words.
+    /// Waits for an element with this tag whose text contains these words.
     pub async fn see(&self, tag: &str, words: &str) -> Element {
         let path = format!("//{tag}[contains(normalize-space(.), {})]", quoted(words));
         self.find(&path).await
     }
 
-    /// Waits for an element.
+    /// Waits for the element at an XPath.
     pub async fn find(&self, path: &str) -> Element {
         let waiting = self.client.wait().at_most(PATIENCE);
         match waiting.for_element(Locator::XPath(path)).await {
@@ -178,20 +177,20 @@ impl Browser {
         }
     }
 
-    /// All that can be read.
+    /// The visible text of the page.
     pub async fn text(&self) -> String {
         let text = self.run("return document.body.innerText;", vec![]).await;
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Presses a button, or follows a link, with exactly these words on it. The foremost one, where a dialog is open.
+    /// Clicks the button or link with exactly this text, in the topmost dialog if one is open.
     pub async fn press(&self, words: &str) {
         let words = quoted(words);
         let named = format!("[normalize-space(.)={words} or @aria-label={words}]");
         let path = format!("//button{named} | //a{named}");
         let deadline = Instant::now() + PATIENCE;
         loop {
-            // Pages redraw themselves: what was found a moment ago may be gone.
+            // Pages redraw themselves, so an element may be gone a moment after the search.
             let found = self.client.find_all(Locator::XPath(&path)).await;
             for element in found.unwrap_or_default().into_iter().rev() {
                 if element.click().await.is_ok() {
@@ -206,7 +205,7 @@ impl Browser {
         }
     }
 
-    /// Takes an action from the menu of this row.
+    /// Chooses an action from the menu of this row.
     pub async fn choose(&self, row: &str, action: &str) {
         self.press(&format!("More actions for {row}")).await;
         let open = "const shown = [...document.querySelectorAll('[popover]')].find((it) => it.matches(':popover-open'));
@@ -223,7 +222,7 @@ impl Browser {
         }
     }
 
-    /// Presses whatever is found there, once it can be pressed.
+    /// Clicks the element at an XPath once it is clickable.
     pub async fn press_in(&self, path: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -237,16 +236,16 @@ impl Browser {
         }
     }
 
-    /// Scrolls as a hand does: what lies under a row that stays in sight is on the screen, and cannot be pressed there.
+    /// Scrolls the element to the middle: a sticky row may cover a visible element and intercept the click.
     async fn scroll_to(&self, element: &Element) {
         let script =
             "if (arguments[0].checkVisibility()) arguments[0].scrollIntoView({ block: 'center' });";
         let element = serde_json::to_value(element).expect("a reference");
-        // It may be gone.
+        // The element may be gone.
         let _ = self.client.execute(script, vec![element]).await;
     }
 
-    /// Types into the field of this name, the foremost one, in place of what is there.
+    /// Replaces the text of the field with this name, in the topmost dialog if one is open.
     pub async fn fill(&self, name: &str, text: &str) {
         let path = format!("(//*[@name={}])[last()]", quoted(name));
         let element = self.find(&path).await;
@@ -260,7 +259,7 @@ impl Browser {
         ran.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
-    /// Waits until a script returns this.
+    /// Waits until a script returns this value.
     pub async fn comes_to(&self, script: &str, expected: Value) {
         let began = Instant::now();
         loop {
@@ -273,19 +272,19 @@ impl Browser {
         }
     }
 
-    /// Sends a command of the developer tools.
+    /// Sends a command of the DevTools protocol.
     pub async fn tools(&self, command: &str, parameters: Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});
         let answer = self.client.issue_cmd(Extra("goog/cdp/execute", body)).await;
         answer.unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
-    /// A picture of what the screen shows.
+    /// A screenshot of the viewport.
     pub async fn screen(&self) -> Vec<u8> {
         self.capture(json!({"format": "png"})).await
     }
 
-    /// A picture of the whole page, beyond the screen too.
+    /// A screenshot of the whole page.
     pub async fn picture(&self) -> Vec<u8> {
         let size = self.tools("Page.getLayoutMetrics", json!({})).await["cssContentSize"].take();
         let clip =
@@ -301,7 +300,7 @@ impl Browser {
         bytes.expect("base64")
     }
 
-    /// Signs in as the operator, from the door.
+    /// Signs in as the operator from the sign-in page.
     pub async fn sign_in_as_operator(&self) {
         self.open("").await;
         self.press("Sign in as the operator").await;
@@ -310,7 +309,7 @@ impl Browser {
         self.see("h1", "Overview").await;
     }
 
-    /// What the browser has complained of since it was asked last: a policy that was violated, a script that failed.
+    /// The console errors since the last call: violations of the content security policy, and failed scripts.
     pub async fn complaints(&self) -> Vec<String> {
         let said = self
             .client
@@ -321,12 +320,12 @@ impl Browser {
         said.iter()
             .filter(|it| it["level"] == "SEVERE")
             .map(|it| it["message"].to_string())
-            // A refused call is told here too, and is what some tests want.
+            // The console also logs failed calls, which some tests provoke.
             .filter(|it| !it.contains("Failed to load resource"))
             .collect()
     }
 
-    /// Ends it. The policy must not have been violated, and no script may have failed.
+    /// Ends the browser. Panics if a page violated the policy or a script failed.
     pub async fn leave(self) {
         let complaints = self.complaints().await;
         assert!(complaints.is_empty(), "{}", complaints.join("\n"));
@@ -334,7 +333,7 @@ impl Browser {
     }
 }
 
-/// A text as XPath writes it.
+/// Quotes a text for XPath.
 fn quoted(text: &str) -> String {
     assert!(!text.contains('\''), "{text}");
     format!("'{text}'")
@@ -343,7 +342,7 @@ fn quoted(text: &str) -> String {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_browser_that_is_not_left_in_order_is_ended_with_its_test() {
-    if !crate::wanted() {
+    if !crate::is_enabled() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -352,18 +351,21 @@ fn a_browser_that_is_not_left_in_order_is_ended_with_its_test() {
         .expect("a runtime");
     let browser = runtime.block_on(Browser::start("http://127.0.0.1:9"));
     let profile = browser._profile.path().display().to_string();
-    assert!(runs_with(&profile), "the browser is not found by {profile}");
+    assert!(
+        is_process_running(&profile),
+        "the browser is not found by {profile}"
+    );
     drop(browser);
     let deadline = Instant::now() + PATIENCE;
-    while runs_with(&profile) {
+    while is_process_running(&profile) {
         assert!(Instant::now() < deadline, "a browser runs with {profile}");
         std::thread::sleep(POLL);
     }
 }
 
-/// Does a process run that was started with these words among its arguments?
+/// Whether a process with these words among its arguments is running.
 #[cfg(target_os = "linux")]
-fn runs_with(words: &str) -> bool {
+fn is_process_running(words: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("the processes");
     processes.flatten().any(|it| {
         let arguments = std::fs::read(it.path().join("cmdline")).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! What a test does by the calls that pages make, where it is not about the pages that make them.
+//! Calls of the panel API as pages make them, to set up tests that are not about those pages.
 
 use crate::browser::Browser;
 use serde_json::Value;
 
-/// Calls of the panel's own, in the browser's session.
+/// Scripts that call the panel API in the browser's session.
 const CALLS: &str = "
     const headers = { 'X-Tintype-Panel': '1', 'Content-Type': 'application/json' };
     const send = async (method, path, body) => {
@@ -19,7 +19,7 @@ const CALLS: &str = "
         return answer.json();
     };";
 
-/// Runs a script of `send(method, path, body)` and `make(base, request)` in the page, with the account's path as `base`.
+/// Runs a script in the page. It may use `send(method, path, body)`, `make(base, request)`, and `base`, the account's path.
 pub async fn calls(browser: &Browser, script: &str) -> Value {
     let script = format!(
         "const done = arguments[arguments.length - 1]; {CALLS}

@@ -1,4 +1,4 @@
-//! Deliveries as they are looked at: what each attempt sent, also of those made since, and the one that a link leads to.
+//! Deliveries in the panel: the request of each attempt, new attempts, and links to one delivery.
 
 use crate::calls::calls;
 use crate::{browse, receiver};
@@ -16,12 +16,12 @@ fn what_was_sent_is_shown_of_attempts_that_were_made_since() {
         browser.press("Send a test").await;
         browser.see("h1", "Deliveries").await;
         browser.see("b", "HTTP 500").await;
-        // A test tells of no job, so nothing links to one.
+        // A test delivery belongs to no job, so nothing links to it.
         browser.see("summary", "test delivery").await;
         browser.see("summary", "HTTP 500").await;
         let links = "return document.querySelectorAll('details a[href^=\"#/jobs/\"]').length;";
         assert_eq!(browser.run(links, vec![]).await, json!(0));
-        // The same delivery stands in the list below, folded.
+        // The list below has the same delivery, collapsed.
         browser.press_in("(//button[.='Show request'])[1]").await;
         browser.see("code", "X-Signature").await;
         browser.press_in("(//button[.='Send again'])[1]").await;
@@ -44,7 +44,7 @@ fn a_link_leads_to_its_delivery_however_old_it_is() {
         let script = format!(
             "const hook = await send('POST', base + '/webhooks', {{ url: '{hook}' }});
              const first = await send('POST', base + '/webhooks/' + hook.webhook_id + '/test');
-             // Each of another webhook, as one gets a test a minute.
+             // One test delivery per webhook, because a webhook accepts one a minute.
              for (let at = 0; at < 51; at += 1) {{
                  const {{ webhook_id }} = await send('POST', base + '/webhooks', {{ url: '{hook}?' + at }});
                  await send('POST', base + '/webhooks/' + webhook_id + '/test');

@@ -1,4 +1,4 @@
-//! What a visitor typed, made and looked at is still there when they come back to it.
+//! What a visitor typed, generated and viewed is still there when they return.
 
 use crate::browse;
 use crate::browser::Browser;
@@ -8,7 +8,7 @@ use serde_json::json;
 const PROMPT: &str = "return document.querySelector('[name=prompt]').value;";
 
 /// Waits for the playground with this prompt.
-async fn drafted(browser: &Browser, prompt: &str) {
+async fn wait_for_draft(browser: &Browser, prompt: &str) {
     browser.see("h1", "Playground").await;
     browser.find("//textarea[@name='prompt']").await;
     browser.comes_to(PROMPT, json!(prompt)).await;
@@ -19,18 +19,18 @@ fn the_playground_keeps_its_draft_and_its_image_until_the_visitor_signs_out() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/playground", "Playground").await;
-        // Ctrl+Enter sends.
+        // Ctrl+Enter submits.
         browser.fill("prompt", "a heron at dawn").await;
         let field = browser.find("//textarea[@name='prompt']").await;
         field.send_keys("\u{e009}\u{e007}\u{e000}").await.unwrap();
         browser.see("p", "generated in").await;
         browser.fill("prompt", "a heron at noon").await;
         browser.press_in("//label[input[@value='16:9']]").await;
-        // Details and back, and another page and back.
+        // To the details and back, to another page and back.
         browser.press("Details").await;
         browser.see("h1", "done").await;
         browser.run("history.back();", vec![]).await;
-        drafted(&browser, "a heron at noon").await;
+        wait_for_draft(&browser, "a heron at noon").await;
         browser.see("p", "generated in").await;
         browser
             .find("//input[@value='16:9' and @name='aspect_ratio']")
@@ -39,8 +39,8 @@ fn the_playground_keeps_its_draft_and_its_image_until_the_visitor_signs_out() {
         assert_eq!(browser.run(ratio, vec![]).await, json!("16:9"));
         browser.go("#/jobs", "Jobs").await;
         browser.go("#/playground", "Playground").await;
-        drafted(&browser, "a heron at noon").await;
-        // A refusal leaves prompt and image where they are.
+        wait_for_draft(&browser, "a heron at noon").await;
+        // A rejected request keeps prompt and image.
         browser
             .press_in("//summary[.='Metadata and callback']")
             .await;
@@ -48,7 +48,7 @@ fn the_playground_keeps_its_draft_and_its_image_until_the_visitor_signs_out() {
         browser.press("Generate").await;
         browser.see("span", "Enter a JSON object").await;
         browser.see("p", "generated in").await;
-        // The session ends elsewhere.
+        // The session ends without the page.
         let end = "fetch('/panel/api/session', { method: 'DELETE', headers: { 'X-Tintype-Panel': '1' } }).then(() => { location.hash = '#/jobs'; });";
         browser.run(end, vec![]).await;
         browser.see("div", "Your session has ended").await;
@@ -58,13 +58,13 @@ fn the_playground_keeps_its_draft_and_its_image_until_the_visitor_signs_out() {
         browser.press("Sign in").await;
         browser.see("h1", "Jobs").await;
         browser.go("#/playground", "Playground").await;
-        drafted(&browser, "a heron at noon").await;
+        wait_for_draft(&browser, "a heron at noon").await;
         browser.see("p", "generated in").await;
         browser.press("Sign out").await;
         browser.see("h1", "Sign in").await;
         browser.sign_in_as_operator().await;
         browser.go("#/playground", "Playground").await;
-        drafted(&browser, "").await;
+        wait_for_draft(&browser, "").await;
         browser.see("b", "No image yet").await;
         browser.leave().await;
         drop(service);
@@ -85,11 +85,11 @@ fn a_job_to_run_again_replaces_the_draft_once() {
         browser.fill("prompt", "a heron").await;
         browser.go(&format!("#/jobs/{job}"), "Job").await;
         browser.press("Run again").await;
-        drafted(&browser, "a fox").await;
+        wait_for_draft(&browser, "a fox").await;
         browser.fill("prompt", "a red fox").await;
         browser.go("#/jobs", "Jobs").await;
         browser.run("history.back();", vec![]).await;
-        drafted(&browser, "a red fox").await;
+        wait_for_draft(&browser, "a red fox").await;
         browser.leave().await;
         drop(service);
     });
@@ -133,7 +133,7 @@ fn back_leads_to_the_same_rows_of_the_same_filtered_list() {
 fn a_key_is_shown_whole_on_a_phone_and_copied_without_the_clipboard_api() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
-        crate::pages::as_on(&browser, 390, 844, "light").await;
+        crate::pages::resize(&browser, 390, 844, "light").await;
         browser.go("#/keys", "API keys").await;
         browser.press("New key").await;
         browser.fill("name", "phone").await;
@@ -143,7 +143,7 @@ fn a_key_is_shown_whole_on_a_phone_and_copied_without_the_clipboard_api() {
             return [box.scrollWidth <= box.clientWidth, key.left >= 0, key.right <= innerWidth];";
         let whole = browser.run(fits, vec![]).await;
         assert_eq!(whole, json!([true, true, true]));
-        // As over plain http.
+        // The clipboard API is absent over plain HTTP.
         let without = "Object.defineProperty(navigator, 'clipboard', { value: undefined });
             window.copied = []; document.addEventListener('copy', () => copied.push(String(getSelection())));";
         browser.run(without, vec![]).await;

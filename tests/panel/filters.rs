@@ -1,11 +1,11 @@
-//! Lists that are narrowed: by state, key, metadata and kind; more keys than one page has; and the ledger as a file.
+//! Filtered lists: by state, key, metadata and kind; more keys than one page holds; and the ledger as a file.
 
 use crate::browse;
 use crate::browser::Browser;
 use crate::calls::calls;
 use serde_json::json;
 
-/// Chooses in a select, as a person does.
+/// Chooses an option of a select.
 async fn choose(browser: &Browser, name: &str, value: &str) {
     let script = "const it = document.querySelector(`main select[name=${arguments[0]}]`); it.value = arguments[1];
         it.dispatchEvent(new Event('change', { bubbles: true })); return it.value;";
@@ -13,7 +13,7 @@ async fn choose(browser: &Browser, name: &str, value: &str) {
     assert_eq!(chosen, json!(value));
 }
 
-/// Waits until a list shows exactly so many rows.
+/// Waits until a list shows exactly this many rows.
 async fn rows(browser: &Browser, count: usize) {
     let path =
         format!("//main//div[@class='sheet' and not(@aria-busy) and count(.//tbody/tr)={count}]");
@@ -80,7 +80,7 @@ fn more_keys_than_a_page_has_are_shown_chosen_from_and_rotated() {
         rows(&browser, 50).await;
         browser.press("Show more").await;
         rows(&browser, 98).await;
-        // A change of a row far down leaves all of them in their place, and whoever pressed where they stood.
+        // A change of a row far down the list keeps the scroll position and the focus.
         let press =
             "const row = [...document.querySelectorAll('tbody tr')].at(-1); row.dataset.old = '1';
             const it = row.querySelector('[popovertarget]'); it.focus(); it.click();
@@ -112,7 +112,7 @@ fn more_keys_than_a_page_has_are_shown_chosen_from_and_rotated() {
         let text = text.text().await.unwrap();
         assert!(text.starts_with("tt_"), "{text}");
         assert_ne!(Some(text.as_str()), made["text"].as_str());
-        // What is said while a dialog is open is said in it: all else is out of reach.
+        // While a dialog is open, messages appear in it, because everything else is inert.
         browser.press_in("//dialog//button[.='Copy']").await;
         browser.find("//dialog/div[@role='status']/div").await;
         browser.press("Done").await;

@@ -1,16 +1,16 @@
-//! The gallery by hand and by keys: large images, zoom, two side by side, and what can be done with one.
+//! The gallery with mouse and keyboard: large images, zoom, side by side, and the actions on an image.
 
 use crate::browse;
 use crate::browser::Browser;
 use crate::calls::calls;
-use crate::hands::{ESCAPE, strike};
+use crate::hands::{ESCAPE, press_keys};
 use serde_json::json;
 
 const RIGHT: &str = "\u{e014}";
 const LEFT: &str = "\u{e012}";
 
-/// Makes three images, and opens the gallery.
-pub async fn hang(browser: &Browser) {
+/// Generates three images and opens the gallery.
+pub async fn fill_gallery(browser: &Browser) {
     calls(
         browser,
         "for (const prompt of ['a fox', 'an owl', 'a heron']) {
@@ -24,36 +24,36 @@ pub async fn hang(browser: &Browser) {
     browser.find("//ul[@class='wall'][count(li)=3]").await;
 }
 
-/// The words of the image that is open.
+/// The prompt of the open image.
 const OPEN: &str = "return document.querySelector('.lightbox .words')?.textContent ?? '';";
 
 #[test]
 fn images_open_large_and_are_gone_through_with_the_keys() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
-        hang(&browser).await;
-        // Lists load small forms and no whole image.
+        fill_gallery(&browser).await;
+        // Lists load thumbnails and no full image.
         let small = "return [...document.querySelectorAll('.wall img')].every((it) => it.src.endsWith('?width=512'));";
         assert_eq!(browser.run(small, vec![]).await, json!(true));
         browser.press("Show: an owl").await;
         browser.comes_to(OPEN, json!("an owl")).await;
-        strike(&browser, RIGHT).await;
+        press_keys(&browser, RIGHT).await;
         browser.comes_to(OPEN, json!("a fox")).await;
-        strike(&browser, RIGHT).await;
+        press_keys(&browser, RIGHT).await;
         browser.comes_to(OPEN, json!("a fox")).await;
-        strike(&browser, &format!("{LEFT}{LEFT}")).await;
+        press_keys(&browser, &format!("{LEFT}{LEFT}")).await;
         browser.comes_to(OPEN, json!("a heron")).await;
         let image = "return new URL(document.querySelector('.lightbox .view img').src).search;";
         assert_eq!(browser.run(image, vec![]).await, json!("?width=2048"));
-        // Every pixel, from the image itself.
-        strike(&browser, "z").await;
+        // Full size, from the original image.
+        press_keys(&browser, "z").await;
         browser.comes_to(image, json!("")).await;
         let width =
             "return document.querySelector('.lightbox .view img').getBoundingClientRect().width;";
         browser.comes_to(width, json!(1024)).await;
-        strike(&browser, "z").await;
+        press_keys(&browser, "z").await;
         browser.comes_to(image, json!("?width=2048")).await;
-        strike(&browser, ESCAPE).await;
+        press_keys(&browser, ESCAPE).await;
         browser
             .comes_to(
                 "return document.querySelectorAll('dialog').length;",
@@ -71,13 +71,13 @@ fn images_open_large_and_are_gone_through_with_the_keys() {
 fn a_star_makes_an_image_a_favourite_wherever_it_is_shown() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
-        hang(&browser).await;
+        fill_gallery(&browser).await;
         let star = "//button[@aria-label='Favourite: an owl']";
         browser
             .press_in(&format!("{star}[@aria-pressed='false']"))
             .await;
         browser.find(&format!("{star}[@aria-pressed='true']")).await;
-        // The large view and the page of the job know it, and change it.
+        // The large view and the job page show the mark and can change it.
         browser.press("Show: a fox").await;
         let large = "//dialog//button[@aria-label='Favourite: a fox']";
         browser.press_in(large).await;
@@ -90,7 +90,7 @@ fn a_star_makes_an_image_a_favourite_wherever_it_is_shown() {
             .press_in("//button[@aria-label='Favourite: a fox'][@aria-pressed='true']")
             .await;
         browser.see("span", "kept until").await;
-        // The filter stands in the address.
+        // The URL holds the filter.
         browser.go("#/gallery", "Gallery").await;
         browser
             .press_in("//select[@name='favourite']/option[.='Favourites']")
@@ -98,7 +98,7 @@ fn a_star_makes_an_image_a_favourite_wherever_it_is_shown() {
         browser.find("//ul[@class='wall'][count(li)=1]").await;
         browser.client.refresh().await.unwrap();
         browser.find("//ul[@class='wall'][count(li)=1]").await;
-        // What is no favourite any more leaves the list.
+        // An image that is no longer a favourite leaves the list.
         browser
             .press_in(&format!("{star}[@aria-pressed='true']"))
             .await;
@@ -112,7 +112,7 @@ fn a_star_makes_an_image_a_favourite_wherever_it_is_shown() {
 fn two_images_are_compared() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
-        hang(&browser).await;
+        fill_gallery(&browser).await;
         for prompt in ["a fox", "an owl"] {
             browser
                 .press_in(&format!("//label[input[@aria-label='Compare: {prompt}']]"))
@@ -126,7 +126,7 @@ fn two_images_are_compared() {
         let shown =
             "return [...document.querySelectorAll('.pair .words')].map((it) => it.textContent);";
         browser.comes_to(shown, json!(["a fox", "an owl"])).await;
-        strike(&browser, ESCAPE).await;
+        press_keys(&browser, ESCAPE).await;
         browser.press("Clear").await;
         let chosen = "return document.querySelectorAll('[name=compare]:checked').length;";
         browser.comes_to(chosen, json!(0)).await;
@@ -139,7 +139,7 @@ fn two_images_are_compared() {
 fn an_image_is_copied_from_used_again_and_run_again() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
-        hang(&browser).await;
+        fill_gallery(&browser).await;
         browser.press("Show: a fox").await;
         browser.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } } });", vec![]).await;
         browser.press("Copy prompt").await;
@@ -171,7 +171,7 @@ fn an_image_is_copied_from_used_again_and_run_again() {
 fn images_are_found_by_words_of_the_prompt_and_by_the_id_of_the_job() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
-        hang(&browser).await;
+        fill_gallery(&browser).await;
         let tiles = "return document.querySelectorAll('.wall li').length;";
         browser.fill("prompt", "FOX a\u{e007}").await;
         browser.comes_to(tiles, json!(1)).await;
@@ -242,11 +242,11 @@ fn variants_are_made_in_one_go_once_each() {
         assert_eq!(sent, json!([4, 3]), "only the lost one is sent again");
         browser.go("#/jobs", "Jobs").await;
         browser.find("//main//tbody[count(tr)=3]").await;
-        // The stage and the strip are there again, and open large.
+        // The stage and the strip are back, and images open large.
         browser.go("#/playground", "Playground").await;
         browser.press("Show image 2").await;
         browser.see("span", "A red fox in the snow").await;
-        strike(&browser, ESCAPE).await;
+        press_keys(&browser, ESCAPE).await;
         browser.find("//ul[@class='strip'][count(li)=3]").await;
         browser.leave().await;
         drop(service);

@@ -1,8 +1,8 @@
-//! The panel by the keyboard alone, on a phone, and for those who may only look.
+//! The panel by keyboard, on a phone, and as a viewer.
 
 use crate::browse;
 use crate::browser::Browser;
-use crate::pages::as_on;
+use crate::pages::resize;
 use crate::service::TOKEN;
 use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
 use serde_json::{Value, json};
@@ -10,44 +10,43 @@ use serde_json::{Value, json};
 const TAB: &str = "\u{e004}";
 const ENTER: &str = "\u{e007}";
 const SPACE: &str = "\u{e00d}";
-/// The key that closes.
 pub const ESCAPE: &str = "\u{e00c}";
 
-/// What the keyboard stands on: its name, as it is read out.
-const STANDS_ON: &str = "const it = document.activeElement;
+/// The accessible name of the focused element.
+const FOCUSED_NAME: &str = "const it = document.activeElement;
     return it.getAttribute('aria-label') ?? it.closest('label')?.innerText ?? it.labels?.[0]?.innerText ?? it.innerText ?? it.localName;";
 
-async fn stands_on(browser: &Browser) -> String {
-    let name = browser.run(STANDS_ON, vec![]).await;
+async fn focused_name(browser: &Browser) -> String {
+    let name = browser.run(FOCUSED_NAME, vec![]).await;
     name.as_str().unwrap_or_default().trim().to_owned()
 }
 
-/// Presses keys as a hand does. Sending them to an element is something else: a field for a date takes them as its value.
-pub async fn strike(browser: &Browser, keys: &str) {
+/// Sends key presses to the page. Sending them to an element differs: a date field takes them as its value.
+pub async fn press_keys(browser: &Browser, keys: &str) {
     let press = |actions: KeyActions, value| {
         let actions = actions.then(KeyAction::Down { value });
         actions.then(KeyAction::Up { value })
     };
     let actions = keys.chars().fold(KeyActions::new("keyboard".into()), press);
-    let struck = browser.client.perform_actions(actions).await;
-    struck.expect("the keys");
+    let pressed = browser.client.perform_actions(actions).await;
+    pressed.expect("the keys");
 }
 
-/// Goes on with the tabulator to what is called so.
-async fn go_to(browser: &Browser, name: &str) {
+/// Presses Tab until the element with this name has the focus.
+async fn tab_to(browser: &Browser, name: &str) {
     let mut passed = Vec::new();
     for _ in 0..80 {
-        let here = stands_on(browser).await;
+        let here = focused_name(browser).await;
         if here == name {
             return;
         }
         passed.push(here);
-        strike(browser, TAB).await;
+        press_keys(browser, TAB).await;
     }
     panic!("{name} is not reached; passed {passed:?}");
 }
 
-/// Where the keyboard stands must be seen.
+/// Asserts that the focus is visible.
 async fn assert_seen(browser: &Browser) {
     let seen = "const it = document.activeElement, box = it.getBoundingClientRect(), style = getComputedStyle(it);
         const near = it.parentElement ? getComputedStyle(it.nextElementSibling ?? it.parentElement) : style;
@@ -62,60 +61,60 @@ fn everything_is_reached_by_the_keyboard_alone() {
     browse(|service, browser| async move {
         browser.open("").await;
         browser.see("h1", "Sign in").await;
-        go_to(&browser, "Sign in as the operator").await;
+        tab_to(&browser, "Sign in as the operator").await;
         assert_seen(&browser).await;
-        strike(&browser, ENTER).await;
+        press_keys(&browser, ENTER).await;
         browser.see("h1", "Operator").await;
-        assert_eq!(stands_on(&browser).await, "Admin token");
-        strike(&browser, &format!("{TOKEN}{ENTER}")).await;
+        assert_eq!(focused_name(&browser).await, "Admin token");
+        press_keys(&browser, &format!("{TOKEN}{ENTER}")).await;
         browser.see("h1", "Overview").await;
 
-        // Past the menu, by the first link of all.
+        // The first link skips the menu.
         browser
             .run(
                 "document.activeElement.blur(); document.body.focus();",
                 vec![],
             )
             .await;
-        go_to(&browser, "Skip to content").await;
-        strike(&browser, ENTER).await;
+        tab_to(&browser, "Skip to content").await;
+        press_keys(&browser, ENTER).await;
         let at = "return document.activeElement.id;";
         browser.comes_to(at, json!("main")).await;
 
         browser.go("#/keys", "API keys").await;
-        go_to(&browser, "New key").await;
+        tab_to(&browser, "New key").await;
         assert_seen(&browser).await;
-        strike(&browser, ENTER).await;
+        press_keys(&browser, ENTER).await;
         browser.see("h2", "New API key").await;
-        assert_eq!(stands_on(&browser).await, "Name");
-        strike(&browser, "by hand").await;
-        go_to(&browser, "pro").await;
+        assert_eq!(focused_name(&browser).await, "Name");
+        press_keys(&browser, "by hand").await;
+        tab_to(&browser, "pro").await;
         assert_seen(&browser).await;
-        strike(&browser, SPACE).await;
-        go_to(&browser, "Create key").await;
-        strike(&browser, ENTER).await;
+        press_keys(&browser, SPACE).await;
+        tab_to(&browser, "Create key").await;
+        press_keys(&browser, ENTER).await;
         browser.see("h2", "Your new key").await;
-        strike(&browser, ESCAPE).await;
+        press_keys(&browser, ESCAPE).await;
         browser.see("td", "by hand").await;
         browser.see("td", "fast, quality").await;
 
-        // Tabs are gone through with the arrows, and are one stop of the tabulator.
+        // The arrow keys move between tabs, and Tab stops once at all of them.
         browser.go("#/webhooks", "Webhooks").await;
-        go_to(&browser, "Python").await;
-        strike(&browser, "\u{e014}").await;
-        assert_eq!(stands_on(&browser).await, "JavaScript");
+        tab_to(&browser, "Python").await;
+        press_keys(&browser, "\u{e014}").await;
+        assert_eq!(focused_name(&browser).await, "JavaScript");
         browser
             .find("//div[@role='tabpanel' and @aria-labelledby=//button[.='JavaScript']/@id]//code[contains(., 'node:crypto')]")
             .await;
-        strike(&browser, TAB).await;
-        assert_ne!(stands_on(&browser).await, "Go");
+        press_keys(&browser, TAB).await;
+        assert_ne!(focused_name(&browser).await, "Go");
 
-        // Whoever stands on a switch while the page looks again stays there.
+        // A refresh of the page keeps the focus on a switch.
         browser.go("#/service", "Service").await;
-        go_to(&browser, "Pause pro").await;
-        strike(&browser, SPACE).await;
+        tab_to(&browser, "Pause pro").await;
+        press_keys(&browser, SPACE).await;
         browser.see("h2", "Pause pro?").await;
-        strike(&browser, &format!("repairs{ENTER}")).await;
+        press_keys(&browser, &format!("repairs{ENTER}")).await;
         browser.see("div", "paused: repairs").await;
         browser
             .run("document.querySelector('[name=pause-pro]').focus()", vec![])
@@ -137,25 +136,25 @@ fn everything_is_reached_by_the_keyboard_alone() {
 #[test]
 fn on_a_phone_the_menu_opens_closes_and_leads_on() {
     browse(|service, browser| async move {
-        as_on(&browser, 390, 844, "light").await;
+        resize(&browser, 390, 844, "light").await;
         browser.sign_in_as_operator().await;
         let open = "return document.querySelector('.frame').classList.contains('drawer-open');";
         browser.press("Menu").await;
         assert_eq!(browser.run(open, vec![]).await, json!(true));
-        strike(&browser, ESCAPE).await;
+        press_keys(&browser, ESCAPE).await;
         assert_eq!(browser.run(open, vec![]).await, json!(false));
-        assert_eq!(stands_on(&browser).await, "Menu");
+        assert_eq!(focused_name(&browser).await, "Menu");
         browser.press("Menu").await;
         browser.press("Ledger").await;
         browser.see("h1", "Ledger").await;
         assert_eq!(browser.run(open, vec![]).await, json!(false));
-        // What can be pressed is large enough for a thumb, or has room around it (WCAG 2.2, 2.5.8).
+        // Every target is large enough or has enough space around it (WCAG 2.2, 2.5.8).
         let small = "return [...document.querySelectorAll('main button, main a.button, .bar button')]
             .map((it) => [it.innerText || it.getAttribute('aria-label'), it.getBoundingClientRect()])
             .filter(([, box]) => box.width && (box.width < 24 || box.height < 24)).map(([name]) => name);";
         for (page, title) in crate::pages::PAGES {
             browser.go(&format!("#/{page}"), title).await;
-            crate::pages::settle(&browser).await;
+            crate::pages::wait_until_loaded(&browser).await;
             assert_eq!(browser.run(small, vec![]).await, json!([]), "{title}");
         }
         browser.leave().await;
@@ -190,7 +189,7 @@ fn a_viewer_sees_everything_and_is_offered_no_change() {
         browser.fill("password", "a few words to keep").await;
         browser.press("Set password").await;
         browser.see("h1", "Overview").await;
-        // Copying and reading on are no changes.
+        // A viewer may copy and load more.
         let offered = "return [...document.querySelectorAll('main button, main a.button')].map((it) => it.innerText.trim())
             .filter((it) => !['Copy', 'Show more', 'Download CSV', '24 h', '14 days', '30 days', '90 days'].includes(it) && !['Python', 'JavaScript', 'Go', 'Ruby', 'PHP'].includes(it));";
         for (page, title) in [
@@ -206,13 +205,13 @@ fn a_viewer_sees_everything_and_is_offered_no_change() {
             ("people", "People"),
         ] {
             browser.go(&format!("#/{page}"), title).await;
-            crate::pages::settle(&browser).await;
+            crate::pages::wait_until_loaded(&browser).await;
             assert_eq!(browser.run(offered, vec![]).await, json!([]), "{title}");
         }
-        // However long the address is, there is a way out.
+        // "Sign out" stays on the screen, however long the email address is.
         let out = "return document.querySelector('[aria-label=\"Sign out\"]').getBoundingClientRect().right <= document.querySelector('.side').getBoundingClientRect().right;";
         assert_eq!(browser.run(out, vec![]).await, json!(true));
-        // What is the operator's leads to one's own first page.
+        // An operator's page redirects to the viewer's own first page.
         browser.go("#/audit", "Overview").await;
         let menu =
             "return [...document.querySelectorAll('.nav a')].map((it) => it.innerText.trim());";

@@ -1,4 +1,4 @@
-//! API keys as people recognise them: by the first characters of their text, and the one that is the panel's own.
+//! API keys in the panel: recognisable by the first characters of their text; the panel's own key is marked.
 
 use crate::browse;
 use crate::calls::calls;

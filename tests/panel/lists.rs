@@ -1,11 +1,11 @@
-//! Lists that are longer than a page: what is read, in which order, and what is shown of it. The service's answers are written
-//! here, so that each test says when they come.
+//! Lists longer than a page: which pages load, in which order, and what is shown. The tests write the service's answers, so
+//! that each test decides when they arrive.
 
 use crate::browse;
 use crate::browser::Browser;
 use serde_json::json;
 
-/// Puts a list on the page whose calls wait in `calls` until they are answered: `answer(call, rows, cursor)`.
+/// Puts a list on the page. Its calls wait in `calls` until `answer(call, rows, cursor)`.
 const LIST: &str = "
 const done = arguments[arguments.length - 1];
 const build = async () => {
@@ -38,7 +38,7 @@ async fn build(browser: &Browser) {
     assert_eq!(failed, json!(null));
 }
 
-/// Runs a piece of the test in the page, which waits for calls (`asked`), for buttons to press, and for what is shown (`until`).
+/// Runs a script in the page. It can wait for calls (`asked`) and for a condition (`until`), and press buttons.
 async fn steps(browser: &Browser, script: &str) -> serde_json::Value {
     let script = format!(
         "const done = arguments[arguments.length - 1];
@@ -71,7 +71,7 @@ fn what_was_found_far_back_is_still_there_when_a_list_looks_again() {
              answer(await asked(5), [], 'p3');
              answer(await asked(6), ['found'], 'p4');
              await again;
-             // Newer ones have pushed it to the page after.
+             // Newer rows have pushed it to the next page.
              const pushed = list.load();
              answer(await asked(7), [], 'p2');
              answer(await asked(8), [], 'p3');
@@ -153,7 +153,7 @@ fn a_look_that_fails_is_said_and_can_be_tried_again() {
              await press('Show more');
              (await asked(4)).reject(new TypeError('no network')); await until(() => said().includes(\"Couldn't\"));
              const further = [rows(), said().includes(\"Couldn't load more\")];
-             // The rows of another question would be taken for its answer.
+             // Rows of the old question must not appear as its answer.
              question = 'b'; const other = list.restart();
              refuse(await asked(5), 'at most 10 members can be asked for'); await other;
              const refused = [rows(), said().includes('at most 10 members')];

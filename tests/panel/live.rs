@@ -1,11 +1,11 @@
-//! Pages that know when they are out of date: the end of a session, of the stream and of the service, and whose changes are told.
+//! Pages notice that they are out of date: the end of the session, of the stream and of the service, and changes by others.
 
 use crate::browse;
 use crate::browser::Browser;
 use crate::calls::calls;
 use serde_json::json;
 
-/// Ends the session behind the page's back, as another browser's "Sign out everywhere" does.
+/// Ends the session without the page, as another browser's "Sign out everywhere" does.
 const END: &str = "const done = arguments[arguments.length - 1];
     fetch('/panel/api/sessions', { method: 'DELETE', headers: { 'X-Tintype-Panel': '1' } }).then((it) => done(it.status));";
 
@@ -13,7 +13,7 @@ const END: &str = "const done = arguments[arguments.length - 1];
 fn whoever_is_signed_out_elsewhere_is_shown_the_door() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
-        // A dialog goes with its page.
+        // An open dialog closes with its page.
         browser.go("#/keys", "API keys").await;
         browser.press("New key").await;
         browser.see("h2", "New API key").await;
@@ -38,12 +38,12 @@ fn a_service_that_is_gone_is_said_above_the_page_and_signing_out_does_not_seem_d
         browser.press("Sign out").await;
         browser.see("div", "You are still signed in").await;
         browser.see("h1", "Ledger").await;
-        // Nothing can be loaded from it, nor can the page be left in order.
+        // The page can load nothing any more, so it cannot be left normally.
         drop(browser);
     });
 }
 
-/// Notes which streams are opened from now on.
+/// Records the streams that the page opens from now on.
 const NOTE: &str = "window.streams = []; const Real = window.EventSource;
     window.EventSource = class extends Real { constructor(url) { super(url); streams.push(url); } };";
 
@@ -81,7 +81,7 @@ fn the_operators_pages_hear_of_all_accounts_and_an_accounts_pages_of_it_alone() 
     });
 }
 
-/// The first stream that is opened from now on is answered with 404, as by a proxy whose service is away.
+/// Answers the next stream with 404, as a proxy does whose service is down.
 const REFUSE: &str = "let opened = 0; const Real = window.EventSource;
     window.EventSource = class extends Real { constructor(url) { super(opened++ ? url : '/panel/api/nothing'); } };";
 
@@ -99,7 +99,7 @@ fn a_stream_that_was_refused_is_opened_again() {
     });
 }
 
-/// From now on pages hear of nothing: they show what they were opened with.
+/// Pages get no events from now on: they keep what they loaded.
 const DEAFEN: &str = "window.EventSource = class { addEventListener() {} close() {} };";
 
 #[test]
@@ -125,7 +125,7 @@ fn a_switch_that_is_turned_on_an_old_page_turns_no_other() {
     });
 }
 
-/// Lists of keys are never answered from now on.
+/// Lists of keys never get an answer from now on.
 const STALL: &str = "const real = window.fetch; window.fetch = (url, options) => (options.method === 'GET' && url.includes('/keys?')
     ? new Promise((_, reject) => options.signal.addEventListener('abort', () => reject(new DOMException('gone', 'AbortError'))))
     : real(url, options));";

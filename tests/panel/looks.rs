@@ -1,9 +1,9 @@
-//! How lists and pages look and unfold: rows, menus, filters on a phone, charts of a young account, fonts.
+//! The layout of lists and pages: rows, menus, filters on a phone, charts of a young account, fonts.
 
 use crate::access::assert_no_barriers;
 use crate::browse;
 use crate::calls::calls;
-use crate::pages::{as_on, settle};
+use crate::pages::{resize, wait_until_loaded};
 use serde_json::json;
 
 #[test]
@@ -46,7 +46,7 @@ fn a_row_has_one_action_in_sight_and_a_menu_that_survives_a_redraw() {
         browser.press("More actions for first").await;
         let stands = "return document.activeElement.textContent;";
         browser.comes_to(stands, json!("Rotate")).await;
-        // A job redraws the list, which has the panel's own key then.
+        // A job redraws the list, which then has the panel's own key.
         calls(
             &browser,
             "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });",
@@ -68,14 +68,14 @@ fn a_row_has_one_action_in_sight_and_a_menu_that_survives_a_redraw() {
 fn filters_are_folded_on_a_phone() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
-        as_on(&browser, 390, 844, "light").await;
+        resize(&browser, 390, 844, "light").await;
         browser.go("#/jobs?status=failed", "Jobs").await;
-        settle(&browser).await;
+        wait_until_loaded(&browser).await;
         let select = "return document.querySelector('select[name=status]').checkVisibility();";
         assert_eq!(browser.run(select, vec![]).await, json!(false));
         browser.press_in("//summary[.='Filters (1)']").await;
         browser.comes_to(select, json!(true)).await;
-        as_on(&browser, 1360, 900, "light").await;
+        resize(&browser, 1360, 900, "light").await;
         let summary = "return document.querySelector('.filters > summary').checkVisibility();";
         browser.comes_to(summary, json!(false)).await;
         browser.comes_to(select, json!(true)).await;
@@ -90,7 +90,7 @@ fn generate_stays_in_sight_and_rare_ratios_are_on_demand() {
         browser.sign_in_as_operator().await;
         browser.go("#/playground", "Playground").await;
         for (width, height) in [(1360, 600), (390, 600)] {
-            as_on(&browser, width, height, "light").await;
+            resize(&browser, width, height, "light").await;
             let seen = "const box = document.querySelector('.bench [type=submit]').getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight;";
             browser.run("scrollTo(0, 0);", vec![]).await;
             browser.comes_to(seen, json!(true)).await;
@@ -103,7 +103,7 @@ fn generate_stays_in_sight_and_rare_ratios_are_on_demand() {
             .press_in("//label[input[@value='21:9' and @name='aspect_ratio']]")
             .await;
         browser.press("Fewer").await;
-        // The chosen one stays.
+        // The selection stays.
         browser.comes_to(ratios, json!(7)).await;
         browser.leave().await;
         drop(service);

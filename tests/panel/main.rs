@@ -1,7 +1,7 @@
-//! The panel, and the page of the interfaces, in a real browser: headless Chromium, driven over WebDriver.
+//! The panel and the API reference in a real browser: headless Chromium, driven over WebDriver.
 //!
-//! Needs `chromium` and `chromedriver`, and axe-core below target/test-tools: `tests/run` installs them and sets
-//! `TINTYPE_TEST_BROWSER=1`. Without it these tests do nothing, as there is nothing to run them with.
+//! Needs `chromium`, `chromedriver`, and axe-core below target/test-tools; `tests/run` installs them and sets
+//! `TINTYPE_TEST_BROWSER=1`. Without the variable these tests pass without running.
 
 mod access;
 mod accounts;
@@ -38,22 +38,22 @@ mod wording;
 use browser::Browser;
 use service::Service;
 
-/// Is there a browser to test with?
-fn wanted() -> bool {
+/// Whether the environment asks for the browser tests.
+fn is_enabled() -> bool {
     std::env::var("TINTYPE_TEST_BROWSER").is_ok_and(|it| it == "1")
 }
 
-/// Runs a test with a service of its own and a browser that has never been anywhere.
+/// Runs a test with a new service and a browser with an empty profile.
 fn browse<F: Future<Output = ()>>(test: impl FnOnce(Service, Browser) -> F) {
     browse_with(&[], test);
 }
 
-/// The same with settings of the service, by the names of their environment variables.
+/// Like [`browse`], with settings of the service by the names of their environment variables.
 fn browse_with<F: Future<Output = ()>>(
     settings: &[(&str, &str)],
     test: impl FnOnce(Service, Browser) -> F,
 ) {
-    if !wanted() {
+    if !is_enabled() {
         return;
     }
     let service = Service::start(settings);

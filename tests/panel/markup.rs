@@ -1,4 +1,4 @@
-//! Whatever comes from outside is text on every page, however much it looks like markup.
+//! Input from outside appears as text on every page, however much it looks like markup.
 
 use crate::browser::{Browser, PATIENCE};
 use crate::{browse, receiver};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 const MARKUP: &str = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>";
 
-/// Fills an account with markup through the panel's own calls, with the browser's own session; returns the job's id.
+/// Fills an account with markup over the panel API in the browser's session; returns the job's id.
 const FILL: &str = "
 const [markup, hook, done] = arguments;
 const fill = async () => {
@@ -39,7 +39,7 @@ async fn assert_clean(browser: &Browser, place: &str) {
     assert_eq!(browser.run(clean, vec![]).await, json!(true), "{place}");
 }
 
-/// The other tests stand on it: they end with asking what the browser complained of.
+/// The other tests depend on this one: they end by asserting that the console has no errors.
 #[test]
 fn what_the_policy_forbids_is_noticed() {
     browse(|service, browser| async move {
@@ -108,7 +108,7 @@ fn markup_from_outside_stays_text_on_every_page() {
         browser.see("code", "X-Signature").await;
         assert_clean(&browser, "what was sent").await;
 
-        // Messages repeat what was sent, and the reason of a pause.
+        // Messages quote the request, and the reason of a pause.
         browser.go("#/playground", "Playground").await;
         browser
             .run("document.querySelector('input[value=pro]').click()", vec![])

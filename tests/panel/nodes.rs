@@ -1,16 +1,16 @@
-//! The page of nodes, with three real ones on a database and a bucket.
+//! The nodes page, with three real nodes on a database and a bucket.
 
 use crate::access::assert_no_barriers;
 use crate::bucket::Bucket;
 use crate::calls::calls;
 use crate::service::Service;
-use crate::{browse_with, wanted};
+use crate::{browse_with, is_enabled};
 use serde_json::json;
 use tintype_postgres::testing::server;
 
 #[test]
 fn a_node_that_dies_leaves_the_list_and_the_others_serve_the_panel() {
-    let (true, Some(server)) = (wanted(), server()) else {
+    let (true, Some(server)) = (is_enabled(), server()) else {
         return;
     };
     let (database, bucket) = (server.database(), Bucket::start());

@@ -1,9 +1,9 @@
-//! What the panel says and does while the service is away.
+//! The panel while the service is down.
 
 use crate::browse;
 use serde_json::json;
 
-/// Has every call fail as if no server listened, for as long as `away` is true.
+/// Makes every call fail as if no server listened, while `away` is true.
 const AWAY: &str = "window.away = true; const real = window.fetch;
     window.fetch = (...call) => window.away ? Promise.reject(new TypeError('no connection')) : real(...call);";
 

@@ -1,9 +1,9 @@
-//! All pages of the panel, and an account in which there is something on each of them.
+//! All pages of the panel, and an account that has content for each of them.
 
 use crate::browser::Browser;
 use serde_json::json;
 
-/// The pages that have a place in the menu, with their titles.
+/// The pages in the menu, with their titles.
 pub const PAGES: &[(&str, &str)] = &[
     ("overview", "Overview"),
     ("playground", "Playground"),
@@ -25,7 +25,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("profile", "Profile"),
 ];
 
-/// Where the single pages are: of a job, of a batch, of a key, and of an invitation.
+/// The URLs of single pages: a job, a batch, a key, and an invitation.
 pub struct Places {
     pub job: String,
     pub batch: String,
@@ -33,8 +33,8 @@ pub struct Places {
     pub invitation: String,
 }
 
-/// Fills the account of the first start, over the calls that pages make, in the browser's own session. Without a webhook and
-/// pictures: those take their time, and are made by a person's hand.
+/// Fills the account of the first start over the panel API in the browser's session. Does not create webhooks and images,
+/// which take longer and are created through the pages.
 const FILL: &str = "
 const done = arguments[arguments.length - 1];
 const fill = async () => {
@@ -63,8 +63,8 @@ const fill = async () => {
 };
 fill().then(done, (error) => done({ failed: String(error) }));";
 
-/// Fills the account, with a job that is made in the playground.
-pub async fn furnish(browser: &Browser, hook: &str, prompts: &[&str]) -> Places {
+/// Fills the account, and generates a job in the playground.
+pub async fn fill_account(browser: &Browser, hook: &str, prompts: &[&str]) -> Places {
     browser.go("#/webhooks", "Webhooks").await;
     browser.fill("url", hook).await;
     browser.press("Register").await;
@@ -91,8 +91,8 @@ pub async fn furnish(browser: &Browser, hook: &str, prompts: &[&str]) -> Places 
     }
 }
 
-/// Waits until all that a page shows is there, pictures included; returns how wide it is.
-pub async fn settle(browser: &Browser) -> u64 {
+/// Waits until the page has loaded everything, images included; returns its width.
+pub async fn wait_until_loaded(browser: &Browser) -> u64 {
     let loaded = "const done = arguments[arguments.length - 1];
         const look = () => document.body.innerText.includes('Loading…') ? setTimeout(look, 20)
             : Promise.all([...document.images].map((it) => it.decode().catch(() => null))
@@ -103,8 +103,8 @@ pub async fn settle(browser: &Browser) -> u64 {
     wide.expect("a width").as_u64().expect("a number")
 }
 
-/// Shows the page as on a screen of this size, in these colours.
-pub async fn as_on(browser: &Browser, width: u64, height: u64, theme: &str) {
+/// Shows the page on a screen of this size in this theme.
+pub async fn resize(browser: &Browser, width: u64, height: u64, theme: &str) {
     let screen =
         json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
     browser
@@ -114,7 +114,7 @@ pub async fn as_on(browser: &Browser, width: u64, height: u64, theme: &str) {
     browser.tools("Emulation.setEmulatedMedia", colours).await;
 }
 
-/// The screens that pages are looked at on.
+/// Width, height and name of the screens.
 pub const SCREENS: [(u64, u64, &str); 3] = [
     (1360, 900, "wide"),
     (390, 844, "narrow"),

@@ -1,4 +1,4 @@
-//! The playground by hand: input images, running a job again, and answers that are lost on the way. And jobs that are called off.
+//! The playground: input images, reruns, answers that are lost on the way, and cancellation.
 
 use crate::access::assert_no_barriers;
 use crate::browser::Browser;
@@ -7,7 +7,7 @@ use crate::{browse, browse_with, receiver};
 use serde_json::{Value, json};
 use std::io::Write as _;
 
-/// The path of the job that the stage leads to.
+/// The path of the job that the stage links to.
 async fn job_on_stage(browser: &Browser) -> String {
     let link = browser.find("//p[contains(., 'generated in')]/a").await;
     link.attr("href").await.unwrap().unwrap()
@@ -64,7 +64,7 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
             taken,
             json!(["the same in blue", "12345678901234567890123"])
         );
-        // Without the images it is another job, at the full price: not by one press alone.
+        // Without the images it would be another job at the full price, so one click must not start it.
         browser.press("Generate").await;
         browser.see("span", "Add the images").await;
         browser.press("Continue without").await;
@@ -75,7 +75,7 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
         browser
             .see("code", "\"order\": 12345678901234567890123")
             .await;
-        // By its address, too: in a tab of its own there is nothing to remember.
+        // The same by its URL: a new tab has nothing to remember.
         let id = job.rsplit('/').next().unwrap();
         browser.client.goto("about:blank").await.unwrap();
         browser.open(&format!("#/playground?again={id}")).await;
@@ -85,7 +85,7 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
     });
 }
 
-/// Loses the answers to calls that `lost` names, after the service has had them; and notes what was sent.
+/// Loses the answers to the calls that `lost` names, after the service has processed them, and records the requests.
 const LOSE: &str = "window.sent = []; const real = window.fetch;
     window.fetch = async (url, options) => {
         const answer = await real(url, options);
@@ -107,7 +107,7 @@ fn an_answer_that_is_lost_is_not_taken_for_a_refusal() {
         browser.go("#/playground", "Playground").await;
         browser.run(LOSE, vec![]).await;
         browser.fill("prompt", "a fox").await;
-        // The look after the acceptance: the job goes on, and is paid.
+        // The first lookup after the acceptance fails: the job continues and is charged.
         browser
             .run(
                 "window.lost = (url, method) => method === 'GET' && url.includes('/jobs/');",
@@ -118,13 +118,13 @@ fn an_answer_that_is_lost_is_not_taken_for_a_refusal() {
         browser.see("p", "generated in").await;
         let wrong = "return !document.querySelector('form .notice.bad').hidden;";
         assert_eq!(browser.run(wrong, vec![]).await, json!(false));
-        // The acceptance itself.
+        // The acceptance itself is lost.
         browser
             .run("window.lost = (url, method) => method === 'POST';", vec![])
             .await;
         browser.press("Generate").await;
         browser.see("p", "The request may have arrived").await;
-        // The image of before is still on the stage.
+        // The previous image is still on the stage.
         browser.see("p", "generated in").await;
         browser.press("Generate").await;
         browser.comes_to("return sent.length;", json!(3)).await;
@@ -137,7 +137,7 @@ fn an_answer_that_is_lost_is_not_taken_for_a_refusal() {
             names[1], names[2],
             "a name for each press that was answered"
         );
-        // Of three presses two were the same wish: the second of them was answered with the job of the first.
+        // Two of three clicks were the same request: the second one got the job of the first.
         browser.go("#/jobs", "Jobs").await;
         browser.find("//main//tbody[count(tr)=2]").await;
         browser.leave().await;

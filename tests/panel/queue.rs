@@ -1,4 +1,4 @@
-//! The operator's page of the queues.
+//! The operator's queue page.
 
 use crate::access::assert_no_barriers;
 use crate::calls::calls;

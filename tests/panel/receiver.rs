@@ -1,11 +1,11 @@
-//! Servers for the service to call: one that answers everything with the same words, one that never answers, and one with a file.
+//! Servers for the service to call: one with a fixed answer, one that never answers, and one that serves a file.
 
 use base64::Engine as _;
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-/// A picture of one pixel, as a PNG.
+/// A one-pixel PNG.
 pub const PIXEL: &[u8] = &[
     0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0,
     1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 12, b'I', b'D', b'A', b'T', 8,
@@ -13,7 +13,7 @@ pub const PIXEL: &[u8] = &[
     b'N', b'D', 0xae, 0x42, 0x60, 0x82,
 ];
 
-/// Starts one and returns its address. It lives for as long as the process does.
+/// Starts a server with a fixed answer and returns its URL. It runs until the process ends.
 pub fn answering(status: &'static str, body: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
@@ -22,7 +22,7 @@ pub fn answering(status: &'static str, body: &'static str) -> String {
             let mut stream = stream;
             let mut seen = Vec::new();
             let mut piece = [0; 4_096];
-            // Bodies of deliveries are short JSON objects: the closing brace is the end.
+            // Bodies of deliveries are short JSON objects that end with the closing brace.
             while !seen.ends_with(b"}") {
                 match stream.read(&mut piece) {
                     Ok(read @ 1..) => seen.extend_from_slice(&piece[..read]),
@@ -33,14 +33,14 @@ pub fn answering(status: &'static str, body: &'static str) -> String {
             let answer = format!(
                 "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
             );
-            // One that has gone away is told nothing.
+            // The caller may have disconnected.
             let _ = stream.write_all(answer.as_bytes());
         }
     });
     url
 }
 
-/// Starts a server that takes every call and answers none; returns its address. It lives for as long as the process does.
+/// Starts a server that accepts every call and answers none; returns its URL. It runs until the process ends.
 pub fn silent() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -51,7 +51,7 @@ pub fn silent() -> String {
     url
 }
 
-/// Starts a server that hands out the same file to everybody; returns its address. It lives for as long as the process does.
+/// Starts a server that serves the same file on every path; returns its URL. It runs until the process ends.
 pub fn serving(kind: &'static str, file: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/file", listener.local_addr().expect("an address"));
@@ -70,7 +70,7 @@ pub fn serving(kind: &'static str, file: &'static [u8]) -> String {
                 "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
                 file.len()
             );
-            // One that has gone away is told nothing.
+            // The caller may have disconnected.
             let _ = stream.write_all(head.as_bytes());
             let _ = stream.write_all(file);
         }
@@ -78,8 +78,8 @@ pub fn serving(kind: &'static str, file: &'static [u8]) -> String {
     url
 }
 
-/// Starts a server with AUTOMATIC1111's interface that has drawn half of each picture and finishes none; returns its address. It
-/// lives for as long as the process does.
+/// Starts a server with AUTOMATIC1111's interface that has rendered half of each image and finishes none; returns its URL. It
+/// runs until the process ends.
 fn half_drawn() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -115,14 +115,14 @@ fn half_drawn() -> String {
                 "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
                 body.len()
             );
-            // One that has gone away is told nothing.
+            // The caller may have disconnected.
             let _ = stream.write_all((head + &body).as_bytes());
         }
     });
     url
 }
 
-/// Settings that send the fast model to a back end that has drawn half of each picture.
+/// Settings that send the fast model to a back end that never gets past half of an image.
 pub fn half_drawing_back_end() -> [(&'static str, String); 3] {
     [
         ("TINTYPE__BACKENDS__WEBUI__KIND", "sdapi".into()),

@@ -1,4 +1,4 @@
-//! The page at `/docs`: it draws both documents, and its console makes a picture.
+//! The page at `/docs`: it renders both documents, and its console generates an image.
 
 use crate::browse;
 use crate::browser::Browser;
@@ -6,7 +6,7 @@ use crate::service::{Service, TOKEN};
 use serde_json::json;
 use std::fs;
 
-/// Opens an account with a key, and returns the key.
+/// Creates an account with a key, and returns the key.
 const KEY: &str = "const [token] = arguments, done = arguments[arguments.length - 1];
     const call = async (path, body) => {
       const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
@@ -21,7 +21,7 @@ async fn visit(service: &Service, browser: &Browser, place: &str) {
     browser.client.goto(&url).await.expect("a page");
 }
 
-/// Types the token in, and waits for the operator's calls.
+/// Enters the operator's token and waits for the operator's calls.
 async fn enter_as_operator(service: &Service, browser: &Browser) {
     visit(service, browser, "#operator/").await;
     browser.client.refresh().await.expect("a page");
@@ -214,7 +214,7 @@ fn the_page_fits_its_screen_has_no_serious_barrier_and_is_pictured() {
     });
 }
 
-/// A picture for people to look at, in target/panel.
+/// Saves a screenshot for review in target/panel.
 async fn shoot(browser: &Browser, name: &str) {
     let shots = concat!(env!("CARGO_MANIFEST_DIR"), "/target/panel");
     fs::create_dir_all(shots).unwrap();

@@ -5,20 +5,18 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The operator's token.
 pub const TOKEN: &str = "the-admin-token-of-the-browser-tests";
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A running service. It is ended when it goes out of scope.
+/// A running service. Dropping it kills the process.
 pub struct Service {
-    /// Where it is.
     pub url: String,
     child: Child,
     dir: TempDir,
 }
 
 impl Service {
-    /// Starts it and waits until it says where it is.
+    /// Starts the service and waits until it prints its URL.
     pub fn start(settings: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let said = dir.path().join("said");
@@ -52,15 +50,15 @@ impl Service {
 }
 
 impl Service {
-    /// Removes the picture of a job from its place, as retention does.
+    /// Deletes the image of a job, as retention does.
     pub fn remove_picture(&self, job: &str) {
         let path = format!("data/objects/results/{job}.png");
         fs::remove_file(self.dir.path().join(path)).expect("a picture");
     }
 
-    /// Ends it at once.
+    /// Kills the process.
     pub fn end(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,9 +1,9 @@
-//! Pictures of every page, for people to look at: target/panel, light and dark, wide and narrow. No page may be wider than
-//! the screen. `readme-*.png` are those of the README.
+//! Screenshots of every page for review: target/panel, light and dark, wide and narrow. No page may be wider than the screen.
+//! `readme-*.png` are the screenshots of the README.
 
 use crate::browser::Browser;
 use crate::calls::calls;
-use crate::pages::{PAGES, SCREENS, as_on, furnish, settle};
+use crate::pages::{PAGES, SCREENS, fill_account, resize, wait_until_loaded};
 use crate::receiver::PIXEL;
 use crate::{browse, receiver};
 use serde_json::json;
@@ -19,33 +19,33 @@ const PROMPTS: &[&str] = &[
     "a hot air balloon over green hills",
 ];
 
-/// A picture of the whole page on each screen in each theme.
-async fn picture_of(browser: &Browser, name: &str) {
+/// Saves screenshots of the whole page on each screen in each theme.
+async fn shoot_page(browser: &Browser, name: &str) {
     for (width, height, size) in SCREENS {
         for theme in ["light", "dark"] {
-            as_on(browser, width, height, theme).await;
-            let wide = settle(browser).await;
+            resize(browser, width, height, theme).await;
+            let wide = wait_until_loaded(browser).await;
             assert!(wide <= width, "{name}, {size}: {wide} pixels wide");
             let path = format!("{SHOTS}/{name}-{size}-{theme}.png");
             fs::write(path, browser.picture().await).unwrap();
         }
     }
     let [(width, height, _), ..] = SCREENS;
-    as_on(browser, width, height, "light").await;
+    resize(browser, width, height, "light").await;
 }
 
-/// A picture of what each screen shows in each theme.
-async fn picture_of_screen(browser: &Browser, name: &str) {
+/// Saves screenshots of the viewport on each screen in each theme.
+async fn shoot_screen(browser: &Browser, name: &str) {
     for (width, height, size) in SCREENS {
         for theme in ["light", "dark"] {
-            as_on(browser, width, height, theme).await;
-            settle(browser).await;
+            resize(browser, width, height, theme).await;
+            wait_until_loaded(browser).await;
             let path = format!("{SHOTS}/{name}-{size}-{theme}.png");
             fs::write(path, browser.screen().await).unwrap();
         }
     }
     let [(width, height, _), ..] = SCREENS;
-    as_on(browser, width, height, "light").await;
+    resize(browser, width, height, "light").await;
 }
 
 #[test]
@@ -55,26 +55,26 @@ fn every_page_fits_its_screen_and_is_pictured() {
         let hook = receiver::answering("200 OK", "{\"ok\":true}");
         browser.open("").await;
         browser.see("h1", "Sign in").await;
-        picture_of(&browser, "sign-in").await;
+        shoot_page(&browser, "sign-in").await;
         browser.sign_in_as_operator().await;
-        let places = furnish(&browser, &hook, PROMPTS).await;
-        // The pictures of the README are of a screen without scroll bars, which go with the next layout, and without a pointer.
+        let places = fill_account(&browser, &hook, PROMPTS).await;
+        // The screenshots of the README show no pointer and no scroll bars, which disappear with the next layout.
         let hidden = json!({"hidden": true});
         browser.tools("Emulation.setScrollbarsHidden", hidden).await;
         let corner = json!({"type": "mouseMoved", "x": 1, "y": 1});
         browser.tools("Input.dispatchMouseEvent", corner).await;
-        as_on(&browser, 390, 844, "light").await;
-        as_on(&browser, 1360, 900, "light").await;
+        resize(&browser, 390, 844, "light").await;
+        resize(&browser, 1360, 900, "light").await;
         browser.run("scrollTo(0, 0)", vec![]).await;
-        settle(&browser).await;
+        wait_until_loaded(&browser).await;
         fs::write(
             format!("{SHOTS}/readme-playground.png"),
             browser.screen().await,
         )
         .unwrap();
-        picture_of(&browser, "playground-made").await;
+        shoot_page(&browser, "playground-made").await;
         browser.go("#/overview", "Overview").await;
-        settle(&browser).await;
+        wait_until_loaded(&browser).await;
         fs::write(
             format!("{SHOTS}/readme-overview.png"),
             browser.screen().await,
@@ -82,41 +82,41 @@ fn every_page_fits_its_screen_and_is_pictured() {
         .unwrap();
         for (page, title) in PAGES {
             browser.go(&format!("#/{page}"), title).await;
-            picture_of(&browser, page).await;
+            shoot_page(&browser, page).await;
         }
         browser.go(&places.key, "the website").await;
-        picture_of(&browser, "key").await;
+        shoot_page(&browser, "key").await;
         browser.go("#/gallery", "Gallery").await;
         browser
             .press("Show: a lighthouse on a cliff in a storm")
             .await;
         browser.see("button", "Copy prompt").await;
-        picture_of_screen(&browser, "lightbox").await;
+        shoot_screen(&browser, "lightbox").await;
         browser.press("Close").await;
         for prompt in &PROMPTS[..2] {
             let box_of = format!("//label[input[@aria-label='Compare: {prompt}']]");
             browser.press_in(&box_of).await;
         }
-        picture_of(&browser, "gallery-chosen").await;
+        shoot_page(&browser, "gallery-chosen").await;
         browser.press("Compare").await;
         browser.see("b", "Compare").await;
-        picture_of_screen(&browser, "compare").await;
+        shoot_screen(&browser, "compare").await;
         browser.press("Close").await;
         browser.go(&places.batch, "Batch").await;
         browser.see("b", "HTTP 200").await;
-        picture_of(&browser, "batch").await;
+        shoot_page(&browser, "batch").await;
         browser.go("#/batches", "Batches").await;
         crate::batches::choose_faulty(&browser).await;
-        picture_of(&browser, "batch-faults").await;
+        shoot_page(&browser, "batch-faults").await;
         browser.go(&places.job, "Job").await;
         browser.see("b", "HTTP 200").await;
         browser.press("Show request").await;
         browser.see("div", "X-Signature").await;
-        picture_of(&browser, "job").await;
+        shoot_page(&browser, "job").await;
         browser
             .find("//code[contains(@class, 'wrap')][ancestor::details]")
             .await;
-        // In one step: the page may redraw itself between the finding and the reading.
+        // In one step, because the page may redraw itself between a search and a read.
         let read = "return document.querySelector('details code.wrap').textContent;";
         let delivery = browser.run(read, vec![]).await;
         let delivery = delivery.as_str().unwrap().to_owned();
@@ -124,7 +124,7 @@ fn every_page_fits_its_screen_and_is_pictured() {
             .go(&format!("#/deliveries?open={delivery}"), "Deliveries")
             .await;
         browser.see("b", "HTTP 200").await;
-        picture_of(&browser, "delivery").await;
+        shoot_page(&browser, "delivery").await;
         let picture = receiver::serving("image/png", PIXEL);
         let script = format!(
             "return make(base, {{ prompt: 'the same in blue', aspect_ratio: '1:1', metadata: {{ order: 4711 }}, input_images_urls: ['{picture}'] }});"
@@ -137,12 +137,12 @@ fn every_page_fits_its_screen_and_is_pictured() {
         browser.go("#/keys", "API keys").await;
         browser.press("New key").await;
         browser.see("h2", "New API key").await;
-        picture_of(&browser, "dialog").await;
+        shoot_page(&browser, "dialog").await;
         browser.press("Cancel").await;
-        as_on(&browser, 390, 844, "light").await;
+        resize(&browser, 390, 844, "light").await;
         browser.press("Menu").await;
         browser.see("a", "Audit log").await;
-        // The drawer slides.
+        // The drawer slides in.
         let rest = "const done = arguments[0]; Promise.all(document.getAnimations().map((it) => it.finished)).then(() => done(0));";
         browser.client.execute_async(rest, vec![]).await.unwrap();
         fs::write(
@@ -155,16 +155,16 @@ fn every_page_fits_its_screen_and_is_pictured() {
         browser.open(&places.invitation).await;
         browser.client.refresh().await.unwrap();
         browser.see("h1", "Welcome").await;
-        picture_of(&browser, "invitation").await;
+        shoot_page(&browser, "invitation").await;
 
         browser.client.goto("about:blank").await.unwrap();
         browser.sign_in_as_operator().await;
         browser.go("#/ledger", "Ledger").await;
-        settle(&browser).await;
+        wait_until_loaded(&browser).await;
         let complaints = browser.complaints().await;
         assert!(complaints.is_empty(), "{}", complaints.join("\n"));
         service.end();
         browser.see("div", "Connection lost").await;
-        picture_of(&browser, "not-live").await;
+        shoot_page(&browser, "not-live").await;
     });
 }

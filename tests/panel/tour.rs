@@ -1,4 +1,4 @@
-//! From an empty directory to a delivered picture, in the browser alone.
+//! From an empty directory to a delivered image, in the browser alone.
 
 use crate::{browse, receiver};
 use serde_json::json;
@@ -66,7 +66,7 @@ fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
         browser.see("b", "Done").await;
         browser.see("b", "HTTP 200").await;
         browser.see("code", "thanks").await;
-        // Told to whoever reads it; how fast the machine is decides nothing.
+        // For information: the test does not judge the speed of the machine.
         println!(
             "to a delivered picture in {:.1} s",
             began.elapsed().as_secs_f32()
@@ -81,7 +81,7 @@ fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
         browser.press("Sign in").await;
         browser.see("h1", "Overview").await;
 
-        // Who did what outlives those who did it.
+        // The audit log keeps the entries of a removed person.
         browser.press("Sign out").await;
         browser.see("h1", "Sign in").await;
         browser.sign_in_as_operator().await;

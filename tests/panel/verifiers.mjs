@@ -1,5 +1,5 @@
-// Runs the five verifiers that the panel shows, as they are shown: each must take the test vector beside it, and refuse it
-// changed, signed with another secret, too old, too new, and without its headers.
+// Runs the five verifiers that the panel shows, unchanged: each must accept its test vector, and reject the vector when it is
+// altered, signed with another secret, too old, too new, or without its headers.
 //
 // Needs python3, node, go, ruby and php. Usage: node verifiers.mjs
 
@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 const run = promisify(execFile);
 const read = (name) => readFileSync(new URL(name, import.meta.url), "utf8");
 
-/** How a program in a file is run. */
+/** File name, command and arguments per language. */
 const RUNNERS = {
   Python: ["main.py", "python3", (file) => [file]],
   JavaScript: ["main.mjs", "node", (file) => [file]],
@@ -22,7 +22,7 @@ const RUNNERS = {
   PHP: ["main.php", "php", (file) => [file]],
 };
 
-/** What becomes of the text of a program, and whether its verifier then still takes the delivery. */
+/** Changes of a program's text, and whether its verifier still accepts the delivery. */
 const VARIANTS = (vector) => [
   ["as it is shown", (text) => text, true],
   ["300 s late", (text) => last(text, vector.now, vector.now + 300), true],
@@ -40,7 +40,7 @@ function last(text, what, by) {
   return text.slice(0, at) + by + text.slice(at + String(what).length);
 }
 
-// The panel's scripts are modules, but nothing beside them says so to Node.
+// The panel's scripts are modules, but Node only knows that from the extension .mjs.
 const folder = mkdtempSync(join(tmpdir(), "verifiers-"));
 const copy = join(folder, "verifiers.mjs");
 writeFileSync(copy, read("../../src/panel/assets/verifiers.js"));
@@ -63,9 +63,9 @@ for (const [language, [name, command, args]] of Object.entries(RUNNERS)) {
   for (const [what, change, taken] of VARIANTS(vector)) {
     const file = join(folder, name);
     writeFileSync(file, change(verifiers[language]));
-    const said = await run(command, args(file), { env: { ...process.env, GO111MODULE: "off" } }).then(
+    const output = await run(command, args(file), { env: { ...process.env, GO111MODULE: "off" } }).then(
       ({ stdout }) => stdout, (error) => String(error.stderr || error));
-    check(said.toLowerCase().includes(String(taken)) && !said.toLowerCase().includes(String(!taken)), `${language}, ${what}: ${said}`);
+    check(output.toLowerCase().includes(String(taken)) && !output.toLowerCase().includes(String(!taken)), `${language}, ${what}: ${output}`);
   }
   console.log(`${language}: ${((Date.now() - began) / 1000).toFixed(1)} s`);
 }

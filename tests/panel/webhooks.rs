@@ -1,4 +1,4 @@
-//! The console of webhooks: a delivery is verified, and failed ones are sent again by their number; owners invite people.
+//! The webhook console: verify a delivery, resend failed deliveries; and owners invite people.
 
 use crate::access::assert_no_barriers;
 use crate::calls::calls;
@@ -42,7 +42,7 @@ fn a_received_delivery_is_pasted_and_verified() {
 
 #[test]
 fn failed_deliveries_are_counted_before_they_are_sent_again() {
-    // The first failure is the last.
+    // No retry: the first failure is final.
     let settings = [("TINTYPE__WEBHOOKS__RETRY_DELAYS_SECONDS", "[]")];
     crate::browse_with(&settings, |service, browser| async move {
         let hook = receiver::answering("500 Oops", "{}");
@@ -77,7 +77,7 @@ fn an_owner_invites_a_person() {
             await send('POST', '/invitation/accept', { token: url.split('/').pop(), password: 'a long enough password' });
             return {};";
         calls(&browser, script).await;
-        // The answer has put the owner's session in the place of the operator's.
+        // The answer has replaced the operator's session with the owner's.
         browser.client.refresh().await.unwrap();
         browser.go("#/people", "People").await;
         browser.press("Invite").await;

@@ -1,4 +1,4 @@
-//! Faults of forms are told in the words of the people who fill them in.
+//! Forms report faults in the words of the people who fill them in.
 
 use crate::browse;
 use serde_json::json;

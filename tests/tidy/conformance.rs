@@ -1,4 +1,4 @@
-//! `docs/conformance.md` names tests that exist, and every test that is named after a statement of the specification.
+//! `docs/conformance.md` names existing tests, and every test named after a statement of the specification.
 
 use crate::sources::{Source, all, assert_none};
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 const PAGE: &str = "docs/conformance.md";
 
 /// The tests in the second column of each table.
-fn named(page: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+fn tests_by_row(page: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     page.lines().filter_map(|line| {
         let (statement, shown) = line.strip_prefix("| ")?.rsplit_once(" | ")?;
         let is_row = shown.starts_with('`') || shown.trim_end_matches(" |").is_empty();
@@ -15,7 +15,7 @@ fn named(page: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     })
 }
 
-/// The names of the functions under `#[test]` and the like.
+/// The names of the functions with `#[test]` or a similar attribute.
 fn tests_of(text: &str) -> impl Iterator<Item = &str> {
     let attributed = text.split("test]\n").skip(1);
     attributed.filter_map(|rest| {
@@ -36,7 +36,7 @@ fn exists(sources: &[Source], test: &str) -> bool {
 fn every_statement_is_shown_by_tests_that_exist() {
     let sources = all();
     let page = sources.iter().find(|it| it.path == PAGE).expect("the page");
-    let rows: Vec<_> = named(&page.text).collect();
+    let rows: Vec<_> = tests_by_row(&page.text).collect();
     assert!(rows.len() > 80, "the tables have another form");
     let missing = rows.iter().flat_map(|(statement, tests)| {
         let missing = tests.iter().filter(|it| !exists(&sources, it));
@@ -49,11 +49,13 @@ fn every_statement_is_shown_by_tests_that_exist() {
 fn every_test_of_a_statement_is_on_the_page() {
     let sources = all();
     let page = sources.iter().find(|it| it.path == PAGE).expect("the page");
-    let named: BTreeSet<&str> = named(&page.text).flat_map(|(_, tests)| tests).collect();
+    let listed: BTreeSet<&str> = tests_by_row(&page.text)
+        .flat_map(|(_, tests)| tests)
+        .collect();
     let mut missing = Vec::new();
     for source in sources.iter().filter(|it| it.path.contains("/spec_")) {
         let tests = tests_of(&source.text).map(|it| format!("{}::{it}", source.path));
-        missing.extend(tests.filter(|it| !named.contains(&**it)));
+        missing.extend(tests.filter(|it| !listed.contains(&**it)));
     }
     assert_none("tests that the page does not name", missing);
 }
@@ -62,7 +64,7 @@ fn every_test_of_a_statement_is_on_the_page() {
 fn rows_and_tests_are_read_from_their_text() {
     let page =
         "| Statement | Shown by |\n|---|---|\n| a \\| b | `x.rs::y`<br>`x.rs::z` |\n| c |  |\n";
-    let rows: Vec<_> = named(page).collect();
+    let rows: Vec<_> = tests_by_row(page).collect();
     assert_eq!(
         rows,
         [("a \\| b", vec!["x.rs::y", "x.rs::z"]), ("c", vec![""])]

@@ -1,8 +1,8 @@
-//! What no file may hold.
+//! Limits and forbidden contents of every file.
 
 use crate::sources::{all, assert_none};
 
-/// Past this a file tells more than one thing.
+/// A longer file covers more than one subject.
 const MAX_LINES: usize = 500;
 
 #[test]
@@ -26,7 +26,7 @@ fn every_source_says_what_it_is_for() {
 
 #[test]
 fn nothing_is_left_for_later() {
-    // Taken apart, so that this file does not hold them.
+    // Split, so that this file does not match.
     let words = [
         concat!("TO", "DO"),
         concat!("FIX", "ME"),
@@ -62,7 +62,7 @@ fn no_path_of_somebodys_machine_is_named() {
     assert_none("paths of a machine", found);
 }
 
-/// It can wait for ever in the version of sled that is used.
+/// It can deadlock in the version of sled in use.
 #[test]
 fn sled_is_never_flushed_asynchronously() {
     let call = concat!(".flush", "_async");

@@ -1,12 +1,11 @@
-//! `tests/hostile.md` names tests that exist, and every test that carries a number of it.
+//! `tests/hostile.md` names existing tests, and every test that carries one of its numbers.
 
 use crate::sources::{Source, all, assert_none, root};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Groups of the table.
 const GROUPS: u32 = 122;
 
-/// What stands in the row of each group: `path`, or `path::test`.
+/// The tests in the row of each group: `path`, or `path::test`.
 fn table(text: &str) -> BTreeMap<u32, BTreeSet<String>> {
     let mut rows = BTreeMap::new();
     for line in text.lines() {
@@ -17,12 +16,12 @@ fn table(text: &str) -> BTreeMap<u32, BTreeSet<String>> {
         let shown = cells.nth(1).unwrap_or_default();
         let names = shown.split("<br>").map(|it| it.trim().trim_matches('`'));
         let names = names.map(str::to_owned).collect();
-        assert!(rows.insert(group, names).is_none(), "{group} stands twice");
+        assert!(rows.insert(group, names).is_none(), "{group} occurs twice");
     }
     rows
 }
 
-/// The groups that a test's name tells: those of `hostile_57_58_...` are 57 and 58.
+/// The groups in a test's name: `hostile_57_58_...` covers 57 and 58.
 fn groups(name: &str) -> impl Iterator<Item = u32> {
     let rest = name.strip_prefix("hostile_").unwrap_or_default();
     let parts = rest.split('_').filter(|it| *it != "and");
@@ -43,24 +42,24 @@ fn every_group_is_shown_by_tests_that_exist() {
     let table = table(&text.expect("the table").text);
     let groups: Vec<u32> = table.keys().copied().collect();
     assert_eq!(groups, (1..=GROUPS).collect::<Vec<_>>());
-    let is_there = |shown: &str| match shown.split_once("::") {
+    let exists = |shown: &str| match shown.split_once("::") {
         Some((path, test)) => {
             sources
                 .iter()
                 .any(|it| it.path == path && it.text.contains(&format!("fn {test}(")))
-                || is_made(&sources, path, test)
+                || is_generated(&sources, path, test)
         }
         None => root().join(shown).is_file(),
     };
     let missing = table.iter().flat_map(|(group, shown)| {
-        let missing = shown.iter().filter(|it| !is_there(it));
+        let missing = shown.iter().filter(|it| !exists(it));
         missing.map(move |it| format!("{group}: {it:?}"))
     });
     assert_none("tests that are not there", missing.collect());
 }
 
-/// The tests of the fuzz targets are made by a macro from the list of their names.
-fn is_made(sources: &[Source], path: &str, test: &str) -> bool {
+/// A macro generates the tests of the fuzz targets from the list of their names.
+fn is_generated(sources: &[Source], path: &str, test: &str) -> bool {
     let source = sources.iter().find(|it| it.path == path);
     path == "tests/fuzz/rounds.rs"
         && source.is_some_and(|it| it.text.contains(&format!("    {test},\n")))

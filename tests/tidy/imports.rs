@@ -1,17 +1,17 @@
-//! Imports go down the layers that `docs/architecture.md` draws, and no modules import each other in a circle.
+//! Imports go down the layers that `docs/architecture.md` draws, and no modules form an import cycle.
 
 use crate::modules::{self, Module, Modules};
 use crate::sources::{assert_none, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Imports that still go up, or between the modules of one row: from, to. None may be added.
+/// Known imports that go up or between the modules of one row: from, to. Do not add any.
 const UPWARD: &[(&str, &str)] = &[];
 
-/// Circles that are still there: the folder, and the modules in it. None may be added, and none may grow.
-const CIRCLES: &[(&str, &[&str])] = &[];
+/// Known cycles: the folder, and the modules in it. Do not add or extend any.
+const CYCLES: &[(&str, &[&str])] = &[];
 
-/// The rows of the drawing, from the top: each has modules that do not import each other.
+/// The rows of the drawing from the top. The modules of one row do not import each other.
 fn layers() -> Vec<Vec<String>> {
     let text = fs::read_to_string(root().join("docs/architecture.md")).expect("the document");
     let (_, rest) = text.split_once("```layers\n").expect("the drawing");
@@ -24,8 +24,8 @@ fn layers() -> Vec<Vec<String>> {
     rows.filter(|row: &Vec<String>| !row.is_empty()).collect()
 }
 
-/// The row of the drawing that a file belongs to, and its name there: the longest that it lies below.
-fn place<'a>(file: &str, layers: &'a [Vec<String>]) -> Option<(usize, &'a str)> {
+/// The row of the drawing that a file belongs to, and the longest name there that the file lies below.
+fn row_of<'a>(file: &str, layers: &'a [Vec<String>]) -> Option<(usize, &'a str)> {
     let rows = layers.iter().enumerate();
     let all = rows.flat_map(|(row, names)| names.iter().map(move |name| (row, name.as_str())));
     let covers = |name: &str| {
@@ -42,7 +42,7 @@ fn every_module_stands_in_the_drawing_and_imports_go_down() {
     let missing: Vec<String> = modules
         .files
         .values()
-        .filter(|file| place(file, &layers).is_none())
+        .filter(|file| row_of(file, &layers).is_none())
         .cloned()
         .collect();
     assert_none("files that the drawing does not cover", missing);
@@ -56,7 +56,7 @@ fn every_module_stands_in_the_drawing_and_imports_go_down() {
     );
     let mut found = BTreeMap::new();
     for import in &modules.imports {
-        let ends = [&import.from, &import.to].map(|it| place(&modules.files[it], &layers));
+        let ends = [&import.from, &import.to].map(|it| row_of(&modules.files[it], &layers));
         let [Some((from_row, from)), Some((to_row, to))] = ends else {
             continue;
         };
@@ -76,25 +76,25 @@ fn every_module_stands_in_the_drawing_and_imports_go_down() {
 
 #[test]
 fn no_modules_import_each_other_in_a_circle() {
-    let found = circles(&modules::read());
+    let found = cycles(&modules::read());
     let is_known = |folder: &str, members: &BTreeSet<String>| {
-        let mut known = CIRCLES.iter();
+        let mut known = CYCLES.iter();
         known.any(|(at, all)| *at == folder && members.iter().all(|it| all.contains(&it.as_str())))
     };
     let new = found.iter().filter(|(at, it)| !is_known(at, it));
     let new = new.map(|(folder, members)| format!("(\"{folder}\", &{members:?}),"));
     assert_none("modules that import each other", new.collect());
-    let is_there = |folder: &str, all: &[&str]| {
+    let still_exists = |folder: &str, all: &[&str]| {
         let mut found = found.iter();
         found.any(|(at, it)| at == folder && it.iter().all(|it| all.contains(&it.as_str())))
     };
-    let gone = CIRCLES.iter().filter(|(at, all)| !is_there(at, all));
+    let gone = CYCLES.iter().filter(|(at, all)| !still_exists(at, all));
     let gone = gone.map(|(folder, all)| format!("{folder}: {all:?}"));
     assert_none("no longer there: take it off the list", gone.collect());
 }
 
 /// The children of each folder that reach each other.
-fn circles(modules: &Modules) -> Vec<(String, BTreeSet<String>)> {
+fn cycles(modules: &Modules) -> Vec<(String, BTreeSet<String>)> {
     let mut folders: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for import in &modules.imports {
         let (from, to) = (&import.from, &import.to);
@@ -109,8 +109,8 @@ fn circles(modules: &Modules) -> Vec<(String, BTreeSet<String>)> {
     for (folder, edges) in &folders {
         let mut left: BTreeSet<&String> = edges.keys().collect();
         while let Some(one) = left.pop_first() {
-            let ahead = reached(one, edges);
-            let back = |it: &&String| reached(it, edges).contains(one);
+            let ahead = reachable(one, edges);
+            let back = |it: &&String| reachable(it, edges).contains(one);
             let circle: BTreeSet<String> = ahead.iter().filter(back).cloned().collect();
             if circle.len() > 1 {
                 left.retain(|it| !circle.contains(*it));
@@ -121,7 +121,7 @@ fn circles(modules: &Modules) -> Vec<(String, BTreeSet<String>)> {
     found
 }
 
-fn reached(from: &str, edges: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<String> {
+fn reachable(from: &str, edges: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<String> {
     let (mut found, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(one) = next.pop() {
         for target in edges.get(one).into_iter().flatten() {
@@ -154,7 +154,7 @@ fn circles_are_found_at_every_level() {
         files: BTreeMap::new(),
         imports: pairs.map(import).into(),
     };
-    let found = circles(&modules);
+    let found = cycles(&modules);
     let set = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
     let expected: [(String, BTreeSet<String>); 2] = [
         ("p".into(), set(&["a", "b", "c"])),

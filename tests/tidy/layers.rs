@@ -1,10 +1,10 @@
-//! Which package may name what.
+//! Allowed dependencies of each package.
 
 use crate::sources::{Source, assert_none, below, root};
 use std::fs;
 
-/// Lines that hold one of these words.
-fn naming(sources: &[Source], words: &[&str]) -> Vec<String> {
+/// Lines that contain one of these words.
+fn lines_with_any(sources: &[Source], words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for source in sources {
         for word in words {
@@ -66,12 +66,12 @@ fn the_domain_knows_no_engine_no_disk_and_no_chance() {
         "async ",
         "tracing",
     ];
-    assert_none("the domain is pure", naming(&domain(), &foreign));
+    assert_none("the domain is pure", lines_with_any(&domain(), &foreign));
 }
 
 #[test]
 fn the_domain_asks_for_the_moment_in_one_place() {
-    let found = naming(&domain(), &["::now("]);
+    let found = lines_with_any(&domain(), &["::now("]);
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!(
         found[0].starts_with("storage/src/domain/time.rs:"),
@@ -95,7 +95,7 @@ fn actors_name_no_engine_no_path_and_nothing_of_the_wire() {
     ];
     assert_none(
         "what actors must not name",
-        naming(&below("actors/src/"), &foreign),
+        lines_with_any(&below("actors/src/"), &foreign),
     );
     let web = [
         "actix-web",
@@ -124,9 +124,8 @@ fn leaf_libraries_know_neither_the_product_nor_the_network() {
         "tintype-actors",
         "tintype-storage",
     ];
-    // The HTTP client is about the network. The types of the wire are made from those of the domain; the drawing of the
-    // layers keeps them from the rest of storage.
-    // PostgreSQL's engine implements the trait of storage.
+    // The HTTP client only knows the network. The wire types derive from the domain's types; the layer check keeps them apart
+    // from the rest of storage. PostgreSQL's engine implements a trait of storage.
     let allowed = [
         ("egress", "hyper"),
         ("api", "tintype-storage"),
@@ -149,7 +148,7 @@ fn leaf_libraries_know_neither_the_product_nor_the_network() {
 
 #[test]
 fn only_the_start_up_code_picks_an_engine() {
-    let mut found = naming(
+    let mut found = lines_with_any(
         &below("src/"),
         &["SledEngine", "PostgresEngine", "MemoryEngine", "sled::"],
     );

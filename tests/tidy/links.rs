@@ -1,10 +1,10 @@
-//! What the documents link to is there: files, and the headings that are named.
+//! The links of the documents lead to existing files and headings.
 
 use crate::sources::{all, assert_none, root};
 use std::fs;
 use std::path::Path;
 
-/// The targets of the links of a text.
+/// The targets of the links in a text.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| {
         let target = &rest[..rest.find([')', ' ', '\n'])?];
@@ -12,7 +12,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A heading as hosts of Markdown name it.
+/// The anchor that Markdown hosts derive from a heading.
 fn anchor(heading: &str) -> String {
     let kept = |it: &char| it.is_alphanumeric() || matches!(it, ' ' | '-' | '_');
     let text = heading.trim_start_matches('#').trim().to_lowercase();
@@ -22,7 +22,7 @@ fn anchor(heading: &str) -> String {
         .replace(' ', "-")
 }
 
-fn is_there(from: &Path, target: &str) -> bool {
+fn exists(from: &Path, target: &str) -> bool {
     let (file, heading) = target.split_once('#').unwrap_or((target, ""));
     let path = match file {
         "" => from.to_owned(),
@@ -44,7 +44,7 @@ fn every_link_of_the_documents_leads_somewhere() {
     let mut dead = Vec::new();
     for source in &sources {
         let from = root().join(&source.path);
-        for target in links(&source.text).filter(|it| !is_there(&from, it)) {
+        for target in links(&source.text).filter(|it| !exists(&from, it)) {
             dead.push(format!("{}: {target}", source.path));
         }
     }

@@ -1,4 +1,4 @@
-//! The rules of the house that the compiler does not know: which package may name what, and what no file may hold.
+//! Rules that the compiler does not check: allowed dependencies, and limits and forbidden contents of files.
 
 mod conformance;
 mod files;

@@ -1,36 +1,34 @@
-//! The modules of all packages and what each imports, read from the source.
+//! The modules of all packages and their imports, read from the source.
 //!
-//! Comments, texts and what is compiled for tests alone do not count.
+//! Comments, string literals and items compiled only for tests do not count.
 
 use crate::sources::{Source, all, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// The benchmark, a target of the product's own package.
+/// The benchmark, a target of the product's package.
 const BENCHMARK: &str = "benches/load";
 
-/// A module: its package's folder, then the names on the way to it.
+/// A module: its package's folder, then the module names on its path.
 pub type Module = Vec<String>;
 
-/// One import, as the module that writes it and the module that has the name.
+/// An import: the importing module, and the module that defines the name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Import {
     pub from: Module,
     pub to: Module,
 }
 
-/// All modules with their imports.
 pub struct Modules {
     /// Each module with its file.
     pub files: BTreeMap<Module, String>,
     pub imports: BTreeSet<Import>,
 }
 
-/// What a file says.
 struct Parsed {
-    /// Paths that it names, with the name under which it gives one on: `pub use`.
+    /// Paths in the file; a re-exported path (`pub use`) with its public name.
     paths: Vec<Named>,
-    /// Modules that it declares for tests alone.
+    /// Modules declared only for tests.
     test_modules: Vec<String>,
 }
 
@@ -39,7 +37,6 @@ struct Named {
     exported_as: Option<String>,
 }
 
-/// Reads all packages.
 pub fn read() -> Modules {
     let packages = packages();
     let mut parsed = BTreeMap::new();
@@ -74,7 +71,7 @@ pub fn read() -> Modules {
     Modules { files, imports }
 }
 
-/// The packages' folders by the names of their crates.
+/// The packages' folders by crate name.
 fn packages() -> BTreeMap<String, String> {
     let mut folders = vec![("src".to_owned(), ".".to_owned())];
     for name in ["actors", "storage"] {
@@ -93,7 +90,7 @@ fn packages() -> BTreeMap<String, String> {
         let name = manifest["package"]["name"].as_str().expect("a name");
         packages.insert(name.replace('-', "_"), folder);
     }
-    // Under no name that a path could begin with.
+    // Not a valid identifier, so no path can begin with it.
     packages.insert("the benchmark".to_owned(), BENCHMARK.to_owned());
     packages
 }
@@ -113,7 +110,7 @@ fn module_of(source: &Source, packages: &BTreeMap<String, String>) -> Option<Mod
     Some(module)
 }
 
-/// The module that a path leads to: through what others give on under their own names.
+/// The module that a path leads to, through re-exports.
 fn resolve(
     from: &Module,
     segments: &[String],
@@ -162,7 +159,7 @@ fn resolve(
         }
         break;
     }
-    // A first name that is no module here is one of another crate, or of an item.
+    // A first name that is not a module here belongs to another crate or to an item.
     if is_relative && at.len() == begin {
         return None;
     }
@@ -210,7 +207,7 @@ fn parse(text: &str, packages: &BTreeMap<String, String>) -> Parsed {
     }
 }
 
-/// Reads one tree of a `use`; says where it ends.
+/// Parses one tree of a `use` and returns its end.
 fn use_tree(
     tokens: &[String],
     mut at: usize,
@@ -262,7 +259,7 @@ fn is_name(token: &str) -> bool {
     token.starts_with(|it: char| it.is_alphabetic() || it == '_')
 }
 
-/// Leaves out every item behind `#[cfg(test)]`; names the modules among them.
+/// Removes every item behind `#[cfg(test)]`, and returns the names of the removed modules.
 fn without_tests(tokens: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut kept, mut modules, mut at) = (Vec::new(), Vec::new(), 0);
     while at < tokens.len() {
@@ -299,7 +296,7 @@ fn without_tests(tokens: &[String]) -> (Vec<String>, Vec<String>) {
     (kept, modules)
 }
 
-/// Names, `::` and single signs, without comments and texts.
+/// Names, `::` and single characters, without comments and string literals.
 fn tokens(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let (mut tokens, mut at) = (Vec::new(), 0);
@@ -332,7 +329,7 @@ fn tokens(text: &str) -> Vec<String> {
             }
             at += 1;
         } else if one == '\'' {
-            // A character ends in another quote; a lifetime does not.
+            // A character literal ends in another quote; a lifetime does not.
             match characters.get(at + 1) {
                 Some('\\') => {
                     at += 3;
@@ -365,7 +362,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// The number of hashes, where a raw text begins.
+/// The number of hashes, if a raw string begins here.
 fn raw_text(characters: &[char]) -> Option<usize> {
     let rest = characters.strip_prefix(&['r'])?;
     let hashes = rest.iter().take_while(|it| **it == '#').count();

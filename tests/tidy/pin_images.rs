@@ -1,11 +1,11 @@
-//! The command that names container images by digest, with a stand-in for Docker.
+//! The command that pins container images by digest, run with a fake Docker.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Answers with a digest that the name of the image can be told from.
+/// Prints a digest that depends on the image name.
 const DOCKER: &str = "#!/bin/sh\nfor last; do :; done\nprintf 'sha256:%064d\\n' \"${#last}\"\n";
 
 fn run(deploy: &Path, docker: &str) -> (bool, String) {
@@ -25,14 +25,14 @@ fn run(deploy: &Path, docker: &str) -> (bool, String) {
     )
 }
 
-/// The files that name images of others.
+/// Files that name third-party images.
 const FILES: [&str; 3] = [
     "Dockerfile",
     "compose.monitoring.yaml",
     "compose.nodes.yaml",
 ];
 
-/// Their lines that do.
+/// The lines of these files that name an image.
 fn images(deploy: &Path) -> Vec<String> {
     let read = |name: &&str| fs::read_to_string(deploy.join(name)).expect("a file");
     let text: String = FILES.iter().map(read).collect();

@@ -1,9 +1,8 @@
-//! What is written is also compiled and run: a file that no `mod` names is silently left out.
+//! Every file is compiled or run: Rust silently ignores a file that no `mod` names.
 
 use crate::sources::{Source, all, assert_none};
 use std::collections::BTreeSet;
 
-/// Does this text declare the module?
 fn declares(text: &str, module: &str) -> bool {
     let declared = format!("mod {module};");
     text.lines().any(|line| {
@@ -32,7 +31,7 @@ fn parents(path: &str) -> (Vec<String>, &str) {
     )
 }
 
-/// Cargo finds these by itself, or by the manifest.
+/// Cargo finds these by convention or through the manifest.
 fn is_root(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let file = parts[parts.len() - 1];
@@ -81,7 +80,7 @@ fn every_folder_of_tests_is_a_program() {
     assert_none("tests without a main.rs", folders.into_iter().collect());
 }
 
-/// Scripts that are run by hand or by another script would not be missed.
+/// A script that nothing runs would break unnoticed.
 #[test]
 fn every_script_is_run_by_the_one_command() {
     let sources = all();

@@ -1,4 +1,4 @@
-//! `docs/configuration.md` is generated from `config.toml` by this test, which also checks that both agree.
+//! `docs/configuration.md` is generated from `config.toml`; this test checks that the two agree.
 //!
 //! To generate it: `TINTYPE_WRITE_DOCS=1 cargo test --test tidy reference`.
 
@@ -38,7 +38,7 @@ fn every_key_has_its_default_and_its_variable() {
     assert_eq!(page(file), expected);
 }
 
-/// The page for a file.
+/// Renders the page of a configuration file.
 fn page(file: &str) -> String {
     let mut page = HEAD.to_owned();
     let (mut section, mut comment) = (String::new(), Vec::new());
@@ -63,7 +63,6 @@ fn page(file: &str) -> String {
     page + "\n"
 }
 
-/// What a line of a comment is.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Text,
@@ -71,7 +70,7 @@ enum Kind {
     Example,
 }
 
-/// A comment as paragraphs, tables as they stand, and examples as code.
+/// Renders a comment: paragraphs, tables unchanged, examples as code.
 fn prose(comment: &[&str]) -> String {
     let mut out = String::new();
     let mut block: Option<(Kind, Vec<&str>)> = None;
@@ -109,7 +108,7 @@ fn rendered(block: Option<(Kind, Vec<&str>)>) -> String {
     }
 }
 
-/// What would be taken for the beginning of a tag is not, outside of code.
+/// Escapes the start of HTML tags outside of code.
 fn escaped(line: &str) -> String {
     let parts = line.split('`').enumerate();
     let part = |(at, part): (usize, &str)| match at % 2 {

@@ -1,15 +1,15 @@
-//! The texts of the repository.
+//! The text files of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where sources lie, from the root.
+/// Source folders, relative to the root.
 const FOLDERS: &[&str] = &[
     ".ci", "actors", "benches", "clients", "crates", "deploy", "docs", "src", "storage", "tests",
 ];
 /// Single files at the root.
 const FILES: &[&str] = &["Cargo.toml", "README.md", "SECURITY.md", "config.toml"];
-/// What ends the name of a text.
+/// Extensions of text files.
 const TEXTS: &[&str] = &[
     "css",
     "html",
@@ -34,10 +34,10 @@ const TEXTS: &[&str] = &[
     "postinst",
     "postrm",
 ];
-/// Folders of what is made from sources or fetched.
-const MADE: &[&str] = &["target", "node_modules", "build", "dist"];
+/// Folders of build products and downloads.
+const BUILD_FOLDERS: &[&str] = &["target", "node_modules", "build", "dist"];
 
-/// A text with its path from the root.
+/// A text with its path relative to the root.
 pub struct Source {
     pub path: String,
     pub text: String,
@@ -48,7 +48,7 @@ impl Source {
         self.path.ends_with(".rs")
     }
 
-    /// Its lines that hold a word, as they are reported.
+    /// The lines that contain a word, formatted for a report.
     pub fn lines_with<'a>(&'a self, word: &'a str) -> impl Iterator<Item = String> + 'a {
         let numbered = self.text.lines().enumerate();
         numbered
@@ -61,7 +61,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All texts, in the order of their paths.
+/// All texts, ordered by path.
 pub fn all() -> Vec<Source> {
     let mut paths: Vec<PathBuf> = FILES.iter().map(|file| root().join(file)).collect();
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|folder| root().join(folder)).collect();
@@ -69,7 +69,7 @@ pub fn all() -> Vec<Source> {
         for entry in fs::read_dir(folder).into_iter().flatten() {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
-                if !MADE.iter().any(|it| path.ends_with(it)) {
+                if !BUILD_FOLDERS.iter().any(|it| path.ends_with(it)) {
                     folders.push(path);
                 }
             } else if is_text(&path) {
@@ -83,7 +83,7 @@ pub fn all() -> Vec<Source> {
     sources
 }
 
-/// Those below a folder.
+/// The texts below a folder.
 pub fn below(folder: &str) -> Vec<Source> {
     let mut found = all();
     found.retain(|source| source.path.starts_with(folder));
@@ -102,7 +102,7 @@ fn read(path: &Path) -> Option<Source> {
     Some(Source { path, text })
 }
 
-/// Nothing may be listed here.
+/// Asserts that a list of violations is empty.
 pub fn assert_none(rule: &str, found: Vec<String>) {
     assert!(found.is_empty(), "{rule}:\n{}", found.join("\n"));
 }

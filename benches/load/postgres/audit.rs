@@ -1,4 +1,4 @@
-//! Whether what nodes were answered to have done is in the database.
+//! Checks that everything nodes acknowledged is in the database.
 
 use super::site::Site;
 use crate::check;
@@ -11,7 +11,7 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Store;
 use tintype_storage::verify::Report;
 
-/// Connections of an audit.
+/// Connections of the verification.
 const CONNECTIONS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,15 +26,15 @@ fn open(site: &Site<'_>) -> anyhow::Result<Store> {
     Ok(Store::new(Arc::new(engine)))
 }
 
-/// Audits the records.
+/// Verifies the records.
 ///
 /// # Errors
-/// The books do not add up.
+/// The records are inconsistent.
 pub fn audit(site: &Site<'_>) -> anyhow::Result<Report> {
     check::audit(&open(site)?)
 }
 
-/// Audits the records, which must have exactly as many jobs as were answered `202`.
+/// Verifies the records, which must have exactly as many jobs as the nodes answered `202`.
 pub fn audit_count(site: &Site<'_>, accepted: usize) -> anyhow::Result<Report> {
     let report = audit(site)?;
     check::ensure_count(&report, accepted)?;

@@ -1,4 +1,4 @@
-//! How long an operator's change takes at one of four nodes: it is answered once it holds at all of them.
+//! The latency of an operator's change at one of four nodes. The answer comes once the change holds at all of them.
 
 use super::Effort;
 use super::findings::Findings;
@@ -10,7 +10,7 @@ use crate::wire::{self, Wire};
 const NODES: usize = 4;
 const LONGEST_MS: f64 = 50.0;
 
-/// Pauses a tier, and takes it back.
+/// Pauses and resumes a tier.
 struct Operator {
     token: String,
 }

@@ -9,10 +9,10 @@ use crate::creations::{Requests, caller};
 use crate::server::{ChildServer, Generator};
 use std::time::Duration;
 
-/// What may keep a caller waiting.
+/// The maximum latency of a caller.
 const LONGEST_MS: f64 = 50.0;
 
-/// What is to be reached over so many accounts.
+/// A goal for a number of accounts.
 struct Goal {
     accounts: usize,
     of_pgbench: f64,
@@ -85,7 +85,7 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What callers of one node have seen, and the processor time of PostgreSQL for one creation.
+/// Measures the callers of one node, and PostgreSQL's processor time per creation.
 fn one_node(
     machines: &Machines,
     accounts: usize,

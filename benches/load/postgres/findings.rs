@@ -1,11 +1,10 @@
-//! The one table of a run on PostgreSQL: what was measured, beside what it should reach.
+//! The table of a run on PostgreSQL: measurements beside their goals.
 
-/// A line of the table.
 struct Finding {
     what: String,
     measured: String,
     goal: String,
-    /// `None` where there is no goal.
+    /// `None` without a goal.
     is_reached: Option<bool>,
 }
 
@@ -13,7 +12,7 @@ struct Finding {
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Adds what has no goal.
+    /// Adds a measurement without a goal.
     pub fn note(&mut self, what: impl Into<String>, measured: impl Into<String>) {
         self.add(what.into(), measured.into(), String::new(), None);
     }
@@ -42,7 +41,6 @@ impl Findings {
         });
     }
 
-    /// Prints the table.
     pub fn print(&self) {
         println!("| What | measured | goal | reached |");
         println!("|---|---|---|---|");

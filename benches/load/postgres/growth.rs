@@ -1,5 +1,5 @@
-//! How creations grow with nodes, each of which is held to a quarter of a processor, so that neither the machine nor the database is
-//! what they wait for.
+//! Growth of the creation rate with the number of nodes. Each node gets a quarter of a processor, so that neither the machine
+//! nor the database is the bottleneck.
 
 use super::Effort;
 use super::audit::audit_count;
@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 const SHARE: f64 = 0.25;
 const COUNTS: [usize; 3] = [1, 2, 4];
 const MANY: usize = 1_000;
-/// Of what as many single nodes would do.
+/// Goal: share of the rate of as many single nodes.
 const LINEAR: f64 = 0.9;
-/// Of one node's rate, for one account at four nodes.
+/// Goal: share of one node's rate, for one account at four nodes.
 const HOT: f64 = 0.7;
-/// Of the node that has done most, for the one that has done least.
+/// Goal: share of the busiest node's rate, for the least busy node.
 const LEAST: f64 = 0.8;
 
-/// What some nodes have done together.
-struct Done {
+/// The combined result of some nodes.
+struct Totals {
     rate: f64,
-    /// The rate of the least node against that of the most.
+    /// The rate of the least busy node relative to the busiest.
     least: f64,
-    /// Of the processors of the machine.
+    /// PostgreSQL's share of the machine's processors.
     database: f64,
 }
 
@@ -73,11 +73,11 @@ fn measure(
     count: usize,
     accounts: usize,
     time: Duration,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<Totals> {
     let site = machines.site();
     let mut nodes = Vec::new();
     for number in 0..count {
-        // The first one makes the accounts.
+        // The first node creates the accounts.
         let accounts = if number == 0 { accounts } else { 0 };
         nodes.push(site.node(accounts, Generator::Never, None)?);
     }
@@ -100,14 +100,14 @@ fn measure(
     let rates: Vec<f64> = done.iter().map(|it| it.rate(0)).collect();
     let most = rates.iter().copied().fold(0.0, f64::max);
     let least = rates.iter().copied().fold(f64::MAX, f64::min);
-    Ok(Done {
+    Ok(Totals {
         rate: rates.iter().sum(),
         least: least / most,
         database: used.as_secs_f64() / available,
     })
 }
 
-/// Callers of each node, all at once, over the same accounts.
+/// Runs callers at all nodes concurrently, over the same accounts.
 fn load(nodes: &[Node], keys: &[String], time: Duration) -> anyhow::Result<Vec<Outcome<1>>> {
     let total = nodes.len() * CONNECTIONS;
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Whole lives of jobs at one node: created, drawn at once, stored in a bucket, settled, and told to a webhook.
+//! Jobs end to end at one node: created, generated immediately, stored in a bucket, settled, and delivered to a webhook.
 
 use super::audit::audit_count;
 use super::findings::Findings;
@@ -15,9 +15,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 const ACCOUNTS: usize = 1_000;
-/// At the least.
+/// The minimum warm-up.
 const WARM_UP: Duration = Duration::from_secs(5);
-/// Of the rate of pgbench.
+/// Share of pgbench's rate.
 const GOAL: f64 = 0.5;
 
 pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
@@ -32,19 +32,26 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
         let of_it = (connection..keys.len()).step_by(MAKERS);
         Maker::new(of_it.map(|at| keys[at].as_str()), &made, &receipts)
     };
-    // As many lives as fit into it must be under way, of which each takes a while.
+    // Fills the pipeline first: each job takes a while, so as many as fit must be in progress.
     client::run::<1, _>(node.address(), MAKERS, effort.time.max(WARM_UP), maker)?;
-    let (told, began) = (receipts.count(), Instant::now());
+    let (delivered_before, began) = (receipts.count(), Instant::now());
     let (of_node, of_database) = (processor::time_of(node.server.id())?, machines.processor()?);
     client::run::<1, _>(node.address(), MAKERS, effort.time, maker)?;
-    let (lives, took) = ((receipts.count() - told) as f64, began.elapsed());
+    let (lives, took) = (
+        (receipts.count() - delivered_before) as f64,
+        began.elapsed(),
+    );
     let of_node = processor::time_of(node.server.id())? - of_node;
     let of_database = machines.processor()? - of_database;
     let made = made.take();
     let twice = check_receipts(&made, &receipts)?;
     node.end()?;
     let report = audit_count(&site, made.len())?;
-    ensure!(report.live_jobs == 0, "{} jobs live on", report.live_jobs);
+    ensure!(
+        report.live_jobs == 0,
+        "{} jobs have not ended",
+        report.live_jobs
+    );
     let after = pgbench::rate(&machines, ACCOUNTS, effort.time)?;
     let rate = lives / took.as_secs_f64();
     findings.note(

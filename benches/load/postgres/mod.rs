@@ -1,7 +1,7 @@
-//! Nodes on PostgreSQL: what they do, against what the database does for a plain transaction, in one run.
+//! Nodes on PostgreSQL, compared in the same run with the database's rate of a plain transaction.
 //!
-//! `cargo bench --bench load -- postgres` measures all parts; `-- postgres create growth` only those that are named, and with
-//! `--seconds 2` sooner. It starts a private PostgreSQL, a bucket on loopback, and each node in a process of its own. It needs
+//! `cargo bench --bench load -- postgres` measures all parts, `-- postgres create growth` only these, and `--seconds 2`
+//! shortens them. The run starts a private PostgreSQL, a bucket on loopback, and each node in its own process. It needs
 //! PostgreSQL's programs, and python3-venv for the rival.
 
 mod audit;
@@ -16,7 +16,7 @@ mod restart;
 mod site;
 mod takeover;
 
-/// The same bucket as that of the tests.
+/// The tests use the same bucket server.
 #[path = "../../../tests/recovery/bucket.rs"]
 mod bucket;
 
@@ -24,7 +24,7 @@ use anyhow::{Context as _, ensure};
 use findings::Findings;
 use std::time::Duration;
 
-/// What can be measured alone.
+/// The parts that can run alone.
 const PARTS: [(&str, Part); 6] = [
     ("create", create::run),
     ("life", life::run),
@@ -36,11 +36,10 @@ const PARTS: [(&str, Part); 6] = [
 
 type Part = fn(&Effort, &mut Findings) -> anyhow::Result<()>;
 
-/// How long, and how often, is measured.
 pub struct Effort {
-    /// For one rate, once it is warm.
+    /// Measured time per rate, after the warm-up.
     pub time: Duration,
-    /// Nodes that are killed.
+    /// Number of nodes to kill.
     pub kills: usize,
 }
 
@@ -62,7 +61,10 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
             "--kills" => effort.kills = figure()? as usize,
             name => {
                 let known = PARTS.map(|(name, _)| name);
-                ensure!(known.contains(&name), "{name} is none of {known:?}");
+                ensure!(
+                    known.contains(&name),
+                    "`{name}` is not a part; parts: {known:?}"
+                );
                 names.push(name);
             }
         }

@@ -1,5 +1,5 @@
-//! What the database does when it is asked directly: the transaction that takes a job, an account updated and a job inserted, by
-//! pgbench with prepared statements over the server's socket, which the nodes use as well. Tables are those of the rival.
+//! The database's own rate: pgbench runs the transaction that accepts a job (update an account, insert a job) with prepared
+//! statements over the server's socket, which the nodes use as well. The tables are the rival's.
 
 use super::site::Machines;
 use anyhow::{Context as _, ensure};
@@ -24,7 +24,7 @@ INSERT INTO jobs (id, account, status, prompt, aspect_ratio, metadata, price) VA
 COMMIT;
 "#;
 
-/// Transactions a second over so many accounts.
+/// Transactions per second over this many accounts.
 pub fn rate(machines: &Machines, accounts: usize, time: Duration) -> anyhow::Result<f64> {
     let server = &machines.server;
     let database = server.database();
@@ -46,8 +46,8 @@ pub fn rate(machines: &Machines, accounts: usize, time: Duration) -> anyhow::Res
         .arg(&script)
         .arg(&database.name)
         .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "pgbench: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "pgbench: {stderr}");
     let printed = String::from_utf8(output.stdout)?;
     let rate = printed.lines().find_map(|it| it.strip_prefix("tps = "));
     let rate = rate.and_then(|it| it.split(' ').next());

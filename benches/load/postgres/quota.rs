@@ -1,5 +1,5 @@
-//! Holds processes to a part of a processor, by the control groups of Linux: version 2 where it governs processors, else version 1.
-//! Both need the rights of root.
+//! Limits processes to a share of a processor with Linux control groups: version 2 if it controls processors, else version 1.
+//! Both need root.
 
 use anyhow::Context as _;
 use std::fs;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 /// In microseconds.
 const PERIOD: u32 = 20_000;
 
-/// A group of processes.
+/// A control group.
 pub struct Quota {
     group: PathBuf,
 }
 
 impl Quota {
-    /// A group whose processes together get this share of one processor.
+    /// Creates a group whose processes together get this share of one processor.
     pub fn new(name: &str, share: f64) -> anyhow::Result<Self> {
         let name = format!("tintype-bench-{}-{name}", std::process::id());
         let quota = (f64::from(PERIOD) * share) as u32;
@@ -42,7 +42,7 @@ impl Quota {
         Ok(group)
     }
 
-    /// Puts a process with all of its threads into it.
+    /// Adds a process with all its threads.
     pub fn add(&self, process: u32) -> anyhow::Result<()> {
         Ok(fs::write(
             self.group.join("cgroup.procs"),
@@ -53,7 +53,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // It is empty once its processes have ended; one that is left takes nothing.
+        // The group is empty once its processes have ended. A leftover group costs nothing.
         drop(fs::remove_dir(&self.group));
     }
 }

@@ -1,4 +1,4 @@
-//! A crash of the database under load: what callers hear meanwhile, whether anything is lost, and when the node is ready again.
+//! A database crash under load: the answers that callers get meanwhile, lost jobs, and the time until the node is ready again.
 
 use super::Effort;
 use super::audit::{audit, jobs};
@@ -19,19 +19,19 @@ use std::time::{Duration, Instant};
 const ACCOUNTS: usize = 100;
 /// Load before the crash, and after the node is ready again.
 const CALM: Duration = Duration::from_secs(2);
-/// Calls go on for so long.
+/// Duration of all calls.
 const TIME: Duration = Duration::from_secs(12);
 const PATIENCE: Duration = Duration::from_secs(60);
 const READY_SECONDS: f64 = 2.0;
 
-/// Creates jobs, and notes those that were accepted.
+/// Creates jobs and records the accepted ones.
 struct Creator {
     address: SocketAddr,
     request: Vec<u8>,
     accepted: Arc<Mutex<Vec<String>>>,
 }
 
-/// What becomes of a call.
+/// Accepted, rejected, or disconnected.
 const KINDS: usize = 3;
 const REFUSED: usize = 1;
 const CUT_OFF: usize = 2;
@@ -39,7 +39,7 @@ const CUT_OFF: usize = 2;
 impl Caller<KINDS> for Creator {
     async fn call(&mut self, wire: &mut Wire, _: usize) -> anyhow::Result<usize> {
         let Ok(answer) = wire.exchange(&self.request).await else {
-            // A refusal before the body was read may close the connection.
+            // A rejection before the body was read may close the connection.
             *wire = Wire::open(self.address).await?;
             return Ok(CUT_OFF);
         };

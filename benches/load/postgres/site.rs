@@ -1,4 +1,4 @@
-//! Where nodes run: a private PostgreSQL, a bucket, and the processes of the nodes.
+//! The environment of nodes: a private PostgreSQL, a bucket, and the processes of the nodes.
 
 use super::bucket::Bucket;
 use crate::processor;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tintype_postgres::testing::{Database, Server};
 
-/// What the nodes have in common.
+/// The secret that the nodes share.
 const SECRET: &str = "what-the-nodes-of-a-benchmark-have-in-common";
 
-/// A PostgreSQL whose commits are on the disk before they are answered, and a bucket.
+/// A PostgreSQL with durable commits, and a bucket.
 pub struct Machines {
     pub server: Server,
     bucket: Bucket,
@@ -27,7 +27,7 @@ impl Machines {
         })
     }
 
-    /// An empty database for nodes.
+    /// Creates an empty database for nodes.
     pub fn site(&self) -> Site<'_> {
         Site {
             machines: self,
@@ -35,7 +35,7 @@ impl Machines {
         }
     }
 
-    /// Processor time that PostgreSQL has used for connections that still exist.
+    /// PostgreSQL's processor time for connections that still exist.
     pub fn processor(&self) -> anyhow::Result<Duration> {
         processor::time_of(self.server.id())
     }
@@ -47,14 +47,14 @@ pub struct Site<'a> {
     pub database: Database<'a>,
 }
 
-/// A node in a process of its own.
+/// A node in its own process.
 pub struct Node {
     pub server: ChildServer,
     directory: TempDir,
 }
 
 impl Site<'_> {
-    /// Starts a node, with this many fresh accounts. Each has a webhook at the receiver, if there is one.
+    /// Starts a node with this many fresh accounts. Each has a webhook at the receiver, if there is one.
     pub fn node(
         &self,
         accounts: usize,
@@ -87,12 +87,12 @@ impl Node {
         Ok(text.trim().to_owned())
     }
 
-    /// Ends it in order.
+    /// Stops the node gracefully.
     pub fn end(self) -> anyhow::Result<()> {
         self.server.end().map(drop)
     }
 
-    /// Ends it as a crash would.
+    /// Kills the node.
     pub fn kill(self) -> anyhow::Result<()> {
         self.server.kill()
     }

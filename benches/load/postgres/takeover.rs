@@ -1,4 +1,4 @@
-//! Nodes killed under load: how long it takes until another one has put their jobs back.
+//! Nodes killed under load: the time until another node has requeued their jobs.
 
 use super::Effort;
 use super::audit::{audit, jobs};
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MEDIAN: f64 = 3.5;
 const MOST: f64 = 5.0;
 
-/// Creates jobs until its node is killed, or it is told to end.
+/// Creates jobs until its node is killed or the run ends.
 struct Creator {
     request: Vec<u8>,
     accepted: Arc<Mutex<Vec<String>>>,
@@ -69,8 +69,11 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
         node.kill()?;
         until(&|| Ok(!is_listed()?))?;
         times.push(began.elapsed().as_secs_f64());
-        // Its callers end with it.
-        ensure!(load.join().is_ok_and(|it| it.is_err()), "the node lives");
+        // The callers of a node end with it.
+        ensure!(
+            load.join().is_ok_and(|it| it.is_err()),
+            "the node survived the kill"
+        );
     }
     until(&|| {
         let request = wire::get_as_operator(&token, "stats");
@@ -80,7 +83,11 @@ pub fn run(effort: &Effort, findings: &mut Findings) -> anyhow::Result<()> {
     witness.end()?;
     other.end()?;
     let report = audit(&site)?;
-    ensure!(report.live_jobs == 0, "{} jobs live on", report.live_jobs);
+    ensure!(
+        report.live_jobs == 0,
+        "{} jobs have not ended",
+        report.live_jobs
+    );
     let (accepted, stored) = (std::mem::take(&mut *accepted.lock()), jobs(&site)?);
     let lost = accepted.iter().filter(|it| !stored.contains(*it)).count();
     times.sort_by(f64::total_cmp);

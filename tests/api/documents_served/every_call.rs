@@ -1,13 +1,13 @@
-//! What can be brought about in the same way on every call.
+//! The answers that every call gives under the same conditions.
 
-use super::tour::{Door, Tour, door, lists, word};
+use super::tour::{Access, Tour, access_of, lists_code, outcome};
 use crate::support::http::Request;
 use crate::support::raw::Wire;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// What credentials, bodies, ids and queries alone decide, of every call.
-pub fn what_comes_first(tour: &mut Tour<'_>) {
+/// Answers that depend only on credentials, body, ids and query.
+pub fn early_checks(tour: &mut Tour<'_>) {
     let server = tour.server;
     let elsewhere = server.another_key(
         &tour.customer.account,
@@ -19,54 +19,58 @@ pub fn what_comes_first(tour: &mut Tour<'_>) {
     let contract = tour.contract;
     for call in contract.calls() {
         let has_body = call.operation.get("requestBody").is_some();
-        if door(&call) != Door::Anyone {
-            tour.gives(tour.bare(&call, false), "unauthorized");
+        if access_of(&call) != Access::Anyone {
+            tour.assert_answer(tour.without_credentials(&call, false), "unauthorized");
         }
-        if door(&call) == Door::Client {
-            tour.gives(
-                tour.bare(&call, false).bearer(&elsewhere.key),
+        if access_of(&call) == Access::Client {
+            tour.assert_answer(
+                tour.without_credentials(&call, false)
+                    .bearer(&elsewhere.key),
                 "address_not_allowed",
             );
-            tour.gives(tour.bare(&call, false).bearer(&limited.key), "rate_limited");
+            tour.assert_answer(
+                tour.without_credentials(&call, false).bearer(&limited.key),
+                "rate_limited",
+            );
         }
         let path = tour.path(&call.template, false);
         let bare = |path: &str| server.call(&call.method.to_ascii_uppercase(), path);
         let key = tour.customer.key.clone();
         if has_body {
             let empty = tour.with(&call, bare(&path), &key);
-            tour.gives(
+            tour.assert_answer(
                 empty.clone().bytes("text/plain", b"{}"),
                 "unsupported_media_type",
             );
-            // A batch has a limit of its own.
+            // A batch has a separate limit.
             let is_batch = call.template.ends_with("/batches");
             let too_long = if is_batch { (16 << 20) + 1 } else { 40_000 };
-            tour.gives(
+            tour.assert_answer(
                 empty.clone().text(&" ".repeat(too_long)),
                 "payload_too_large",
             );
-            tour.gives(empty.text("[]"), "validation_failed");
-        } else if lists(&call, "validation_failed") && door(&call) != Door::Anyone {
+            tour.assert_answer(empty.text("[]"), "validation_failed");
+        } else if lists_code(&call, "validation_failed") && access_of(&call) != Access::Anyone {
             let waits = ["/{job_id}", "/{batch_id}"];
             let query = if waits.iter().any(|it| call.template.ends_with(it)) {
                 "wait=x&account_id=x"
             } else {
                 "limit=0"
             };
-            tour.gives(
+            tour.assert_answer(
                 tour.with(&call, bare(&format!("{path}?{query}")), &key),
                 "validation_failed",
             );
         }
-        if call.template.contains('{') && door(&call) != Door::Anyone {
-            let strange = tour.bare(&call, true);
-            tour.gives(tour.with(&call, strange, &key), "not_found");
+        if call.template.contains('{') && access_of(&call) != Access::Anyone {
+            let strange = tour.without_credentials(&call, true);
+            tour.assert_answer(tour.with(&call, strange, &key), "not_found");
         }
     }
     slow_bodies(tour);
 }
 
-/// The parameters of a list are those that it says it knows: a filter that is added is described as well.
+/// The documented parameters of a list are those that its error message lists, so an added filter must be documented as well.
 pub fn parameters(tour: &mut Tour<'_>) {
     let (contract, server) = (tour.contract, tour.server);
     let mut lists = 0;
@@ -87,7 +91,7 @@ pub fn parameters(tour: &mut Tour<'_>) {
         lists += 1;
         let target = format!("{}?nonsense=1", tour.path(&call.template, false));
         let asked = tour.with(&call, server.get(&target), &tour.customer.key);
-        let answer = tour.gives(asked, "validation_failed").json();
+        let answer = tour.assert_answer(asked, "validation_failed").json();
         let message = answer["errors"][0]["message"].as_str().unwrap();
         let (_, known) = message.split_once("the parameters are ").unwrap();
         let known: BTreeSet<String> = known.split(", ").map(str::to_owned).collect();
@@ -96,7 +100,7 @@ pub fn parameters(tour: &mut Tour<'_>) {
     assert!(lists >= 9, "{lists}");
 }
 
-/// Bodies that are begun and never come, all at once: the server gives each a second.
+/// Sends the heads of all calls at once without a body; the server waits a second for each body.
 pub fn slow_bodies(tour: &mut Tour<'_>) {
     let contract = tour.contract;
     let calls: Vec<_> = contract
@@ -126,13 +130,13 @@ pub fn slow_bodies(tour: &mut Tour<'_>) {
     }
     for (wire, request) in wires.iter_mut().zip(&requests) {
         let answer = wire.answer_to(request.method()).unwrap();
-        assert_eq!(word(&answer), "request_timeout", "{}", request.target());
-        tour.note(request, &answer);
+        assert_eq!(outcome(&answer), "request_timeout", "{}", request.target());
+        tour.record(request, &answer);
     }
 }
 
-/// Every call once more, as its description shows it.
-pub fn as_shown(tour: &mut Tour<'_>) {
+/// Makes every call once more with its documented example.
+pub fn documented_examples(tour: &mut Tour<'_>) {
     let contract = tour.contract;
     for call in contract
         .calls()
@@ -140,29 +144,29 @@ pub fn as_shown(tour: &mut Tour<'_>) {
         .filter(|it| it.method != "delete")
     {
         let operation = &call.operation["operationId"];
-        // What these need has been made and unmade above.
+        // The preconditions of these calls no longer hold after the steps above.
         if ["fetchPicture", "redeliver"]
             .iter()
             .any(|it| operation == it)
         {
             continue;
         }
-        let answer = tour.send(tour.good(&call));
+        let answer = tour.send(tour.valid_request(&call));
         assert!(answer.status < 300, "{operation}: {}", answer.text());
         if operation.as_str().unwrap().ends_with("Document") {
             let again = tour
-                .good(&call)
+                .valid_request(&call)
                 .header("If-None-Match", answer.header("etag").unwrap());
-            tour.gives(again, "304");
+            tour.assert_answer(again, "304");
         }
     }
 }
 
-/// After the storage has failed everything is answered in one way.
-pub fn what_comes_last(tour: &mut Tour<'_>) {
+/// After a storage failure every call gives the same answer.
+pub fn after_storage_failure(tour: &mut Tour<'_>) {
     tour.server.inside().fail_stop.trip("a test");
     let contract = tour.contract;
     for call in contract.calls() {
-        tour.gives(tour.good(&call), "overloaded");
+        tour.assert_answer(tour.valid_request(&call), "overloaded");
     }
 }

@@ -1,4 +1,4 @@
-//! What takes a history: money, queues, switches, files, secrets.
+//! The answers that need a history: money, queues, pauses, files, secrets.
 
 use super::tour::Tour;
 use crate::support::{fox_with, merge};
@@ -6,13 +6,13 @@ use serde_json::json;
 use std::fs;
 use std::sync::Arc;
 
-/// What the configuration leaves out.
+/// Answers of calls whose feature is not configured.
 pub fn not_configured(tour: &mut Tour<'_>) {
     let test = tour.server.admin("POST", "/operator-webhook/test");
-    tour.gives(test, "conflict");
+    tour.assert_answer(test, "conflict");
 }
 
-/// The six generation calls: what they decide by the key, the money and the switches.
+/// The six generation calls: answers that depend on the key, the money and the pauses.
 pub fn generations(tour: &mut Tour<'_>) {
     let server = tour.server;
     let poor = server.customer("0.01");
@@ -35,37 +35,37 @@ pub fn generations(tour: &mut Tour<'_>) {
             "fast"
         };
         let scoped = server.another_key(&tour.customer.account, json!({"models": [other]}));
-        tour.gives(
-            tour.bare(call, false).bearer(&scoped.key),
+        tour.assert_answer(
+            tour.without_credentials(call, false).bearer(&scoped.key),
             "model_not_allowed",
         );
-        tour.gives(
-            tour.bare(call, false).bearer(&poor.key),
+        tour.assert_answer(
+            tour.without_credentials(call, false).bearer(&poor.key),
             "insufficient_balance",
         );
-        tour.gives(
-            tour.bare(call, false).bearer(&capped.key),
+        tour.assert_answer(
+            tour.without_credentials(call, false).bearer(&capped.key),
             "key_limit_reached",
         );
-        tour.gives(
-            tour.bare(call, false).bearer(&limited.key),
+        tour.assert_answer(
+            tour.without_credentials(call, false).bearer(&limited.key),
             "account_limit_reached",
         );
-        tour.gives(tour.good(call).idempotent(&call.template), "202");
-        tour.gives(tour.good(call).idempotent(&call.template), "202");
+        tour.assert_answer(tour.valid_request(call).idempotent(&call.template), "202");
+        tour.assert_answer(tour.valid_request(call).idempotent(&call.template), "202");
         let mut other = tour.example(call).unwrap();
         merge(&mut other, json!({"prompt": "another"}));
         let target = call.template.clone();
         let reused = server.post(&target).json(&other).bearer(&tour.customer.key);
-        tour.gives(reused.idempotent(&call.template), "idempotency_key_reused");
+        tour.assert_answer(reused.idempotent(&call.template), "idempotency_key_reused");
         let dry = server
             .post(&format!("{target}?dry_run=true"))
             .json(&tour.example(call).unwrap());
-        tour.gives(dry.bearer(&tour.customer.key), "200");
+        tour.assert_answer(dry.bearer(&tour.customer.key), "200");
     }
     server.pause(&["project"]);
     for call in &calls {
-        tour.gives(tour.good(call), "paused");
+        tour.assert_answer(tour.valid_request(call), "paused");
     }
     server.pause(&[]);
     server.assert_settled();
@@ -79,37 +79,37 @@ pub fn generations(tour: &mut Tour<'_>) {
             .post(&call.template)
             .json(&body)
             .bearer(&tour.customer.key);
-        tour.gives(large, "storage_unavailable");
+        tour.assert_answer(large, "storage_unavailable");
     }
-    tour.gives(server.get("/readyz"), "overloaded");
+    tour.assert_answer(server.get("/readyz"), "overloaded");
     fs::remove_file(&place).unwrap();
     fs::rename(place.with_extension("aside"), &place).unwrap();
 }
 
-/// Jobs and their pictures.
+/// Jobs and their images.
 pub fn jobs(tour: &mut Tour<'_>) {
     let server = tour.server;
     let customer = tour.customer.clone();
     let job = server.create(&customer);
     let done = server.job_once(&customer, &job, "done");
     let of = |path: &str| server.native(&customer, "GET", &format!("/jobs/{job}{path}"));
-    tour.gives(of("?wait=1"), "200");
-    tour.gives(of("/events"), "200");
-    tour.gives(of("/events").header("Last-Event-ID", "3"), "204");
-    tour.gives(
+    tour.assert_answer(of("?wait=1"), "200");
+    tour.assert_answer(of("/events"), "200");
+    tour.assert_answer(of("/events").header("Last-Event-ID", "3"), "204");
+    tour.assert_answer(
         server.native(&customer, "DELETE", &format!("/jobs/{job}")),
         "conflict",
     );
-    tour.gives(server.admin("DELETE", &format!("/jobs/{job}")), "conflict");
+    tour.assert_answer(server.admin("DELETE", &format!("/jobs/{job}")), "conflict");
 
     server.generator.hold();
     let fill: Vec<String> = (0..64).map(|_| server.create(&customer)).collect();
     let (own, others) = (server.create(&customer), server.create(&customer));
-    tour.gives(
+    tour.assert_answer(
         server.native(&customer, "DELETE", &format!("/jobs/{own}")),
         "200",
     );
-    tour.gives(server.admin("DELETE", &format!("/jobs/{others}")), "200");
+    tour.assert_answer(server.admin("DELETE", &format!("/jobs/{others}")), "200");
     server.generator.release_all();
     for job in fill {
         server.job_once(&customer, &job, "done");
@@ -124,7 +124,7 @@ pub fn jobs(tour: &mut Tour<'_>) {
     let words = server.objects().join("words");
     fs::rename(&words, words.with_extension("aside")).unwrap();
     fs::write(&words, "in the way").unwrap();
-    tour.gives(
+    tour.assert_answer(
         server.native(&customer, "GET", "/jobs?metadata%5Ba%5D=b"),
         "storage_unavailable",
     );
@@ -138,32 +138,32 @@ pub fn jobs(tour: &mut Tour<'_>) {
         .1
         .to_owned();
     let tag = tour
-        .gives(server.get(&file), "200")
+        .assert_answer(server.get(&file), "200")
         .header("etag")
         .unwrap()
         .to_owned();
-    tour.gives(server.get(&file).header("Range", "bytes=0-3"), "206");
-    tour.gives(server.get(&file).header("If-None-Match", &tag), "304");
-    tour.gives(
+    tour.assert_answer(server.get(&file).header("Range", "bytes=0-3"), "206");
+    tour.assert_answer(server.get(&file).header("If-None-Match", &tag), "304");
+    tour.assert_answer(
         server.get(&file).header("Range", "bytes=1000000-"),
         "range_not_satisfiable",
     );
-    tour.gives(server.get(&format!("{file}&width=0")), "validation_failed");
-    tour.gives(server.get(&format!("{file}0")), "invalid_signature");
+    tour.assert_answer(server.get(&format!("{file}&width=0")), "validation_failed");
+    tour.assert_answer(server.get(&format!("{file}0")), "invalid_signature");
     let picture = server.objects().join("results").join(format!("{job}.png"));
     fs::remove_file(&picture).unwrap();
-    tour.gives(server.get(&file), "gone");
+    tour.assert_answer(server.get(&file), "gone");
     let results = server.objects().join("results");
     fs::rename(&results, results.with_extension("aside")).unwrap();
     fs::write(&results, "in the way").unwrap();
-    tour.gives(server.get(&file), "storage_unavailable");
+    tour.assert_answer(server.get(&file), "storage_unavailable");
     fs::remove_file(&results).unwrap();
     fs::rename(results.with_extension("aside"), &results).unwrap();
     server.clock.advance(std::time::Duration::from_secs(90_000));
-    tour.gives(server.get(&file), "url_expired");
+    tour.assert_answer(server.get(&file), "url_expired");
 }
 
-/// The operator's calls that depend on what was done before.
+/// The operator's calls whose answers depend on earlier calls.
 pub fn operations(tour: &mut Tour<'_>) {
     let server = tour.server;
     let account = tour.customer.account.clone();
@@ -174,8 +174,8 @@ pub fn operations(tour: &mut Tour<'_>) {
             .json(&json!({"amount": amount}))
             .idempotent("once")
     };
-    tour.gives(deposit("1.00"), "201");
-    tour.gives(deposit("2.00"), "idempotency_key_reused");
+    tour.assert_answer(deposit("1.00"), "201");
+    tour.assert_answer(deposit("2.00"), "idempotency_key_reused");
     let open = |name: &str| {
         let body = json!({"name": name});
         server
@@ -183,21 +183,21 @@ pub fn operations(tour: &mut Tour<'_>) {
             .json(&body)
             .idempotent("o")
     };
-    tour.gives(open("one"), "201");
-    tour.gives(open("another"), "idempotency_key_reused");
+    tour.assert_answer(open("one"), "201");
+    tour.assert_answer(open("another"), "idempotency_key_reused");
 
     let rename = server.admin("PATCH", &format!("/accounts/{account}"));
-    tour.gives(rename.json(&json!({"name": "studio north"})), "200");
+    tour.assert_answer(rename.json(&json!({"name": "studio north"})), "200");
 
     let key = server.another_key(&account, json!({})).key_id;
     for _ in 0..8 {
-        tour.gives(server.admin("POST", &format!("/keys/{key}/rotate")), "200");
+        tour.assert_answer(server.admin("POST", &format!("/keys/{key}/rotate")), "200");
     }
-    tour.gives(
+    tour.assert_answer(
         server.admin("POST", &format!("/keys/{key}/rotate")),
         "conflict",
     );
-    tour.gives(server.admin("DELETE", &format!("/keys/{key}")), "204");
+    tour.assert_answer(server.admin("DELETE", &format!("/keys/{key}")), "204");
     let owner = server.person(&account, "owner@example.com", "owner");
     let form = "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{\"prompt\": \"a fox\", \"aspect_ratio\": \"1:1\"}\r\n--b--\r\n";
     owner
@@ -213,63 +213,65 @@ pub fn operations(tour: &mut Tour<'_>) {
     let panel = keys["data"].as_array().unwrap().iter();
     let panel = panel.clone().find(|it| it["system"] == true).unwrap();
     let panel = format!("/keys/{}", panel["key_id"].as_str().unwrap());
-    tour.gives(server.admin("DELETE", &panel), "conflict");
+    tour.assert_answer(server.admin("DELETE", &panel), "conflict");
 
     let people = format!("/accounts/{account}/people");
     let invite = || {
         let body = json!({"email": "eve@example.com", "role": "owner"});
         server.admin("POST", &people).json(&body)
     };
-    let person = tour.gives(invite(), "201").json();
-    tour.gives(invite(), "conflict");
+    let person = tour.assert_answer(invite(), "201").json();
+    tour.assert_answer(invite(), "conflict");
     let person = format!("{people}/{}", person["person_id"].as_str().unwrap());
-    tour.gives(server.admin("DELETE", &format!("{person}/sessions")), "204");
-    tour.gives(server.admin("DELETE", &person), "204");
+    tour.assert_answer(server.admin("DELETE", &format!("{person}/sessions")), "204");
+    tour.assert_answer(server.admin("DELETE", &person), "204");
 
     let hooks = format!("/accounts/{account}/webhooks");
     let register = |url: &str| server.admin("POST", &hooks).json(&json!({"url": url}));
-    let first = tour.gives(register("https://example.com/a"), "201").json();
+    let first = tour
+        .assert_answer(register("https://example.com/a"), "201")
+        .json();
     let first = first["webhook_id"].as_str().unwrap().to_owned();
-    tour.gives(register("https://example.com/a"), "conflict");
+    tour.assert_answer(register("https://example.com/a"), "conflict");
     register("https://example.com/b").expect(201);
     let taken = json!({"url": "https://example.com/b"});
-    tour.gives(
+    tour.assert_answer(
         server
             .admin("PATCH", &format!("/webhooks/{first}"))
             .json(&taken),
         "conflict",
     );
     let delivery = tour
-        .gives(
+        .assert_answer(
             server.admin("POST", &format!("/webhooks/{first}/test")),
             "202",
         )
         .json();
     let delivery = delivery["delivery_id"].as_str().unwrap().to_owned();
     let again = server.admin("POST", &format!("/webhooks/{first}/test"));
-    tour.gives(again, "rate_limited");
+    tour.assert_answer(again, "rate_limited");
     for word in ["202", "rate_limited"] {
         let test = server.admin("POST", "/operator-webhook/test");
-        tour.gives(test, word);
+        tour.assert_answer(test, word);
     }
     let through_a_proxy = server.get("/metrics").header("Forwarded", "for=192.0.2.1");
-    tour.gives(through_a_proxy, "unauthorized");
-    tour.gives(
+    tour.assert_answer(through_a_proxy, "unauthorized");
+    tour.assert_answer(
         server.admin("POST", &format!("/deliveries/{delivery}/redeliver")),
         "202",
     );
     let off = server.admin("PATCH", &format!("/webhooks/{first}"));
-    tour.gives(off.json(&json!({"active": false})), "200");
+    tour.assert_answer(off.json(&json!({"active": false})), "200");
     let inactive = server.admin("POST", &format!("/webhooks/{first}/test"));
-    tour.gives(inactive, "conflict");
-    tour.gives(server.admin("DELETE", &format!("/webhooks/{first}")), "204");
-    tour.gives(
+    tour.assert_answer(inactive, "conflict");
+    tour.assert_answer(server.admin("DELETE", &format!("/webhooks/{first}")), "204");
+    tour.assert_answer(
         server.admin("POST", &format!("/deliveries/{delivery}/redeliver")),
         "conflict",
     );
 
     let engine = Arc::clone(server.inside().store.engine());
     let reading = engine.snapshot().unwrap();
-    tour.gives(server.admin("GET", "/export"), "conflict");
+    tour.assert_answer(server.admin("GET", "/export"), "conflict");
     drop(reading);
 }

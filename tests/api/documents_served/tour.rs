@@ -1,46 +1,46 @@
-//! Going through the calls of the documents, and writing down what each was answered with.
+//! Makes the documented calls and records their answers.
 
-use crate::support::contract::{Contract, Described, resolved};
+use crate::support::contract::{Contract, Described, resolve_ref};
 use crate::support::http::{Answer, Request};
 use crate::support::{Customer, Server, merge};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-/// Answers that were seen or are described: `GET /path status-or-code`.
-pub type Words = BTreeSet<String>;
+/// Answers that occurred or are documented: `GET /path status-or-code`.
+pub type Outcomes = BTreeSet<String>;
 
-/// A server, its documents, and what has been answered.
+/// A server, its documents, and the answers recorded so far.
 pub struct Tour<'a> {
     pub server: &'a Server,
     pub contract: &'a Contract,
-    pub seen: &'a mut Words,
-    /// What stands for the parameters of paths.
+    pub seen: &'a mut Outcomes,
+    /// The values of path parameters.
     pub ids: BTreeMap<&'static str, String>,
     pub customer: Customer,
     pub images: String,
 }
 
 impl Tour<'_> {
-    pub fn note(&mut self, request: &Request, answer: &Answer) {
+    pub fn record(&mut self, request: &Request, answer: &Answer) {
         let path = request.target().split('?').next().unwrap();
         if let Some(call) = self.contract.call(request.method(), path) {
-            self.seen.insert(named(&call, &word(answer)));
+            self.seen.insert(describe(&call, &outcome(answer)));
         }
     }
 
     pub fn send(&mut self, request: Request) -> Answer {
         let answer = request.send();
-        self.note(&request, &answer);
+        self.record(&request, &answer);
         answer
     }
 
-    /// Sends it and demands this code, or status.
+    /// Sends the request and asserts this code or status.
     #[track_caller]
-    pub fn gives(&mut self, request: Request, wanted: &str) -> Answer {
+    pub fn assert_answer(&mut self, request: Request, wanted: &str) -> Answer {
         let answer = self.send(request.clone());
         assert_eq!(
-            word(&answer),
+            outcome(&answer),
             wanted,
             "{} {}: {}",
             request.method(),
@@ -63,8 +63,8 @@ impl Tour<'_> {
         path
     }
 
-    /// A request to a call, with its first example as the body, and without credentials.
-    pub fn bare(&self, call: &Described<'_>, stranger: bool) -> Request {
+    /// A call without credentials, with its first example as the body.
+    pub fn without_credentials(&self, call: &Described<'_>, stranger: bool) -> Request {
         let request = self.server.call(
             &call.method.to_ascii_uppercase(),
             &self.path(&call.template, stranger),
@@ -81,7 +81,7 @@ impl Tour<'_> {
         if body.get("input_images_urls").is_some() {
             merge(&mut body, json!({"input_images_urls": [self.images]}));
         }
-        // Deliveries go nowhere in these tests.
+        // Deliveries of these tests go nowhere.
         if body.get("url").is_some() {
             merge(
                 &mut body,
@@ -92,44 +92,49 @@ impl Tour<'_> {
     }
 
     pub fn with(&self, call: &Described<'_>, request: Request, key: &str) -> Request {
-        match door(call) {
-            Door::Client => request.bearer(key),
-            Door::Operator => request.bearer(crate::support::options::ADMIN_TOKEN),
-            Door::Anyone => request,
+        match access_of(call) {
+            Access::Client => request.bearer(key),
+            Access::Operator => request.bearer(crate::support::options::ADMIN_TOKEN),
+            Access::Anyone => request,
         }
     }
 
-    pub fn good(&self, call: &Described<'_>) -> Request {
-        self.with(call, self.bare(call, false), &self.customer.key)
+    pub fn valid_request(&self, call: &Described<'_>) -> Request {
+        self.with(
+            call,
+            self.without_credentials(call, false),
+            &self.customer.key,
+        )
     }
 }
 
 #[derive(PartialEq)]
-pub enum Door {
+pub enum Access {
     Anyone,
     Client,
     Operator,
 }
 
-pub fn door(call: &Described<'_>) -> Door {
+pub fn access_of(call: &Described<'_>) -> Access {
     let schemes = call.operation["security"].as_array().unwrap();
     match schemes.first().and_then(|it| it.as_object()?.keys().next()) {
-        None => Door::Anyone,
-        Some(name) if name == "apiKey" => Door::Client,
-        Some(_) => Door::Operator,
+        None => Access::Anyone,
+        Some(name) if name == "apiKey" => Access::Client,
+        Some(_) => Access::Operator,
     }
 }
 
-pub fn lists(call: &Described<'_>, word: &str) -> bool {
+pub fn lists_code(call: &Described<'_>, word: &str) -> bool {
     let responses = call.operation["responses"].as_object().unwrap();
     responses.values().any(|it| {
-        let schema = &resolved(call.document, it)["content"]["application/problem+json"]["schema"];
+        let schema =
+            &resolve_ref(call.document, it)["content"]["application/problem+json"]["schema"];
         let codes = schema["properties"]["code"]["enum"].as_array();
         codes.is_some_and(|codes| codes.contains(&word.into()))
     })
 }
 
-pub fn named(call: &Described<'_>, word: &str) -> String {
+pub fn describe(call: &Described<'_>, word: &str) -> String {
     format!(
         "{} {} {word}",
         call.method.to_ascii_uppercase(),
@@ -137,8 +142,8 @@ pub fn named(call: &Described<'_>, word: &str) -> String {
     )
 }
 
-/// The code of an error, or the status of anything else.
-pub fn word(answer: &Answer) -> String {
+/// The code of an error, or the status of any other answer.
+pub fn outcome(answer: &Answer) -> String {
     if answer.status < 400 {
         return answer.status.to_string();
     }

@@ -1,4 +1,4 @@
-//! Addresses that may not be reached, in every spelling: the gate's own tables, and each IPv4 address of them in others.
+//! Forbidden addresses in every spelling: the tables of the address gate, and each of their IPv4 addresses in other forms.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,7 +12,7 @@ fn rows<'a>(table: &'a str, wanted: &'a [&'a str]) -> impl Iterator<Item = &'a s
         .map(|(_, row)| row)
 }
 
-/// Both edges of each range that is not public, and every form that carries such an address.
+/// Both edges of each range that is not public, and every form that embeds such an address.
 pub fn refused_addresses() -> Vec<IpAddr> {
     rows(ADDRESSES, &["refused"])
         .map(|row| row.parse().unwrap())
@@ -39,7 +39,7 @@ pub fn refused_urls(port: u16) -> Vec<String> {
     at_port.chain(quoted(&["refused"])).collect()
 }
 
-/// URLs that are refused as they are written: user names, ports, blanks, zones, other schemes.
+/// URLs that are invalid as written: user names, ports, blanks, zones, other schemes.
 pub fn faulty_urls() -> Vec<String> {
     let faults = [
         "character",

@@ -1,4 +1,4 @@
-//! Batches, as a customer submits and follows them.
+//! Submits and follows batches as a customer does.
 
 use super::customer::Customer;
 use super::http::Request;
@@ -6,37 +6,34 @@ use super::poll::until_some;
 use super::server::Server;
 use serde_json::{Value, json};
 
-/// A valid request of a batch.
 pub fn entry() -> Value {
     json!({"model": "fast", "prompt": "a red fox in the snow", "aspect_ratio": "1:1"})
 }
 
-/// The same with some members replaced or added.
+/// A valid request with some members replaced or added.
 pub fn entry_with(extra: Value) -> Value {
     let mut entry = entry();
     super::merge(&mut entry, extra);
     entry
 }
 
-/// The body of a batch of these requests.
 pub fn batch_of(requests: &[Value]) -> Value {
     json!({"requests": requests})
 }
 
 impl Server {
-    /// A call that submits a batch, ready to be sent.
+    /// Builds the call that submits a batch.
     pub fn batch_call(&self, customer: &Customer, body: &Value) -> Request {
         self.native(customer, "POST", "/batches").json(body)
     }
 
-    /// Submits a batch of these requests; answers it as it was accepted.
+    /// Submits a batch and returns the accepted batch.
     #[track_caller]
     pub fn submit(&self, customer: &Customer, requests: &[Value]) -> Value {
         let call = self.batch_call(customer, &batch_of(requests));
         call.expect(202).json()
     }
 
-    /// A batch as the lookup tells it.
     #[track_caller]
     pub fn batch(&self, customer: &Customer, batch: &Value) -> Value {
         let id = batch["batch_id"].as_str().unwrap();
@@ -44,7 +41,7 @@ impl Server {
         self.native(customer, "GET", &path).expect(200).json()
     }
 
-    /// A batch, once it has ended.
+    /// Waits until the batch has ended, and returns it.
     #[track_caller]
     pub fn batch_ended(&self, customer: &Customer, batch: &Value) -> Value {
         until_some("the batch has ended", || {
@@ -53,7 +50,7 @@ impl Server {
         })
     }
 
-    /// The results of a batch, line by line.
+    /// Returns the results of a batch, one value per line.
     #[track_caller]
     pub fn results(&self, customer: &Customer, batch: &Value) -> Vec<Value> {
         let answer = self
@@ -67,7 +64,7 @@ impl Server {
     }
 }
 
-/// The path of the results, below `/api/v1`.
+/// Path of the results, relative to `/api/v1`.
 pub fn results_path(batch: &Value) -> String {
     let path = batch["results_url"].as_str().unwrap();
     path.strip_prefix("/api/v1").unwrap().to_owned()

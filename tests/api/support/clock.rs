@@ -1,4 +1,4 @@
-//! A clock that stands still until a test moves it.
+//! A clock that moves only when a test moves it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,10 +9,10 @@ use tintype_storage::domain::time::Timestamp;
 
 /// 2026-11-18T11:06:40.001Z
 pub const START_MILLIS: i64 = 1_795_000_000_001;
-/// The start, as the service writes it.
+/// The start time as the service formats it.
 pub const START: &str = "2026-11-18T11:06:40.001Z";
 
-/// The moment of one or more servers. A clone is the same clock.
+/// The time of one or more servers. Clones share it.
 #[derive(Clone)]
 pub struct TestClock(Arc<AtomicI64>);
 
@@ -23,13 +23,13 @@ impl Default for TestClock {
 }
 
 impl TestClock {
-    /// What a server is given.
+    /// The clock to pass to a server.
     pub fn clock(&self) -> Clock {
         let millis = Arc::clone(&self.0);
         Arc::new(move || Timestamp::from_millis(millis.load(Ordering::SeqCst)))
     }
 
-    /// Time for rate limits, since the start.
+    /// Time since the start, for rate limits.
     pub fn elapsed(&self) -> Elapsed {
         let millis = Arc::clone(&self.0);
         Arc::new(move || {
@@ -38,17 +38,16 @@ impl TestClock {
         })
     }
 
-    /// Moves on.
     pub fn advance(&self, span: Duration) {
         self.0.fetch_add(span.as_millis() as i64, Ordering::SeqCst);
     }
 
-    /// Is set back.
+    /// Moves the clock backwards.
     pub fn set_back(&self, span: Duration) {
         self.0.fetch_sub(span.as_millis() as i64, Ordering::SeqCst);
     }
 
-    /// The moment, in seconds since the Unix epoch.
+    /// Seconds since the Unix epoch.
     pub fn seconds(&self) -> i64 {
         self.0.load(Ordering::SeqCst) / 1_000
     }

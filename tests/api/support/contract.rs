@@ -1,5 +1,5 @@
-//! Holds what the service answers against the documents that it publishes: every answer that a test of any area gets from
-//! [`super::http::Request`] must be described, in status, headers and body.
+//! Checks answers against the OpenAPI documents that the service publishes: each answer that [`super::http::Request`] returns
+//! must have a documented status, headers and body.
 
 use super::http::Answer;
 use super::options::ADMIN_TOKEN;
@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-/// Where the documents are, and what their own paths begin with.
-const PLACES: [&str; 2] = ["/api/v1/openapi.json", "/admin/v1/openapi.json"];
-/// What the paths begin with that they cover.
-const COVERED: [&str; 6] = [
+/// The client document and the operator document.
+const DOCUMENT_PATHS: [&str; 2] = ["/api/v1/openapi.json", "/admin/v1/openapi.json"];
+/// Prefixes of the paths that the documents cover.
+const COVERED_PREFIXES: [&str; 6] = [
     "/api/v1/",
     "/admin/v1/",
     "/files/results/",
@@ -21,8 +21,8 @@ const COVERED: [&str; 6] = [
     "/readyz",
     "/metrics",
 ];
-/// What belongs to the transport, and is the same on every answer of any server.
-const TRANSPORT: [&str; 5] = [
+/// Headers that every answer of the server has.
+const TRANSPORT_HEADERS: [&str; 5] = [
     "content-length",
     "content-type",
     "transfer-encoding",
@@ -30,45 +30,42 @@ const TRANSPORT: [&str; 5] = [
     "connection",
 ];
 
-/// The documents of a server.
 pub struct Contract {
     documents: [Value; 2],
     validators: Mutex<HashMap<String, Arc<Validator>>>,
 }
 
-/// A call in a document.
+/// A documented operation.
 pub struct Described<'a> {
-    /// The document that it stands in.
     pub document: &'a Value,
-    /// Its path, with the names of parameters.
+    /// The path with the names of its parameters.
     pub template: String,
-    /// Its method, in lower case.
+    /// In lower case.
     pub method: String,
-    /// The call.
     pub operation: &'a Value,
 }
 
 static PUBLISHED: OnceLock<Contract> = OnceLock::new();
 
-/// Demands that an answer is as the documents say. What they do not cover is left alone: other paths, and methods that a path
-/// does not have.
+/// Panics if an answer differs from the documents. Ignores paths that they do not cover, and methods that a path does not
+/// have.
 #[track_caller]
-pub fn hold(to: SocketAddr, method: &str, target: &str, answer: &Answer) {
+pub fn assert_documented(to: SocketAddr, method: &str, target: &str, answer: &Answer) {
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    // What is no well-formed HTTP is turned away below everything that has a name.
+    // The server rejects malformed HTTP before it routes the request.
     if answer.status == 400 && answer.body.is_empty() {
         return;
     }
-    if !COVERED.iter().any(|it| path.starts_with(it)) {
+    if !COVERED_PREFIXES.iter().any(|it| path.starts_with(it)) {
         return;
     }
     let Some(contract) = published(to) else {
         return;
     };
     let mut faults = contract.faults(method, path, answer);
-    // A server with settings of its own is held against its own documents, and an address that has none is no such server.
+    // A server with other settings publishes other documents; an address without documents is not a Tintype server.
     if !faults.is_empty() && answer.status < 500 {
-        let own = contract.as_told_by(to);
+        let own = contract.with_client_document_of(to);
         faults = own.map_or_else(Vec::new, |it| it.faults(method, path, answer));
     }
     assert!(
@@ -79,7 +76,7 @@ pub fn hold(to: SocketAddr, method: &str, target: &str, answer: &Answer) {
     );
 }
 
-/// The documents of the first server of this process that would tell them.
+/// The documents of the first server of this process that answered with them.
 fn published(to: SocketAddr) -> Option<&'static Contract> {
     if let Some(known) = PUBLISHED.get() {
         return Some(known);
@@ -100,29 +97,29 @@ fn fetch(to: SocketAddr, place: &str) -> Option<Value> {
 }
 
 impl Contract {
-    /// Fetches the documents of a server; `None` when it does not tell them now.
+    /// Fetches the documents of a server; `None` if it does not serve them now.
     pub fn of(to: SocketAddr) -> Option<Self> {
         Some(Self {
-            documents: [fetch(to, PLACES[0])?, fetch(to, PLACES[1])?],
+            documents: [fetch(to, DOCUMENT_PATHS[0])?, fetch(to, DOCUMENT_PATHS[1])?],
             validators: Mutex::default(),
         })
     }
 
-    /// The same with what another server tells clients. Its operator's document may need another token.
-    fn as_told_by(&self, to: SocketAddr) -> Option<Self> {
+    /// The same documents with another server's client document. Its operator document may need another token.
+    fn with_client_document_of(&self, to: SocketAddr) -> Option<Self> {
         let [_, operator] = &self.documents;
         Some(Self {
-            documents: [fetch(to, PLACES[0])?, operator.clone()],
+            documents: [fetch(to, DOCUMENT_PATHS[0])?, operator.clone()],
             validators: Mutex::default(),
         })
     }
 
-    /// The documents: for clients, and for the operator.
+    /// The client document and the operator document.
     pub fn documents(&self) -> &[Value; 2] {
         &self.documents
     }
 
-    /// Every call of both documents.
+    /// Returns the operations of both documents.
     pub fn calls(&self) -> Vec<Described<'_>> {
         let mut calls = Vec::new();
         for document in &self.documents {
@@ -140,9 +137,9 @@ impl Contract {
         calls
     }
 
-    /// The call that a request makes; `HEAD` is the `GET` without its body.
+    /// Finds the operation of a request; `HEAD` is `GET` without its body.
     pub fn call(&self, method: &str, path: &str) -> Option<Described<'_>> {
-        // Methods are told apart by case (RFC 9110, section 9.1): `post` is none that is known.
+        // Methods are case-sensitive (RFC 9110, section 9.1): `post` is unknown.
         let method = match method {
             "HEAD" => "get".to_owned(),
             known if known == known.to_ascii_uppercase() => known.to_ascii_lowercase(),
@@ -151,9 +148,9 @@ impl Contract {
         let mut fitting: Vec<_> = self
             .calls()
             .into_iter()
-            .filter(|it| it.method == method && fits(&it.template, path))
+            .filter(|it| it.method == method && matches_template(&it.template, path))
             .collect();
-        // A path that is written out goes before one with parameters.
+        // A literal path wins over one with parameters.
         fitting.sort_by_key(|it| it.template.matches('{').count());
         fitting.into_iter().next()
     }
@@ -163,7 +160,7 @@ impl Contract {
             return Vec::new();
         };
         if method == "HEAD" && call.template.starts_with("/admin/") {
-            // The operator's paths have none: 405.
+            // An operator path without the method answers 405.
             return Vec::new();
         }
         let status = answer.status.to_string();
@@ -173,7 +170,7 @@ impl Contract {
                 call.operation["operationId"]
             )];
         };
-        let response = resolved(call.document, response);
+        let response = resolve_ref(call.document, response);
         let mut faults = headers(call.document, response, answer);
         if method != "HEAD" {
             faults.extend(self.body(&call, &status, response, answer));
@@ -222,7 +219,7 @@ impl Contract {
     }
 }
 
-/// Checks values against a schema of a document, formats included.
+/// Compiles a schema of a document, formats included.
 pub fn validator(document: &Value, schema: &Value) -> Validator {
     let whole = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -235,8 +232,8 @@ pub fn validator(document: &Value, schema: &Value) -> Validator {
         .unwrap_or_else(|error| panic!("{error}: {schema}"))
 }
 
-/// What a reference leads to.
-pub fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+/// Follows a `$ref`.
+pub fn resolve_ref<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value.get("$ref").and_then(Value::as_str) {
         Some(place) => document
             .pointer(place.trim_start_matches('#'))
@@ -255,17 +252,17 @@ fn headers(document: &Value, response: &Value, answer: &Answer) -> Vec<String> {
             .find(|(it, _)| it.eq_ignore_ascii_case(name));
         match known {
             Some((_, header)) => {
-                let words = resolved(document, header)["schema"]["enum"].as_array();
+                let words = resolve_ref(document, header)["schema"]["enum"].as_array();
                 if words.is_some_and(|words| !words.contains(&value.as_str().into())) {
                     faults.push(format!("the header {name}: {value}"));
                 }
             }
-            None if TRANSPORT.contains(&name.as_str()) => {}
+            None if TRANSPORT_HEADERS.contains(&name.as_str()) => {}
             None => faults.push(format!("the header {name}")),
         }
     }
     for (name, header) in described {
-        let required = resolved(document, header)["required"] == true;
+        let required = resolve_ref(document, header)["required"] == true;
         if required
             && !answer
                 .headers
@@ -278,7 +275,7 @@ fn headers(document: &Value, response: &Value, answer: &Answer) -> Vec<String> {
     faults
 }
 
-fn fits(template: &str, path: &str) -> bool {
+fn matches_template(template: &str, path: &str) -> bool {
     let (mut wanted, mut given) = (template.split('/'), path.split('/'));
     loop {
         match (wanted.next(), given.next()) {

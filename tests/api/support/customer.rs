@@ -1,23 +1,19 @@
-//! An account with a key, made through the operator interface as an operator would, and what it does.
+//! A customer: an account with a key, created over the operator interface, and its calls.
 
 use super::http::{Answer, Request};
 use super::poll::until_some;
 use super::server::Server;
 use serde_json::{Value, json};
 
-/// An account's id with one of its keys.
 #[derive(Clone, Debug)]
 pub struct Customer {
-    /// Whose.
     pub account: String,
-    /// The key's id.
     pub key_id: String,
-    /// The key's text.
     pub key: String,
 }
 
 impl Server {
-    /// Opens an account with this balance and makes a key with all rights.
+    /// Creates an account with this balance and a key with all permissions.
     pub fn customer(&self, balance: &str) -> Customer {
         let body = json!({"name": "a customer", "balance": balance});
         let account = self.admin("POST", "/accounts").json(&body).expect(201);
@@ -25,7 +21,7 @@ impl Server {
         self.another_key(&account, json!({}))
     }
 
-    /// Makes a key of an account; `shape` narrows it.
+    /// Creates another key of an account; `shape` restricts it.
     pub fn another_key(&self, account: &str, shape: Value) -> Customer {
         let mut body = json!({"name": "a key"});
         super::merge(&mut body, shape);
@@ -38,41 +34,39 @@ impl Server {
         }
     }
 
-    /// An account with a key of this shape.
+    /// Creates an account with a key of this shape.
     pub fn customer_with(&self, balance: &str, shape: Value) -> Customer {
         let first = self.customer(balance);
         self.another_key(&first.account, shape)
     }
 
-    /// A call of a customer on a path below `/api/v1`.
+    /// Builds a customer's call on a path relative to `/api/v1`.
     pub fn native(&self, customer: &Customer, method: &str, path: &str) -> Request {
         self.call(method, &format!("/api/v1{path}"))
             .bearer(&customer.key)
     }
 
-    /// A generation call, ready to be sent.
+    /// Builds a generation call.
     pub fn generation(&self, customer: &Customer, path: &str, body: &Value) -> Request {
         self.native(customer, "POST", path).json(body)
     }
 
-    /// Sends a generation call.
     pub fn generate(&self, customer: &Customer, path: &str, body: &Value) -> Answer {
         self.generation(customer, path, body).send()
     }
 
-    /// A job on the model `pro`, accepted.
+    /// Creates a job on the model `pro` and returns its id.
     pub fn create(&self, customer: &Customer) -> String {
         let answer = self.generation(customer, "/text-generations", &super::fox());
         answer.expect(202).job_id()
     }
 
-    /// A job as the lookup tells it.
     pub fn job(&self, customer: &Customer, job: &str) -> Value {
         let path = format!("/jobs/{job}");
         self.native(customer, "GET", &path).expect(200).json()
     }
 
-    /// A job, once its status is this one.
+    /// Waits until the job has this status, and returns it.
     pub fn job_once(&self, customer: &Customer, job: &str, status: &str) -> Value {
         until_some(&format!("the job is {status}"), || {
             let job = self.job(customer, job);
@@ -83,14 +77,14 @@ impl Server {
         })
     }
 
-    /// The customer's money: balance, reserved, available.
+    /// Returns balance, reserved and available.
     pub fn money(&self, customer: &Customer) -> (String, String, String) {
         let answer = self.native(customer, "GET", "/balance").expect(200).json();
         let text = |name: &str| answer[name].as_str().unwrap().to_owned();
         (text("balance"), text("reserved"), text("available"))
     }
 
-    /// Demands this money: balance, reserved, available.
+    /// Asserts balance, reserved and available.
     pub fn assert_money(
         &self,
         customer: &Customer,
@@ -106,7 +100,7 @@ impl Server {
         );
     }
 
-    /// Pauses what is named (`project` or a tier), and nothing else.
+    /// Pauses exactly these: `project` or tiers.
     pub fn pause(&self, what: &[&str]) {
         let tiers: serde_json::Map<String, Value> = ["fast", "quality", "pro"]
             .iter()
@@ -116,7 +110,7 @@ impl Server {
         self.admin("PUT", "/pause").json(&body).expect(200);
     }
 
-    /// After whatever a test has done: the service is up, a new customer's job gets done, and the books are exact.
+    /// Asserts that the service still works: it is healthy, completes a new customer's job, and its ledger is exact.
     pub fn assert_well(&self) {
         assert!(!self.has_failed(), "the service has stopped itself");
         self.get("/healthz").expect(200);

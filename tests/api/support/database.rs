@@ -1,4 +1,4 @@
-//! The records in a PostgreSQL database, where the environment says so.
+//! Records in a PostgreSQL database, if the environment asks for one.
 
 use std::env;
 use std::sync::{Arc, OnceLock};
@@ -8,20 +8,20 @@ use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::Engine;
 
-/// `postgres` puts the records of every server of these tests into a database of its own.
+/// The value `postgres` gives every test server its own database.
 const ENGINE: &str = "TINTYPE_TEST_ENGINE";
 
-/// Do servers keep their records in databases?
+/// Whether test servers keep their records in PostgreSQL.
 pub fn is_on_postgres() -> bool {
     env::var(ENGINE).as_deref() == Ok("postgres")
 }
 
-/// The database of a server, made when it first starts, and removed with its last owner.
+/// The database of a server. The first start creates it; the last owner drops it.
 #[derive(Clone, Default)]
 pub struct TestDatabase(Arc<OnceLock<Database<'static>>>);
 
 impl TestDatabase {
-    /// An engine on it; `None` where the tests run without one.
+    /// An engine on the database; `None` if the tests run without PostgreSQL.
     pub fn engine(&self, node: NodeId) -> Option<Arc<dyn Engine>> {
         if !is_on_postgres() {
             return None;

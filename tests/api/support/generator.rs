@@ -1,4 +1,4 @@
-//! A generator that does what a test tells it, and remembers what it was asked for.
+//! A generator that tests script, and that records its tasks.
 
 use super::pictures::tiny_png;
 use futures_util::FutureExt as _;
@@ -9,25 +9,21 @@ use std::time::Duration;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tokio::sync::Semaphore;
 
-/// How a run ends.
 #[derive(Clone, Debug, Default)]
 pub enum Behaviour {
-    /// With a picture.
     #[default]
     Succeed,
-    /// With this picture.
     Show(Vec<u8>),
-    /// With bytes that are no picture.
+    /// Returns bytes that are not an image.
     Garbage,
-    /// The request is at fault.
+    /// Rejects the request.
     Refuse(&'static str),
     /// Blocked for safety.
     Block(&'static str),
-    /// May work later; the back end of the tests has no retries.
+    /// A retryable error; the back end of the tests has no retries.
     Transient(&'static str),
-    /// The back end is of no use.
+    /// The back end fails.
     Break(&'static str),
-    /// With a panic.
     Panic,
 }
 
@@ -43,7 +39,7 @@ struct Shared {
     released: Semaphore,
 }
 
-/// The generator. A clone is the same one.
+/// Clones share one script.
 #[derive(Clone)]
 pub struct TestGenerator(Arc<Shared>);
 
@@ -57,34 +53,33 @@ impl Default for TestGenerator {
 }
 
 impl TestGenerator {
-    /// How runs end from now on; a run that is held ends as is set when it is released.
+    /// Sets how runs end. A held run ends with the behaviour that is set when the test releases it.
     pub fn behave(&self, behaviour: Behaviour) {
         self.0.script.lock().behaviour = behaviour;
     }
 
-    /// Holds every run from now on, until it is released.
+    /// Holds every run until the test releases it.
     pub fn hold(&self) {
         self.0.script.lock().holds = true;
     }
 
-    /// Lets one held run go on.
     pub fn release_one(&self) {
         self.0.released.add_permits(1);
     }
 
-    /// Holds no more.
+    /// Releases all held runs and stops holding.
     pub fn release_all(&self) {
         let mut script = self.0.script.lock();
         script.holds = false;
         self.0.released.add_permits(script.orders.len());
     }
 
-    /// What was asked for so far.
+    /// All tasks so far.
     pub fn orders(&self) -> Vec<GenerationTask> {
         self.0.script.lock().orders.clone()
     }
 
-    /// How many runs have begun so far.
+    /// Number of runs started so far.
     pub fn runs(&self) -> usize {
         self.0.script.lock().orders.len()
     }
@@ -124,6 +119,6 @@ fn outcome(behaviour: Behaviour) -> Result<Picture, GenerateError> {
             retry_after: Some(Duration::ZERO),
         }),
         Behaviour::Break(why) => Err(GenerateError::Broken(why.into())),
-        Behaviour::Panic => panic!("the test generator was told to panic"),
+        Behaviour::Panic => panic!("the test asked the generator to panic"),
     }
 }

@@ -1,11 +1,10 @@
-//! A client that behaves: one request, one connection, one answer, with nothing added that a test did not ask for.
+//! A well-behaved client: one request, one connection, one answer, and no header that the test did not set.
 
 use super::contract;
 use super::raw::{self, Wire};
 use serde_json::Value;
 use std::net::SocketAddr;
 
-/// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
     to: SocketAddr,
@@ -15,14 +14,11 @@ pub struct Request {
     body: Option<Vec<u8>>,
 }
 
-/// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// Names in lower case, in the order received.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -38,45 +34,40 @@ impl Request {
         }
     }
 
-    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Adds credentials.
     pub fn bearer(self, token: &str) -> Self {
         self.header("Authorization", &format!("Bearer {token}"))
     }
 
-    /// Adds an idempotency key.
     pub fn idempotent(self, key: &str) -> Self {
         self.header("Idempotency-Key", key)
     }
 
-    /// Sets a JSON body.
     pub fn json(self, body: &Value) -> Self {
         self.text(&body.to_string())
     }
 
-    /// Sets a body that is said to be JSON.
+    /// Sets a body with the JSON content type.
     pub fn text(self, body: &str) -> Self {
         self.bytes("application/json", body.as_bytes())
     }
 
-    /// Sets a body of some type.
     pub fn bytes(mut self, media_type: &str, body: &[u8]) -> Self {
         self.body = Some(body.to_vec());
         self.header("Content-Type", media_type)
     }
 
-    /// Sets a body that nothing is said of.
+    /// Sets a body without a content type.
     pub fn untyped(mut self, body: &[u8]) -> Self {
         self.body = Some(body.to_vec());
         self
     }
 
-    /// The request as it goes over the wire.
+    /// The request as bytes.
     pub fn wire(&self) -> Vec<u8> {
         let mut text = format!(
             "{} {} HTTP/1.1\r\nHost: {}\r\n",
@@ -94,7 +85,7 @@ impl Request {
         bytes
     }
 
-    /// Sends it on a connection of its own and reads the answer.
+    /// Sends the request on a new connection and reads the answer.
     #[track_caller]
     pub fn send(&self) -> Answer {
         let mut wire = Wire::open(self.to);
@@ -102,26 +93,24 @@ impl Request {
         let answer = wire
             .answer_to(&self.method)
             .unwrap_or_else(|| panic!("no answer to {} {}", self.method, self.target));
-        contract::hold(self.to, &self.method, &self.target, &answer);
+        contract::assert_documented(self.to, &self.method, &self.target, &answer);
         answer
     }
 
-    /// Whom it is sent to.
     pub fn to(&self) -> SocketAddr {
         self.to
     }
 
-    /// Its method.
     pub fn method(&self) -> &str {
         &self.method
     }
 
-    /// What it is sent to, as written.
+    /// The request target as written.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// Sends it and demands this status.
+    /// Sends the request and asserts the status.
     #[track_caller]
     pub fn expect(&self, status: u16) -> Answer {
         let answer = self.send();
@@ -136,7 +125,7 @@ impl Request {
         answer
     }
 
-    /// Sends it and demands an error in its full form.
+    /// Sends the request and asserts a complete error body.
     #[track_caller]
     pub fn refused(&self, status: u16, code: &str) -> Answer {
         let answer = self.expect(status);
@@ -144,7 +133,7 @@ impl Request {
         answer
     }
 
-    /// Sends it and demands a 422 that names exactly these fields, in any order.
+    /// Sends the request and asserts a 422 that names exactly these fields, in any order.
     #[track_caller]
     pub fn invalid(&self, fields: &[&str]) -> Answer {
         let answer = self.refused(422, "validation_failed");
@@ -158,34 +147,32 @@ impl Request {
 }
 
 impl Answer {
-    /// The one value of a header; none where it is missing.
+    /// The value of a header that occurs at most once.
     #[track_caller]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(it, _)| it == name);
         let first = values.next().map(|(_, value)| value.as_str());
-        assert!(values.next().is_none(), "{name} stands twice");
+        assert!(values.next().is_none(), "{name} occurs twice");
         first
     }
 
-    /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {:?}", self.text()))
     }
 
-    /// The id of a job that was accepted.
+    /// The id of the accepted job.
     #[track_caller]
     pub fn job_id(&self) -> String {
         self.json()["job_id"].as_str().unwrap().to_owned()
     }
 
-    /// The fields that a 422 names, in its order.
+    /// The fields that a 422 names, in the order of the answer.
     pub fn faulty_fields(&self) -> Vec<String> {
         let body = self.json();
         let errors = body["errors"].as_array().cloned().unwrap_or_default();
@@ -199,7 +186,7 @@ impl Answer {
             .collect()
     }
 
-    /// Demands the form that every error has (RFC 9457 with the members that the service adds).
+    /// Asserts the form of every error (RFC 9457 with the members that the service adds).
     #[track_caller]
     pub fn assert_problem(&self, status: u16, code: &str) {
         let body = self.json();
@@ -249,7 +236,6 @@ impl Answer {
     }
 }
 
-/// Parses an answer's head.
 pub(super) fn parse_head(head: &str) -> (u16, Vec<(String, String)>) {
     let mut lines = head.split("\r\n");
     let status_line = lines.next().unwrap();
@@ -268,7 +254,7 @@ pub(super) fn parse_head(head: &str) -> (u16, Vec<(String, String)>) {
 pub fn all_at_once(requests: &[Request]) -> Vec<Answer> {
     let mut wires: Vec<Wire> = requests.iter().map(|it| Wire::open(it.to)).collect();
     for (wire, request) in wires.iter_mut().zip(requests) {
-        // All but the last byte, so that every request is complete at nearly the same moment.
+        // All but the last byte, so that every request becomes complete at nearly the same moment.
         let bytes = request.wire();
         wire.send(&bytes[..bytes.len() - 1]);
     }
@@ -282,20 +268,18 @@ pub fn all_at_once(requests: &[Request]) -> Vec<Answer> {
         .collect()
 }
 
-/// Sends requests one after the other on one kept connection.
+/// A keep-alive connection that sends requests one after the other.
 pub struct Session {
     wire: Wire,
 }
 
 impl Session {
-    /// Connects.
     pub fn open(to: SocketAddr) -> Self {
         Self {
             wire: raw::Wire::open(to),
         }
     }
 
-    /// Sends one and reads its answer.
     #[track_caller]
     pub fn send(&mut self, request: &Request) -> Answer {
         self.wire.send(&request.wire());

@@ -1,7 +1,6 @@
-//! What the tests stand on: a real server, clients that behave and clients that do not, and a generator that does as told.
+//! Test support: a real server, well-behaved and malformed clients, and a scripted generator.
 
 pub mod batches;
-pub mod books;
 pub mod clock;
 pub mod contract;
 pub mod customer;
@@ -16,9 +15,9 @@ pub mod pictures;
 pub mod poll;
 pub mod process;
 pub mod raw;
+pub mod record_checks;
 pub mod server;
 
-pub use books::audited;
 pub use customer::Customer;
 pub use generator::Behaviour;
 pub use http::Answer;
@@ -27,11 +26,12 @@ pub use origin::Origin;
 pub use panel::Browser;
 pub use poll::until;
 pub use raw::Wire;
+pub use record_checks::audited;
 pub use server::Server;
 
 use serde_json::{Value, json};
 
-/// The six generation calls: path below `/api/v1`, tier, and whether they take input images.
+/// The six generation calls: path relative to `/api/v1`, tier, and whether they take input images.
 pub const ENDPOINTS: [(&str, &str, bool); 6] = [
     ("/text-generations", "pro", false),
     ("/url-generations", "pro", true),
@@ -53,7 +53,6 @@ pub fn fox_with(extra: Value) -> Value {
     body
 }
 
-/// Lays the members of one object over another.
 pub fn merge(onto: &mut Value, extra: Value) {
     let (Value::Object(onto), Value::Object(extra)) = (onto, extra) else {
         panic!("both must be objects");

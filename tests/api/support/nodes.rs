@@ -7,7 +7,7 @@ use tintype_storage::engine::{Engine, Holds};
 use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
 
-/// Records in memory that several servers share. They outlive each of them.
+/// In-memory records that several servers share and that outlive each server.
 #[derive(Default)]
 pub struct SharedRecords {
     memory: Arc<MemoryEngine>,
@@ -26,7 +26,6 @@ impl Layer for SharedRecords {
     fn close(&self) {}
 }
 
-/// Starts two nodes.
 pub fn two_nodes(options: Options) -> [Server; 2] {
     let options = options.set("cluster.dead_after_seconds", 2).shared();
     [(); 2].map(|()| Server::node(options.clone()))

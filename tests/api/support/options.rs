@@ -1,4 +1,4 @@
-//! How a test's server differs from the default one.
+//! Settings of a test server.
 
 use super::clock::TestClock;
 use super::database::{TestDatabase, is_on_postgres};
@@ -16,42 +16,39 @@ use tintype::config::{Config, Sources};
 use tintype_egress::Resolve;
 use tintype_storage::testing::stalled::StalledEngine;
 
-/// How many nodes make up a server of the tests.
+/// The variable with the number of nodes of a test server.
 const NODES: &str = "TINTYPE_TEST_NODES";
 
-/// The operator's token of every test server.
 pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
 
-/// Why a test asks one node alone, also where the environment says that a server of the tests is several. All other tests run with several
-/// nodes too.
+/// Why a test needs a single node even if the environment asks for several. All other tests also run with several nodes.
 #[derive(Clone, Copy)]
 pub enum OneNode {
-    /// The first burst of a rate may be admitted once by each node, and `RateLimit` tells what the node that answers knows.
+    /// Each node may admit the first burst of a rate, and `RateLimit` shows the state of the node that answers.
     Rates,
-    /// It is about a process without other nodes.
+    /// The test is about a single process.
     Alone,
-    /// Each node by itself counts failed attempts to sign in, damaged images of a key, and calls that may be made once a minute.
+    /// Each node counts failed sign-ins, a key's damaged images, and once-a-minute calls separately.
     Attempts,
-    /// Each node has connections of its own.
+    /// Connections belong to one node.
     Connections,
     /// `[limits] ingest_bytes` holds for each node.
     Memory,
-    /// The node that a synchronous caller has left alone knows its request without an `Idempotency-Key` again.
+    /// Only the node that a synchronous caller disconnected from recognises a repeat without an `Idempotency-Key`.
     Repeats,
-    /// A node tells the throughput and the health of back ends that it has seen itself.
+    /// A node reports only the throughput and the back-end health that it has observed itself.
     Figures,
-    /// A node hears within 250 ms of the live jobs that others have accepted, so `[jobs] max_live` is not exact.
+    /// A node learns of live jobs on other nodes within 250 ms, so `[jobs] max_live` is not exact.
     LiveJobsInAll,
-    /// A node estimates when a job will begin by its own runs, and takes the other nodes to be as fast.
+    /// A node estimates when a job starts from its own runs, and assumes that the other nodes are as fast.
     Estimates,
-    /// The node that runs a job alone tells how far it is.
+    /// Only the node that runs a job knows its progress.
     Progress,
-    /// Nodes are stopped one after another: a job may begin at one that still runs, and be cut off there.
+    /// Nodes stop one after another: a job may start on a node that still runs, and be interrupted there.
     Stop,
 }
 
-/// What a server is started with. A clone describes the same data directory, clock and generator: start it again for a
-/// restart.
+/// What to start a server with. Clones share the data directory, clock and generator, so starting a clone is a restart.
 #[derive(Clone)]
 pub struct Options {
     flags: Vec<(String, toml::Value)>,
@@ -62,19 +59,17 @@ pub struct Options {
     pub(super) shared: Option<Arc<SharedRecords>>,
     pub(super) dir: Arc<TempDir>,
     pub(super) resolver: Arc<dyn Resolve>,
-    /// Its clock.
     pub clock: TestClock,
-    /// Its back end.
     pub generator: TestGenerator,
 }
 
-/// Knows this machine alone: no test asks a name server, whose answer nobody here could foretell.
+/// Resolves names of this machine only, so that no test depends on a name server.
 struct Offline;
 
 impl Resolve for Offline {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         let found = match host {
-            // The documentation registers webhooks at these.
+            // Hosts that the documentation registers webhooks at.
             "localhost" | "example.com" | "shop.example" => vec![IpAddr::from([127, 0, 0, 1])],
             _ => Vec::new(),
         };
@@ -83,7 +78,7 @@ impl Resolve for Offline {
 }
 
 impl Options {
-    /// Records in memory, no way out but to public addresses, a generator that succeeds at once.
+    /// Records in memory, requests to public addresses only, and a generator that succeeds at once.
     pub fn new() -> Self {
         let dir = Arc::new(tempfile::tempdir().unwrap());
         let options = Self {
@@ -106,43 +101,43 @@ impl Options {
             .set("server.workers", 2)
             .set("server.shutdown_grace_seconds", 0)
             .set("backends.builtin.concurrency", 64)
-            // Off: many tests fetch more often than a caller without a rate of its own may.
+            // Off: many tests fetch more often than the default rate allows.
             .set("limits.fetches_per_second", 0)
     }
 
-    /// Sets a key of the configuration.
+    /// Sets a configuration key.
     pub fn set(mut self, key: &str, value: impl Into<toml::Value>) -> Self {
         self.flags.push((key.to_owned(), value.into()));
         self
     }
 
-    /// Tells callers this URL, unless a test has set another one.
-    pub(super) fn reached_at(self, url: &str) -> Self {
+    /// Sets the public URL unless the test has set one.
+    pub(super) fn default_public_url(self, url: &str) -> Self {
         match self.flags.iter().any(|(key, _)| key == "server.public_url") {
             true => self,
             false => self.set("server.public_url", url),
         }
     }
 
-    /// Has the back end take so many jobs at a time, from all nodes together.
+    /// Sets the number of concurrent runs of the back end, over all nodes.
     pub fn slots(self, slots: i64) -> Self {
         let options = self.set("backends.builtin.concurrency", slots);
         options.set("backends.builtin.shared", true)
     }
 
-    /// Starts one node, whatever the environment asks for.
+    /// Starts one node regardless of the environment.
     pub fn one_node(mut self, because: OneNode) -> Self {
         self.one_node = Some(because);
         self
     }
 
-    /// Keeps records on the disk, so that they outlive the server.
+    /// Keeps records on disk, so that they outlive the server.
     pub fn on_disk(mut self) -> Self {
         self.sled = true;
         self
     }
 
-    /// How many nodes make up a server: as many as the environment says, where they can share their records.
+    /// The number of nodes: the environment's, if the nodes can share their records.
     pub(super) fn nodes(&self) -> usize {
         let asked = env::var(NODES).ok().and_then(|it| it.parse().ok());
         let is_alone = self.one_node.is_some() || self.gate.is_some();
@@ -152,30 +147,28 @@ impl Options {
         }
     }
 
-    /// Has all servers that are started with these options share their records.
+    /// All servers started with these options share their records.
     pub fn shared(mut self) -> Self {
         self.shared.get_or_insert_default();
         self
     }
 
-    /// Keeps records in memory behind this gate.
+    /// Keeps records in memory behind an engine that can stall.
     pub fn behind(mut self, gate: &Arc<StalledEngine>) -> Self {
         self.gate = Some(Arc::clone(gate));
         self
     }
 
-    /// Looks host names up this way.
     pub fn resolving(mut self, resolver: impl Resolve + 'static) -> Self {
         self.resolver = Arc::new(resolver);
         self
     }
 
-    /// Lets input images come from loopback.
+    /// Allows input images from loopback.
     pub fn allow_loopback(self) -> Self {
         self.set("egress.allow", vec!["127.0.0.0/8"])
     }
 
-    /// Where everything is kept.
     pub fn data_dir(&self) -> &Path {
         self.dir.path()
     }

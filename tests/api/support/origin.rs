@@ -1,4 +1,4 @@
-//! A web server on loopback that input images are fetched from, well behaved or not.
+//! A web server on loopback that serves input images, well-formed or malformed.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What is done with a connection once its request's head has been read. It closes afterwards.
+/// Writes the answer to a connection whose request head has been read. The connection closes afterwards.
 pub type Serve = Arc<dyn Fn(&mut TcpStream) + Send + Sync>;
 
-/// The server. It stops when it goes out of scope.
+/// Stops when dropped.
 pub struct Origin {
     address: SocketAddr,
     accepted: Arc<AtomicUsize>,
@@ -20,12 +20,12 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Serves these paths, whatever the query; any other is a 404.
+    /// Serves these paths with any query; other paths answer 404.
     pub fn start<const N: usize>(routes: [(&str, Serve); N]) -> Self {
         Self::start_at("127.0.0.1", routes)
     }
 
-    /// The same, of any number of paths.
+    /// Like [`Self::start`], for any number of paths.
     pub fn with(routes: impl IntoIterator<Item = (String, Serve)>) -> Self {
         Self::serving("127.0.0.1", routes.into_iter().collect())
     }
@@ -64,27 +64,25 @@ impl Origin {
         }
     }
 
-    /// One that serves nothing and counts who comes.
+    /// Serves nothing and counts connections.
     pub fn trap() -> Self {
         Self::start([])
     }
 
-    /// The same on another address of loopback.
+    /// A trap on another loopback address.
     pub fn trap_at(host: &str) -> Self {
         Self::start_at(host, [])
     }
 
-    /// The URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Connections that were made to it.
+    /// Number of accepted connections.
     pub fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
@@ -125,7 +123,7 @@ fn answer(mut stream: TcpStream, routes: &HashMap<String, Serve>) {
     }
 }
 
-/// Writes a whole answer. `headers` is empty or ends with CR LF. The peer may have gone.
+/// Writes a complete answer. `headers` is empty or ends with CR LF. Ignores a closed connection.
 pub fn reply(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) {
     let length = body.len();
     let head = format!(
@@ -135,17 +133,16 @@ pub fn reply(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) {
     let _ = stream.write_all(body);
 }
 
-/// Serves these bytes.
 pub fn bytes(body: Vec<u8>) -> Serve {
     Arc::new(move |stream| reply(stream, "200 OK", "", &body))
 }
 
-/// Answers with this status and these headers, and no body.
+/// Answers with this status and these headers, without a body.
 pub fn status(status: &'static str, headers: String) -> Serve {
     Arc::new(move |stream| reply(stream, status, &headers, b""))
 }
 
-/// Sends something that is not HTTP as it should be, and closes.
+/// Sends malformed HTTP and closes.
 pub fn raw(text: Vec<u8>) -> Serve {
     Arc::new(move |stream| drop(stream.write_all(&text)))
 }

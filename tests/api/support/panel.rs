@@ -1,21 +1,21 @@
-//! The panel as a browser calls it: with a session's cookie and the header that its pages send.
+//! Calls the panel as a browser does: with the session cookie and the headers that its pages send.
 
 use super::http::{Answer, Request};
 use super::options::ADMIN_TOKEN;
 use super::server::Server;
 use serde_json::{Value, json};
 
-/// What every password of the tests is.
+/// The password of all test users.
 pub const PASSWORD: &str = "a few words to keep";
 
-/// A browser that has signed in.
+/// A signed-in browser.
 #[derive(Clone, Debug)]
 pub struct Browser {
     cookie: String,
 }
 
 impl Browser {
-    /// Takes the session's cookie from the answer that began it.
+    /// Takes the session cookie from the sign-in answer.
     #[track_caller]
     pub fn of(answer: &Answer) -> Self {
         let cookie = answer.header("set-cookie").expect("a cookie");
@@ -23,14 +23,14 @@ impl Browser {
         Self { cookie }
     }
 
-    /// A call on a path below `/panel/api`, as a page makes it.
+    /// Builds a page's call on a path relative to `/panel/api`.
     pub fn call(&self, server: &Server, method: &str, path: &str) -> Request {
         server.panel(method, path).header("Cookie", &self.cookie)
     }
 }
 
 impl Server {
-    /// A page's call without a session.
+    /// Builds a page's call without a session.
     pub fn panel(&self, method: &str, path: &str) -> Request {
         let call = self.call(method, &format!("/panel/api{path}"));
         let origin = format!("http://{}", call.to());
@@ -39,13 +39,12 @@ impl Server {
             .header("Origin", &origin)
     }
 
-    /// The operator, signed in.
     pub fn operators_browser(&self) -> Browser {
         let sign_in = self.panel("POST", "/session/operator");
         Browser::of(&sign_in.json(&json!({"token": ADMIN_TOKEN})).expect(201))
     }
 
-    /// Invites somebody; returns the person with the token of the link.
+    /// Invites a person; returns the person and the token of the link.
     pub fn invite(&self, account: &str, email: &str, role: &str) -> (Value, String) {
         let path = format!("/accounts/{account}/people");
         let invite = self.operators_browser().call(self, "POST", &path);
@@ -56,7 +55,7 @@ impl Server {
         (person, token)
     }
 
-    /// A person of an account who has taken up an invitation.
+    /// A person of an account who has accepted an invitation.
     pub fn person(&self, account: &str, email: &str, role: &str) -> Browser {
         let (_, token) = self.invite(account, email, role);
         let body = json!({"token": token, "password": PASSWORD});
@@ -64,7 +63,6 @@ impl Server {
         Browser::of(&accept.json(&body).expect(201))
     }
 
-    /// Tries to sign in.
     pub fn sign_in(&self, email: &str, password: &str) -> Answer {
         let body = json!({"email": email, "password": password});
         self.panel("POST", "/session").json(&body).send()

@@ -1,14 +1,14 @@
-//! Small pictures, real ones and ones that lie.
+//! Small images, valid and misleading.
 
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use std::io::Cursor;
 
-/// The one-pixel PNG that the test generator answers with.
+/// The one-pixel PNG that the test generator returns.
 pub fn tiny_png() -> Vec<u8> {
     encoded(1, 1, ImageFormat::Png)
 }
 
-/// A blank picture.
+/// A blank image.
 pub fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
     DynamicImage::ImageRgb8(RgbImage::new(width, height))
@@ -17,12 +17,11 @@ pub fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A PNG of this size.
 pub fn png(width: u32, height: u32) -> Vec<u8> {
     encoded(width, height, ImageFormat::Png)
 }
 
-/// The first three quarters of a picture's file: its header is whole, and its pixels end too early.
+/// The first three quarters of an image file: the header is complete, the pixels are truncated.
 pub fn cut_off(format: ImageFormat) -> Vec<u8> {
     let picture = RgbImage::from_fn(64, 64, |x, y| {
         Rgb([x * y, (x * 7) ^ (y * 13), x * x + y].map(|it| it as u8))
@@ -34,7 +33,7 @@ pub fn cut_off(format: ImageFormat) -> Vec<u8> {
     bytes
 }
 
-/// A JPEG of this stored size that is to be turned as `orientation` (1 to 8) says.
+/// A JPEG of this stored size with an EXIF orientation (1 to 8).
 pub fn turned_jpeg(width: u32, height: u32, orientation: u8) -> Vec<u8> {
     let jpeg = encoded(width, height, ImageFormat::Jpeg);
     // TIFF, big endian, one directory of one SHORT: tag 0x0112, orientation.
@@ -56,7 +55,7 @@ pub fn claiming_png(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-/// A one-pixel PNG that is heavy: before its end stands a chunk of so many bytes that nobody reads.
+/// A one-pixel PNG with an unknown chunk of this many bytes before its end.
 pub fn heavy_png(bytes: u32) -> Vec<u8> {
     let mut png = tiny_png();
     let end = png.split_off(png.len() - 12);

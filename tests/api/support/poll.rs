@@ -1,4 +1,4 @@
-//! Waiting for what must become true.
+//! Polling for a condition.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(3);
 
-/// Looks again and again until there is something, and gives up loudly after half a minute.
+/// Polls until `look` returns a value; panics after 30 seconds.
 pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -18,7 +18,7 @@ pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Looks again and again until it is true.
+/// Polls until `look` returns true; panics after 30 seconds.
 pub fn until(what: &str, mut look: impl FnMut() -> bool) {
     until_some(what, || look().then_some(()));
 }

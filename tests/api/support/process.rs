@@ -1,4 +1,4 @@
-//! The real program as a process of its own, for what only a process can show: its signals and its log.
+//! Runs the program as a separate process, to test its signals and its log.
 
 use super::http::Request;
 use super::poll::until_some;
@@ -12,9 +12,8 @@ use std::thread::{self, JoinHandle};
 
 /// A running `tintype serve`.
 pub struct Process {
-    /// Where it listens.
     pub address: SocketAddr,
-    /// The key that it printed, if it was its first start.
+    /// The key that a first start prints.
     pub first_key: Option<String>,
     child: Child,
     log: Option<JoinHandle<String>>,
@@ -22,16 +21,14 @@ pub struct Process {
     said: Arc<Mutex<Vec<String>>>,
 }
 
-/// How one ended.
 pub struct Stopped {
-    /// Its exit code.
     pub status: Option<i32>,
-    /// All that it wrote to standard error.
+    /// Everything written to standard error.
     pub log: String,
 }
 
 impl Process {
-    /// The program on a data directory, with settings as `SECTION__KEY` and value, and nothing else from this environment.
+    /// The program on a data directory, with settings as `SECTION__KEY` and value, and an otherwise empty environment.
     pub fn command(data_dir: &Path, settings: &[(&str, &str)]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tintype"));
         command.env_clear().current_dir(data_dir);
@@ -43,13 +40,13 @@ impl Process {
         command
     }
 
-    /// Starts `serve` and waits until it says where it is.
+    /// Starts `serve` and waits until it prints its address.
     pub fn start(data_dir: &Path, settings: &[(&str, &str)]) -> Self {
         let is_first = !data_dir.join("data").exists();
         Self::start_from(Self::command(data_dir, settings), is_first)
     }
 
-    /// Starts `serve` of a command, and waits until it says where it is and, at its first start, its key.
+    /// Starts a `serve` command and waits until it prints its address and, at a first start, its key.
     pub fn start_from(mut command: Command, is_first: bool) -> Self {
         let mut child = command
             .arg("serve")
@@ -92,22 +89,20 @@ impl Process {
         }
     }
 
-    /// The system's number for it.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has said so far, line by line.
+    /// The lines of output so far.
     pub fn said(&self) -> Vec<String> {
         self.said.lock().clone()
     }
 
-    /// A call.
     pub fn call(&self, method: &str, target: &str) -> Request {
         Request::new(self.address, method, target)
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Sends SIGTERM and waits for the exit.
     pub fn terminate(mut self) -> Stopped {
         let id = self.child.id().to_string();
         let asked = Command::new("kill").args(["-TERM", &id]).status().unwrap();

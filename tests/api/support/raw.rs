@@ -1,21 +1,20 @@
-//! A bare connection, for what no decent client would send.
+//! A raw connection, for bytes that a well-behaved client would not send.
 
 use super::http::{Answer, parse_head};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long a read or a write may take before the test fails.
+/// The timeout of a read or a write.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A connection and what was read past the last answer.
+/// A connection and the bytes read past the last answer.
 pub struct Wire {
     stream: TcpStream,
     read: Vec<u8>,
 }
 
 impl Wire {
-    /// Connects.
     pub fn open(to: SocketAddr) -> Self {
         let stream = TcpStream::connect(to).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -27,7 +26,7 @@ impl Wire {
         }
     }
 
-    /// The same over a connection that has been used already.
+    /// Wraps a connection that has been used already.
     pub fn over(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self {
@@ -36,28 +35,28 @@ impl Wire {
         }
     }
 
-    /// Sends bytes as they are. That the other side has closed shows when the answer is read.
+    /// Sends bytes as they are. A closed peer shows when the test reads the answer.
     pub fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
     }
 
-    /// Sends bytes, and says whether they could be.
+    /// Sends bytes; false if the write fails.
     pub fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     pub fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// Closes without the courtesies: the other side sees a reset.
+    /// Closes with a reset.
     pub fn reset(self) {
         let socket = socket2::Socket::from(self.stream);
         socket.set_linger(Some(Duration::ZERO)).unwrap();
     }
 
-    /// The next answer; `None` when the connection ends, or is reset, before one has begun.
+    /// Reads the next final answer; `None` if the connection ends or resets before one begins.
     pub fn answer_to(&mut self, method: &str) -> Option<Answer> {
         loop {
             let answer = self.next_answer(method)?;
@@ -67,7 +66,7 @@ impl Wire {
         }
     }
 
-    /// The next answer to something that may have a body, interim ones included.
+    /// Reads the next answer, interim ones included. `method` says whether it may have a body.
     pub fn next_answer(&mut self, method: &str) -> Option<Answer> {
         let end = loop {
             if let Some(at) = find(&self.read, b"\r\n\r\n") {
@@ -103,7 +102,7 @@ impl Wire {
         })
     }
 
-    /// Reads on, and tells whether this text has come by now. Nothing is taken off.
+    /// Reads more bytes and returns whether this text has arrived. Consumes nothing.
     pub fn peek(&mut self, text: &str) -> bool {
         find(&self.read, text.as_bytes()).is_some() || {
             self.more();
@@ -111,7 +110,7 @@ impl Wire {
         }
     }
 
-    /// All answers until the other side closes.
+    /// Reads all answers until the peer closes.
     pub fn answers(&mut self) -> Vec<Answer> {
         let mut answers = Vec::new();
         while let Some(answer) = self.answer_to("GET") {
@@ -120,7 +119,7 @@ impl Wire {
         answers
     }
 
-    /// Whether the other side has closed, or closes before it says anything more.
+    /// Whether the peer has closed, or closes before it sends more.
     pub fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.more()
     }
@@ -161,7 +160,7 @@ impl Wire {
         String::from_utf8_lossy(&self.read).into_owned()
     }
 
-    /// Reads on; false at the end.
+    /// Reads more bytes; false at the end of the connection.
     fn more(&mut self) -> bool {
         let mut buffer = [0; 16_384];
         match self.stream.read(&mut buffer) {

@@ -1,4 +1,4 @@
-//! The real server, in a thread of its own, on a port of the system's choosing.
+//! The real server, in its own thread, on a port that the system chooses.
 
 use super::clock::TestClock;
 use super::generator::TestGenerator;
@@ -21,18 +21,15 @@ use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-/// A running server. It stops, in an orderly way, when it goes out of scope.
+/// A running server. Dropping it shuts it down gracefully.
 pub struct Server {
-    /// Where it listens.
     pub address: SocketAddr,
-    /// Its clock.
     pub clock: TestClock,
-    /// Its back end.
     pub generator: TestGenerator,
-    /// Its inside, for audits only.
+    /// Internal state, for checks only.
     pub(super) instance: Option<Instance>,
     pub(super) options: Options,
-    /// The other nodes, where the environment asks for several.
+    /// The other nodes, if the environment asks for several.
     others: Vec<Server>,
     calls: AtomicUsize,
     stop: Option<oneshot::Sender<()>>,
@@ -45,27 +42,26 @@ impl Server {
         Self::with(Options::new())
     }
 
-    /// Starts one that differs. Where the environment asks for several nodes, each call goes to the next one of them.
+    /// Starts a server with these options. If the environment asks for several nodes, calls rotate among them.
     pub fn with(options: Options) -> Self {
         let nodes = options.nodes();
         let options = if nodes > 1 { options.shared() } else { options };
         let mut first = Self::node(options.clone());
-        // As behind a load balancer, all nodes tell callers the same address.
-        let options = options.reached_at(&format!("http://{}", first.address));
+        // All nodes publish the same URL, as behind a load balancer.
+        let options = options.default_public_url(&format!("http://{}", first.address));
         first.others = (1..nodes).map(|_| Self::node(options.clone())).collect();
         first
     }
 
-    /// Starts one node.
     pub fn node(options: Options) -> Self {
-        let (tell, told) = mpsc::channel();
+        let (started, receiver) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
-        let given = options.clone();
+        let options_of_thread = options.clone();
         let thread = thread::spawn(move || {
             let system = actix_web::rt::System::new();
-            system.block_on(serve(given, tell, stopped));
+            system.block_on(serve(options_of_thread, started, stopped));
         });
-        let (address, instance) = told.recv().expect("the server did not start");
+        let (address, instance) = receiver.recv().expect("the server did not start");
         Self {
             address,
             clock: options.clock.clone(),
@@ -79,74 +75,71 @@ impl Server {
         }
     }
 
-    /// Stops it and starts one in its place, on the same data directory. Needs [`Options::on_disk`].
+    /// Stops the server and starts one on the same data directory. Needs [`Options::on_disk`].
     pub fn restart(self) -> Self {
         let options = self.stop();
         Self::with(options)
     }
 
-    /// Stops it.
     pub fn stop(mut self) -> Options {
         self.shut_down();
         self.options.clone()
     }
 
-    /// A call of `method` on `target`, which is sent as it is written here.
+    /// Builds a call; `target` goes over the wire as written.
     pub fn call(&self, method: &str, target: &str) -> Request {
         let call = self.calls.fetch_add(1, Ordering::Relaxed) % (self.others.len() + 1);
         let node = call.checked_sub(1).map_or(self, |at| &self.others[at]);
         Request::new(node.address, method, target)
     }
 
-    /// `GET`
     pub fn get(&self, target: &str) -> Request {
         self.call("GET", target)
     }
 
-    /// `POST`
     pub fn post(&self, target: &str) -> Request {
         self.call("POST", target)
     }
 
-    /// An operator's call on a path below `/admin/v1`.
+    /// Builds an operator's call on a path relative to `/admin/v1`.
     pub fn admin(&self, method: &str, path: &str) -> Request {
         self.call(method, &format!("/admin/v1{path}"))
             .bearer(ADMIN_TOKEN)
     }
 
-    /// Something must be told: by a process without others at once, by a node once it has heard of what the others did.
-    pub fn assert_told(&self, what: &str, mut look: impl FnMut() -> bool) {
+    /// Asserts that a change is visible: immediately in a single process, eventually on a node of several.
+    pub fn assert_visible(&self, what: &str, mut look: impl FnMut() -> bool) {
         match self.inside().system.node() {
             Some(_) => until(what, look),
             None => assert!(look(), "{what}"),
         }
     }
 
-    /// Its inside, for audits and nudges only.
+    /// Internal state, for checks and nudges only.
     pub fn inside(&self) -> &AppState {
         &self.instance().state
     }
 
-    /// The same with what single interfaces keep in memory.
+    /// Internal state, with the caches of the interfaces.
     pub fn instance(&self) -> &Instance {
         self.instance.as_ref().expect("a server that runs")
     }
 
-    /// Where its objects lie.
     pub fn objects(&self) -> PathBuf {
         self.options.data_dir().join("objects")
     }
 
-    /// Under which key the picture of a job lies that had one run.
+    /// The object key of the picture of a job that had one run.
     pub fn result_key(&self, job: &str) -> String {
         match self.inside().system.node() {
-            // A node that was taken for dead must not replace the picture of a later run.
+            // With several nodes the key names the run, so that a node declared dead cannot replace the picture of a later
+            // run.
             Some(_) => format!("results/{job}.1.png"),
             None => format!("results/{job}.png"),
         }
     }
 
-    /// Lets the hour pass for which nodes keep the inputs of ended jobs.
+    /// Advances past the hour for which nodes keep the inputs of ended jobs.
     pub fn forget_kept_inputs(&self) {
         let later = Instant::now() + Duration::from_secs(3_600);
         let system = actix_web::rt::System::new();
@@ -176,8 +169,8 @@ impl Drop for Server {
 
 type Started = (SocketAddr, Instance);
 
-/// The same steps as `tintype serve` takes, without its signals.
-async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
+/// The steps of `tintype serve`, without its signals.
+async fn serve(options: Options, started: mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
     let config = options.config();
     let listener = server::bind("127.0.0.1", 0).unwrap();
     let address = listener.local_addr().unwrap();
@@ -213,9 +206,9 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
     let server = server::serve(instance.clone(), listener).unwrap();
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
-    tell.send((address, instance.clone())).unwrap();
-    drop(tell);
-    // Sent by nobody: the sender is dropped when the server is to stop.
+    started.send((address, instance.clone())).unwrap();
+    drop(started);
+    // The shutdown signal is the drop of the sender.
     let _ = stopped.await;
     let closing = actix_web::rt::spawn(handle.stop(true));
     server::finish_jobs(&instance).await;

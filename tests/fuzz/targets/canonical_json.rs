@@ -1,5 +1,5 @@
-//! The one text of a JSON value that is signed: it stays what it is when it is read and written again, and it is what a
-//! reference of a few lines makes of the value.
+//! The canonical text of a JSON value, which the service signs: it survives a round trip, and it equals the text of a small
+//! reference implementation.
 
 use std::fmt::Write as _;
 use tintype_storage::domain::canonical::{Encoding, canonical};
@@ -29,7 +29,7 @@ pub fn run(input: &[u8]) {
         );
         let mut expected = String::new();
         reference(&value, encoding, &mut expected);
-        assert!(agree(&written, &expected), "{written}\n{expected}");
+        assert!(is_equivalent(&written, &expected), "{written}\n{expected}");
         assert!(
             encoding == Encoding::Utf8 || written.bytes().all(|it| (b' '..=b'~').contains(&it))
         );
@@ -66,7 +66,7 @@ fn reference(value: &Json, encoding: Encoding, out: &mut String) {
     }
 }
 
-/// RFC 8259, section 7, with the short escapes wherever there is one.
+/// RFC 8259, section 7, with the short escapes where they exist.
 fn string(text: &str, encoding: Encoding, out: &mut String) {
     out.push('"');
     for c in text.chars() {
@@ -84,7 +84,7 @@ fn string(text: &str, encoding: Encoding, out: &mut String) {
     out.push('"');
 }
 
-/// ECMA-262, Number::toString, from the shortest digits that Rust finds; or Python's `repr`, where a number is small.
+/// ECMA-262, Number::toString, from the shortest digits that Rust finds; Python's `repr` differs for small numbers.
 fn number(text: &str, encoding: Encoding) -> String {
     let ascii = encoding == Encoding::Ascii;
     if ascii && text.bytes().all(|it| it.is_ascii_digit() || it == b'-') {
@@ -97,7 +97,7 @@ fn number(text: &str, encoding: Encoding) -> String {
     let spelled = format!("{:e}", value.abs());
     let (digits, exponent) = spelled.split_once('e').unwrap();
     let digits = digits.replace('.', "");
-    // The place of the point, counted from the front of the digits.
+    // The position of the point, counted from the first digit.
     let point = exponent.parse::<i32>().unwrap() + 1;
     let count = digits.len() as i32;
     let first_zeros = if ascii { -3 } else { -5 };
@@ -128,8 +128,8 @@ fn number(text: &str, encoding: Encoding) -> String {
     format!("{sign}{unsigned}")
 }
 
-/// The same text; but of two shortest spellings that are equally near, Rust takes the upper one and the others the even one.
-fn agree(written: &str, expected: &str) -> bool {
+/// Compares the texts. Of two shortest spellings that are equally near, Rust takes the upper one and the others the even one.
+fn is_equivalent(written: &str, expected: &str) -> bool {
     let pieces = |text: &str| -> Vec<String> {
         let number = |c: char| c.is_ascii_digit() || ".eE+-".contains(c);
         text.split_inclusive(|c| !number(c))

@@ -1,5 +1,5 @@
-//! The address of a picture: the path after `/files/`, a question mark, and the query. One that was altered opens nothing,
-//! unless it is another spelling of the very same object and time.
+//! The URL of an image: the path after `/files/`, a question mark, and the query. An altered URL is rejected, unless it is
+//! another spelling of the same object and time.
 
 use chrono::{DateTime, Utc};
 use percent_encoding::percent_decode_str;
@@ -7,7 +7,7 @@ use tintype::fuzzing::{open_url, write_url};
 use tintype::images::FileError;
 use tintype::images::FileSigningKey;
 
-/// What the genuine address in the corpus was made for; the corpus is checked to hold it.
+/// The object of the genuine URL in the corpus. The target asserts that the corpus contains that URL.
 const OBJECT: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
 const MADE_AT: i64 = 1_790_000_000;
 const LIFETIME: u64 = 86_400;
@@ -24,12 +24,12 @@ pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
     };
-    altered(text);
-    signed(text);
+    check_altered(text);
+    check_signed(text);
 }
 
-/// No address but that of the object opens anything.
-fn altered(text: &str) {
+/// Asserts that only the object's own URL is accepted.
+fn check_altered(text: &str) {
     let (path, query) = text.split_once('?').unwrap_or((text, ""));
     let expires = MADE_AT as u64 + LIFETIME;
     for (now, is_over) in [(MADE_AT, false), (expires as i64, true)] {
@@ -47,8 +47,8 @@ fn altered(text: &str) {
     }
 }
 
-/// An address that is made for any name opens that name or nothing; with one character changed it opens nothing.
-fn signed(object: &str) {
+/// Asserts that a URL signed for any name is valid for that name only, and for none after a change of one character.
+fn check_signed(object: &str) {
     let url = write_url(&key(), object, at(MADE_AT), LIFETIME);
     let (path, query) = url
         .strip_prefix("/files/")

@@ -1,5 +1,5 @@
-//! A multipart form, at the real service: the first line is its media type, the rest the body. Whatever comes, the answer is one
-//! of those that the interface describes, never a fault of the service.
+//! A multipart form, sent to the real service: the first line is its media type, the rest the body. Every answer must be one
+//! that the interface documents, never a 5xx.
 
 use crate::support::{Customer, Server};
 use std::sync::LazyLock;
@@ -25,9 +25,9 @@ pub fn run(input: &[u8]) {
         .send();
     assert!(answer.status < 500, "{}: {}", answer.status, answer.text());
     if answer.status != 200 {
-        let told = answer.json();
-        let message = told["error"]["message"].as_str().unwrap_or_default();
-        assert!(!message.is_empty(), "{told}");
+        let body = answer.json();
+        let message = body["error"]["message"].as_str().unwrap_or_default();
+        assert!(!message.is_empty(), "{body}");
         assert!(message.len() < 4_096);
     }
 }

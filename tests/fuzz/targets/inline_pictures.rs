@@ -1,12 +1,12 @@
-//! The body of a Gemini call, out of which pictures are cut while it arrives: the same pictures and the same rest however it is
-//! cut into pieces, and what was JSON is JSON without them.
+//! The body of a Gemini call, from which the service extracts images while the body arrives. However the body is split, the
+//! images and the rest are the same, and valid JSON stays valid without its images.
 
 use serde_json::Value;
 use tintype::fuzzing::{MAX_DEPTH, Piece, ScanFault, Scanner};
 
 const MAX_TEXT: usize = 4_096;
 
-/// What is left of the body, and each picture: its bytes, and whether it was sound.
+/// The rest of the body, and each image: its bytes, and whether it was valid.
 type Scanned = (Vec<u8>, Vec<(Vec<u8>, bool)>);
 
 pub fn run(input: &[u8]) {
@@ -23,7 +23,7 @@ pub fn run(input: &[u8]) {
     };
     assert!(text.len() <= MAX_TEXT);
     if serde_json::from_slice::<Value>(input).is_ok() {
-        let left: Value = serde_json::from_slice(&text).expect("what is left is JSON");
+        let left: Value = serde_json::from_slice(&text).expect("the rest is JSON");
         assert!(depth(&left) <= MAX_DEPTH);
     } else if pictures.is_empty() && text.len() == input.len() {
         assert_eq!(text, input);
@@ -40,7 +40,7 @@ fn scan(input: &[u8], piece: usize) -> Result<Scanned, ScanFault> {
             match piece {
                 Piece::Begin => current.clear(),
                 Piece::Bytes(bytes) => current.extend(bytes),
-                // Of a faulty picture more or less has been decoded when the fault is met.
+                // How much of an invalid image is decoded before the fault depends on the split.
                 Piece::End(Err(_)) => pictures.push((Vec::new(), false)),
                 Piece::End(Ok(())) => pictures.push((current.clone(), true)),
             }

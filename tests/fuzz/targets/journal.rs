@@ -1,6 +1,6 @@
-//! What stands behind the changes of a journal. An input overwrites parts of one that was written properly: file, offset (2 bytes),
-//! length, bytes, and so on. Whatever it does, what is read is what was written, from the first change on and in order; the
-//! journal may have become shorter or be found damaged, but nothing else is ever read.
+//! Recovery of a damaged journal. An input overwrites parts of a valid journal: file, offset (2 bytes), length, bytes, and so
+//! on. Whatever it overwrites, replay returns a prefix of the written groups in order: the journal may be shorter or be
+//! reported as damaged, but replay never returns other data.
 
 use std::fs;
 use std::path::PathBuf;

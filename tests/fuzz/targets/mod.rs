@@ -1,4 +1,4 @@
-//! One function for each reader of bytes from outside. It panics where something does not hold that must.
+//! One function for each reader of external bytes. It panics if an invariant does not hold.
 
 mod canonical_json;
 mod download_url;
@@ -11,23 +11,20 @@ mod record;
 mod request_body;
 mod signature;
 
-/// A reader under test.
 pub struct Target {
-    /// The name of its corpus.
+    /// Also the name of its corpus directory.
     pub name: &'static str,
-    /// Reads an input.
     pub run: fn(&[u8]),
-    /// Inputs that are made for it in an ordinary run of the tests.
+    /// Number of mutations in an ordinary test run.
     pub rounds: usize,
 }
 
-/// All of them.
 pub const ALL: &[Target] = &[
     target("request_body", request_body::run, 4_000),
     target("canonical_json", canonical_json::run, 4_000),
     target("download_url", download_url::run, 3_000),
     target("record", record::run, 6_000),
-    // Through files, and through a service: fewer.
+    // Fewer: these work on files or call a service.
     target("journal", journal::run, 600),
     target("form", form::run, 300),
     target("picture_outline", picture_outline::run, 6_000),

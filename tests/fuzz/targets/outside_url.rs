@@ -1,5 +1,5 @@
-//! The URL of an input image or a webhook, and the `Location` of a redirect: what passes reads the same a second time, and names
-//! a host that the gate can judge.
+//! The URL of an input image or a webhook, and the `Location` of a redirect: an accepted URL survives a round trip, and names
+//! a host that the address gate can judge.
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -15,14 +15,14 @@ pub fn run(input: &[u8]) {
     if let Ok(url) = parse_url(text) {
         assert!(text.chars().count() <= MAX_URL_CHARS);
         assert!(!text.contains(['\\', '\t', '\r', '\n', ' ', '\0']));
-        sound(&url);
+        assert_sound(&url);
     }
     if let Ok(url) = resolve_location(&BASE, text) {
-        sound(&url);
+        assert_sound(&url);
     }
 }
 
-fn sound(url: &Url) {
+fn assert_sound(url: &Url) {
     assert!(matches!(url.scheme(), "http" | "https"));
     assert!(url.username().is_empty() && url.password().is_none());
     assert_ne!(url.port(), Some(0));
@@ -36,7 +36,7 @@ fn sound(url: &Url) {
         Host::Ipv4(ip) => assert_eq!(judged, gate.check(IpAddr::V4(ip)).is_ok()),
         Host::Ipv6(ip) => assert_eq!(judged, gate.check(IpAddr::V6(ip)).is_ok()),
         Host::Domain(name) => {
-            // What a resolver might take for an address in an older spelling was read as one.
+            // A host that a resolver might read as an address in an older spelling was parsed as an address.
             let last = name.trim_end_matches('.').rsplit('.').next().unwrap();
             let numeric = last.bytes().all(|byte| byte.is_ascii_digit());
             let hexadecimal = last

@@ -1,4 +1,4 @@
-//! The header of a picture: the same is found however its bytes arrive, and what passes can be asked of a decoder.
+//! The header of an image: the result does not depend on how the bytes are split, and a decoder accepts each valid header.
 
 use tintype_imaging::decoding::MAX_PIXELS;
 use tintype_imaging::{HeaderFault, HeaderReader, ImageKind, MAX_SIDE, SNIFFED_BYTES, Size};

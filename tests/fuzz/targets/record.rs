@@ -1,5 +1,5 @@
-//! A record as it lies on the disk. The first byte says of which table; what is read can be written and read again, and what is
-//! written is not taken for a record when it is cut short or goes on.
+//! A record as stored. The first byte selects the table. A readable record survives a round trip, and a truncated or extended
+//! record is not readable.
 
 use tintype_storage::store::tables::*;
 use tintype_storage::store::{Record, StoreError, Table, TableKey};

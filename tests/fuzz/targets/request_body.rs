@@ -1,4 +1,4 @@
-//! The JSON body of a generation call. The first byte says which of the six calls, and how many pictures were handed in apart.
+//! The JSON body of a generation call. The first byte selects one of the six calls and the number of uploaded images.
 
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use tintype_storage::domain::request::{
 use tintype_storage::domain::tier::{Mode, Tier};
 
 const MAX_PROMPT: usize = 200;
-/// Faults that are listed, and the line that counts the others.
+/// The listed faults, and the line with the count of the others.
 const MAX_FAULTS: usize = 101;
 
 static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
@@ -28,9 +28,9 @@ pub fn run(input: &[u8]) {
         tier: Tier::ALL[usize::from(call % 3)],
         mode: Mode::ALL[usize::from(call / 3 % 2)],
     };
-    let handed = usize::from(call / 8 % 4);
-    match parse_generation(body, endpoint, handed, &CATALOG, MAX_PROMPT) {
-        Ok(request) => accepted(&request, endpoint, handed, body),
+    let uploaded = usize::from(call / 8 % 4);
+    match parse_generation(body, endpoint, uploaded, &CATALOG, MAX_PROMPT) {
+        Ok(request) => accepted(&request, endpoint, uploaded, body),
         Err(faults) => {
             assert!((1..=MAX_FAULTS).contains(&faults.len()));
             for fault in faults {
@@ -41,14 +41,14 @@ pub fn run(input: &[u8]) {
     }
 }
 
-fn accepted(request: &GenerationRequest, endpoint: Endpoint, handed: usize, body: &[u8]) {
+fn accepted(request: &GenerationRequest, endpoint: Endpoint, uploaded: usize, body: &[u8]) {
     assert_eq!(request.offer.tier(), endpoint.tier);
-    let told: Value = serde_json::from_slice(body).expect("what is accepted is JSON");
-    let prompt = told["prompt"].as_str().unwrap().replace('\0', "");
+    let json: Value = serde_json::from_slice(body).expect("an accepted body is JSON");
+    let prompt = json["prompt"].as_str().unwrap().replace('\0', "");
     assert_eq!(request.prompt, prompt);
     assert!((1..=MAX_PROMPT).contains(&prompt.chars().count()));
     assert_eq!(
-        told["aspect_ratio"].as_str().unwrap(),
+        json["aspect_ratio"].as_str().unwrap(),
         match request.shape {
             Shape::Fixed(ratio) => ratio.to_string(),
             Shape::OfInput | Shape::OfInputOrSquare => "auto".to_owned(),
@@ -58,7 +58,7 @@ fn accepted(request: &GenerationRequest, endpoint: Endpoint, handed: usize, body
     assert_eq!(sold, Some(request.offer));
     let urls: Vec<&String> = request.inputs.iter().filter_map(url_of).collect();
     assert_eq!(urls.len(), request.inputs.len());
-    let pictures = urls.len() + handed;
+    let pictures = urls.len() + uploaded;
     match endpoint.mode {
         Mode::TextToImage => assert!(urls.is_empty()),
         Mode::ImageToImage => assert!((1..=MAX_INPUTS).contains(&pictures)),
@@ -68,7 +68,8 @@ fn accepted(request: &GenerationRequest, endpoint: Endpoint, handed: usize, body
     if let Some(metadata) = &request.metadata {
         let text = metadata.to_compact();
         assert!(text.len() <= MAX_METADATA_BYTES);
-        let again = Json::parse(&text, MAX_METADATA_DEPTH).expect("what was kept can be read");
+        let again =
+            Json::parse(&text, MAX_METADATA_DEPTH).expect("the stored metadata can be parsed");
         assert_eq!(&again, metadata);
     }
     assert_eq!(request.fingerprint(), request.fingerprint());

@@ -1,5 +1,5 @@
-//! A delivery as a receiver checks it: `X-Signature`, `X-Timestamp`, `webhook-id`, `webhook-signature`, each on a line of its
-//! own, then the body. Only what was signed under the secret verifies.
+//! The receiver's verification of a delivery: `X-Signature`, `X-Timestamp`, `webhook-id`, `webhook-signature`, one per line,
+//! then the body. Only content that was signed with the secret verifies.
 
 use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::json::Json;

@@ -1,1 +1,1 @@
-//! Nothing: what counts is the library that the dependency's build script compiles.
+//! Empty: the build script of the dependency compiles the library that the target links.

@@ -1,4 +1,4 @@
-//! The books, recomputed from the records while nothing moves.
+//! Checks of a server's records, object store and health.
 
 use super::poll::until_some;
 use super::server::Server;
@@ -6,10 +6,10 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::verify::{Report, verify};
 
 impl Server {
-    /// Waits until every job is over, then checks every invariant of the records.
+    /// Waits until every job has ended, then checks every invariant of the records.
     pub fn assert_settled(&self) -> Report {
         let store = &self.inside().store;
-        super::until("every job is over", || {
+        super::until("every job has ended", || {
             let mut live = 0;
             let count = store
                 .each_live_job(|_| {
@@ -23,12 +23,12 @@ impl Server {
         audited(self)
     }
 
-    /// Has the service given up after a storage failure?
+    /// Whether the service has stopped itself after a storage failure.
     pub fn has_failed(&self) -> bool {
         self.inside().fail_stop.has_tripped()
     }
 
-    /// What lies in the object store, as paths below it, but for the inputs of ended jobs that nodes keep for an hour.
+    /// Relative paths of all objects, except the inputs of ended jobs, which nodes keep for an hour.
     pub fn objects_left(&self) -> Vec<String> {
         self.forget_kept_inputs();
         let mut found = Vec::new();
@@ -52,9 +52,9 @@ impl Server {
     }
 }
 
-/// Audits the records of a server that is doing nothing, and demands that nothing is wrong.
+/// Verifies the records of an idle server and panics on a fault.
 ///
-/// What is still on its way to the disk may tear the first look apart; an invariant that stays broken fails.
+/// A commit that is still being written may break the first read, so a fault fails the test only if it persists.
 pub fn audited(server: &Server) -> Report {
     let store = &server.inside().store;
     let mut last = Vec::new();
@@ -63,5 +63,5 @@ pub fn audited(server: &Server) -> Report {
         last = report.faults.clone();
         report.faults.is_empty().then_some(report)
     };
-    until_some("the books agree", look)
+    until_some("the records are consistent", look)
 }
