@@ -30,7 +30,7 @@ use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::Writes;
 
-/// Concurrent jobs at the only back end.
+/// Concurrent jobs at the only backend.
 const SLOTS: usize = 1_024;
 
 #[global_allocator]

@@ -123,7 +123,7 @@ fn add_jobs(
             let ending = match number % FAILED {
                 0 => JobEvent::Fail {
                     kind: FailureKind::Broken,
-                    error: "the back end gave up".into(),
+                    error: "the backend gave up".into(),
                 },
                 _ => finish(job),
             };

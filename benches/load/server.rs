@@ -18,7 +18,7 @@ pub struct ChildServer {
     pub keys: Vec<String>,
 }
 
-/// How the back end handles a job.
+/// How the backend handles a job.
 #[derive(Clone, Copy)]
 pub enum Generator {
     /// Starts and never ends, so that the run measures the acceptance of jobs.

@@ -1,4 +1,4 @@
-//! `tintype backend`: back ends of a running server.
+//! `tintype backend`: backends of a running server.
 
 use super::common::{Common, block_on, or_dash};
 use super::operator::read;
@@ -12,15 +12,15 @@ use tintype_api::{Backend, BackendTest, Listing};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// List the back ends with their state and their attempts in the last hour.
+    /// List the backends with their state and their attempts in the last hour.
     List(Common),
-    /// Test a back end without generating an image. Exits with code 1 if it does not work.
+    /// Test a backend without generating an image. Exits with code 1 if it does not work.
     Test(Test),
 }
 
 #[derive(Args)]
 pub struct Test {
-    /// Name of the back end, as in [backends.NAME].
+    /// Name of the backend, as in [backends.NAME].
     name: String,
     #[command(flatten)]
     common: Common,
@@ -84,7 +84,7 @@ async fn test(name: &str, common: &Common) -> anyhow::Result<()> {
         false => print(&describe(&found))?,
     }
     if !found.ok {
-        bail!("back end `{name}` does not work with its current configuration");
+        bail!("backend `{name}` does not work with its current configuration");
     }
     Ok(())
 }

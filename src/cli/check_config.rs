@@ -11,7 +11,7 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     settings: Settings,
-    /// Test each back end with a request that generates nothing, instead of printing the configuration.
+    /// Test each backend with a request that generates nothing, instead of printing the configuration.
     #[arg(long)]
     probe: bool,
 }

@@ -172,7 +172,7 @@ fn describe(it: JobRecord<'_>) -> String {
         ("finished", it.job.finished_at.as_deref()),
         ("image", image),
         (
-            "back end",
+            "backend",
             it.picture.as_ref().and_then(|it| it.backend.as_deref()),
         ),
         (
@@ -183,7 +183,7 @@ fn describe(it: JobRecord<'_>) -> String {
 }
 
 fn describe_cause(it: &BackendError) -> String {
-    let backend = it.backend.as_deref().unwrap_or("a back end");
+    let backend = it.backend.as_deref().unwrap_or("a backend");
     format!("{backend}: {} ({})", it.message, &*it.at)
 }
 
@@ -197,7 +197,7 @@ mod tests {
             "job_id": "j1", "account_id": "a1", "key_id": "k1", "status": "failed", "tier": "pro",
             "mode": "text-to-image", "aspect_ratio": "1:1", "ratio": "1:1", "resolution": "1K", "price": "0.134",
             "prompt": "a red fox in the snow,\u{1b}[2J painted by nobody", "metadata": {"order": 7}, "callback_url": null,
-            "created_at": "t0", "started_at": "t1", "finished_at": "t2", "result": null, "error": "the back end refused it",
+            "created_at": "t0", "started_at": "t1", "finished_at": "t2", "result": null, "error": "the backend refused it",
             "queue_position": null, "estimated_start_at": null, "origin": "native", "inputs": [], "picture": null,
             "causes": [{"backend": "gpu", "at": "t1", "message": "no connection: Connection refused"}],
         });

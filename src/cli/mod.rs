@@ -83,13 +83,13 @@ enum Command {
     /// Pause or resume everything or one model.
     #[command(subcommand)]
     Pause(pause::Command),
-    /// List and test back ends.
+    /// List and test backends.
     #[command(subcommand)]
     Backend(backend::Command),
     /// List the nodes of a running server.
     #[command(subcommand)]
     Node(node::Command),
-    /// Show queues, throughput, back ends and webhooks of a running server.
+    /// Show queues, throughput, backends and webhooks of a running server.
     Stats(common::Common),
     /// Show the audit log: who changed what, and when.
     #[command(subcommand)]

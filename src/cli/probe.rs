@@ -1,4 +1,4 @@
-//! `tintype check-config --probe`: tests each back end.
+//! `tintype check-config --probe`: tests each backend.
 
 use super::output::print;
 use crate::backends::probe::Findings;
@@ -6,7 +6,7 @@ use crate::backends::readiness::{self, ModelUse};
 use crate::config::{Backend, Config};
 use std::process::ExitCode;
 
-/// Exits with code 1 if a back end does not work.
+/// Exits with code 1 if a backend does not work.
 pub fn run(config: &Config) -> ExitCode {
     let system = actix_web::rt::System::new();
     let all_work = system.block_on(async {
@@ -47,7 +47,7 @@ fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[ModelUse])
         }
     }
     if findings.works.is_empty() && findings.fails.is_empty() {
-        lines.push_str("  not tested: no model uses this back end\n");
+        lines.push_str("  not tested: no model uses this backend\n");
     }
     lines
 }

@@ -25,7 +25,7 @@ impl Settings {
         Config::load(&self.sources(flags, PathBuf::from(LOCAL_FILE)))
     }
 
-    /// As [`Settings::load`], for a command that calls no back end and so needs none of their keys.
+    /// As [`Settings::load`], for a command that calls no backend and so needs none of their keys.
     pub fn load_without_backend_keys(
         &self,
         flags: Vec<(String, toml::Value)>,

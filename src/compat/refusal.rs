@@ -32,13 +32,13 @@ pub enum Kind {
     Conflict,
     /// The path exists, but not for this method.
     WrongMethod,
-    /// The request is malformed, too large, or refused by the back end.
+    /// The request is malformed, too large, or refused by the backend.
     Invalid,
     /// The balance or a spend limit does not cover the price.
     NoFunds,
     /// A rate limit or a limit of live jobs is exceeded.
     TooMany,
-    /// Paused, full, stopping, or the back ends are unreachable.
+    /// Paused, full, stopping, or the backends are unreachable.
     Unavailable,
     /// The deadline has passed.
     Deadline,
@@ -46,7 +46,7 @@ pub enum Kind {
     Canceled,
     /// A safety filter blocked the prompt or the image.
     Blocked,
-    /// A failure of the server, or an unusable response of a back end.
+    /// A failure of the server, or an unusable response of a backend.
     Internal,
 }
 

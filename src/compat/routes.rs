@@ -6,19 +6,19 @@ use super::gemini;
 use super::models;
 use super::openai;
 use super::refusal::{Kind, Refusal};
-use crate::web::catch_panic::Walled;
+use crate::web::catch_panic::CatchPanic;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
             web::resource("/v1/images/generations")
-                .route(web::post().to(Walled(openai::generations::create)))
+                .route(web::post().to(CatchPanic(openai::generations::create)))
                 .default_service(web::to(openai::unknown_paths::only_post)),
         )
         .service(
             web::resource("/v1/images/edits")
-                .route(web::post().to(Walled(openai::edits::create)))
+                .route(web::post().to(CatchPanic(openai::edits::create)))
                 .default_service(web::to(openai::unknown_paths::only_post)),
         )
         .service(
@@ -29,15 +29,15 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .configure(openai::batches::configure)
         .service(
             versioned("/models")
-                .route(web::get().to(Walled(models::list)))
-                .route(web::head().to(Walled(models::list)))
+                .route(web::get().to(CatchPanic(models::list)))
+                .route(web::head().to(CatchPanic(models::list)))
                 .default_service(web::to(unknown)),
         )
         .service(
             versioned("/models/{model:.+}")
-                .route(web::post().to(Walled(gemini::call)))
-                .route(web::get().to(Walled(models::show)))
-                .route(web::head().to(Walled(models::show)))
+                .route(web::post().to(CatchPanic(gemini::call)))
+                .route(web::get().to(CatchPanic(models::show)))
+                .route(web::head().to(CatchPanic(models::show)))
                 .default_service(web::to(unknown)),
         )
         .service(versioned("{rest:(/.*)?}").default_service(web::to(unknown)));

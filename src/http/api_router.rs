@@ -3,7 +3,7 @@
 
 use super::openapi::{DocumentBuilder, Operation, RequiredAuth};
 use crate::web::auth::{Operator, Principal};
-use crate::web::catch_panic::Walled;
+use crate::web::catch_panic::CatchPanic;
 use crate::web::problem::Problem;
 use actix_web::dev::HttpServiceFactory;
 use actix_web::http::Method;
@@ -132,7 +132,7 @@ impl ApiPath {
         F::Output: Responder + 'static,
     {
         self.methods.push(method.clone());
-        let handler = Walled(handler);
+        let handler = CatchPanic(handler);
         self.resource = self.resource.route(web::method(method).to(handler));
         self
     }

@@ -161,7 +161,7 @@ async fn hash_visible_state(
     Ok(())
 }
 
-/// Hashes what only the operator's pages show: back ends, job counts and the newest audit entry. Each change of money comes with
+/// Hashes what only the operator's pages show: backends, job counts and the newest audit entry. Each change of money comes with
 /// a change of one of these.
 async fn hash_service_state(
     state: &AppState,

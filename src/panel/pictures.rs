@@ -29,7 +29,7 @@ fn image_problem(error: ImagesError) -> Problem {
     }
 }
 
-/// `GET /jobs/{job_id}/preview`: the unfinished picture of a running job; 204 without one. Calls to this path make the back end send
+/// `GET /jobs/{job_id}/preview`: the unfinished picture of a running job; 204 without one. Calls to this path make the backend send
 /// previews.
 pub async fn preview(
     of: OfAccount,

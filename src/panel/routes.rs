@@ -9,7 +9,7 @@ use super::{
 use crate::management::{
     self, accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
 };
-use crate::web::catch_panic::Walled;
+use crate::web::catch_panic::CatchPanic;
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::middleware::from_fn;
@@ -23,8 +23,10 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 .route(web::head().to(to_panel))
                 .default_service(web::to(unknown)),
         )
-        .service(web::resource(["/panel", "/panel/"]).route(web::get().to(Walled(pages::page))))
-        .service(web::resource("/panel/assets/{name}").route(web::get().to(Walled(pages::asset))))
+        .service(web::resource(["/panel", "/panel/"]).route(web::get().to(CatchPanic(pages::page))))
+        .service(
+            web::resource("/panel/assets/{name}").route(web::get().to(CatchPanic(pages::asset))),
+        )
         .service(
             web::scope("/panel/api")
                 .app_data(AUTHENTICATOR)
@@ -54,42 +56,42 @@ fn at(path: &str) -> Resource {
 fn of_visitors(api: &mut web::ServiceConfig) {
     api.service(
         at("/session")
-            .route(web::get().to(Walled(sessions::show)))
-            .route(web::post().to(Walled(sessions::sign_in)))
-            .route(web::delete().to(Walled(sessions::sign_out))),
+            .route(web::get().to(CatchPanic(sessions::show)))
+            .route(web::post().to(CatchPanic(sessions::sign_in)))
+            .route(web::delete().to(CatchPanic(sessions::sign_out))),
     )
-    .service(at("/session/operator").route(web::post().to(Walled(sessions::sign_in_operator))))
-    .service(at("/session/password").route(web::post().to(Walled(sessions::change_password))))
-    .service(at("/sessions").route(web::delete().to(Walled(sessions::sign_out_everywhere))))
-    .service(at("/invitation").route(web::post().to(Walled(invitations::show))))
-    .service(at("/invitation/accept").route(web::post().to(Walled(invitations::accept))));
+    .service(at("/session/operator").route(web::post().to(CatchPanic(sessions::sign_in_operator))))
+    .service(at("/session/password").route(web::post().to(CatchPanic(sessions::change_password))))
+    .service(at("/sessions").route(web::delete().to(CatchPanic(sessions::sign_out_everywhere))))
+    .service(at("/invitation").route(web::post().to(CatchPanic(invitations::show))))
+    .service(at("/invitation/accept").route(web::post().to(CatchPanic(invitations::accept))));
 }
 
 fn of_operator(api: &mut web::ServiceConfig) {
     api.service(
         at("/accounts")
-            .route(web::get().to(Walled(accounts::list)))
-            .route(web::post().to(Walled(accounts::open))),
+            .route(web::get().to(CatchPanic(accounts::list)))
+            .route(web::post().to(CatchPanic(accounts::open))),
     )
-    .service(at("/jobs").route(web::get().to(Walled(jobs::list_all))))
-    .service(at("/stats").route(web::get().to(Walled(service::show))))
-    .service(at("/nodes").route(web::get().to(Walled(nodes::list))))
-    .service(at("/backends/{name}/test").route(web::post().to(Walled(backends::test))))
-    .service(at("/settings").route(web::get().to(Walled(settings::show))))
+    .service(at("/jobs").route(web::get().to(CatchPanic(jobs::list_all))))
+    .service(at("/stats").route(web::get().to(CatchPanic(service::show))))
+    .service(at("/nodes").route(web::get().to(CatchPanic(nodes::list))))
+    .service(at("/backends/{name}/test").route(web::post().to(CatchPanic(backends::test))))
+    .service(at("/settings").route(web::get().to(CatchPanic(settings::show))))
     .service(
         at("/queue")
-            .route(web::get().to(Walled(queue::list)))
-            .route(web::delete().to(Walled(queue::cancel))),
+            .route(web::get().to(CatchPanic(queue::list)))
+            .route(web::delete().to(CatchPanic(queue::cancel))),
     )
-    .service(at("/usage").route(web::get().to(Walled(service_usage::show))))
-    .service(at("/usage.csv").route(web::get().to(Walled(service_usage::csv))))
-    .service(at("/audit").route(web::get().to(Walled(audit::list))))
-    .service(at("/events").route(web::get().to(Walled(events::of_service))))
+    .service(at("/usage").route(web::get().to(CatchPanic(service_usage::show))))
+    .service(at("/usage.csv").route(web::get().to(CatchPanic(service_usage::csv))))
+    .service(at("/audit").route(web::get().to(CatchPanic(audit::list))))
+    .service(at("/events").route(web::get().to(CatchPanic(events::of_service))))
     .service(
         at("/pause")
-            .route(web::get().to(Walled(pause::show)))
-            .route(web::put().to(Walled(pause::set)))
-            .route(web::patch().to(Walled(pause::change))),
+            .route(web::get().to(CatchPanic(pause::show)))
+            .route(web::put().to(CatchPanic(pause::set)))
+            .route(web::patch().to(CatchPanic(pause::change))),
     );
 }
 
@@ -97,116 +99,125 @@ fn of_operator(api: &mut web::ServiceConfig) {
 fn of_account(api: &mut web::ServiceConfig) {
     api.service(
         at("")
-            .route(web::get().to(Walled(accounts::show)))
-            .route(web::patch().to(Walled(accounts::change))),
+            .route(web::get().to(CatchPanic(accounts::show)))
+            .route(web::patch().to(CatchPanic(accounts::change))),
     )
-    .service(at("/overview").route(web::get().to(Walled(overview::show))))
-    .service(at("/events").route(web::get().to(Walled(events::of_account))))
-    .service(at("/models").route(web::get().to(Walled(playground::models))))
-    .service(at("/generations/{tier}").route(web::post().to(Walled(playground::create))))
+    .service(at("/overview").route(web::get().to(CatchPanic(overview::show))))
+    .service(at("/events").route(web::get().to(CatchPanic(events::of_account))))
+    .service(at("/models").route(web::get().to(CatchPanic(playground::models))))
+    .service(at("/generations/{tier}").route(web::post().to(CatchPanic(playground::create))))
     .configure(of_jobs)
     .configure(of_batches)
     .configure(of_keys)
     .configure(of_webhooks)
-    .service(at("/transactions").route(web::get().to(Walled(ledger::list))))
-    .service(at("/usage").route(web::get().to(Walled(usage::show))))
-    .service(at("/usage.csv").route(web::get().to(Walled(usage::csv))))
-    .service(at("/ledger.csv").route(web::get().to(Walled(ledger::csv))))
-    .service(at("/deposits").route(web::post().to(Walled(deposits::create))))
+    .service(at("/transactions").route(web::get().to(CatchPanic(ledger::list))))
+    .service(at("/usage").route(web::get().to(CatchPanic(usage::show))))
+    .service(at("/usage.csv").route(web::get().to(CatchPanic(usage::csv))))
+    .service(at("/ledger.csv").route(web::get().to(CatchPanic(ledger::csv))))
+    .service(at("/deposits").route(web::post().to(CatchPanic(deposits::create))))
     .service(
         at("/people")
-            .route(web::get().to(Walled(people::list)))
-            .route(web::post().to(Walled(people::invite))),
+            .route(web::get().to(CatchPanic(people::list)))
+            .route(web::post().to(CatchPanic(people::invite))),
     )
     .service(
         at("/people/{person_id}")
-            .route(web::patch().to(Walled(people::change)))
-            .route(web::delete().to(Walled(people::remove))),
+            .route(web::patch().to(CatchPanic(people::change)))
+            .route(web::delete().to(CatchPanic(people::remove))),
     )
     .service(
-        at("/people/{person_id}/invitation").route(web::post().to(Walled(people::invite_again))),
+        at("/people/{person_id}/invitation")
+            .route(web::post().to(CatchPanic(people::invite_again))),
     )
-    .service(at("/people/{person_id}/sessions").route(web::delete().to(Walled(people::sign_out))));
+    .service(
+        at("/people/{person_id}/sessions").route(web::delete().to(CatchPanic(people::sign_out))),
+    );
 }
 
 fn of_jobs(api: &mut web::ServiceConfig) {
-    api.service(at("/jobs").route(web::get().to(Walled(jobs::list_jobs))))
+    api.service(at("/jobs").route(web::get().to(CatchPanic(jobs::list_jobs))))
         .service(
             at("/jobs/{job_id}")
-                .route(web::get().to(Walled(jobs::show_job)))
-                .route(web::delete().to(Walled(jobs::cancel))),
+                .route(web::get().to(CatchPanic(jobs::show_job)))
+                .route(web::delete().to(CatchPanic(jobs::cancel))),
         )
         .service(
             at("/jobs/{job_id}/favourite")
-                .route(web::put().to(Walled(jobs::add_favourite)))
-                .route(web::delete().to(Walled(jobs::remove_favourite))),
+                .route(web::put().to(CatchPanic(jobs::add_favourite)))
+                .route(web::delete().to(CatchPanic(jobs::remove_favourite))),
         )
-        .service(at("/jobs/{job_id}/preview").route(web::get().to(Walled(pictures::preview))))
-        .service(at("/jobs/{job_id}/picture").route(web::get().to(Walled(pictures::picture))));
+        .service(at("/jobs/{job_id}/preview").route(web::get().to(CatchPanic(pictures::preview))))
+        .service(at("/jobs/{job_id}/picture").route(web::get().to(CatchPanic(pictures::picture))));
 }
 
 fn of_batches(api: &mut web::ServiceConfig) {
     api.service(
         at("/batches")
-            .route(web::get().to(Walled(management::batches::list)))
-            .route(web::post().to(Walled(batches::create))),
+            .route(web::get().to(CatchPanic(management::batches::list)))
+            .route(web::post().to(CatchPanic(batches::create))),
     )
     .service(
         at("/batches/{batch_id}")
-            .route(web::get().to(Walled(batches::show)))
-            .route(web::delete().to(Walled(batches::cancel))),
+            .route(web::get().to(CatchPanic(batches::show)))
+            .route(web::delete().to(CatchPanic(batches::cancel))),
     )
-    .service(at("/batches/{batch_id}/results").route(web::get().to(Walled(batches::results))))
-    .service(at("/batches/{batch_id}/failed").route(web::get().to(Walled(batches::failed))))
-    .service(at("/batches/{batch_id}/pictures").route(web::get().to(Walled(batches::pictures))));
+    .service(at("/batches/{batch_id}/results").route(web::get().to(CatchPanic(batches::results))))
+    .service(at("/batches/{batch_id}/failed").route(web::get().to(CatchPanic(batches::failed))))
+    .service(
+        at("/batches/{batch_id}/pictures").route(web::get().to(CatchPanic(batches::pictures))),
+    );
 }
 
 fn of_keys(api: &mut web::ServiceConfig) {
     api.service(
         at("/keys")
-            .route(web::get().to(Walled(keys::list)))
-            .route(web::post().to(Walled(keys::create))),
+            .route(web::get().to(CatchPanic(keys::list)))
+            .route(web::post().to(CatchPanic(keys::create))),
     )
     .service(
         at("/keys/{key_id}")
-            .route(web::get().to(Walled(key::show)))
-            .route(web::patch().to(Walled(keys::change)))
-            .route(web::delete().to(Walled(keys::remove))),
+            .route(web::get().to(CatchPanic(key::show)))
+            .route(web::patch().to(CatchPanic(keys::change)))
+            .route(web::delete().to(CatchPanic(keys::remove))),
     )
-    .service(at("/keys/{key_id}/rotate").route(web::post().to(Walled(keys::rotate))));
+    .service(at("/keys/{key_id}/rotate").route(web::post().to(CatchPanic(keys::rotate))));
 }
 
 fn of_webhooks(api: &mut web::ServiceConfig) {
     api.service(
         at("/webhooks")
-            .route(web::get().to(Walled(webhooks::list_without_secrets)))
-            .route(web::post().to(Walled(webhooks::register))),
+            .route(web::get().to(CatchPanic(webhooks::list_without_secrets)))
+            .route(web::post().to(CatchPanic(webhooks::register))),
     )
     .service(
         at("/webhooks/{webhook_id}")
-            .route(web::patch().to(Walled(webhooks::change)))
-            .route(web::delete().to(Walled(webhooks::remove))),
+            .route(web::patch().to(CatchPanic(webhooks::change)))
+            .route(web::delete().to(CatchPanic(webhooks::remove))),
     )
-    .service(at("/webhooks/{webhook_id}/secret").route(web::post().to(Walled(webhooks::show))))
-    .service(at("/webhooks/{webhook_id}/test").route(web::post().to(Walled(webhooks::test))))
+    .service(at("/webhooks/{webhook_id}/secret").route(web::post().to(CatchPanic(webhooks::show))))
+    .service(at("/webhooks/{webhook_id}/test").route(web::post().to(CatchPanic(webhooks::test))))
     .service(
-        at("/webhooks/{webhook_id}/rotate-secret").route(web::post().to(Walled(webhooks::rotate))),
+        at("/webhooks/{webhook_id}/rotate-secret")
+            .route(web::post().to(CatchPanic(webhooks::rotate))),
     )
     .service(
         at("/webhooks/{webhook_id}/redeliver")
-            .route(web::get().to(Walled(webhook_console::count_failed)))
-            .route(web::post().to(Walled(deliveries::redeliver_failed))),
+            .route(web::get().to(CatchPanic(webhook_console::count_failed)))
+            .route(web::post().to(CatchPanic(deliveries::redeliver_failed))),
     )
     .service(
-        at("/webhooks/{webhook_id}/verify").route(web::post().to(Walled(webhook_console::verify))),
+        at("/webhooks/{webhook_id}/verify")
+            .route(web::post().to(CatchPanic(webhook_console::verify))),
     )
-    .service(at("/webhook-outcomes").route(web::get().to(Walled(webhook_outcomes::show))))
-    .service(at("/deliveries").route(web::get().to(Walled(deliveries::list_of_account))))
-    .service(at("/deliveries/{delivery_id}").route(web::get().to(Walled(deliveries::show))))
-    .service(at("/deliveries/{delivery_id}/sent").route(web::get().to(Walled(sent_requests::list))))
+    .service(at("/webhook-outcomes").route(web::get().to(CatchPanic(webhook_outcomes::show))))
+    .service(at("/deliveries").route(web::get().to(CatchPanic(deliveries::list_of_account))))
+    .service(at("/deliveries/{delivery_id}").route(web::get().to(CatchPanic(deliveries::show))))
+    .service(
+        at("/deliveries/{delivery_id}/sent").route(web::get().to(CatchPanic(sent_requests::list))),
+    )
     .service(
         at("/deliveries/{delivery_id}/redeliver")
-            .route(web::post().to(Walled(deliveries::redeliver))),
+            .route(web::post().to(CatchPanic(deliveries::redeliver))),
     );
 }
 

@@ -172,7 +172,7 @@ fn with_headers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::catch_panic::Walled;
+    use crate::web::catch_panic::CatchPanic;
     use crate::web::request_id::REQUEST_ID;
     use actix_web::App;
     use actix_web::middleware::from_fn;
@@ -205,7 +205,7 @@ mod tests {
     async fn a_panic_is_answered_in_the_format_of_the_called_interface() {
         let app = App::new()
             .wrap(from_fn(wrap))
-            .route("/v1/images/edits", web::post().to(Walled(panicking)));
+            .route("/v1/images/edits", web::post().to(CatchPanic(panicking)));
         let app = init_service(app).await;
         let call = TestRequest::post().uri("/v1/images/edits").to_request();
         let answer = call_service(&app, call).await;

@@ -15,9 +15,9 @@ type Caught<T> = Result<T, Box<dyn Any + Send>>;
 
 /// A handler whose panics become 500 responses.
 #[derive(Clone)]
-pub struct Walled<F>(pub F);
+pub struct CatchPanic<F>(pub F);
 
-impl<F, Args> Handler<Args> for Walled<F>
+impl<F, Args> Handler<Args> for CatchPanic<F>
 where
     F: Handler<Args>,
     Args: FromRequest + 'static,
@@ -52,7 +52,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_panic_becomes_a_500_response_that_knows_its_route() {
-        let app = App::new().route("/jobs/{job_id}", web::get().to(Walled(panicking)));
+        let app = App::new().route("/jobs/{job_id}", web::get().to(CatchPanic(panicking)));
         let app = init_service(app).await;
         let call = TestRequest::get().uri("/jobs/4711").to_request();
         let response = call_service(&app, call).await;

@@ -1,10 +1,10 @@
-//! `[backends.x] shared`: all nodes together share the slots of a back end.
+//! `[backends.x] shared`: all nodes together share the slots of a backend.
 
 use crate::support::nodes::two_nodes;
 use crate::support::{Options, Server, until};
 use serde_json::Value;
 
-/// The number of runs at the back end, as the nodes report it.
+/// The number of runs at the backend, as the nodes report it.
 fn running(nodes: &[Server]) -> u64 {
     let of = |node: &Server| {
         let stats = node.admin("GET", "/stats").expect(200).json();

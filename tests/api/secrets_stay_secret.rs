@@ -15,7 +15,7 @@ fn hostile_35_keys_and_the_token_appear_neither_in_the_log_nor_in_answers() {
         ("EGRESS__ALLOW", "[\"127.0.0.0/8\"]"),
         ("BACKENDS__FAR__KIND", "openai"),
         ("BACKENDS__FAR__BASE_URL", "http://127.0.0.1:1/v1"),
-        ("BACKENDS__FAR__API_KEY", "the-back-ends-own-key-0123456789"),
+        ("BACKENDS__FAR__API_KEY", "the-backends-own-key-0123456789"),
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
     ];
     let process = Process::start(data.path(), &settings);
@@ -51,7 +51,7 @@ fn hostile_35_keys_and_the_token_appear_neither_in_the_log_nor_in_answers() {
         &link,
         &inactive,
         ADMIN_TOKEN,
-        "the-back-ends-own-key-0123456789",
+        "the-backends-own-key-0123456789",
     ];
 
     let mut calls = vec![

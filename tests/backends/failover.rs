@@ -17,9 +17,9 @@ fn two(first: &Stub, second: &Stub, change: impl FnOnce(Options) -> Options) -> 
 /// The operator's view of a backend.
 fn backend_stats(server: &Server, name: &str) -> Value {
     let stats = server.admin("GET", "/stats").expect(200).json();
-    let all = stats["backends"].as_array().expect("back ends").clone();
+    let all = stats["backends"].as_array().expect("backends").clone();
     let of = all.into_iter().find(|it| it["name"] == name);
-    of.expect("a back end")
+    of.expect("a backend")
 }
 
 fn charges(server: &Server, customer: &Customer) -> Vec<Value> {

@@ -57,7 +57,7 @@ fn a_model_without_sizes_is_told_none_and_the_tiers_name_goes_before_the_back_en
         let entry = table.map(|(key, value)| (key.to_owned(), toml::Value::from(value)));
         let entry = toml::Value::Table(entry.into_iter().collect());
         options
-            .set("backends.far.model", "gemini-of-the-back-end")
+            .set("backends.far.model", "gemini-of-the-backend")
             .set("tiers.pro.backends", vec![entry])
     });
     make(&server, &customer, json!({}));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toml::Value as Toml;
 
 /// The API key of every backend.
-pub const KEY: &str = "key-of-the-back-end-0123456789";
+pub const KEY: &str = "key-of-the-backend-0123456789";
 /// What one job on `pro` at 1K leaves of 10.00.
 pub const LEFT: &str = "9.866";
 

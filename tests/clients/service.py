@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Starts the real program for the tests of the client packages, and runs a command against it.
 
-This script is also the back end of the service. It can hold images, so that a test can observe a queued or processing job. In
-addition to the variables of tests/compat/served.py, the command gets the URL of the back end in TINTYPE_TEST_PEER:
+This script is also the backend of the service. It can hold images, so that a test can observe a queued or processing job. In
+addition to the variables of tests/compat/served.py, the command gets the URL of the backend in TINTYPE_TEST_PEER:
 
     PUT /gate {"held": true}    holds every image from now on, at a progress of 0.42; false releases them
     GET /picture.png            an image, for input images
 
-The back end rejects a prompt that begins with "refuse", so that its job fails.
+The backend rejects a prompt that begins with "refuse", so that its job fails.
 
 Usage: service.py COMMAND [ARGUMENT...]
 """
@@ -56,11 +56,11 @@ class Gate:
 
 
 class Peer(http.server.BaseHTTPRequestHandler):
-    """The back end, with AUTOMATIC1111's interface, and the origin of input images."""
+    """The backend, with AUTOMATIC1111's interface, and the origin of input images."""
 
     protocol_version = "HTTP/1.1"
     gate = Gate()
-    # The running task: the service sends one at a time to this back end.
+    # The running task: the service sends one at a time to this backend.
     active = None
 
     def do_GET(self) -> None:

@@ -146,12 +146,12 @@ async function pictureAtAUrl() {
   check("the shape of a picture at a URL", opened(answer) === "1264x848");
 }
 
-// Failures that only a back end can cause. Meanwhile a slow stream holds the only slot.
+// Failures that only a backend can cause. Meanwhile a slow stream holds the only slot.
 async function frail() {
   const { TINTYPE_FRAIL_URL: baseUrl, TINTYPE_FRAIL_KEY: apiKey } = process.env;
   const client = new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });
   const ask = (contents) => client.models.generateContent({ model: "fast", contents });
-  await refused("garbage of a back end", 500, "INTERNAL", () => ask("garbage"));
+  await refused("garbage of a backend", 500, "INTERNAL", () => ask("garbage"));
   const chunks = [];
   const slow = (async () => {
     while (!chunks.length) {

@@ -162,7 +162,7 @@ def picture_at_a_url() -> None:
 
 
 def frail() -> None:
-    """What only a back end can be the reason for. A slow stream keeps the only place taken meanwhile."""
+    """What only a backend can be the reason for. A slow stream keeps the only place taken meanwhile."""
     options = types.HttpOptions(base_url=os.environ["TINTYPE_FRAIL_URL"])
     clients.append(genai.Client(api_key=os.environ["TINTYPE_FRAIL_KEY"], http_options=options))
     client = clients[-1]
@@ -170,7 +170,7 @@ def frail() -> None:
         base_url=os.environ["TINTYPE_FRAIL_URL"] + "/v1", api_key=os.environ["TINTYPE_FRAIL_KEY"], max_retries=0
     )
     garbage = lambda: client.models.generate_content(model="fast", contents="garbage")
-    refused("garbage of a back end", errors.ServerError, 500, "INTERNAL", garbage)
+    refused("garbage of a backend", errors.ServerError, 500, "INTERNAL", garbage)
     chunks = []
 
     def stream() -> None:

@@ -3,7 +3,7 @@
 
 The command finds in its environment TINTYPE_URL; TINTYPE_KEY, a key with all rights; TINTYPE_KEY_FAST, which is scoped for the
 model `fast`; TINTYPE_KEY_POOR, of an account without money; and TINTYPE_ADMIN_TOKEN. TINTYPE_FRAIL_URL and TINTYPE_FRAIL_KEY are
-of a second server, which takes one job at a time and whose back end for `fast` does as the prompt says: `garbage`, or `slow`.
+of a second server, which takes one job at a time and whose backend for `fast` does as the prompt says: `garbage`, or `slow`.
 Exits with the command's status.
 
 Usage: served.py COMMAND [ARGUMENT...]
@@ -62,7 +62,7 @@ def png(side: int = 64) -> bytes:
 
 
 class Frail(http.server.BaseHTTPRequestHandler):
-    """A back end that speaks OpenAI's Images API, and does as the prompt says."""
+    """A backend that speaks OpenAI's Images API, and does as the prompt says."""
 
     protocol_version = "HTTP/1.1"
 

@@ -273,7 +273,7 @@ fn row_500_internal_a_back_end_that_answers_garbage() {
     let customer = server.customer("1.00");
     for behaviour in [
         Behaviour::Garbage,
-        Behaviour::Break("the back end is broken"),
+        Behaviour::Break("the backend is broken"),
         Behaviour::Panic,
     ] {
         server.generator.behave(behaviour);

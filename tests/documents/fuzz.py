@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs schemathesis on the published documents, and fails on an answer that they do not describe.
 
-The service runs on an empty directory, on loopback only, with a back end that answers at once. Client calls use the key of an
+The service runs on an empty directory, on loopback only, with a backend that answers at once. Client calls use the key of an
 account with a deposit, operator calls the operator's token. Generated URLs are rewritten to this machine before they are sent
 (see loopback.py), so that no request leaves it.
 
@@ -58,7 +58,7 @@ PICTURE = base64.b64encode(png(1024)).decode()
 
 
 class Painter(http.server.BaseHTTPRequestHandler):
-    """A back end with OpenAI's interface and one image."""
+    """A backend with OpenAI's interface and one image."""
 
     protocol_version = "HTTP/1.1"
 

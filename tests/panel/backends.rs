@@ -1,4 +1,4 @@
-//! What the operator sees of back ends and of the jobs that fail on them.
+//! What the operator sees of backends and of the jobs that fail on them.
 
 use crate::browse_with;
 use crate::calls::calls;

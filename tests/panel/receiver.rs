@@ -122,7 +122,7 @@ fn half_drawn() -> String {
     url
 }
 
-/// Settings that send the fast model to a back end that never gets past half of an image.
+/// Settings that send the fast model to a backend that never gets past half of an image.
 pub fn half_drawing_back_end() -> [(&'static str, String); 3] {
     [
         ("TINTYPE__BACKENDS__WEBUI__KIND", "sdapi".into()),
@@ -134,7 +134,7 @@ pub fn half_drawing_back_end() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Settings that give the fast model one slot at a back end that never answers.
+/// Settings that give the fast model one slot at a backend that never answers.
 pub fn slow_back_end() -> [(&'static str, String); 4] {
     [
         ("TINTYPE__BACKENDS__SLOW__KIND", "openai".into()),

@@ -133,7 +133,7 @@ fn every_page_fits_its_screen_and_is_pictured() {
         let again = format!("#/playground?again={}", job["job_id"].as_str().unwrap());
         browser.go(&again, "Playground").await;
         browser.see("div", "The input image was deleted").await;
-        picture_of(&browser, "playground-again").await;
+        shoot_page(&browser, "playground-again").await;
         browser.go("#/keys", "API keys").await;
         browser.press("New key").await;
         browser.see("h2", "New API key").await;

@@ -20,7 +20,7 @@ class Account:
 class Service:
     url: str
     admin_token: str
-    # The back end of all tiers; see tests/clients/service.py of the repository.
+    # The backend of all tiers; see tests/clients/service.py of the repository.
     back_end: str
 
     def admin(self, method: str, path: str, body: object = None) -> Any:

@@ -187,7 +187,7 @@ export type JobRef = string | { readonly job_id: string };
 
 /**
  * A job has come to another state; its place in the queue has changed, where 1 is the next to be made; or how far it is, from 0 to 1,
- * where its back end tells.
+ * where its backend tells.
  */
 export type JobEvent =
   | { readonly type: "status"; readonly job: Job }

@@ -12,7 +12,7 @@ function variable(name: string): string {
 
 export const service = {
   url: variable("TINTYPE_URL"),
-  /** The back end of all tiers. */
+  /** The backend of all tiers. */
   backEnd: variable("TINTYPE_TEST_PEER"),
 
   async admin(method: string, path: string, body?: object): Promise<any> {

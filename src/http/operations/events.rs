@@ -150,7 +150,7 @@ fn examples() -> Map<String, Value> {
             "metadata": {"order": "4711"},
         }})
     };
-    let failed = "the back end did not answer in time";
+    let failed = "the backend did not answer in time";
     Map::from_iter([
         (
             "done".to_owned(),

@@ -224,7 +224,7 @@ fn label(pattern: &str) -> String {
 mod tests {
     use super::*;
     use crate::server::middleware;
-    use crate::web::catch_panic::Walled;
+    use crate::web::catch_panic::CatchPanic;
     use actix_web::middleware::from_fn;
     use actix_web::test::{TestRequest, call_service, init_service};
     use actix_web::{App, HttpResponse, web};
@@ -290,7 +290,7 @@ mod tests {
         let app = App::new()
             .app_data(requests.worker())
             .wrap(from_fn(middleware::wrap))
-            .route("/v1/images/{what}", web::post().to(Walled(panicking)));
+            .route("/v1/images/{what}", web::post().to(CatchPanic(panicking)));
         let app = init_service(app).await;
         let call = TestRequest::post().uri("/v1/images/edits").to_request();
         assert_eq!(call_service(&app, call).await.status(), 500);

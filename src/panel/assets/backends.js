@@ -1,4 +1,4 @@
-// The back ends with their observed health.
+// The backends with their observed health.
 import { h } from "./dom.js";
 import { post } from "./api.js";
 import { attempt } from "./dialogs.js";
@@ -12,7 +12,7 @@ const MEANING = {
   probing: "One job is testing it",
 };
 
-/** The consecutive failures, and when a job next tests a back end that is down. */
+/** The consecutive failures, and when a job next tests a backend that is down. */
 function failures(it) {
   const faults = it.faults ? `${it.faults} ${it.faults === 1 ? "failure" : "failures"} in a row` : "";
   const probe = { null: "", 0: "the next job tests it" }[it.probe_in_seconds] ?? `a job may test it in ${it.probe_in_seconds} s`;

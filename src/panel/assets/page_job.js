@@ -47,7 +47,7 @@ function stage(job, context, reload) {
 const keyOf = (job) => (job.key ? h("a", { href: `#/keys/${job.key_id}` }, job.key.name, job.key.prefix ? [" ", h("code", {}, `${job.key.prefix}…`)] : null)
   : ["deleted ", shortId(job.key_id)]);
 
-/** The error of each back end, for the operator. */
+/** The error of each backend, for the operator. */
 const causes = (job) => (job.causes?.length ? h("section", { class: "card" }, h("h2", {}, "Cause"),
   h("ul", { class: "stack lines" }, job.causes.map((it) => h("li", {}, h("b", {}, it.backend), h("div", { class: "wrap" }, it.message),
     h("time", { class: "small muted", datetime: it.at, title: it.at }, moment(it.at)))))) : null);
@@ -77,7 +77,7 @@ export async function job(main, context) {
           ["Model", found.tier], ["Resolution", found.resolution],
           ["Aspect ratio", found.aspect_ratio === found.ratio ? found.ratio : `${found.aspect_ratio} → ${found.ratio}`],
           ["Interface", found.origin], ["Price", money(found.price)], ["Key", keyOf(found)],
-          ["Callback", found.callback_url], ["Back end", found.picture?.backend],
+          ["Callback", found.callback_url], ["Backend", found.picture?.backend],
           ["Batch", found.batch_id ? [h("a", { href: `#/batches/${found.batch_id}` }, shortId(found.batch_id)), ` as ${found.custom_id}`] : null],
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(metadataOf(found))) : null)),

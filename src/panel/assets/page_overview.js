@@ -60,7 +60,7 @@ export async function overview(main, context) {
       h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(view.created_at, span, (chosen) => { span = chosen; reload(); })),
         h("div", { class: "halves" }, finished(days), spend(days))),
       view.limits ? accountLimits(view.limits) : null,
-      service ? h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(service.backends)) : null,
+      service ? h("section", { class: "card" }, h("h2", {}, "Backends"), backends(service.backends)) : null,
       h("section", { class: "card" },
         h("div", { class: "row spread" }, h("h2", {}, "Latest"), h("a", { href: "#/jobs" }, "All jobs")),
         jobs.data.length ? h("div", { class: "gallery" }, jobs.data.map((it) => tile(it, context.base)))

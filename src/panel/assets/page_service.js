@@ -1,4 +1,4 @@
-// The service page of the operator: pauses, queues, back ends, settings.
+// The service page of the operator: pauses, queues, backends, settings.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { head } from "./shell.js";
@@ -47,7 +47,7 @@ export async function service(main, context) {
         figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
       h("p", { class: "small muted" }, "Last backup of the records while the service ran: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
-      h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends, tests, reload))));
+      h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card" }, h("h2", {}, "Backends"), backends(stats.backends, tests, reload))));
   };
   fill(main, head("Service", "Status of the service, and pauses."),
     h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Effective settings"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));

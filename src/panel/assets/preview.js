@@ -1,4 +1,4 @@
-// The preview of a running job, if its back end sends one.
+// The preview of a running job, if its backend sends one.
 import { h } from "./dom.js";
 
 /** Milliseconds between two requests. */
@@ -31,7 +31,7 @@ async function poll(id, node, address) {
   }, INTERVAL);
 }
 
-/** The preview of a job; hidden until one arrives. The back end sends previews only while a page polls. `base` is the path of the account. */
+/** The preview of a job; hidden until one arrives. The backend sends previews only while a page polls. `base` is the path of the account. */
 export function preview(job, base) {
   const id = job.job_id;
   const held = shown.get(id);

@@ -1,4 +1,4 @@
-// The progress of a job, if its back end reports it.
+// The progress of a job, if its backend reports it.
 import { h } from "./dom.js";
 
 /** The position in the queue, or a progress bar: an indeterminate one if the progress is unknown. */

@@ -20,9 +20,9 @@ pub enum Behaviour {
     Refuse(&'static str),
     /// Blocked for safety.
     Block(&'static str),
-    /// A retryable error; the back end of the tests has no retries.
+    /// A retryable error; the backend of the tests has no retries.
     Transient(&'static str),
-    /// The back end fails.
+    /// The backend fails.
     Break(&'static str),
     Panic,
 }

@@ -36,7 +36,7 @@ pub enum OneNode {
     Memory,
     /// Only the node that a synchronous caller disconnected from recognises a repeat without an `Idempotency-Key`.
     Repeats,
-    /// A node reports only the throughput and the back-end health that it has observed itself.
+    /// A node reports only the throughput and the backend health that it has observed itself.
     Figures,
     /// A node learns of live jobs on other nodes within 250 ms, so `[jobs] max_live` is not exact.
     LiveJobsInAll,
@@ -119,7 +119,7 @@ impl Options {
         }
     }
 
-    /// Sets the number of concurrent runs of the back end, over all nodes.
+    /// Sets the number of concurrent runs of the backend, over all nodes.
     pub fn slots(self, slots: i64) -> Self {
         let options = self.set("backends.builtin.concurrency", slots);
         options.set("backends.builtin.shared", true)

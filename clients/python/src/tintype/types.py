@@ -211,7 +211,7 @@ class QueueEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressEvent:
-    """How far a job is, from 0 to 1, where its back end tells."""
+    """How far a job is, from 0 to 1, where its backend tells."""
 
     job_id: str
     progress: float

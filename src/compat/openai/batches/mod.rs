@@ -15,7 +15,7 @@ use crate::application::file_batches::{self, FileBatchStatus};
 use crate::application::payer::Payer;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::state::CompatState;
-use crate::web::catch_panic::Walled;
+use crate::web::catch_panic::CatchPanic;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::Value;
 use tintype_storage::engine::Direction;
@@ -27,18 +27,18 @@ pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
             shared_path("/v1/batches")
-                .route(web::post().to(Walled(creation::create)))
-                .route(web::get().to(Walled(list)))
+                .route(web::post().to(CatchPanic(creation::create)))
+                .route(web::get().to(CatchPanic(list)))
                 .default_service(web::to(unknown_paths::only_get_or_post)),
         )
         .service(
             shared_path("/v1/batches/{batch}")
-                .route(web::get().to(Walled(show)))
+                .route(web::get().to(CatchPanic(show)))
                 .default_service(web::to(unknown_paths::only_get)),
         )
         .service(
             shared_path("/v1/batches/{batch}/cancel")
-                .route(web::post().to(Walled(cancel)))
+                .route(web::post().to(CatchPanic(cancel)))
                 .default_service(web::to(unknown_paths::only_post)),
         )
         .service(

@@ -15,7 +15,7 @@ use crate::compat::dialect::Dialect;
 use crate::compat::drain;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::web::catch_panic::Walled;
+use crate::web::catch_panic::CatchPanic;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
@@ -25,19 +25,19 @@ pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
             shared_path("/v1/files")
-                .route(web::post().to(Walled(create)))
-                .route(web::get().to(Walled(list)))
+                .route(web::post().to(CatchPanic(create)))
+                .route(web::get().to(CatchPanic(list)))
                 .default_service(web::to(unknown_paths::only_get_or_post)),
         )
         .service(
             shared_path("/v1/files/{file}")
-                .route(web::get().to(Walled(show)))
-                .route(web::delete().to(Walled(delete)))
+                .route(web::get().to(CatchPanic(show)))
+                .route(web::delete().to(CatchPanic(delete)))
                 .default_service(web::to(unknown_paths::only_get_or_delete)),
         )
         .service(
             shared_path("/v1/files/{file}/content")
-                .route(web::get().to(Walled(content)))
+                .route(web::get().to(CatchPanic(content)))
                 .default_service(web::to(unknown_paths::only_get)),
         )
         .service(
