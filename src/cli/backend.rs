@@ -42,7 +42,7 @@ async fn list(common: &Common) -> anyhow::Result<()> {
         next_cursor: None,
     };
     let headings = [
-        "BACK END",
+        "BACKEND",
         "STATE",
         "BUSY",
         "ATTEMPTS",

@@ -106,9 +106,9 @@ fn the_next_change_waits_for_theirs() {
     let world = World::new();
     let change = |body: Value| world.server.admin("PATCH", &world.key_path()).json(&body);
     let turns = &world.server.inside().operator;
-    assert!(turns.take().now_or_never().is_some());
+    assert!(turns.lock().now_or_never().is_some());
     world.disconnect_during_commit(&change(json!({"active": false})));
-    assert!(turns.take().now_or_never().is_none());
+    assert!(turns.lock().now_or_never().is_none());
     world.gate.open();
     let key = change(json!({"name": "another name"})).expect(200).json();
     let changed = (&key["active"], &key["name"]);

@@ -232,7 +232,7 @@ impl Layer for Disk {
         &self.holds
     }
 
-    fn replaced(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+    fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {
         // An engine with a shared database decides again when its commit conflicts.
         match self.world.rng.below(4) {
             0 => Box::new(DecidedTwice(round)),

@@ -161,7 +161,7 @@ impl Layer for NodeEngine {
         &self.shared.holds
     }
 
-    fn replaced(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+    fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {
         let round: Box<dyn Round> = match self.rng.one_in(3) {
             true => Box::new(DecidedTwice(round)),
             false => round,
