@@ -196,7 +196,7 @@ fn begin(world: &World) -> (Plan, Image) {
             ..Balances::default()
         };
         let account = Account {
-            balances: balances,
+            balances,
             ..Account::new(
                 id,
                 format!("account {number}"),

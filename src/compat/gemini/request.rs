@@ -75,6 +75,6 @@ pub fn generation_request(
         origin: Origin::Synchronous,
         pictures: 1,
         cancel_after: None,
-        idempotency_key: idempotency_key,
+        idempotency_key,
     })
 }
