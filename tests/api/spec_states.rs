@@ -91,7 +91,7 @@ fn processing_that_fails_becomes_failed() {
             "the image generator is busy",
         ),
         (Behaviour::Break("no model is loaded"), "no model is loaded"),
-        (Behaviour::Garbage, "no picture"),
+        (Behaviour::Garbage, "did not return a valid image"),
         (Behaviour::Panic, "failed unexpectedly"),
     ] {
         server.generator.behave(behaviour);

@@ -140,7 +140,7 @@ fn what_is_refused_for_its_content_is_blocked_at_once_and_costs_nothing() {
     for (answer, expected) in [
         (
             json!({"candidates": [{"finishReason": "IMAGE_SAFETY", "finishMessage": "It shows too much.", "index": 0}]}),
-            "blocked for safety: the picture was refused (IMAGE_SAFETY): It shows too much.",
+            "blocked for safety: the image was refused (IMAGE_SAFETY): It shows too much.",
         ),
         (
             json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}),

@@ -36,7 +36,7 @@ fn invalid_images() {
     let huge = STANDARD.encode(pictures::claiming_png(60_000, 60_000));
     let uri = format!("data:image/png;base64,{png}");
     for (data, said) in [
-        (truncated, "cut off"),
+        (truncated, "truncated"),
         (&png.replace('A', "!"), "is not base64"),
         ("AA=A", "padding"),
         (uri.as_str(), "leave out"),
