@@ -115,7 +115,7 @@ fn a_restore_that_is_cut_off_at_any_call_is_whole_or_opens_for_nobody() {
             let verified = there.run(&["verify"]);
             if verified.code == Some(0) {
                 assert!(
-                    verified.out.contains("1 pictures"),
+                    verified.out.contains("1 images"),
                     "{fault} at {at}: {verified:?}"
                 );
             } else {

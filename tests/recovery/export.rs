@@ -84,7 +84,7 @@ fn a_damaged_export_is_refused_by_its_line_and_leaves_nothing_that_opens() {
         let there = Place::new();
         fs::write(there.path("bad.jsonl"), content).expect("a file");
         there.run(&["import", "bad.jsonl"]).assert_fault(&[&words]);
-        there.run(&["verify"]).assert_fault(&["cut off"]);
+        there.run(&["verify"]).assert_fault(&["interrupted"]);
         there
             .run(&["import", "bad.jsonl"])
             .assert_fault(&["unfinished"]);
