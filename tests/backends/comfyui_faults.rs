@@ -184,7 +184,10 @@ fn a_graph_that_is_taken_in_part_counts_if_its_picture_is_made() {
     assert_eq!(stub.calls("POST /prompt").len(), 1);
     // The stub does not keep the prompt, so it is lost; the outcome proves that the adapter waited for it.
     let (found, _) = partly(&["another"]);
-    assert_outcome(&found, "transient: the image generator restarted and lost the job");
+    assert_outcome(
+        &found,
+        "transient: the image generator restarted and lost the job",
+    );
 }
 
 #[test]
