@@ -268,7 +268,7 @@ impl World {
         let node = &mut self.nodes[at];
         // The store keeps the locks of a late node, including the lock on its own record, so no other node can declare it dead.
         node.is_doubtful = span > Duration::from_millis(1_500) && stall != Stall::IsLate;
-        self.shared.count("nodes stood stall");
+        self.shared.count("nodes stood still");
         self.shared
             .trace(format!("{} status stall for {span:?}: {stall:?}", node.id));
         node.engine.stall(span, stall);

@@ -56,7 +56,7 @@ mod tests {
             (23, "ulimit -n"),
             (30, "read-only"),
             (13, "writable for this user"),
-            (5, "system's log"),
+            (5, "system log"),
         ] {
             let text = with_advice(&io::Error::from_raw_os_error(code));
             assert!(text.contains(word), "{code}: {text}");
