@@ -39,7 +39,7 @@ fn invalid_images() {
         (truncated, "truncated"),
         (&png.replace('A', "!"), "is not base64"),
         ("AA=A", "padding"),
-        (uri.as_str(), "leave out"),
+        (uri.as_str(), "remove the prefix"),
         ("", "is empty"),
         ("AAAA", "is not a PNG"),
         (
