@@ -15,7 +15,7 @@ use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
 
-/// ReadResults reads until the engine ends.
+/// Answers reads until the engine ends.
 pub async fn run(shared: Arc<Shared>) {
     let mut session: Option<Prepared> = None;
     while let Some(requests) = shared.reads.take().await {
@@ -38,7 +38,7 @@ pub async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// ReadResults reads from one point in time, on a connection that cannot be replaced.
+/// Answers reads from one point in time, on a connection that cannot be replaced.
 pub async fn run_on_snapshot(shared: Arc<Shared>, view: Prepared) {
     while let Some(requests) = shared.reads.take().await {
         let questions = questions(&requests);

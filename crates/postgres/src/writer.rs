@@ -416,7 +416,7 @@ async fn send(
     Ok(())
 }
 
-/// ReadResults every commit and round of a group. If a callback panics, the others are still answered, but the engine ends: a panic
+/// Answers every commit and round of a group. If a callback panics, the others are still answered, but the engine ends: a panic
 /// is a bug.
 fn answer(
     group: Group,

@@ -20,7 +20,7 @@ pub struct ShownKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallerRefusal {
     /// The key was removed, or the presented text is no longer valid.
-    #[error("the API key is not valid; check that it was copied whole")]
+    #[error("the API key is not valid; check that you copied all of it")]
     Unknown,
     #[error(transparent)]
     Key(#[from] KeyRefusal),
