@@ -14,7 +14,7 @@ fn a_page_that_could_not_be_loaded_comes_by_itself_when_the_service_is_back() {
         browser.run(AWAY, vec![]).await;
         browser.run("location.hash = '#/ledger';", vec![]).await;
         browser.see("h1", "load this page").await;
-        browser.see("p", "The panel keeps trying").await;
+        browser.see("p", "The panel retries").await;
         // The logo needs no request.
         let logo = "return Boolean(document.querySelector('.side .brand svg path')) && !document.querySelector('.brand img');";
         assert_eq!(browser.run(logo, vec![]).await, json!(true));
@@ -35,7 +35,7 @@ fn a_change_without_an_answer_is_not_called_undone() {
         browser.fill("name", "website").await;
         browser.run(AWAY, vec![]).await;
         browser.press("Create key").await;
-        browser.see("p", "may have been made all the same").await;
+        browser.see("p", "The change may have been made").await;
         browser.leave().await;
         drop(service);
     });

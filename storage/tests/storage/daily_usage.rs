@@ -106,7 +106,7 @@ fn a_missing_tally_and_a_wrong_one_are_found() {
     let [(key, value)] = pairs.try_into().expect("one tally");
     commit(vec![(key.clone(), None)]);
     let [fault] = till.faults().try_into().expect("one fault");
-    assert!(fault.contains("no tally of them"), "{fault}");
+    assert!(fault.contains("no usage record"), "{fault}");
     let mut wrong = value.clone();
     wrong[1] += 1;
     commit(vec![(key.clone(), Some(wrong))]);

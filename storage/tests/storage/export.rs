@@ -331,7 +331,7 @@ fn lines_that_are_repeated_moved_left_out_or_made_up_are_refused_by_their_number
     let cases = [
         (
             with_line(&text, 1, |_| "{\"a\":1}\n".into()),
-            "line 1 of the export: this is no export",
+            "line 1 of the export: this is not an export",
         ),
         (
             with_line(&text, 1, |it| it.replace(":1,", ":2,")),
@@ -381,7 +381,7 @@ fn lines_that_are_repeated_moved_left_out_or_made_up_are_refused_by_their_number
         ),
         (
             with_line(&text, total, |it| format!("{it}\n")),
-            &format!("line {total} of the export: something follows"),
+            &format!("line {total} of the export: more data follows"),
         ),
         (
             with_line(&text, total, |it| {
@@ -392,7 +392,7 @@ fn lines_that_are_repeated_moved_left_out_or_made_up_are_refused_by_their_number
         (Vec::new(), "line 1 of the export: it is empty"),
         (
             b"PK\x03\x04\n".to_vec(),
-            "line 1 of the export: this is no export",
+            "line 1 of the export: this is not an export",
         ),
     ];
     for (index, (text, expected)) in cases.iter().enumerate() {
