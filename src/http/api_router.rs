@@ -178,6 +178,7 @@ impl ApiRouter {
     /// The scope to register, for a router with a prefix.
     pub fn scope(mut self) -> Scope {
         let scope = web::scope(self.prefix);
+        // The router compares paths without parameters as text, and all others with a regular expression each.
         self.paths
             .sort_by_key(|path| path.documented_path.contains('{'));
         let paths = self.paths.into_iter();

@@ -142,7 +142,7 @@ fn merge(
     limit: usize,
 ) -> Vec<Job> {
     let job = |(_, job): ((AccountId, JobId), Job)| job;
-    // Most accounts have few jobs that live, and many pages none.
+    // Skips the merge, which moves each job again.
     if live.is_empty() || ended.is_empty() {
         return live.into_iter().chain(ended).map(job).collect();
     }
