@@ -16,9 +16,8 @@ use std::time::Duration;
 use tintype::application::Caller;
 use tintype::application::accounts;
 use tintype::application::api_keys;
-use tintype::application::state::AppState;
 use tintype::config::{Config, Sources};
-use tintype::server::{self, Setup};
+use tintype::server::{self, Instance, Setup};
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::account::NewAccount;
 use tintype_storage::domain::amount::Amount;
@@ -199,18 +198,17 @@ fn tintype(settings: Settings) -> anyhow::Result<()> {
             .generators
             .insert("builtin".into(), settings.generator()?);
         let instance = server::start(setup).await?;
-        let state = &instance.state;
         println!("{address}");
         for number in 0..settings.accounts {
-            println!("{}", customer(state, number, settings.receiver).await?);
+            println!("{}", customer(&instance, number, settings.receiver).await?);
         }
-        let before = state.store.engine().stats();
+        let before = instance.core.store.engine().stats();
         println!("ready");
         let server = server::serve(instance.clone(), listener)?;
         let handle = server.handle();
         actix_web::rt::spawn(server);
         stdin::wait_until_closed().await;
-        let after = state.store.engine().stats();
+        let after = instance.core.store.engine().stats();
         handle.stop(false).await;
         server::finish_jobs(&instance).await;
         server::close(&instance);
@@ -225,10 +223,11 @@ fn tintype(settings: Settings) -> anyhow::Result<()> {
 
 /// Creates an account, with a webhook if there is a receiver, and returns its key.
 async fn customer(
-    state: &AppState,
+    instance: &Instance,
     number: usize,
     receiver: Option<SocketAddr>,
 ) -> anyhow::Result<String> {
+    let core = &instance.core;
     let author = Caller::service();
     let balance: Amount = "100000000".parse()?;
     let new = NewAccount {
@@ -236,24 +235,24 @@ async fn customer(
         balance: Some(balance),
         ..NewAccount::default()
     };
-    let guard = state.operator.lock().await?;
-    let account = accounts::create(state, guard, &author, new, None).await?;
+    let guard = core.locks.operator.lock().await?;
+    let account = accounts::create(&instance.accounts, guard, &author, new, None).await?;
     if let Some(receiver) = receiver {
-        let now = state.now();
+        let now = core.now();
         let id = WebhookId(IdSource::new(now).next(now));
         let secret = Secret::from_random(rand::random());
         let webhook = Webhook::new(
             id,
             account.id,
             format!("http://{receiver}/ok/{number}"),
-            state.vault.seal(id, &secret),
+            instance.webhooks.vault.seal(id, &secret),
             now,
         );
-        let writes = state.store.put_webhook(&webhook);
-        commit_and_wait(state.store.engine().as_ref(), writes)?;
+        let writes = core.store.put_webhook(&webhook);
+        commit_and_wait(core.store.engine().as_ref(), writes)?;
     }
-    let guard = state.operator.lock().await?;
+    let guard = core.locks.operator.lock().await?;
     let none = |_: &ApiKey| Writes::new();
-    let (text, _) = api_keys::issue(state, guard, &author, account.id, |key| key, none).await?;
+    let (text, _) = api_keys::issue(core, guard, &author, account.id, |key| key, none).await?;
     Ok(text)
 }

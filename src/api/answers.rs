@@ -2,11 +2,13 @@
 
 use crate::application::accounts;
 use crate::application::batches::BatchWithProgress;
+use crate::application::core::Core;
 use crate::application::deliveries;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs::image_url;
 use crate::application::queue_estimate::waiting;
-use crate::application::state::AppState;
+use crate::application::services::{AccountService, JobService, WebhookService};
+use crate::application::settings::Settings;
 use crate::application::webhooks::open_secret;
 use crate::images::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
@@ -28,60 +30,65 @@ use tintype_storage::domain::webhook;
 use tintype_storage::store::Page;
 
 /// An account with the usage of its limits.
-pub fn account(state: &AppState, account: account::Account) -> Result<Account, Error> {
+pub fn account(core: &Core, account: account::Account) -> Result<Account, Error> {
     let live_jobs = match account.limits.max_concurrent {
-        Some(_) => accounts::actor(state, account.id)?.live_jobs(),
+        Some(_) => accounts::actor(core, account.id)?.live_jobs(),
         None => 0,
     };
-    Ok(Account::new(account, live_jobs, state.now()))
+    Ok(Account::new(account, live_jobs, core.now()))
 }
 
 /// A key with its spending and its last use. `text` is set for a new key.
 pub async fn api_key(
-    state: &AppState,
+    accounts: &AccountService,
     key: api_key::ApiKey,
     text: Option<String>,
 ) -> Result<ApiKey, Error> {
-    let panel_key = state.store.panel_key(key.account).await?;
-    with_usage(state, key, panel_key, text).await
+    let panel_key = accounts.core.store.panel_key(key.account).await?;
+    with_usage(accounts, key, panel_key, text).await
 }
 
 pub async fn api_keys(
-    state: &AppState,
+    accounts: &AccountService,
     account: AccountId,
     page: Page<api_key::ApiKey>,
 ) -> Result<Listing<ApiKey>, Error> {
-    let panel_key = state.store.panel_key(account).await?;
+    let panel_key = accounts.core.store.panel_key(account).await?;
     let keys = page.items.into_iter();
-    let listed = keys.map(|key| with_usage(state, key, panel_key, None));
+    let listed = keys.map(|key| with_usage(accounts, key, panel_key, None));
     Ok(Listing::of(try_join_all(listed).await?, page.next))
 }
 
 async fn with_usage(
-    state: &AppState,
+    accounts: &AccountService,
     key: api_key::ApiKey,
     panel_key: Option<KeyId>,
     text: Option<String>,
 ) -> Result<ApiKey, Error> {
-    let store = &state.store;
+    let store = &accounts.core.store;
     // Concurrent, so that both reads share a round trip.
     let (spending, written) =
         tokio::try_join!(store.key_spending(key.id), store.key_last_use(key.id))?;
-    let last_use = state.auth.api_keys.last_use(key.id).max(written);
+    let last_use = accounts.auth.api_keys.last_use(key.id).max(written);
     let system = panel_key == Some(key.id);
-    let now = state.now();
+    let now = accounts.core.now();
     Ok(ApiKey::new(key, system, &spending, last_use, text, now))
 }
 
 /// `token` is set for a new invitation.
-pub fn person(state: &AppState, person: &person::Person, token: Option<&str>) -> Person {
-    let link = |token| format!("{}/panel#/invitation/{token}", state.public_url);
-    Person::new(person, token.map(link), state.now())
+pub fn person(
+    core: &Core,
+    settings: &Settings,
+    person: &person::Person,
+    token: Option<&str>,
+) -> Person {
+    let link = |token| format!("{}/panel#/invitation/{token}", settings.public_url);
+    Person::new(person, token.map(link), core.now())
 }
 
 /// A webhook with its secret.
-pub fn webhook(state: &AppState, webhook: webhook::Webhook) -> Result<Webhook, Error> {
-    let secret = open_secret(state, &webhook)?.text();
+pub fn webhook(webhooks: &WebhookService, webhook: webhook::Webhook) -> Result<Webhook, Error> {
+    let secret = open_secret(webhooks, &webhook)?.text();
     Ok(Webhook {
         secret: Some(secret.into()),
         ..Webhook::from(webhook)
@@ -89,33 +96,33 @@ pub fn webhook(state: &AppState, webhook: webhook::Webhook) -> Result<Webhook, E
 }
 
 /// A delivery with its attempts.
-pub async fn delivery(state: &AppState, delivery: delivery::Delivery) -> Result<Delivery, Error> {
-    let attempts = deliveries::attempts(state, &delivery).await?;
+pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Delivery, Error> {
+    let attempts = deliveries::attempts(core, &delivery).await?;
     Ok(Delivery::new(delivery, attempts))
 }
 
 /// A job of a list, without its prompt if the prompt cannot be read now.
-pub async fn listed_job<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<'a>, Error> {
-    let text = prompt_text(state, job).await.unwrap_or_else(|error| {
+pub async fn listed_job<'a>(jobs: &JobService, job: &'a Job) -> Result<JobRecord<'a>, Error> {
+    let text = prompt_text(jobs, job).await.unwrap_or_else(|error| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt of a job");
         None
     });
-    with_picture(state, job, text).await
+    with_picture(jobs, job, text).await
 }
 
 /// A job with its prompt.
-pub async fn job_record<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<'a>, Error> {
-    let text = prompt_text(state, job).await.map_err(|error| {
+pub async fn job_record<'a>(jobs: &JobService, job: &'a Job) -> Result<JobRecord<'a>, Error> {
+    let text = prompt_text(jobs, job).await.map_err(|error| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt of a job");
         let detail = "the prompt of the job could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     })?;
-    with_picture(state, job, text).await
+    with_picture(jobs, job, text).await
 }
 
 /// Adds what only the operator sees: the backend of the image, or the error of each failed attempt.
-pub fn for_operator<'a>(state: &AppState, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
-    let tries = state.system.failed_tries(job.id).into_iter();
+pub fn for_operator<'a>(core: &Core, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
+    let tries = core.system.failed_tries(job.id).into_iter();
     let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
     let backend = job.picture().and_then(|it| it.backend.clone());
     JobRecord {
@@ -126,8 +133,8 @@ pub fn for_operator<'a>(state: &AppState, job: &Job, record: JobRecord<'a>) -> J
 }
 
 /// A batch of a list, without its metadata if the metadata cannot be read now.
-pub async fn listed_batch(state: &AppState, (batch, progress): &BatchWithProgress) -> Batch {
-    let text = text_of(state, &batch.text).await.unwrap_or_else(|error| {
+pub async fn listed_batch(jobs: &JobService, (batch, progress): &BatchWithProgress) -> Batch {
+    let text = text_of(jobs, &batch.text).await.unwrap_or_else(|error| {
         tracing::error!(batch = %batch.id, %error, "could not read the metadata of a batch");
         None
     });
@@ -135,10 +142,10 @@ pub async fn listed_batch(state: &AppState, (batch, progress): &BatchWithProgres
 }
 
 pub async fn batch(
-    state: &AppState,
+    jobs: &JobService,
     (batch, progress): &BatchWithProgress,
 ) -> Result<Batch, Error> {
-    let text = text_of(state, &batch.text).await.map_err(|error| {
+    let text = text_of(jobs, &batch.text).await.map_err(|error| {
         tracing::error!(batch = %batch.id, %error, "could not read the metadata of a batch");
         let detail = "the metadata of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
@@ -146,18 +153,18 @@ pub async fn batch(
     Ok(Batch::new(batch, progress, text.and_then(|it| it.metadata)))
 }
 
-pub async fn batches(state: &AppState, page: Page<BatchWithProgress>) -> Listing<Batch> {
-    let listed = page.items.iter().map(|it| listed_batch(state, it));
+pub async fn batches(jobs: &JobService, page: Page<BatchWithProgress>) -> Listing<Batch> {
+    let listed = page.items.iter().map(|it| listed_batch(jobs, it));
     Listing::of(join_all(listed).await, page.next)
 }
 
 async fn with_picture<'a>(
-    state: &AppState,
+    jobs: &JobService,
     job: &'a Job,
     text: Option<PromptText>,
 ) -> Result<JobRecord<'a>, Error> {
-    let url = image_url(state, job).await?;
-    Ok(JobRecord::new(job, text, url, waiting(state, job)))
+    let url = image_url(jobs, job).await?;
+    Ok(JobRecord::new(job, text, url, waiting(&jobs.core, job)))
 }
 
 /// The text of a job, from the record or from the object store; `None` if the object no longer exists.
@@ -165,19 +172,19 @@ async fn with_picture<'a>(
 /// # Errors
 /// The object store fails.
 pub async fn prompt_text(
-    state: &AppState,
+    jobs: &JobService,
     job: &Job,
 ) -> Result<Option<PromptText>, RequestTextError> {
-    text_of(state, &job.prompt).await
+    text_of(jobs, &job.prompt).await
 }
 
 async fn text_of(
-    state: &AppState,
+    jobs: &JobService,
     prompt: &PromptRef,
 ) -> Result<Option<PromptText>, RequestTextError> {
     match prompt {
         PromptRef::Inline(text) => Ok(Some(text.clone())),
-        PromptRef::Stored(key) => match request_text::load(&state.images, key).await {
+        PromptRef::Stored(key) => match request_text::load(&jobs.images, key).await {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.is_gone() => {
                 tracing::warn!(%key, "a text is missing from the object store");
@@ -190,12 +197,12 @@ async fn text_of(
 
 /// All models in their current state. `allows` decides which of them the caller may use.
 pub fn models_on_sale(
-    state: &AppState,
+    settings: &Settings,
     pause: &Pause,
     allows: impl Fn(Tier) -> bool,
 ) -> Vec<Model> {
     let model = |tier: &Tier| {
-        let offer = state.catalog.tier(*tier);
+        let offer = settings.catalog.tier(*tier);
         let ratios = offer.aspect_ratios.iter().map(AspectWord::from);
         let prices = offer.prices.iter();
         Model {

@@ -2,7 +2,7 @@
 
 use crate::application::deliveries::Range;
 use crate::application::error::{Error, FieldFault};
-use crate::application::state::AppState;
+use crate::application::services::WebhookService;
 use crate::application::webhooks::{NewWebhook, Target, WebhookChange};
 use tintype_api::field::{Encoding as EncodingField, Flag, WebhookUrl};
 use tintype_api::{Body, Fields, Optional, Presence as _, RedeliveryRange, WebhookFields};
@@ -40,8 +40,8 @@ pub fn read_requiring<B: Body>(body: &[u8], required: &'static [&'static str]) -
     tintype_api::read_requiring(body, required).map_err(Error::invalid)
 }
 
-pub fn new_webhook(state: &AppState, body: &[u8]) -> Result<NewWebhook, Error> {
-    let fields = webhook(state, body, &["url"])?;
+pub fn new_webhook(webhooks: &WebhookService, body: &[u8]) -> Result<NewWebhook, Error> {
+    let fields = webhook(webhooks, body, &["url"])?;
     Ok(NewWebhook {
         target: fields
             .target
@@ -51,20 +51,20 @@ pub fn new_webhook(state: &AppState, body: &[u8]) -> Result<NewWebhook, Error> {
     })
 }
 
-pub fn webhook_change(state: &AppState, body: &[u8]) -> Result<WebhookChange, Error> {
-    webhook(state, body, &[])
+pub fn webhook_change(webhooks: &WebhookService, body: &[u8]) -> Result<WebhookChange, Error> {
+    webhook(webhooks, body, &[])
 }
 
 /// Checks the URL against the address rules here, so that its fault is listed with the others.
 fn webhook(
-    state: &AppState,
+    webhooks: &WebhookService,
     body: &[u8],
     required: &'static [&'static str],
 ) -> Result<WebhookChange, Error> {
     let fields = Fields::parse(body).map_err(Error::invalid)?;
     let mut fields = fields.requiring(required);
     let url = Optional::<WebhookUrl>::take(&mut fields, "url").flatten();
-    let target = url.and_then(|url| match Target::read(state, url) {
+    let target = url.and_then(|url| match Target::read(webhooks, url) {
         Ok(target) => Some(target),
         Err(fault) => {
             fields.fault(fault.field, fault.message);

@@ -4,8 +4,9 @@ use super::api_keys::rate_facts;
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::{Change, ChangeGuard, detached};
+use super::core::Core;
 use super::error::{self, Error};
-use super::state::AppState;
+use super::services::AccountService;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -36,16 +37,16 @@ pub fn no_account() -> Error {
 ///
 /// # Errors
 /// `NotFound`
-pub async fn find(state: &AppState, caller: &Caller, id: AccountId) -> Result<Account, Error> {
+pub async fn find(core: &Core, caller: &Caller, id: AccountId) -> Result<Account, Error> {
     let found = match caller.sees(id) {
-        true => state.store.account(id).await?,
+        true => core.store.account(id).await?,
         false => None,
     };
     found.ok_or_else(no_account)
 }
 
-pub fn actor(state: &AppState, account: AccountId) -> Result<AccountHandle, Error> {
-    let actor = state.system.accounts().get(account)?;
+pub fn actor(core: &Core, account: AccountId) -> Result<AccountHandle, Error> {
+    let actor = core.system.accounts().get(account)?;
     actor.ok_or_else(error::busy)
 }
 
@@ -61,7 +62,7 @@ pub fn fingerprint(parts: [&str; 2]) -> Fingerprint {
 
 /// Opens one account per idempotency key.
 pub async fn open(
-    state: &AppState,
+    accounts: &AccountService,
     caller: &Caller,
     new: NewAccount,
     idempotency_key: Option<String>,
@@ -78,27 +79,27 @@ pub async fn open(
         fingerprint: fingerprint([&new.name, &money]),
         name: key,
     });
-    let guard = state.operator.lock().await?;
-    if let Some(account) = opened_before(state, used.as_ref()).await? {
+    let guard = accounts.core.locks.operator.lock().await?;
+    if let Some(account) = opened_before(&accounts.core, used.as_ref()).await? {
         return Ok(Opened {
             account,
             is_replay: true,
         });
     }
     Ok(Opened {
-        account: create(state, guard, caller, new, used).await?,
+        account: create(accounts, guard, caller, new, used).await?,
         is_replay: false,
     })
 }
 
 /// Returns the current state of the account that the first use of the key opened.
 async fn opened_before(
-    state: &AppState,
+    core: &Core,
     used: Option<&IdempotencyUse>,
 ) -> Result<Option<Account>, Error> {
     let Some(used) = used else { return Ok(None) };
-    let (call, now) = (IdempotentCall::Opening, state.now());
-    let first = state
+    let (call, now) = (IdempotentCall::Opening, core.now());
+    let first = core
         .store
         .idempotency(call, SERVICE, &used.name, now)
         .await?;
@@ -107,22 +108,23 @@ async fn opened_before(
             let detail = "the Idempotency-Key was used before for another account";
             Err(error::key_reused(detail))
         }
-        Some(first) => Ok(state.store.account(AccountId(first.made)).await?),
+        Some(first) => Ok(core.store.account(AccountId(first.made)).await?),
         None => Ok(None),
     }
 }
 
 /// Opens an account. A positive opening balance becomes its first ledger entry.
 pub async fn create(
-    state: &AppState,
+    accounts: &AccountService,
     guard: ChangeGuard,
     caller: &Caller,
     new: NewAccount,
     used: Option<IdempotencyUse>,
 ) -> Result<Account, Error> {
+    let core = &accounts.core;
     let context = caller.operate()?;
-    let now = state.now();
-    let ids = &state.system.accounts().context().ids;
+    let now = core.now();
+    let ids = &core.system.accounts().context().ids;
     let account = new.open(AccountId(ids.next(now)), now);
     let account = account.map_err(|error| Error::field("balance", error.to_string()))?;
     let balance = account.balances.balance;
@@ -135,36 +137,36 @@ pub async fn create(
         reference: Some("opening balance".into()),
         created_at: now,
     });
-    let mut writes = state.store.open_account(&account, entry.as_ref());
+    let mut writes = core.store.open_account(&account, entry.as_ref());
     if let Some(used) = used {
-        let hours = state.config.idempotency.retention_hours;
+        let hours = accounts.settings.config.idempotency.retention_hours;
         let record = IdempotencyRecord {
             made: account.id.0,
             fingerprint: used.fingerprint,
             expires_at: now.plus(Duration::from_secs(hours * 3_600)),
         };
         let call = IdempotentCall::Opening;
-        writes.extend(state.store.remember_use(call, SERVICE, &used.name, &record));
+        writes.extend(core.store.remember_use(call, SERVICE, &used.name, &record));
     }
-    let entry = context.entry(state, Action::AccountCreate, subject(account.id));
+    let entry = context.entry(core, Action::AccountCreate, subject(account.id));
     let mut facts = json!({"name": account.name, "balance": balance.to_string()});
     note_terms(&mut facts, &account);
     let entry = to_audit_entry(entry, None, Some(facts));
-    writes.push(state.store.add_audit(&entry));
-    state.commit(Change::under_lock(guard, writes)).await?;
+    writes.push(core.store.add_audit(&entry));
+    core.commit(Change::under_lock(guard, writes)).await?;
     Ok(account)
 }
 
 /// Changes the name, the limits or the active flag of an account.
 pub async fn change(
-    state: &AppState,
+    accounts: &AccountService,
     caller: &Caller,
     account: AccountId,
     change: AccountChange,
 ) -> Result<Account, Error> {
     let context = caller.operate()?;
-    let actor = actor(state, account)?;
-    let entry = context.entry(state, Action::AccountChange, subject(account));
+    let actor = actor(&accounts.core, account)?;
+    let entry = context.entry(&accounts.core, Action::AccountChange, subject(account));
     let note = move |changed: &AccountChanged| {
         let [before, after] = [&changed.before, &changed.after].map(|it| Some(facts(it)));
         to_audit_entry(entry.clone(), before, after)
@@ -175,7 +177,7 @@ pub async fn change(
         note: Some(Box::new(note)),
         reply: reply.into(),
     };
-    let cache = Arc::clone(&state.auth.api_keys);
+    let cache = Arc::clone(&accounts.auth.api_keys);
     // Detached: the cache must drop the keys of a deactivated account even if the caller disconnects.
     detached(async move {
         actor.send(command).map_err(|_| error::busy())?;

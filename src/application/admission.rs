@@ -1,10 +1,11 @@
 //! Step 4 of the published order of checks, and the wait for the account's decision. Jobs and batches share both.
 
 use super::availability;
+use super::core::Core;
 use super::error::{self, Error};
 use super::pause;
 use super::payer::Payer;
-use super::state::AppState;
+use super::services::GenerationService;
 use tintype_actors::account::AccountHandle;
 use tintype_storage::domain::job::Callback;
 use tintype_storage::domain::tier::Tier;
@@ -29,40 +30,41 @@ impl Admission {
     /// # Errors
     /// `Paused`, `Overloaded`, `RateLimited`, `Invalid`
     pub async fn check(
-        state: &AppState,
+        generations: &GenerationService,
         caller: &Payer,
         request: &AdmissionRequest<'_>,
     ) -> Result<Self, Error> {
+        let core = &generations.core;
         let read = caller.before_jobs.as_deref();
         // The account's decision checks the pause and the live jobs again. Only the callback check must come after them.
         let leaves_to_decision = caller.is_cached && request.callback_url.is_none();
         if !leaves_to_decision {
-            let pause = pause::for_call(state, caller).await?;
+            let pause = pause::for_call(core, caller).await?;
             availability::check_pause(&pause, &request.models)?;
         }
-        availability::check_queue(state, request.jobs)?;
+        availability::check_queue(core, &generations.settings, request.jobs)?;
         caller.check_rate()?;
-        let account = state.system.accounts().get(caller.account())?;
+        let account = core.system.accounts().get(caller.account())?;
         let account = account.ok_or_else(error::account_is_gone)?;
         if !leaves_to_decision {
             let key = &caller.key;
             account.check_live_jobs(key, request.jobs, read).await?;
         }
-        let callback = callback_of(state, caller, request.callback_url).await?;
+        let callback = callback_of(core, caller, request.callback_url).await?;
         Ok(Self { account, callback })
     }
 }
 
 /// Finds the webhook that is registered with exactly this URL.
 async fn callback_of(
-    state: &AppState,
+    core: &Core,
     caller: &Payer,
     url: Option<&str>,
 ) -> Result<Option<Callback>, Error> {
     let Some(url) = url else {
         return Ok(None);
     };
-    let webhooks = state.store.webhooks(caller.account()).await?;
+    let webhooks = core.store.webhooks(caller.account()).await?;
     let named = webhook::choose(&webhooks, Some(url)).map(|it| Callback {
         webhook: it.id,
         url: it.url.clone(),
@@ -78,12 +80,12 @@ async fn callback_of(
 /// # Errors
 /// The account refuses, or the process stops.
 pub async fn await_decision<T>(
-    state: &AppState,
+    core: &Core,
     answer: oneshot::Receiver<Result<T, AcceptError>>,
 ) -> Result<T, Error> {
     match DeferredWake::new(answer).await {
         Ok(outcome) => Ok(outcome?),
-        Err(_) if state.fail_stop.has_tripped() => Err(error::stopping()),
+        Err(_) if core.fail_stop.has_tripped() => Err(error::stopping()),
         Err(_) => Err(error::busy()),
     }
 }

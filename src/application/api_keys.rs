@@ -3,8 +3,9 @@
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::{Change, ChangeGuard};
+use super::core::Core;
 use super::error::Error;
-use super::state::AppState;
+use super::services::AccountService;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,12 +30,8 @@ pub fn no_key() -> Error {
 ///
 /// # Errors
 /// `NotFound`
-pub async fn find(
-    state: &AppState,
-    caller: &Caller,
-    id: KeyId,
-) -> Result<(KeyHash, ApiKey), Error> {
-    let found = state.store.key(id).await?;
+pub async fn find(core: &Core, caller: &Caller, id: KeyId) -> Result<(KeyHash, ApiKey), Error> {
+    let found = core.store.key(id).await?;
     let seen = found.filter(|(_, key)| caller.sees(key.account));
     seen.ok_or_else(no_key)
 }
@@ -47,15 +44,15 @@ pub fn no_writes(_: &ApiKey) -> Writes {
 /// Issues a key with all rights, narrowed by `shape`. `also` adds writes to the same commit. Returns the text of the key, which is
 /// stored nowhere.
 pub async fn issue(
-    state: &AppState,
+    core: &Core,
     guard: ChangeGuard,
     caller: &Caller,
     account: AccountId,
     shape: impl FnOnce(ApiKey) -> ApiKey,
     also: impl FnOnce(&ApiKey) -> Writes,
 ) -> Result<(String, ApiKey), Error> {
-    let context = caller.change(state, account).await?;
-    if state
+    let context = caller.change(core, account).await?;
+    if core
         .store
         .keys_of(account, MAX_KEYS, None)
         .await?
@@ -67,57 +64,59 @@ pub async fn issue(
             format!("the account has {MAX_KEYS} keys, the most it may have; delete one first");
         return Err(Error::field("body", fault));
     }
-    let now = state.now();
+    let now = core.now();
     let text = api_key::text(&rand::random());
-    let id = KeyId(state.system.accounts().context().ids.next(now));
+    let id = KeyId(core.system.accounts().context().ids.next(now));
     let key = ApiKey {
         text_prefix: Some(api_key::text_prefix(&text)),
         ..shape(ApiKey::with_all_rights(id, account, now))
     };
-    let mut writes = state.store.put_key(&api_key::hash(&text), &key);
+    let mut writes = core.store.put_key(&api_key::hash(&text), &key);
     writes.extend(also(&key));
-    let entry = entry(state, context, Action::KeyCreate, &key);
+    let entry = entry(core, context, Action::KeyCreate, &key);
     let entry = to_audit_entry(entry, None, Some(facts(&key, now)));
-    writes.push(state.store.add_audit(&entry));
-    state.commit(Change::under_lock(guard, writes)).await?;
+    writes.push(core.store.add_audit(&entry));
+    core.commit(Change::under_lock(guard, writes)).await?;
     Ok((text, key))
 }
 
 /// Changes a key. Writes nothing if nothing changes.
 pub async fn change(
-    state: &AppState,
+    accounts: &AccountService,
     caller: &Caller,
     id: KeyId,
     change: KeyChange,
 ) -> Result<ApiKey, Error> {
-    let guard = state.operator.lock().await?;
-    let (hash, before) = find(state, caller, id).await?;
-    let context = caller.change(state, before.account).await?;
+    let core = &accounts.core;
+    let guard = core.locks.operator.lock().await?;
+    let (hash, before) = find(core, caller, id).await?;
+    let context = caller.change(core, before.account).await?;
     let key = change.apply(before.clone());
     if key == before {
         return Ok(key);
     }
-    let entry = changed(state, context, Action::KeyChange, &before, &key);
-    let mut writes = state.store.put_key(&hash, &key);
-    writes.push(state.store.add_audit(&entry));
-    let cache = Arc::clone(&state.auth.api_keys);
+    let entry = changed(core, context, Action::KeyChange, &before, &key);
+    let mut writes = core.store.put_key(&hash, &key);
+    writes.push(core.store.add_audit(&entry));
+    let cache = Arc::clone(&accounts.auth.api_keys);
     let (after, gone) = (Some((hash, key.clone())), before.clone());
     let change = Change::under_lock(guard, writes).then(move || cache.forget(&hash, &gone));
-    state.commit_key(&before, after, change).await?;
+    core.commit_key(&before, after, change).await?;
     Ok(key)
 }
 
 /// Gives a key a new text and returns it; the text is stored nowhere. The old text stays valid for `overlap`.
 pub async fn rotate(
-    state: &AppState,
+    accounts: &AccountService,
     caller: &Caller,
     id: KeyId,
     overlap: Duration,
 ) -> Result<(String, ApiKey), Error> {
-    let guard = state.operator.lock().await?;
-    let (old, before) = find(state, caller, id).await?;
-    let context = caller.change(state, before.account).await?;
-    let now = state.now();
+    let core = &accounts.core;
+    let guard = core.locks.operator.lock().await?;
+    let (old, before) = find(core, caller, id).await?;
+    let context = caller.change(core, before.account).await?;
+    let now = core.now();
     let until = (!overlap.is_zero()).then(|| now.plus(overlap));
     let text = api_key::text(&rand::random());
     let (rotated, ended) = before.rotate(old, until, now);
@@ -131,13 +130,13 @@ pub async fn rotate(
         )));
     }
     let new = api_key::hash(&text);
-    let entry = changed(state, context, Action::KeyRotate, &before, &key);
-    let mut writes = state.store.rotate_key(&old, &new, &key, &ended);
-    writes.push(state.store.add_audit(&entry));
-    let cache = Arc::clone(&state.auth.api_keys);
+    let entry = changed(core, context, Action::KeyRotate, &before, &key);
+    let mut writes = core.store.rotate_key(&old, &new, &key, &ended);
+    writes.push(core.store.add_audit(&entry));
+    let cache = Arc::clone(&accounts.auth.api_keys);
     let (after, gone) = (Some((new, key.clone())), before.clone());
     let change = Change::under_lock(guard, writes).then(move || cache.forget(&old, &gone));
-    state.commit_key(&before, after, change).await?;
+    core.commit_key(&before, after, change).await?;
     Ok((text, key))
 }
 
@@ -145,48 +144,49 @@ pub async fn rotate(
 ///
 /// # Errors
 /// `Conflict` for the key of the panel's playground, because the playground would silently issue a new one.
-pub async fn delete(state: &AppState, caller: &Caller, id: KeyId) -> Result<(), Error> {
-    let guard = state.operator.lock().await?;
-    let (hash, key) = find(state, caller, id).await?;
-    let context = caller.change(state, key.account).await?;
-    if state.store.panel_key(key.account).await? == Some(id) {
+pub async fn delete(accounts: &AccountService, caller: &Caller, id: KeyId) -> Result<(), Error> {
+    let core = &accounts.core;
+    let guard = core.locks.operator.lock().await?;
+    let (hash, key) = find(core, caller, id).await?;
+    let context = caller.change(core, key.account).await?;
+    if core.store.panel_key(key.account).await? == Some(id) {
         return Err(Error::conflict(format!(
             "the key `{}` belongs to the panel, whose playground charges it; deactivate it to disable the playground",
             key.name
         )));
     }
-    let entry = entry(state, context, Action::KeyDelete, &key);
-    let entry = to_audit_entry(entry, Some(facts(&key, state.now())), None);
-    let mut writes = state.store.remove_key(&hash, &key);
-    writes.push(state.store.add_audit(&entry));
-    let cache = Arc::clone(&state.auth.api_keys);
+    let entry = entry(core, context, Action::KeyDelete, &key);
+    let entry = to_audit_entry(entry, Some(facts(&key, core.now())), None);
+    let mut writes = core.store.remove_key(&hash, &key);
+    writes.push(core.store.add_audit(&entry));
+    let cache = Arc::clone(&accounts.auth.api_keys);
     let gone = key.clone();
     let change = Change::under_lock(guard, writes).then(move || {
         cache.forget(&hash, &gone);
         cache.forget_use(id);
     });
-    state.commit_key(&key, None, change).await?;
+    core.commit_key(&key, None, change).await?;
     Ok(())
 }
 
-fn entry(state: &AppState, context: &AuditContext, action: Action, key: &ApiKey) -> AuditEntry {
+fn entry(core: &Core, context: &AuditContext, action: Action, key: &ApiKey) -> AuditEntry {
     let subject = Subject {
         account: Some(key.account),
         id: Some(key.id.0),
     };
-    context.entry(state, action, subject)
+    context.entry(core, action, subject)
 }
 
 fn changed(
-    state: &AppState,
+    core: &Core,
     context: &AuditContext,
     action: Action,
     before: &ApiKey,
     after: &ApiKey,
 ) -> AuditEntry {
-    let now = state.now();
+    let now = core.now();
     let [was, is] = [before, after].map(|key| Some(facts(key, now)));
-    to_audit_entry(entry(state, context, action, after), was, is)
+    to_audit_entry(entry(core, context, action, after), was, is)
 }
 
 /// The fields of a key that the audit log records: all that an operator sets.

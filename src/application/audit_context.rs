@@ -1,7 +1,7 @@
 //! Who requests a change, and the audit log entry about it.
 
 use super::call_origin::CallOrigin;
-use super::state::AppState;
+use super::core::Core;
 use serde_json::Value;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::ids::{AccountId, AuditId};
@@ -44,10 +44,10 @@ impl AuditContext {
     }
 
     /// An entry without `before` and `after`.
-    pub fn entry(&self, state: &AppState, action: Action, subject: Subject) -> AuditEntry {
-        let at = state.now();
+    pub fn entry(&self, core: &Core, action: Action, subject: Subject) -> AuditEntry {
+        let at = core.now();
         AuditEntry {
-            id: AuditId(state.system.accounts().context().ids.next(at)),
+            id: AuditId(core.system.accounts().context().ids.next(at)),
             at,
             actor: self.actor,
             action,

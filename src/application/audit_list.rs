@@ -1,9 +1,9 @@
 //! Reads the audit log.
 
+use super::core::Core;
 use super::error::Error;
 use super::filtered_page::filter_page;
 use super::list::{TimeRange, Window};
-use super::state::AppState;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::engine::Wait as _;
@@ -42,11 +42,11 @@ pub fn is_named(action: Action, name: &str) -> bool {
 /// # Errors
 /// The store fails.
 pub async fn page(
-    state: &AppState,
+    core: &Core,
     window: Window,
     filter: AuditFilter,
 ) -> Result<Page<AuditEntry>, Error> {
-    let (store, range) = (state.store.clone(), filter.range);
+    let (store, range) = (core.store.clone(), filter.range);
     filter_page(
         window,
         move |limit, after| {

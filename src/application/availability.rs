@@ -1,7 +1,8 @@
 //! Checks whether the service accepts new jobs at all.
 
+use super::core::Core;
 use super::error::{Error, ErrorKind};
-use super::state::AppState;
+use super::settings::Settings;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 
@@ -18,8 +19,8 @@ pub fn check_pause(pause: &Pause, models: &[Tier]) -> Result<(), Error> {
 ///
 /// # Errors
 /// `Overloaded`
-pub fn check_queue(state: &AppState, jobs: usize) -> Result<(), Error> {
-    if (state.system.live_jobs() + jobs) as u64 > state.config.jobs.max_live {
+pub fn check_queue(core: &Core, settings: &Settings, jobs: usize) -> Result<(), Error> {
+    if (core.system.live_jobs() + jobs) as u64 > settings.config.jobs.max_live {
         let detail =
             "the queue of the service is full; try again later with the same Idempotency-Key";
         return Err(Error::new(ErrorKind::Overloaded, detail).retry_after(5));

@@ -1,7 +1,8 @@
 //! Tests a backend on demand, without generating an image.
 
+use super::core::Core;
 use super::error::Error;
-use super::state::AppState;
+use super::settings::Settings;
 use crate::backends::probe::Findings;
 use crate::backends::readiness;
 use tintype_actors::backends::BackendError;
@@ -11,20 +12,20 @@ use tintype_actors::backends::BackendError;
 ///
 /// # Errors
 /// `NotFound`
-pub async fn test(state: &AppState, name: &str) -> Result<Findings, Error> {
-    let backends = &state.config.backends;
+pub async fn test(core: &Core, settings: &Settings, name: &str) -> Result<Findings, Error> {
+    let backends = &settings.config.backends;
     let index = backends.keys().position(|it| it == name);
     let (Some(index), Some(backend)) = (index, backends.get(name)) else {
         return Err(Error::not_found("there is no such backend"));
     };
-    let findings = readiness::test(&state.config, name, backend).await;
+    let findings = readiness::test(&settings.config, name, backend).await;
     let outcome = match findings.fails.is_empty() {
-        true => Ok(state.now()),
+        true => Ok(core.now()),
         false => Err(BackendError {
-            at: state.now(),
+            at: core.now(),
             cause: findings.fails.join("; "),
         }),
     };
-    state.system.backend_tested(index, outcome);
+    core.system.backend_tested(index, outcome);
     Ok(findings)
 }

@@ -1,7 +1,7 @@
 //! Checks whether the caller can pay, before the service fetches or stores anything. The reservation checks again.
 
+use super::core::Core;
 use super::error::{self, Error};
-use super::state::AppState;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -14,31 +14,30 @@ use tokio::task::spawn_blocking;
 ///
 /// # Errors
 /// `InsufficientBalance`, `AccountLimitReached`, `KeyLimitReached`
-pub async fn check(state: &Arc<AppState>, key: &Arc<ApiKey>, price: Amount) -> Result<(), Error> {
-    let account = state.store.account(key.account).await?;
+pub async fn check(core: &Arc<Core>, key: &Arc<ApiKey>, price: Amount) -> Result<(), Error> {
+    let account = core.store.account(key.account).await?;
     let account = account.ok_or_else(error::account_is_gone)?;
     account.balances.hold(price).map_err(AcceptError::from)?;
     account
-        .check_spending(price, state.now())
+        .check_spending(price, core.now())
         .map_err(AcceptError::AccountLimit)?;
     let limits = key.spend_limits();
     if !limits.any() {
         return Ok(());
     }
-    let (shared, key) = (Arc::clone(state), Arc::clone(key));
+    let (shared, key) = (Arc::clone(core), Arc::clone(key));
     // Reads all live jobs of the account. There may be many, so this must not block the worker thread.
     let used = spawn_blocking(move || spent_and_held(&shared, &key)).await;
     let (spent, held) = used.map_err(|_| error::busy())??;
-    let outcome = limits.check(&spent, held, price, state.now());
+    let outcome = limits.check(&spent, held, price, core.now());
     Ok(outcome.map_err(AcceptError::from)?)
 }
 
 /// The amounts that a key has spent and that its live jobs reserve.
-fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<(Spending, Amount), Error> {
-    let spent = state.store.key_spending(key.id).wait()?;
+fn spent_and_held(core: &Core, key: &ApiKey) -> Result<(Spending, Amount), Error> {
+    let spent = core.store.key_spending(key.id).wait()?;
     let mut held = Amount::ZERO;
-    state
-        .store
+    core.store
         .each_live_job_of(key.account, |job| {
             if job.key == key.id {
                 // An overflow exceeds every limit anyway.

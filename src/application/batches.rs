@@ -3,10 +3,11 @@
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::detached;
+use super::core::Core;
 use super::error::{self, Error};
 use super::jobs;
 use super::list::Window;
-use super::state::AppState;
+use super::services::JobService;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
 use std::sync::Arc;
@@ -37,13 +38,9 @@ pub fn no_batch() -> Error {
 ///
 /// # Errors
 /// `NotFound`, also for another account's batch
-pub async fn find(
-    state: &AppState,
-    account: AccountId,
-    id: &str,
-) -> Result<BatchWithProgress, Error> {
+pub async fn find(core: &Core, account: AccountId, id: &str) -> Result<BatchWithProgress, Error> {
     let id: BatchId = id.parse().map_err(|_| no_batch())?;
-    state.store.batch(account, id).await?.ok_or_else(no_batch)
+    core.store.batch(account, id).await?.ok_or_else(no_batch)
 }
 
 /// Finds a batch of any account. Runs on the blocking pool: without a known account, the search reads many accounts.
@@ -51,11 +48,11 @@ pub async fn find(
 /// # Errors
 /// The store fails.
 pub async fn find_in_all(
-    state: &AppState,
+    core: &Core,
     account: Option<AccountId>,
     id: BatchId,
 ) -> Result<Option<Batch>, Error> {
-    let store = state.store.clone();
+    let store = core.store.clone();
     let found = spawn_blocking(move || match account {
         Some(account) => Ok(store.batch(account, id).wait()?.map(|(batch, _)| batch)),
         None => store.find_batch(id).wait(),
@@ -68,17 +65,17 @@ pub async fn find_in_all(
 /// # Errors
 /// The store fails.
 pub async fn page_of(
-    state: &AppState,
+    core: &Core,
     account: AccountId,
     window: Window,
 ) -> Result<Page<BatchWithProgress>, Error> {
-    let page = state
+    let page = core
         .store
         .batches_of(account, window.limit, window.after)
         .await?;
     let mut items = Vec::with_capacity(page.items.len());
     for batch in page.items {
-        let progress = state.store.progress_of(&batch).await?;
+        let progress = core.store.progress_of(&batch).await?;
         items.push((batch, progress));
     }
     Ok(Page {
@@ -92,32 +89,32 @@ pub async fn page_of(
 /// # Errors
 /// The store fails.
 pub async fn wait_until_ended(
-    state: &AppState,
+    core: &Core,
     batch: &Batch,
     max_wait: Duration,
 ) -> Result<BatchProgress, Error> {
-    let mut stopping = state.stopping.subscribe();
+    let mut stopping = core.stopping.subscribe();
     tokio::select! {
-        ended = wait_for_jobs(state, batch) => ended?,
-        _ = state.fail_stop.tripped() => return Err(error::stopping()),
+        ended = wait_for_jobs(core, batch) => ended?,
+        _ = core.fail_stop.tripped() => return Err(error::stopping()),
         () = tokio::time::sleep(max_wait) => {}
-        // The sender lives as long as the state does.
+        // The sender lives as long as the core does.
         _ = stopping.wait_for(|it| *it) => {}
     }
-    Ok(state.store.progress_of(batch).await?)
+    Ok(core.store.progress_of(batch).await?)
 }
 
 /// Waits for the newest live job until none is left. Jobs start in order, so this waits for few of them.
-async fn wait_for_jobs(state: &AppState, batch: &Batch) -> Result<(), Error> {
+async fn wait_for_jobs(core: &Core, batch: &Batch) -> Result<(), Error> {
     let (from, below) = (Some(batch.first), Some(batch.last.next()));
     loop {
-        let live = state
+        let live = core
             .store
             .jobs_of(batch.account, Part::Live, below, from, 1);
         let Some(newest) = live.await?.pop() else {
             return Ok(());
         };
-        state.system.ended(batch.account, newest.id).await?;
+        core.system.ended(batch.account, newest.id).await?;
     }
 }
 
@@ -126,7 +123,7 @@ async fn wait_for_jobs(state: &AppState, batch: &Batch) -> Result<(), Error> {
 /// # Errors
 /// `NotFound`; `Forbidden`; `Conflict` for a batch that has ended
 pub async fn cancel(
-    state: &Arc<AppState>,
+    jobs: &Arc<JobService>,
     caller: &Caller,
     batch: Batch,
 ) -> Result<BatchWithProgress, Error> {
@@ -137,10 +134,10 @@ pub async fn cancel(
     let audit = match caller {
         Caller::ApiKey(_) => None,
         Caller::Person { .. } | Caller::Operator { .. } => {
-            Some(caller.change(state, account).await?)
+            Some(caller.change(&jobs.core, account).await?)
         }
     };
-    let before = state.store.progress_of(&batch).await?;
+    let before = jobs.core.store.progress_of(&batch).await?;
     if before.status() == BatchStatus::Ended {
         // A repeated cancellation gets the answer of the first one.
         return match before.canceled_at {
@@ -148,9 +145,14 @@ pub async fn cancel(
             None => Err(Error::conflict("the batch has already ended")),
         };
     }
-    let actor = state.system.accounts().get(account)?.ok_or_else(no_batch)?;
-    let note = audit.map(|audit| note(state, audit, &batch));
-    let state = Arc::clone(state);
+    let actor = jobs
+        .core
+        .system
+        .accounts()
+        .get(account)?
+        .ok_or_else(no_batch)?;
+    let note = audit.map(|audit| note(&jobs.core, audit, &batch));
+    let jobs = Arc::clone(jobs);
     detached(async move {
         let (reply, outcome) = oneshot::channel();
         let command = AccountCommand::CancelBatch {
@@ -160,21 +162,22 @@ pub async fn cancel(
         };
         actor.send(command).map_err(|_| error::busy())?;
         match outcome.await.map_err(|_| error::stopping())? {
-            Ok(_) => cancel_queued(&state, &batch).await?,
+            Ok(_) => cancel_queued(&jobs, &batch).await?,
             Err(BatchError::NotFound) => return Err(no_batch()),
             Err(BatchError::Store(error)) => return Err(error.into()),
         }
-        let progress = state.store.progress_of(&batch).await?;
+        let progress = jobs.core.store.progress_of(&batch).await?;
         Ok((batch, progress))
     })
     .await
 }
 
 /// Cancels the queued jobs at once, to release their reserved prices. The dispatcher cancels a job that cannot be canceled now.
-async fn cancel_queued(state: &Arc<AppState>, batch: &Batch) -> Result<(), Error> {
+async fn cancel_queued(service: &JobService, batch: &Batch) -> Result<(), Error> {
     let mut from = batch.first;
     loop {
-        let jobs = state
+        let jobs = service
+            .core
             .store
             .rising_jobs_of(batch.account, Part::Live, from, batch.last, STEP)
             .await?;
@@ -185,7 +188,7 @@ async fn cancel_queued(state: &Arc<AppState>, batch: &Batch) -> Result<(), Error
         let queued = jobs.iter().filter(|job| job.state == JobState::Queued);
         stream::iter(queued)
             .for_each_concurrent(CANCELED_IN_PARALLEL, |job| async {
-                if let Err(error) = jobs::end_queued(state, job.account, job.id, None).await {
+                if let Err(error) = jobs::end_queued(service, job.account, job.id, None).await {
                     tracing::debug!(job = %job.id, %error, "a job of a canceled batch was not canceled");
                 }
             })
@@ -193,12 +196,12 @@ async fn cancel_queued(state: &Arc<AppState>, batch: &Batch) -> Result<(), Error
     }
 }
 
-fn note(state: &AppState, audit: &AuditContext, batch: &Batch) -> Note<BatchId> {
+fn note(core: &Core, audit: &AuditContext, batch: &Batch) -> Note<BatchId> {
     let subject = Subject {
         account: Some(batch.account),
         id: Some(batch.id.0),
     };
-    let entry = audit.entry(state, Action::BatchCancel, subject);
+    let entry = audit.entry(core, Action::BatchCancel, subject);
     Box::new(move |_: &BatchId| {
         let after = json!({"status": BatchStatus::Canceling.word()});
         to_audit_entry(entry.clone(), None, Some(after))

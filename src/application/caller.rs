@@ -1,9 +1,9 @@
 //! The caller of a use case and their permissions. Every use case except the caller's own generations is authorized here.
 
 use super::audit_context::AuditContext;
+use super::core::Core;
 use super::error::{Error, ErrorKind};
 use super::payer::Payer;
-use super::state::AppState;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Person, Role};
@@ -92,16 +92,12 @@ impl Caller {
     ///
     /// # Errors
     /// `Forbidden`
-    pub async fn change(
-        &self,
-        state: &AppState,
-        account: AccountId,
-    ) -> Result<&AuditContext, Error> {
+    pub async fn change(&self, core: &Core, account: AccountId) -> Result<&AuditContext, Error> {
         if let Self::Operator { audit, .. } = self {
             return Ok(audit);
         }
         let gone = || forbidden("the account no longer exists");
-        self.change_in(&state.store.account(account).await?.ok_or_else(gone)?)
+        self.change_in(&core.store.account(account).await?.ok_or_else(gone)?)
     }
 }
 

@@ -3,8 +3,8 @@
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::{ChangeGuard, detached};
+use super::core::Core;
 use super::error::{self, Error, no_webhook};
-use super::state::AppState;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered};
@@ -45,37 +45,33 @@ pub fn no_delivery() -> Error {
 ///
 /// # Errors
 /// `NotFound`
-pub async fn find(state: &AppState, caller: &Caller, id: DeliveryId) -> Result<Delivery, Error> {
-    let found = state.store.delivery(id).await?;
+pub async fn find(core: &Core, caller: &Caller, id: DeliveryId) -> Result<Delivery, Error> {
+    let found = core.store.delivery(id).await?;
     let seen = found.filter(|delivery| caller.sees(delivery.account));
     seen.ok_or_else(no_delivery)
 }
 
 /// The attempts that the record of the delivery counts.
-pub async fn attempts(state: &AppState, delivery: &Delivery) -> Result<Vec<Attempt>, Error> {
-    let mut attempts = state.store.attempts(delivery.id).await?;
+pub async fn attempts(core: &Core, delivery: &Delivery) -> Result<Vec<Attempt>, Error> {
+    let mut attempts = core.store.attempts(delivery.id).await?;
     // Read after the delivery: newer attempts would not match its status.
     attempts.truncate(usize::try_from(delivery.attempts).unwrap_or(usize::MAX));
     Ok(attempts)
 }
 
-pub async fn redeliver(
-    state: &AppState,
-    caller: &Caller,
-    id: DeliveryId,
-) -> Result<Delivery, Error> {
-    let delivery = find(state, caller, id).await?;
-    let context = caller.change(state, delivery.account).await?;
-    Ok(redeliver_one(state, context, id).await??)
+pub async fn redeliver(core: &Core, caller: &Caller, id: DeliveryId) -> Result<Delivery, Error> {
+    let delivery = find(core, caller, id).await?;
+    let context = caller.change(core, delivery.account).await?;
+    Ok(redeliver_one(core, context, id).await??)
 }
 
 /// Counts the failed deliveries of a range. Also returns whether the scan reached the end of the log.
 pub async fn count_failed(
-    state: &AppState,
+    core: &Core,
     webhook: Webhook,
     range: Range,
 ) -> Result<(usize, bool), Error> {
-    let store = state.store.clone();
+    let store = core.store.clone();
     let found = tokio::task::spawn_blocking(move || {
         let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
         find_failed(page, &webhook, &range)
@@ -86,14 +82,14 @@ pub async fn count_failed(
 
 /// Redelivers the failed deliveries of a range, newest first. Scans a bounded part of the account's log.
 pub async fn redeliver_range(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     webhook: Webhook,
     range: Range,
 ) -> Result<RangeRedelivered, Error> {
-    let context = caller.change(state, webhook.account).await?;
+    let context = caller.change(core, webhook.account).await?;
     let mut after = range.after;
-    let store = state.store.clone();
+    let store = core.store.clone();
     let found = tokio::task::spawn_blocking(move || {
         let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
         find_failed(page, &webhook, &range)
@@ -102,7 +98,7 @@ pub async fn redeliver_range(
     let mut count = 0;
     for step in selected.chunks(STEP) {
         // Sent together, so that they share one fsync.
-        let send = |id: &DeliveryId| redeliver_one(state, context, *id);
+        let send = |id: &DeliveryId| redeliver_one(core, context, *id);
         let mut refused = None;
         for answer in join_all(step.iter().map(send)).await {
             match answer {
@@ -158,7 +154,7 @@ fn find_failed(
 }
 
 async fn redeliver_one(
-    state: &AppState,
+    core: &Core,
     context: &AuditContext,
     id: DeliveryId,
 ) -> Result<Result<Delivery, DeliveryError>, Error> {
@@ -166,7 +162,7 @@ async fn redeliver_one(
         account: None,
         id: Some(id.0),
     };
-    let entry = context.entry(state, Action::DeliveryRedeliver, subject);
+    let entry = context.entry(core, Action::DeliveryRedeliver, subject);
     let note: Note<Redelivered> = Box::new(move |change| {
         let entry = AuditEntry {
             account: Some(change.before.account).filter(|it| *it != SERVICE),
@@ -181,14 +177,14 @@ async fn redeliver_one(
         note: Some(note),
         reply,
     };
-    let sent = state.system.deliveries().try_send(command);
+    let sent = core.system.deliveries().try_send(command);
     sent.map_err(|_| error::busy_delivering())?;
     answer.await.map_err(|_| error::stopping())
 }
 
 /// Adds a delivery that belongs to no job, in one commit with `writes`. The commit releases the guard even if the caller disconnects.
 pub(super) async fn add(
-    state: &AppState,
+    core: &Core,
     guard: ChangeGuard,
     delivery: Delivery,
     mut writes: Writes,
@@ -200,7 +196,7 @@ pub(super) async fn add(
         writes,
         reply,
     };
-    let sent = state.system.deliveries().try_send(command);
+    let sent = core.system.deliveries().try_send(command);
     sent.map_err(|_| error::busy_delivering())?;
     detached(async move {
         let added = answer.await.map_err(|_| error::stopping())??;

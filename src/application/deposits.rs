@@ -3,8 +3,8 @@
 use super::accounts;
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
+use super::core::Core;
 use super::error::{self, Error};
-use super::state::AppState;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ pub struct Deposited {
 
 /// Deposits money once per idempotency key. A negative amount corrects an earlier deposit.
 pub async fn deposit(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     account: AccountId,
     new: NewDeposit,
@@ -39,12 +39,12 @@ pub async fn deposit(
             fingerprint: accounts::fingerprint([&amount.to_string(), text]),
         }
     });
-    let actor = accounts::actor(state, account)?;
+    let actor = accounts::actor(core, account)?;
     let subject = Subject {
         account: Some(account),
         id: None,
     };
-    let entry = context.entry(state, Action::DepositCreate, subject);
+    let entry = context.entry(core, Action::DepositCreate, subject);
     // The actor calls `note` only for a new deposit, not for a replay.
     let is_new = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&is_new);

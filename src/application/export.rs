@@ -2,7 +2,7 @@
 
 use super::caller::Caller;
 use super::error::{Error, ErrorKind};
-use super::state::AppState;
+use super::services::JobService;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,15 +31,16 @@ enum Aborted {
 ///
 /// # Errors
 /// `Forbidden`; `Conflict` while another export is running
-pub fn start(state: &AppState, caller: &Caller) -> Result<mpsc::Receiver<Bytes>, Error> {
+pub fn start(jobs: &JobService, caller: &Caller) -> Result<mpsc::Receiver<Bytes>, Error> {
+    let core = &jobs.core;
     caller.operate()?;
-    state.result_store.keep_inputs();
-    let snapshot = Arc::clone(state.store.engine()).snapshot();
+    jobs.result_store.keep_inputs();
+    let snapshot = Arc::clone(core.store.engine()).snapshot();
     let snapshot = snapshot.map_err(to_error)?;
     let (sender, receiver) = mpsc::channel(BUFFERED_BLOCKS);
-    let stopping = state.stopping.subscribe();
+    let stopping = core.stopping.subscribe();
     let runtime = Handle::current();
-    let (store, now) = (state.store.clone(), state.now());
+    let (store, now) = (core.store.clone(), core.now());
     tracing::info!("export started");
     spawn_blocking(move || {
         let send = |block: Vec<u8>| send_block(&runtime, &sender, &stopping, block.into());

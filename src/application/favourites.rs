@@ -2,10 +2,12 @@
 
 use super::caller::Caller;
 use super::commit::Change;
+use super::core::Core;
 use super::error::Error;
 use super::jobs;
 use super::picture_views;
-use super::state::AppState;
+use super::services::JobService;
+use super::settings::Settings;
 use crate::images::{ImagesError, RESULTS};
 use chrono::{DateTime, Utc};
 use object_store::path::Path;
@@ -23,22 +25,23 @@ const REMOVED_PER_LOCK: usize = 100;
 /// # Errors
 /// `NotFound`; `Forbidden`; `Gone` if retention has removed the image; `Invalid` if the account has [`MAX_FAVOURITES`]
 pub async fn add(
-    state: &AppState,
+    jobs: &JobService,
     caller: &Caller,
     account: AccountId,
     id: &str,
 ) -> Result<(), Error> {
-    let job = jobs::find(state, account, id).await?;
-    caller.change(state, account).await?;
+    let core = &jobs.core;
+    let job = jobs::find(core, account, id).await?;
+    caller.change(core, account).await?;
     // Retention takes the same lock, so it cannot remove the image meanwhile.
-    let guard = state.favourites.lock().await?;
-    if state.store.is_favourite(account, job.id).await? {
+    let guard = core.locks.favourites.lock().await?;
+    if core.store.is_favourite(account, job.id).await? {
         return Ok(());
     }
     if let Some(picture) = job.picture() {
-        picture_views::check_exists(state, &picture.key).await?;
+        picture_views::check_exists(jobs, &picture.key).await?;
     }
-    let others = state
+    let others = core
         .store
         .favourites_of(account, None, None, MAX_FAVOURITES);
     if others.await?.len() == MAX_FAVOURITES {
@@ -47,8 +50,8 @@ pub async fn add(
         );
         return Err(Error::field("favourite", message));
     }
-    let writes = state.store.put_favourite(account, job.id, state.now());
-    Ok(state.commit(Change::under_lock(guard, writes)).await?)
+    let writes = core.store.put_favourite(account, job.id, core.now());
+    Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
 /// Unmarks a job. Retention then removes its image when it is old enough.
@@ -56,21 +59,21 @@ pub async fn add(
 /// # Errors
 /// `NotFound`; `Forbidden`
 pub async fn remove(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     account: AccountId,
     id: &str,
 ) -> Result<(), Error> {
-    let job = jobs::find(state, account, id).await?;
-    caller.change(state, account).await?;
-    let guard = state.favourites.lock().await?;
-    let writes = state.store.remove_favourite(account, job.id);
-    Ok(state.commit(Change::under_lock(guard, writes)).await?)
+    let job = jobs::find(core, account, id).await?;
+    caller.change(core, account).await?;
+    let guard = core.locks.favourites.lock().await?;
+    let writes = core.store.remove_favourite(account, job.id);
+    Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
 /// When retention removes the image of a job; `None` if there is no image or it is never removed.
-pub fn kept_until(state: &AppState, job: &Job, is_favourite: bool) -> Option<Timestamp> {
-    let days = state.config.results.retention_days;
+pub fn kept_until(settings: &Settings, job: &Job, is_favourite: bool) -> Option<Timestamp> {
+    let days = settings.config.results.retention_days;
     if days == 0 || is_favourite {
         return None;
     }
@@ -85,18 +88,19 @@ pub fn kept_until(state: &AppState, job: &Job, is_favourite: bool) -> Option<Tim
 /// # Errors
 /// The object store fails.
 pub async fn remove_old_pictures(
-    state: &AppState,
+    jobs: &JobService,
     older_than: DateTime<Utc>,
     limit: usize,
 ) -> Result<usize, ImagesError> {
-    let keeps = async |picture: &Path| is_kept(state, picture).await;
-    let found = state
+    let core = &jobs.core;
+    let keeps = async |picture: &Path| is_kept(core, picture).await;
+    let found = jobs
         .images
         .expired(RESULTS, older_than, limit, keeps)
         .await?;
     // The listing may take long, so it ran without the lock. The check under the lock sees new favourites.
     for pictures in found.chunks(REMOVED_PER_LOCK) {
-        let guard = match state.favourites.lock().await {
+        let guard = match core.locks.favourites.lock().await {
             Ok(guard) => guard,
             Err(error) => {
                 tracing::warn!(%error, "could not continue to remove old images");
@@ -105,7 +109,7 @@ pub async fn remove_old_pictures(
         };
         let mut removable = Vec::with_capacity(pictures.len());
         for picture in pictures {
-            if !is_kept(state, picture).await {
+            if !is_kept(core, picture).await {
                 removable.push(picture.clone());
             }
         }
@@ -113,20 +117,19 @@ pub async fn remove_old_pictures(
         if guard.may_be_lost() {
             return Ok(0);
         }
-        state.images.remove(RESULTS, removable).await?;
+        jobs.images.remove(RESULTS, removable).await?;
     }
     Ok(found.len())
 }
 
 /// Does the image belong to a favourite? If the read fails, the image stays until the next sweep.
-async fn is_kept(state: &AppState, picture: &Path) -> bool {
+async fn is_kept(core: &Core, picture: &Path) -> bool {
     let name = picture.filename().unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
     let Ok(job) = JobId::from_str(stem) else {
         return false;
     };
-    state
-        .store
+    core.store
         .is_anyones_favourite(job)
         .await
         .unwrap_or_else(|error| {

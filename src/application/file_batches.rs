@@ -4,9 +4,11 @@ use super::batch_request::BatchRequest;
 use super::batches;
 use super::caller::Caller;
 use super::commit::{Change, detached};
+use super::core::Core;
 use super::error::{Error, internal};
 use super::payer::Payer;
-use super::state::AppState;
+use super::services::{GenerationService, JobService};
+use super::settings::Settings;
 use super::submit_batch::submit_batch;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,15 +48,20 @@ pub struct ResultsFile {
 }
 
 impl FileBatchStatus {
-    pub fn results(&self, state: &AppState) -> impl Iterator<Item = ResultsFile> {
+    pub fn results(&self, core: &Core, settings: &Settings) -> impl Iterator<Item = ResultsFile> {
         let kinds = [ResultsKind::Output, ResultsKind::Errors];
         kinds
             .into_iter()
-            .filter_map(|kind| self.results_of(kind, state))
+            .filter_map(|kind| self.results_of(kind, core, settings))
     }
 
     /// `None` while the batch runs, if the file would be empty, and after the file expired or was deleted.
-    pub fn results_of(&self, kind: ResultsKind, state: &AppState) -> Option<ResultsFile> {
+    pub fn results_of(
+        &self,
+        kind: ResultsKind,
+        core: &Core,
+        settings: &Settings,
+    ) -> Option<ResultsFile> {
         let (batch, progress) = self.accepted.as_ref()?;
         let Validation::Accepted { deleted } = self.of_file.outcome else {
             return None;
@@ -64,9 +71,9 @@ impl FileBatchStatus {
             ResultsKind::Errors => (progress.failed, deleted.errors),
         };
         let created_at = progress.ended_at?;
-        let retention = state.config.results.retention();
+        let retention = settings.config.results.retention();
         let expires_at = self.of_file.results_expire_at(created_at, retention);
-        let is_expired = expires_at.is_some_and(|at| at <= state.now());
+        let is_expired = expires_at.is_some_and(|at| at <= core.now());
         if lines == 0 || is_deleted || is_expired {
             return None;
         }
@@ -85,12 +92,12 @@ impl FileBatchStatus {
 /// # Errors
 /// The store fails.
 pub async fn find(
-    state: &AppState,
+    core: &Core,
     account: AccountId,
     id: BatchId,
 ) -> Result<Option<FileBatchStatus>, Error> {
-    match state.store.file_batch(account, id).await? {
-        Some(of_file) => Ok(Some(status(state, of_file).await?)),
+    match core.store.file_batch(account, id).await? {
+        Some(of_file) => Ok(Some(status(core, of_file).await?)),
         None => Ok(None),
     }
 }
@@ -99,9 +106,9 @@ pub async fn find(
 ///
 /// # Errors
 /// The store fails.
-pub async fn status(state: &AppState, of_file: FileBatch) -> Result<FileBatchStatus, Error> {
+pub async fn status(core: &Core, of_file: FileBatch) -> Result<FileBatchStatus, Error> {
     let accepted = match of_file.outcome {
-        Validation::Accepted { .. } => state.store.batch(of_file.account, of_file.id).await?,
+        Validation::Accepted { .. } => core.store.batch(of_file.account, of_file.id).await?,
         Validation::Failed(_) => None,
     };
     Ok(FileBatchStatus { of_file, accepted })
@@ -113,12 +120,12 @@ pub async fn status(state: &AppState, of_file: FileBatch) -> Result<FileBatchSta
 /// # Errors
 /// The first check that fails. The service then stores and charges nothing.
 pub async fn submit(
-    state: &Arc<AppState>,
+    generations: &Arc<GenerationService>,
     caller: &Payer,
     request: BatchRequest,
 ) -> Result<(FileBatchStatus, bool), Error> {
-    let accepted = submit_batch(state, caller, request).await?;
-    let found = find(state, caller.account(), accepted.batch).await?;
+    let accepted = submit_batch(generations, caller, request).await?;
+    let found = find(&generations.core, caller.account(), accepted.batch).await?;
     Ok((found.ok_or_else(internal)?, accepted.replayed))
 }
 
@@ -127,22 +134,22 @@ pub async fn submit(
 /// # Errors
 /// The store fails.
 pub async fn record_failed(
-    state: &AppState,
+    core: &Core,
     caller: &Payer,
     terms: FileBatchTerms,
     faults: Vec<LineFault>,
 ) -> Result<FileBatchStatus, Error> {
-    let now = state.now();
+    let now = core.now();
     let of_file = FileBatch {
-        id: BatchId(state.system.accounts().context().ids.next(now)),
+        id: BatchId(core.system.accounts().context().ids.next(now)),
         account: caller.account(),
         key: caller.key.id,
         terms,
         created_at: now,
         outcome: Validation::Failed(faults),
     };
-    let writes = vec![state.store.put_file_batch(&of_file)];
-    state.commit(writes).await?;
+    let writes = vec![core.store.put_file_batch(&of_file)];
+    core.commit(writes).await?;
     Ok(FileBatchStatus {
         of_file,
         accepted: None,
@@ -154,15 +161,15 @@ pub async fn record_failed(
 /// # Errors
 /// The store fails.
 pub async fn find_earlier_attempt(
-    state: &AppState,
+    core: &Core,
     caller: &Payer,
     terms: &FileBatchTerms,
 ) -> Result<Option<FileBatchStatus>, Error> {
-    let recent = state
+    let recent = core
         .store
         .file_batches(caller.account(), Direction::Falling, RECENT, None)
         .await?;
-    let now = state.now();
+    let now = core.now();
     let same = recent.items.into_iter().find(|it| {
         it.key == caller.key.id
             && it.terms.input == terms.input
@@ -170,7 +177,7 @@ pub async fn find_earlier_attempt(
             && now <= it.created_at.plus(RETRY_WINDOW)
     });
     match same {
-        Some(of_file) => Ok(Some(status(state, of_file).await?)),
+        Some(of_file) => Ok(Some(status(core, of_file).await?)),
         None => Ok(None),
     }
 }
@@ -180,7 +187,7 @@ pub async fn find_earlier_attempt(
 /// # Errors
 /// `Conflict` for a batch that has ended or failed
 pub async fn cancel(
-    state: &Arc<AppState>,
+    jobs: &Arc<JobService>,
     caller: &Payer,
     batch_status: FileBatchStatus,
 ) -> Result<FileBatchStatus, Error> {
@@ -188,7 +195,7 @@ pub async fn cancel(
         return Err(Error::conflict("the batch has already failed"));
     };
     let caller = Caller::ApiKey(caller.clone());
-    let accepted = batches::cancel(state, &caller, batch).await?;
+    let accepted = batches::cancel(jobs, &caller, batch).await?;
     Ok(FileBatchStatus {
         accepted: Some(accepted),
         ..batch_status
@@ -199,12 +206,12 @@ pub async fn cancel(
 ///
 /// # Errors
 /// The store fails.
-pub async fn delete_results(state: &Arc<AppState>, file: ResultsFile) -> Result<(), Error> {
-    let state = Arc::clone(state);
+pub async fn delete_results(core: &Arc<Core>, file: ResultsFile) -> Result<(), Error> {
+    let core = Arc::clone(core);
     detached(async move {
-        let guard = state.operator.lock().await?;
+        let guard = core.locks.operator.lock().await?;
         let (account, id) = (file.batch.account, file.batch.id);
-        let Some(mut of_file) = state.store.file_batch(account, id).await? else {
+        let Some(mut of_file) = core.store.file_batch(account, id).await? else {
             return Ok(());
         };
         if let Validation::Accepted { deleted } = &mut of_file.outcome {
@@ -213,8 +220,8 @@ pub async fn delete_results(state: &Arc<AppState>, file: ResultsFile) -> Result<
                 ResultsKind::Errors => deleted.errors = true,
             }
         }
-        let writes = vec![state.store.put_file_batch(&of_file)];
-        Ok(state.commit(Change::under_lock(guard, writes)).await?)
+        let writes = vec![core.store.put_file_batch(&of_file)];
+        Ok(core.commit(Change::under_lock(guard, writes)).await?)
     })
     .await
 }

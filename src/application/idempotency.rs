@@ -1,7 +1,7 @@
 //! Looks up the first use of an idempotency key.
 
+use super::core::Core;
 use super::error::Error;
-use super::state::AppState;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall};
 use uuid::Uuid;
@@ -11,14 +11,14 @@ use uuid::Uuid;
 /// # Errors
 /// `IdempotencyKeyReused` if the first use was another request
 pub async fn first_use(
-    state: &AppState,
+    core: &Core,
     call: IdempotentCall,
     account: AccountId,
     used: &IdempotencyUse,
 ) -> Result<Option<Uuid>, Error> {
-    let first = state
+    let first = core
         .store
-        .idempotency(call, account, &used.name, state.now())
+        .idempotency(call, account, &used.name, core.now())
         .await?;
     match first {
         Some(first) if first.fingerprint != used.fingerprint => Err(AcceptError::KeyReused.into()),

@@ -2,7 +2,7 @@
 
 use super::error::{Error, ErrorKind, FieldFault};
 use super::generation_request::Input;
-use super::state::AppState;
+use super::services::GenerationService;
 use crate::images::{FAULT_TARGET, ImagesError};
 use crate::inputs::{self, IngestError, InputFaults, InputImage, StoredUpload};
 use crate::request_text;
@@ -43,12 +43,12 @@ impl Objects {
     /// # Errors
     /// All faulty inputs; no memory in time; the object store fails.
     pub async fn ingest(
-        state: &AppState,
+        generations: &GenerationService,
         account: AccountId,
         inputs: Vec<Input>,
         origin: Origin,
     ) -> Result<Self, Error> {
-        let mut limits = state.input_limits(account);
+        let mut limits = generations.input_limits(account);
         let max_bytes = limits.max_total_bytes;
         let (mut urls, mut fields, mut stored_bytes) = (Vec::new(), Vec::new(), 0);
         for input in &inputs {
@@ -72,8 +72,8 @@ impl Objects {
         let mut fetched = Vec::new();
         if !urls.is_empty() {
             let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
-            let store = state.images.store();
-            let outcome = inputs::ingest(&state.egress, store, &prefix, &urls, &limits).await;
+            let store = generations.images.store();
+            let outcome = inputs::ingest(&generations.egress, store, &prefix, &urls, &limits).await;
             fetched = outcome.map_err(|error| match error {
                 IngestError::Invalid(faults) => to_error(faults, &fields, max_bytes, origin),
                 IngestError::MemoryUnavailable(fault) => fault.into(),
@@ -100,13 +100,13 @@ impl Objects {
     /// The object store fails.
     pub async fn store_prompt(
         &mut self,
-        state: &AppState,
+        generations: &GenerationService,
         text: PromptText,
     ) -> Result<PromptRef, Error> {
         if !request_text::is_too_large(&text) {
             return Ok(PromptRef::Inline(text));
         }
-        let key = request_text::store(&state.images, &text).await;
+        let key = request_text::store(&generations.images, &text).await;
         Ok(PromptRef::Stored(self.record_key(key)?))
     }
 
@@ -116,7 +116,7 @@ impl Objects {
     /// The object store fails.
     pub async fn input_urls(
         &mut self,
-        state: &AppState,
+        generations: &GenerationService,
         urls: Vec<String>,
         beside: &PromptRef,
     ) -> Result<InputUrls, Error> {
@@ -127,7 +127,7 @@ impl Objects {
         if !is_too_large {
             return Ok(InputUrls::Inline(urls));
         }
-        let key = request_text::store_urls(&state.images, &urls).await;
+        let key = request_text::store_urls(&generations.images, &urls).await;
         Ok(InputUrls::Stored(self.record_key(key)?))
     }
 
@@ -149,18 +149,18 @@ impl Objects {
     /// Keeps the objects if the call created jobs, and deletes them otherwise.
     pub async fn settle<T>(
         self,
-        state: &AppState,
+        generations: &GenerationService,
         outcome: &Result<T, Error>,
         is_new: impl FnOnce(&T) -> bool,
     ) {
         // After a storage failure the jobs may be durable, and then need their objects.
         let are_needed = match outcome {
             Ok(accepted) => is_new(accepted),
-            Err(_) => state.fail_stop.has_tripped(),
+            Err(_) => generations.core.fail_stop.has_tripped(),
         };
         match are_needed {
             true => self.keep(),
-            false => self.discard(state).await,
+            false => self.discard(generations).await,
         }
     }
 
@@ -190,14 +190,14 @@ impl Objects {
         }
     }
 
-    pub async fn discard(self, state: &AppState) {
+    pub async fn discard(self, generations: &GenerationService) {
         for input in self.inputs {
             if let Ingested::Fetched(image) = input {
-                inputs::discard(state.images.store().as_ref(), &[image]).await;
+                inputs::discard(generations.images.store().as_ref(), &[image]).await;
             }
         }
         for key in &self.texts {
-            if let Err(error) = state.images.delete(key).await {
+            if let Err(error) = generations.images.delete(key).await {
                 tracing::warn!(%key, %error, "could not delete an object of a refused call");
             }
         }

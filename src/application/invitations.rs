@@ -2,10 +2,11 @@
 
 use super::audit_context::{AuditContext, to_audit_entry};
 use super::call_origin::CallOrigin;
+use super::core::Core;
 use super::error::{Error, ErrorKind};
 use super::people;
+use super::services::AccountService;
 use super::sessions::{self, NewSession, User};
-use super::state::AppState;
 use super::{passwords, tokens};
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::Person;
@@ -15,21 +16,25 @@ fn invalid_invitation() -> Error {
     Error::new(ErrorKind::Gone, detail)
 }
 
-async fn find(state: &AppState, token: &str) -> Result<Person, Error> {
+async fn find(core: &Core, token: &str) -> Result<Person, Error> {
     let (account, person, secret) =
         tokens::read_invitation(token).ok_or_else(invalid_invitation)?;
-    let person = state.store.person(account, person).await?;
-    let good = person.filter(|it| it.admits(&secret, state.now()));
+    let person = core.store.person(account, person).await?;
+    let good = person.filter(|it| it.admits(&secret, core.now()));
     good.ok_or_else(invalid_invitation)
 }
 
 /// Finds the invited person. Records a failed attempt if the link is invalid.
-pub async fn resolve(state: &AppState, origin: &CallOrigin, token: &str) -> Result<Person, Error> {
-    match find(state, token).await {
+pub async fn resolve(
+    accounts: &AccountService,
+    origin: &CallOrigin,
+    token: &str,
+) -> Result<Person, Error> {
+    match find(&accounts.core, token).await {
         Err(error) if error.kind == ErrorKind::Gone => {
-            let throttle = &state.auth.throttle;
+            let throttle = &accounts.auth.throttle;
             throttle
-                .record_failure("invitation", origin, None, &state.stopping)
+                .record_failure("invitation", origin, None, &accounts.core.stopping)
                 .await;
             Err(error)
         }
@@ -39,23 +44,31 @@ pub async fn resolve(state: &AppState, origin: &CallOrigin, token: &str) -> Resu
 
 /// Sets the password and signs the person in.
 pub async fn accept(
-    state: &AppState,
+    accounts: &AccountService,
     origin: &CallOrigin,
     token: &str,
     password: String,
 ) -> Result<NewSession, Error> {
-    resolve(state, origin, token).await?;
+    let core = &accounts.core;
+    resolve(accounts, origin, token).await?;
     passwords::check_new(&password)?;
-    let hash = state.auth.passwords.hash(origin, password).await?;
-    let guard = state.people.lock().await?;
+    let hash = accounts.auth.passwords.hash(origin, password).await?;
+    let guard = core.locks.people.lock().await?;
     // Read again under the lock: two callers may use the link at the same time.
-    let before = find(state, token).await?;
+    let before = find(core, token).await?;
     let person = before.clone().with_password(hash);
     let context = AuditContext::new(Actor::Person(person.id.0), origin);
-    let entry = people::entry(state, &context, Action::PersonJoin, &person);
+    let entry = people::entry(core, &context, Action::PersonJoin, &person);
     let [was, is] = [&before, &person].map(|it| Some(people::facts(it)));
     let entry = to_audit_entry(entry, was, is);
-    let mut writes = state.store.put_person(&person);
-    writes.push(state.store.add_audit(&entry));
-    sessions::begin(state, guard, User::Person(person), Some(&context), writes).await
+    let mut writes = core.store.put_person(&person);
+    writes.push(core.store.add_audit(&entry));
+    sessions::begin(
+        accounts,
+        guard,
+        User::Person(person),
+        Some(&context),
+        writes,
+    )
+    .await
 }

@@ -4,9 +4,10 @@
 //! there. A search for words of the prompt first asks the search index which records to read.
 
 use super::batches;
+use super::core::Core;
 use super::error::{self, Error, ErrorKind};
 use super::list::{CLOCK_SKEW, Window};
-use super::state::AppState;
+use super::services::JobService;
 use crate::images::FAULT_TARGET;
 use crate::request_text::{self, RequestTextError};
 use futures_util::future::try_join_all;
@@ -170,7 +171,7 @@ pub struct IndexBehind {
 /// # Errors
 /// The store or the object store fails.
 pub async fn page_of(
-    state: &AppState,
+    jobs: &JobService,
     account: AccountId,
     window: Window,
     filter: &JobFilter,
@@ -178,7 +179,7 @@ pub async fn page_of(
     let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
     let (mut from, mut before) = filter.range();
     if let Some(id) = filter.batch {
-        let Some((batch, _)) = state.store.batch(account, id).await? else {
+        let Some((batch, _)) = jobs.core.store.batch(account, id).await? else {
             return Ok(FoundJobs::default());
         };
         from = from.max(Some(batch.first));
@@ -190,7 +191,7 @@ pub async fn page_of(
         (after, before) => after.or(before),
     };
     let mut page = PageReader {
-        state,
+        jobs,
         account,
         filter,
         limit: window.limit,
@@ -206,7 +207,7 @@ pub async fn page_of(
 }
 
 struct PageReader<'a> {
-    state: &'a AppState,
+    jobs: &'a JobService,
     account: AccountId,
     filter: &'a JobFilter,
     limit: usize,
@@ -227,7 +228,7 @@ impl PageReader<'_> {
             (false, true) => (SEARCH_STEP, MAX_SEARCHED),
         };
         loop {
-            let jobs = candidates(self.state, self.account, filter, below, from, step).await?;
+            let jobs = candidates(&self.jobs.core, self.account, filter, below, from, step).await?;
             let is_last = jobs.len() < step;
             for job in jobs {
                 let is_full = self.found.jobs.len() == self.limit;
@@ -238,7 +239,7 @@ impl PageReader<'_> {
                 self.read += 1;
                 below = Some(job.id);
                 if filter.matches(&job)
-                    && has_metadata(self.state, filter, &job, &mut self.fetched).await?
+                    && has_metadata(self.jobs, filter, &job, &mut self.fetched).await?
                 {
                     self.found.jobs.push(job);
                 }
@@ -252,7 +253,7 @@ impl PageReader<'_> {
 
     /// Scans the jobs between two ids that may contain the words according to the search index.
     async fn search(&mut self, mut below: Option<JobId>, from: Option<JobId>) -> Result<(), Error> {
-        let store = &self.state.store;
+        let store = &self.jobs.core.store;
         let end = store.search_index_end(self.account).await?;
         for _ in 0..MAX_STEPS {
             let step = store.next_search_step(
@@ -290,14 +291,14 @@ impl PageReader<'_> {
 
 /// The next jobs to check against the filter, newest first.
 async fn candidates(
-    state: &AppState,
+    core: &Core,
     account: AccountId,
     filter: &JobFilter,
     below: Option<JobId>,
     from: Option<JobId>,
     limit: usize,
 ) -> Result<Vec<Job>, StoreError> {
-    let store = &state.store;
+    let store = &core.store;
     if !filter.is_favourite {
         return store
             .jobs_of(account, filter.part(), below, from, limit)
@@ -315,7 +316,7 @@ fn below(batch: &Batch, other: Option<JobId>) -> JobId {
 }
 
 async fn has_metadata(
-    state: &AppState,
+    jobs: &JobService,
     filter: &JobFilter,
     job: &Job,
     fetched: &mut usize,
@@ -324,16 +325,16 @@ async fn has_metadata(
         return Ok(true);
     }
     *fetched += usize::from(matches!(job.prompt, PromptRef::Stored(_)));
-    let metadata = metadata_of(state, job).await?;
+    let metadata = metadata_of(jobs, job).await?;
     Ok(metadata.is_some_and(|text| filter.metadata_matches(&text)))
 }
 
 /// The metadata of a job, from its record or from the object store.
-async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Error> {
+async fn metadata_of(jobs: &JobService, job: &Job) -> Result<Option<String>, Error> {
     match &job.prompt {
         PromptRef::Inline(text) => Ok(text.metadata.clone()),
         PromptRef::Stored(key) => {
-            match request_text::load(&state.images, key).await {
+            match request_text::load(&jobs.images, key).await {
                 Ok(text) => Ok(text.metadata),
                 // One lost object must not make every list fail.
                 Err(error) if error.is_gone() => Ok(None),
@@ -354,14 +355,14 @@ fn unreadable(error: RequestTextError) -> Error {
 /// # Errors
 /// The store or the object store fails.
 pub async fn page_of_all(
-    state: &Arc<AppState>,
+    jobs: &Arc<JobService>,
     account: Option<AccountId>,
     window: Window,
     filter: JobFilter,
 ) -> Result<JobPage, Error> {
     let (mut account, (mut since, mut before)) = (account, filter.moments());
     if let Some(id) = filter.batch {
-        let Some(batch) = batches::find_in_all(state, account, id).await? else {
+        let Some(batch) = batches::find_in_all(&jobs.core, account, id).await? else {
             return Ok(JobPage::default());
         };
         account = Some(batch.account);
@@ -379,14 +380,14 @@ pub async fn page_of_all(
         below: before,
         ..JobWindow::first(window.limit, max_read)
     };
-    let state = Arc::clone(state);
-    let page = spawn_blocking(move || read(&state, account, &filter, window)).await;
+    let jobs = Arc::clone(jobs);
+    let page = spawn_blocking(move || read(&jobs, account, &filter, window)).await;
     page.map_err(|_| error::busy())?
 }
 
 /// Blocks for storage and for the object store.
 fn read(
-    state: &AppState,
+    jobs: &JobService,
     account: Option<AccountId>,
     filter: &JobFilter,
     window: JobWindow,
@@ -396,7 +397,7 @@ fn read(
         if !filter.matches(job) || filter.metadata.is_empty() {
             return filter.matches(job);
         }
-        let metadata = Handle::current().block_on(metadata_of(state, job));
+        let metadata = Handle::current().block_on(metadata_of(jobs, job));
         let metadata = metadata.unwrap_or_else(|error| {
             fault.replace(Some(error));
             None
@@ -404,11 +405,12 @@ fn read(
         metadata.is_some_and(|text| filter.metadata_matches(&text))
     };
     let page = match account {
-        Some(account) => state
+        Some(account) => jobs
+            .core
             .store
             .filtered_jobs_of(account, window, matches)
             .wait(),
-        None => state.store.all_jobs(window, matches).wait(),
+        None => jobs.core.store.all_jobs(window, matches).wait(),
     };
     match fault.into_inner() {
         Some(error) => Err(error),

@@ -3,9 +3,10 @@
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::detached;
+use super::core::Core;
 use super::error::{self, Error};
 use super::result_url::presign;
-use super::state::AppState;
+use super::services::JobService;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,21 +29,17 @@ pub fn no_job() -> Error {
 ///
 /// # Errors
 /// `NotFound`, also for another account's job
-pub async fn find(state: &AppState, account: AccountId, id: &str) -> Result<Job, Error> {
+pub async fn find(core: &Core, account: AccountId, id: &str) -> Result<Job, Error> {
     let id: JobId = id.parse().map_err(|_| no_job())?;
-    state.store.job(account, id).await?.ok_or_else(no_job)
+    core.store.job(account, id).await?.ok_or_else(no_job)
 }
 
 /// Finds a job of any account. Runs on the blocking pool: without a known account, the search reads many accounts.
 ///
 /// # Errors
 /// `NotFound`
-pub async fn find_in_all(
-    state: &AppState,
-    account: Option<AccountId>,
-    id: JobId,
-) -> Result<Job, Error> {
-    let store = state.store.clone();
+pub async fn find_in_all(core: &Core, account: Option<AccountId>, id: JobId) -> Result<Job, Error> {
+    let store = core.store.clone();
     let found = spawn_blocking(move || match account {
         Some(account) => store.job(account, id).wait(),
         None => store.find_job(id).wait(),
@@ -64,20 +61,16 @@ pub fn read_id(text: &str) -> Result<JobId, Error> {
 ///
 /// # Errors
 /// The store fails.
-pub async fn wait_until_terminal(
-    state: &AppState,
-    job: Job,
-    max_wait: Duration,
-) -> Result<Job, Error> {
-    let mut stopping = state.stopping.subscribe();
+pub async fn wait_until_terminal(core: &Core, job: Job, max_wait: Duration) -> Result<Job, Error> {
+    let mut stopping = core.stopping.subscribe();
     tokio::select! {
-        ended = state.system.ended(job.account, job.id) => return Ok(ended?.unwrap_or(job)),
-        _ = state.fail_stop.tripped() => return Err(error::stopping()),
+        ended = core.system.ended(job.account, job.id) => return Ok(ended?.unwrap_or(job)),
+        _ = core.fail_stop.tripped() => return Err(error::stopping()),
         () = tokio::time::sleep(max_wait) => {}
-        // The sender lives as long as the state does.
+        // The sender lives as long as the core does.
         _ = stopping.wait_for(|it| *it) => {}
     }
-    Ok(state.store.job(job.account, job.id).await?.unwrap_or(job))
+    Ok(core.store.job(job.account, job.id).await?.unwrap_or(job))
 }
 
 /// Cancels a queued job, to the end even if the caller disconnects.
@@ -85,7 +78,7 @@ pub async fn wait_until_terminal(
 /// # Errors
 /// `NotFound`; `Forbidden`; `Conflict` for a job that has started or ended
 pub async fn cancel(
-    state: &Arc<AppState>,
+    jobs: &Arc<JobService>,
     caller: &Caller,
     account: AccountId,
     id: JobId,
@@ -96,12 +89,12 @@ pub async fn cancel(
     let audit = match caller {
         Caller::ApiKey(_) => None,
         Caller::Person { .. } | Caller::Operator { .. } => {
-            Some(caller.change(state, account).await?)
+            Some(caller.change(&jobs.core, account).await?)
         }
     };
-    let note = audit.map(|audit| note(state, audit, account, id));
-    let state = Arc::clone(state);
-    detached(async move { end_queued(&state, account, id, note).await }).await
+    let note = audit.map(|audit| note(&jobs.core, audit, account, id));
+    let jobs = Arc::clone(jobs);
+    detached(async move { end_queued(&jobs, account, id, note).await }).await
 }
 
 /// Cancels a queued job, removes it from the queue and deletes its input images.
@@ -109,12 +102,17 @@ pub async fn cancel(
 /// # Errors
 /// `NotFound`; `Conflict` for a job that has started or ended
 pub async fn end_queued(
-    state: &AppState,
+    jobs: &JobService,
     account: AccountId,
     id: JobId,
     note: Option<Note<Job>>,
 ) -> Result<Job, Error> {
-    let actor = state.system.accounts().get(account)?.ok_or_else(no_job)?;
+    let actor = jobs
+        .core
+        .system
+        .accounts()
+        .get(account)?
+        .ok_or_else(no_job)?;
     let (reply, outcome) = oneshot::channel();
     let command = AccountCommand::Apply {
         job: id,
@@ -125,8 +123,8 @@ pub async fn end_queued(
     actor.send(command).map_err(|_| error::busy())?;
     match outcome.await.map_err(|_| error::stopping())? {
         Ok(job) => {
-            state.system.job_canceled(&job);
-            state.result_store.forget_inputs(&job).await;
+            jobs.core.system.job_canceled(&job);
+            jobs.result_store.forget_inputs(&job).await;
             Ok(job)
         }
         Err(EventError::NotFound) => Err(no_job()),
@@ -135,12 +133,12 @@ pub async fn end_queued(
     }
 }
 
-fn note(state: &AppState, audit: &AuditContext, account: AccountId, id: JobId) -> Note<Job> {
+fn note(core: &Core, audit: &AuditContext, account: AccountId, id: JobId) -> Note<Job> {
     let subject = Subject {
         account: Some(account),
         id: Some(id.0),
     };
-    let entry = audit.entry(state, Action::JobCancel, subject);
+    let entry = audit.entry(core, Action::JobCancel, subject);
     Box::new(move |job: &Job| {
         let [before, after] = ["queued", job.state.word()].map(|it| Some(json!({"status": it})));
         to_audit_entry(entry.clone(), before, after)
@@ -151,9 +149,9 @@ fn note(state: &AppState, audit: &AuditContext, account: AccountId, id: JobId) -
 ///
 /// # Errors
 /// `StorageUnavailable`
-pub async fn image_url(state: &AppState, job: &Job) -> Result<Option<String>, Error> {
+pub async fn image_url(jobs: &JobService, job: &Job) -> Result<Option<String>, Error> {
     match job.picture() {
-        Some(image) => Ok(Some(presign(state, &image.key).await?)),
+        Some(image) => Ok(Some(presign(jobs, &image.key).await?)),
         None => Ok(None),
     }
 }

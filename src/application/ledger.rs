@@ -1,9 +1,9 @@
 //! Reads an account's ledger in pages, with filters.
 
+use super::core::Core;
 use super::error::Error;
 use super::filtered_page::filter_page;
 use super::list::{TimeRange, Window};
-use super::state::AppState;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::engine::Wait as _;
@@ -41,12 +41,12 @@ impl LedgerFilter {
 /// # Errors
 /// The store fails.
 pub async fn page(
-    state: &AppState,
+    core: &Core,
     account: AccountId,
     window: Window,
     filter: LedgerFilter,
 ) -> Result<Page<LedgerEntry>, Error> {
-    let store = state.store.clone();
+    let store = core.store.clone();
     filter_page(
         window,
         move |limit, after| filter.read(&store, account, limit, after),

@@ -1,7 +1,7 @@
 //! Load shedding: refuses creations while more are in progress than can be committed in time.
 
 use super::error::{self, Error};
-use super::state::AppState;
+use super::services::GenerationService;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tokio::sync::Semaphore;
@@ -14,23 +14,23 @@ const PAUSE: Duration = Duration::from_millis(500);
 ///
 /// Runs before the request is parsed. A refusal costs half as much as a creation, nearly all of it for HTTP, and immediate retries
 /// would occupy the processors. So the refusal comes after a pause, during which the client cannot retry on its connection.
-pub async fn check(state: &AppState, account: AccountId) -> Result<(), Error> {
-    let Some(refusal) = refusal(state, account) else {
+pub async fn check(generations: &GenerationService, account: AccountId) -> Result<(), Error> {
+    let Some(refusal) = refusal(generations, account) else {
         return Ok(());
     };
-    let mut stopping = state.stopping.subscribe();
+    let mut stopping = generations.core.stopping.subscribe();
     tokio::select! {
-        () = pause(&state.limits.held_refusals) => {}
+        () = pause(&generations.limits.held_refusals) => {}
         _ = stopping.wait_for(|it| *it) => {}
     }
     Err(refusal)
 }
 
-fn refusal(state: &AppState, account: AccountId) -> Option<Error> {
-    let max = state.config.jobs.max_creations_under_way;
+fn refusal(generations: &GenerationService, account: AccountId) -> Option<Error> {
+    let max = generations.settings.config.jobs.max_creations_under_way;
     // One account cannot take all slots.
     let max_per_account = max.div_ceil(2);
-    let accounts = state.system.accounts();
+    let accounts = generations.core.system.accounts();
     let all = accounts.in_flight();
     // Then no account can have as many.
     if all < max_per_account {

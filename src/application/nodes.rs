@@ -1,6 +1,6 @@
 //! The processes that share the store.
 
-use super::state::AppState;
+use super::core::Core;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tintype_actors::node::{HEARTBEAT_INTERVAL, NodeState, SeenNode};
@@ -20,13 +20,13 @@ pub struct NodeView {
 }
 
 /// All nodes, in the order of their starts.
-pub fn list(state: &AppState) -> Vec<NodeView> {
-    let running = state.system.waiting_jobs().depths().running as u64;
-    let Some(context) = state.system.node() else {
+pub fn list(core: &Core, process: &NodeProcess) -> Vec<NodeView> {
+    let running = core.system.waiting_jobs().depths().running as u64;
+    let Some(context) = core.system.node() else {
         let node = Node {
             running,
-            is_leaving: *state.stopping.borrow(),
-            ..Node::new(state.process.clone())
+            is_leaving: *core.stopping.borrow(),
+            ..Node::new(process.clone())
         };
         return vec![NodeView {
             id: None,
@@ -77,8 +77,8 @@ pub fn warnings(views: &[NodeView]) -> Vec<String> {
 }
 
 /// Why a load balancer should send this process no calls; `None` if it is ready.
-pub fn reason_not_ready(state: &AppState) -> Option<String> {
-    match state.system.node()?.state() {
+pub fn reason_not_ready(core: &Core) -> Option<String> {
+    match core.system.node()?.state() {
         NodeState::Trusted => None,
         NodeState::Joining => Some("this node has not joined the others yet".into()),
         NodeState::Doubtful { since } => Some(format!(

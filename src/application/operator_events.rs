@@ -4,9 +4,10 @@
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::{Change, ChangeGuard};
+use super::core::Core;
 use super::deliveries;
 use super::error::{self, Error};
-use super::state::AppState;
+use super::settings::Settings;
 use super::webhooks;
 use std::path::Path;
 use tintype_actors::backends::{BackendHealth, Health};
@@ -21,28 +22,32 @@ use tintype_storage::store::Writes;
 use tokio::task::spawn_blocking;
 
 /// Reports backends that went down or recovered. Each node checks from its own point of view.
-pub async fn watch_backends(state: &AppState) -> Result<(), Error> {
-    let Some(operator) = webhook(state) else {
+pub async fn watch_backends(core: &Core, settings: &Settings) -> Result<(), Error> {
+    let Some(operator) = webhook(core) else {
         return Ok(());
     };
     loop {
-        let before = state.store.alarms().await?;
-        if update_alarms(state, &before) == (before, None) {
+        let before = core.store.alarms().await?;
+        if update_alarms(core, settings, &before) == (before, None) {
             return Ok(());
         }
-        let guard = state.operator.lock().await?;
+        let guard = core.locks.operator.lock().await?;
         // Read again under the lock: another node may have reported the event.
-        let before = state.store.alarms().await?;
-        match update_alarms(state, &before) {
-            (alarms, Some(subject)) => raise(state, operator, guard, subject, &alarms).await?,
-            (alarms, None) => return save_alarms(state, guard, &before, &alarms).await,
+        let before = core.store.alarms().await?;
+        match update_alarms(core, settings, &before) {
+            (alarms, Some(subject)) => raise(core, operator, guard, subject, &alarms).await?,
+            (alarms, None) => return save_alarms(core, guard, &before, &alarms).await,
         }
     }
 }
 
 /// Updates the alarms from the health of the backends, up to the first event.
-fn update_alarms(state: &AppState, before: &Alarms) -> (Alarms, Option<EventSubject>) {
-    let node = state.system.node();
+fn update_alarms(
+    core: &Core,
+    settings: &Settings,
+    before: &Alarms,
+) -> (Alarms, Option<EventSubject>) {
+    let node = core.system.node();
     let nodes = node.map(|it| it.nodes()).unwrap_or_default();
     let living = nodes.iter().filter(|it| !it.node.has_ended);
     let living: Vec<NodeId> = living.map(|it| it.id).collect();
@@ -51,10 +56,10 @@ fn update_alarms(state: &AppState, before: &Alarms) -> (Alarms, Option<EventSubj
         living: &living,
     };
     let mut alarms = before.clone();
-    alarms.keep_backends(|name| state.config.backends.contains_key(name));
-    for health in state.system.backends() {
+    alarms.keep_backends(|name| settings.config.backends.contains_key(name));
+    for health in core.system.backends() {
         let name = health.name.clone();
-        if let Some(subject) = alarms.observe_backend(&name, &by, to_look(health), state.now()) {
+        if let Some(subject) = alarms.observe_backend(&name, &by, to_look(health), core.now()) {
             return (alarms, Some(subject));
         }
     }
@@ -62,12 +67,12 @@ fn update_alarms(state: &AppState, before: &Alarms) -> (Alarms, Option<EventSubj
 }
 
 /// Reports low free space in the data directory.
-pub async fn watch_disk(state: &AppState) -> Result<(), Error> {
-    let Some(operator) = webhook(state) else {
+pub async fn watch_disk(core: &Core, settings: &Settings) -> Result<(), Error> {
+    let Some(operator) = webhook(core) else {
         return Ok(());
     };
-    let data_dir = state.config.storage.data_dir.clone();
-    let low = state.config.operator.disk_low_bytes;
+    let data_dir = settings.config.storage.data_dir.clone();
+    let low = settings.config.operator.disk_low_bytes;
     let shown = data_dir.display().to_string();
     let free = match spawn_blocking(move || free_bytes(&data_dir)).await {
         Ok(Ok(free)) => free,
@@ -77,19 +82,19 @@ pub async fn watch_disk(state: &AppState) -> Result<(), Error> {
         }
         Err(_) => return Err(error::busy()),
     };
-    let mut alarms = state.store.alarms().await?;
+    let mut alarms = core.store.alarms().await?;
     let before = alarms.clone();
-    let mut event = alarms.observe_disk(&shown, free, low, state.now());
+    let mut event = alarms.observe_disk(&shown, free, low, core.now());
     if alarms == before {
         return Ok(());
     }
-    let guard = state.operator.lock().await?;
-    let before = state.store.alarms().await?;
+    let guard = core.locks.operator.lock().await?;
+    let before = core.store.alarms().await?;
     alarms = before.clone();
-    event = event.and(alarms.observe_disk(&shown, free, low, state.now()));
+    event = event.and(alarms.observe_disk(&shown, free, low, core.now()));
     match event {
-        Some(subject) => raise(state, operator, guard, subject, &alarms).await,
-        None => save_alarms(state, guard, &before, &alarms).await,
+        Some(subject) => raise(core, operator, guard, subject, &alarms).await,
+        None => save_alarms(core, guard, &before, &alarms).await,
     }
 }
 
@@ -97,26 +102,26 @@ pub async fn watch_disk(state: &AppState) -> Result<(), Error> {
 ///
 /// # Errors
 /// `Conflict` if the configuration names no webhook, `RateLimited` within a minute of the last test
-pub async fn test(state: &AppState, caller: &Caller) -> Result<Delivery, Error> {
-    let operator = webhook(state).ok_or_else(|| {
+pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
+    let operator = webhook(core).ok_or_else(|| {
         Error::conflict("the configuration has no [operator] webhook_url; set it and restart")
     })?;
     let context = caller.operate()?;
-    let guard = state.operator.lock().await?;
-    let noted = webhooks::note_test(state, OPERATOR_WEBHOOK).await?;
-    let delivery = delivery(state, operator);
+    let guard = core.locks.operator.lock().await?;
+    let noted = webhooks::note_test(core, OPERATOR_WEBHOOK).await?;
+    let delivery = delivery(core, operator);
     let subject = Subject {
         account: None,
         id: Some(delivery.id.0),
     };
-    let entry = context.entry(state, Action::WebhookTest, subject);
+    let entry = context.entry(core, Action::WebhookTest, subject);
     let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
-    let writes = vec![state.store.add_audit(&entry), noted];
-    send(state, guard, delivery, EventSubject::Test, writes).await
+    let writes = vec![core.store.add_audit(&entry), noted];
+    send(core, guard, delivery, EventSubject::Test, writes).await
 }
 
-fn webhook(state: &AppState) -> Option<&Webhook> {
-    state.system.accounts().context().operator.as_deref()
+fn webhook(core: &Core) -> Option<&Webhook> {
+    core.system.accounts().context().operator.as_deref()
 }
 
 fn to_look(health: BackendHealth) -> BackendCondition {
@@ -138,7 +143,7 @@ fn free_bytes(data_dir: &Path) -> nix::Result<u64> {
 
 /// Sends an event in the commit that stores its alarm.
 async fn raise(
-    state: &AppState,
+    core: &Core,
     operator: &Webhook,
     guard: ChangeGuard,
     subject: EventSubject,
@@ -148,38 +153,38 @@ async fn raise(
         event = subject.word(),
         "reporting an event to the operator's webhook"
     );
-    let writes = state.store.set_alarms(alarms);
-    send(state, guard, delivery(state, operator), subject, writes).await?;
+    let writes = core.store.set_alarms(alarms);
+    send(core, guard, delivery(core, operator), subject, writes).await?;
     Ok(())
 }
 
 /// Stores alarms that changed without an event.
 async fn save_alarms(
-    state: &AppState,
+    core: &Core,
     guard: ChangeGuard,
     before: &Alarms,
     alarms: &Alarms,
 ) -> Result<(), Error> {
     if before != alarms {
-        let writes = state.store.set_alarms(alarms);
-        state.commit(Change::under_lock(guard, writes)).await?;
+        let writes = core.store.set_alarms(alarms);
+        core.commit(Change::under_lock(guard, writes)).await?;
     }
     Ok(())
 }
 
-fn delivery(state: &AppState, operator: &Webhook) -> Delivery {
-    let now = state.now();
-    let id = state.system.accounts().context().ids.next(now);
+fn delivery(core: &Core, operator: &Webhook) -> Delivery {
+    let now = core.now();
+    let id = core.system.accounts().context().ids.next(now);
     Delivery::of_operator_event(DeliveryId(id), operator, now)
 }
 
 async fn send(
-    state: &AppState,
+    core: &Core,
     guard: ChangeGuard,
     delivery: Delivery,
     subject: EventSubject,
     mut writes: Writes,
 ) -> Result<Delivery, Error> {
-    writes.extend(state.store.add_operator_event(&delivery, subject));
-    deliveries::add(state, guard, delivery, writes).await
+    writes.extend(core.store.add_operator_event(&delivery, subject));
+    deliveries::add(core, guard, delivery, writes).await
 }

@@ -2,10 +2,11 @@
 
 use super::api_keys;
 use super::caller::Caller;
+use super::core::Core;
 use super::error::{Error, ErrorKind};
 use super::payer::Payer;
 use super::rate_limit::Counted;
-use super::state::AppState;
+use super::services::AccountService;
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::ApiKey;
@@ -18,14 +19,18 @@ const NAME: &str = "panel";
 ///
 /// # Errors
 /// `Forbidden`
-pub async fn payer(state: &AppState, caller: &Caller, account: &Account) -> Result<Payer, Error> {
+pub async fn payer(
+    accounts: &AccountService,
+    caller: &Caller,
+    account: &Account,
+) -> Result<Payer, Error> {
     let audit = caller.change_in(account)?.clone();
-    let key = find_or_issue(state, caller, account.id).await?;
-    if let Err(reason) = key.admit(account.active, state.now()) {
+    let key = find_or_issue(&accounts.core, caller, account.id).await?;
+    if let Err(reason) = key.admit(account.active, accounts.core.now()) {
         return Err(refusal(&key, &reason.to_string()));
     }
     let rate = account.limits.rate_limit;
-    let counted = Counted::new(None, account.id, rate, &state.limits.accounts);
+    let counted = Counted::new(None, account.id, rate, &accounts.limits.accounts);
     Ok(Payer {
         key: Arc::new(key),
         shown: None,
@@ -43,32 +48,28 @@ pub fn refusal(key: &ApiKey, reason: &str) -> Error {
     Error::new(ErrorKind::Forbidden, detail)
 }
 
-async fn find_or_issue(
-    state: &AppState,
-    caller: &Caller,
-    account: AccountId,
-) -> Result<ApiKey, Error> {
+async fn find_or_issue(core: &Core, caller: &Caller, account: AccountId) -> Result<ApiKey, Error> {
     // Without the lock, so that playground calls do not wait for changes.
-    if let Some(key) = find(state, account).await? {
+    if let Some(key) = find(core, account).await? {
         return Ok(key);
     }
-    let guard = state.operator.lock().await?;
+    let guard = core.locks.operator.lock().await?;
     // Read again under the lock: another caller may have issued it.
-    if let Some(key) = find(state, account).await? {
+    if let Some(key) = find(core, account).await? {
         return Ok(key);
     }
     let named = |key| ApiKey {
         name: NAME.into(),
         ..key
     };
-    let note = |key: &ApiKey| state.store.set_panel_key(key);
-    let (_, key) = api_keys::issue(state, guard, caller, account, named, note).await?;
+    let note = |key: &ApiKey| core.store.set_panel_key(key);
+    let (_, key) = api_keys::issue(core, guard, caller, account, named, note).await?;
     Ok(key)
 }
 
-async fn find(state: &AppState, account: AccountId) -> Result<Option<ApiKey>, StoreError> {
-    match state.store.panel_key(account).await? {
-        Some(id) => Ok(state.store.key(id).await?.map(|(_, key)| key)),
+async fn find(core: &Core, account: AccountId) -> Result<Option<ApiKey>, StoreError> {
+    match core.store.panel_key(account).await? {
+        Some(id) => Ok(core.store.key(id).await?.map(|(_, key)| key)),
         None => Ok(None),
     }
 }

@@ -3,9 +3,9 @@
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::Change;
+use super::core::Core;
 use super::error::Error;
 use super::payer::Payer;
-use super::state::AppState;
 use actix::Recipient;
 use actix_web::web::Data;
 use parking_lot::RwLock;
@@ -26,10 +26,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// The store fails.
-pub async fn current(state: &AppState) -> Result<Pause, StoreError> {
-    match state.system.node() {
-        None => Ok(state.pause.read().clone()),
-        Some(_) => state.store.pause().await,
+pub async fn current(core: &Core) -> Result<Pause, StoreError> {
+    match core.system.node() {
+        None => Ok(core.pause.read().clone()),
+        Some(_) => core.store.pause().await,
     }
 }
 
@@ -37,22 +37,22 @@ pub async fn current(state: &AppState) -> Result<Pause, StoreError> {
 ///
 /// # Errors
 /// The store fails.
-pub async fn for_call(state: &AppState, caller: &Payer) -> Result<Pause, StoreError> {
+pub async fn for_call(core: &Core, caller: &Payer) -> Result<Pause, StoreError> {
     match &caller.before_jobs {
         Some(read) => Ok(read.pause.clone()),
-        None => current(state).await,
+        None => current(core).await,
     }
 }
 
 /// Polls for switches that another node changed. Estimates, and the jobs that this node has already taken, use the copy in memory. Runs
 /// until the process stops.
-pub async fn follow(state: Data<AppState>) {
+pub async fn follow(core: Data<Core>) {
     // The dispatcher may have read an older version before.
     let mut is_first = true;
-    while !*state.stopping.borrow() {
-        match state.store.pause().await {
-            Ok(pause) if is_first || *state.pause.read() != pause => {
-                publish(&state.pause, &state.system.dispatcher(), pause);
+    while !*core.stopping.borrow() {
+        match core.store.pause().await {
+            Ok(pause) if is_first || *core.pause.read() != pause => {
+                publish(&core.pause, &core.system.dispatcher(), pause);
                 is_first = false;
             }
             Ok(_) => {}
@@ -64,29 +64,29 @@ pub async fn follow(state: Data<AppState>) {
 
 /// Changes the switches. Writes nothing if nothing changes.
 pub async fn change(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     change: PauseChange,
     unnamed: Unnamed,
 ) -> Result<Pause, Error> {
     let context = caller.operate()?;
-    let guard = state.operator.lock().await?;
-    let before = current(state).await?;
+    let guard = core.locks.operator.lock().await?;
+    let before = current(core).await?;
     let pause = change.apply(&before, unnamed);
     if pause != before {
         let subject = Subject {
             account: None,
             id: None,
         };
-        let entry = context.entry(state, Action::PauseChange, subject);
+        let entry = context.entry(core, Action::PauseChange, subject);
         let entry = to_audit_entry(entry, Some(facts(&before)), Some(facts(&pause)));
-        let mut writes = state.store.set_pause(&pause);
-        writes.push(state.store.add_audit(&entry));
-        let (here, dispatcher) = (Arc::clone(&state.pause), state.system.dispatcher());
+        let mut writes = core.store.set_pause(&pause);
+        writes.push(core.store.add_audit(&entry));
+        let (here, dispatcher) = (Arc::clone(&core.pause), core.system.dispatcher());
         let known = pause.clone();
         let change =
             Change::under_lock(guard, writes).then(move || publish(&here, &dispatcher, known));
-        state.commit_pause(pause.clone(), change).await?;
+        core.commit_pause(pause.clone(), change).await?;
     }
     Ok(pause)
 }

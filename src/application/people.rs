@@ -3,8 +3,8 @@
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::{Change, ChangeGuard};
+use super::core::Core;
 use super::error::Error;
-use super::state::AppState;
 use super::tokens;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -32,20 +32,20 @@ pub fn no_person() -> Error {
 /// # Errors
 /// `NotFound`
 pub async fn find(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     account: AccountId,
     id: PersonId,
 ) -> Result<Person, Error> {
     let found = match caller.sees(account) {
-        true => state.store.person(account, id).await?,
+        true => core.store.person(account, id).await?,
         false => None,
     };
     found.ok_or_else(no_person)
 }
 
-async fn check_room(state: &AppState, account: AccountId) -> Result<(), Error> {
-    let people = state.store.people_of(account, MAX_PEOPLE, None).await?;
+async fn check_room(core: &Core, account: AccountId) -> Result<(), Error> {
+    let people = core.store.people_of(account, MAX_PEOPLE, None).await?;
     if people.items.len() < MAX_PEOPLE {
         return Ok(());
     }
@@ -56,37 +56,37 @@ async fn check_room(state: &AppState, account: AccountId) -> Result<(), Error> {
 /// Permits a new link for a person, or their removal, and returns the audit context. Owners may do so only before the person has
 /// joined: with a new link of a member, an owner could sign in as that person.
 async fn permit_withdrawal<'a>(
-    state: &AppState,
+    core: &Core,
     caller: &'a Caller,
     person: &Person,
 ) -> Result<&'a AuditContext, Error> {
     // A person who joined and whose password was revoked has a generation above 0.
     match person.password.is_none() && person.generation == 0 {
-        true => caller.change(state, person.account).await,
+        true => caller.change(core, person.account).await,
         false => caller.operate(),
     }
 }
 
 /// Invites a person to an account: the operator, or an owner of the account.
 pub async fn invite(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     account: AccountId,
     email: Email,
     role: Role,
 ) -> Result<Invited, Error> {
-    let context = caller.change(state, account).await?;
-    let guard = state.people.lock().await?;
+    let context = caller.change(core, account).await?;
+    let guard = core.locks.people.lock().await?;
     if !caller.is_operator() {
-        check_room(state, account).await?;
+        check_room(core, account).await?;
     }
-    if state.store.person_by_email(&email).await?.is_some() {
+    if core.store.person_by_email(&email).await?.is_some() {
         return Err(Error::conflict(
             "a person with this e-mail address has already been invited",
         ));
     }
-    let now = state.now();
-    let id = PersonId(state.system.accounts().context().ids.next(now));
+    let now = core.now();
+    let id = PersonId(core.system.accounts().context().ids.next(now));
     let (token, secret) = tokens::invitation(account, id);
     let person = Person {
         id,
@@ -101,27 +101,27 @@ pub async fn invite(
         generation: 0,
         created_at: now,
     };
-    let entry = entry(state, context, Action::PersonInvite, &person);
-    put(state, guard, entry, None, &person).await?;
+    let entry = entry(core, context, Action::PersonInvite, &person);
+    put(core, guard, entry, None, &person).await?;
     Ok(Invited { person, token })
 }
 
 /// Issues a new link with which a person chooses a password. `revoke` also invalidates their password and sessions at once.
 pub async fn invite_again(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     account: AccountId,
     id: PersonId,
     revoke: bool,
 ) -> Result<Invited, Error> {
-    let guard = state.people.lock().await?;
-    let before = find(state, caller, account, id).await?;
-    let context = permit_withdrawal(state, caller, &before).await?;
+    let guard = core.locks.people.lock().await?;
+    let before = find(core, caller, account, id).await?;
+    let context = permit_withdrawal(core, caller, &before).await?;
     let (token, secret) = tokens::invitation(account, id);
     let invited = Person {
         invitation: Some(Invitation {
             secret,
-            expires_at: state.now().plus(INVITATION_LIFETIME),
+            expires_at: core.now().plus(INVITATION_LIFETIME),
         }),
         ..before.clone()
     };
@@ -132,67 +132,67 @@ pub async fn invite_again(
         },
         false => invited,
     };
-    let entry = entry(state, context, Action::PersonInviteAgain, &person);
-    put(state, guard, entry, Some(&before), &person).await?;
+    let entry = entry(core, context, Action::PersonInviteAgain, &person);
+    put(core, guard, entry, Some(&before), &person).await?;
     Ok(Invited { person, token })
 }
 
 /// Changes the role of a person. Writes nothing if nothing changes.
 pub async fn change_role(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     account: AccountId,
     id: PersonId,
     role: Role,
 ) -> Result<Person, Error> {
     let context = caller.operate()?;
-    let guard = state.people.lock().await?;
-    let before = find(state, caller, account, id).await?;
+    let guard = core.locks.people.lock().await?;
+    let before = find(core, caller, account, id).await?;
     let person = Person {
         role,
         ..before.clone()
     };
     if person != before {
-        let entry = entry(state, context, Action::PersonChange, &person);
-        put(state, guard, entry, Some(&before), &person).await?;
+        let entry = entry(core, context, Action::PersonChange, &person);
+        put(core, guard, entry, Some(&before), &person).await?;
     }
     Ok(person)
 }
 
 /// Removes a person and ends their sessions at once.
 pub async fn remove(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     account: AccountId,
     id: PersonId,
 ) -> Result<(), Error> {
-    let guard = state.people.lock().await?;
-    let person = find(state, caller, account, id).await?;
-    let context = permit_withdrawal(state, caller, &person).await?;
-    let entry = entry(state, context, Action::PersonRemove, &person);
+    let guard = core.locks.people.lock().await?;
+    let person = find(core, caller, account, id).await?;
+    let context = permit_withdrawal(core, caller, &person).await?;
+    let entry = entry(core, context, Action::PersonRemove, &person);
     let entry = to_audit_entry(entry, Some(facts(&person)), None);
-    let mut writes = state.store.remove_person(&person);
-    writes.push(state.store.add_audit(&entry));
-    Ok(state.commit(Change::under_lock(guard, writes)).await?)
+    let mut writes = core.store.remove_person(&person);
+    writes.push(core.store.add_audit(&entry));
+    Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
 /// Ends all sessions of a person, who can then sign in again.
 pub async fn sign_out(
-    state: &AppState,
+    core: &Core,
     caller: &Caller,
     account: AccountId,
     id: PersonId,
 ) -> Result<(), Error> {
     let context = caller.operate()?;
-    let guard = state.people.lock().await?;
-    let before = find(state, caller, account, id).await?;
+    let guard = core.locks.people.lock().await?;
+    let before = find(core, caller, account, id).await?;
     let person = sign_out_all(before.clone());
-    let entry = entry(state, context, Action::SessionEndAll, &person);
+    let entry = entry(core, context, Action::SessionEndAll, &person);
     let generation = |it: &Person| Some(json!({"generation": it.generation}));
     let entry = to_audit_entry(entry, generation(&before), generation(&person));
-    let mut writes = state.store.put_person(&person);
-    writes.push(state.store.add_audit(&entry));
-    Ok(state.commit(Change::under_lock(guard, writes)).await?)
+    let mut writes = core.store.put_person(&person);
+    writes.push(core.store.add_audit(&entry));
+    Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
 /// Invalidates all sessions of a person.
@@ -213,29 +213,24 @@ pub fn facts(person: &Person) -> Value {
     })
 }
 
-pub fn entry(
-    state: &AppState,
-    context: &AuditContext,
-    action: Action,
-    person: &Person,
-) -> AuditEntry {
+pub fn entry(core: &Core, context: &AuditContext, action: Action, person: &Person) -> AuditEntry {
     let subject = Subject {
         account: Some(person.account),
         id: Some(person.id.0),
     };
-    context.entry(state, action, subject)
+    context.entry(core, action, subject)
 }
 
 /// Writes a changed person with its audit entry.
 async fn put(
-    state: &AppState,
+    core: &Core,
     guard: ChangeGuard,
     entry: AuditEntry,
     before: Option<&Person>,
     after: &Person,
 ) -> Result<(), Error> {
     let entry = to_audit_entry(entry, before.map(facts), Some(facts(after)));
-    let mut writes = state.store.put_person(after);
-    writes.push(state.store.add_audit(&entry));
-    Ok(state.commit(Change::under_lock(guard, writes)).await?)
+    let mut writes = core.store.put_person(after);
+    writes.push(core.store.add_audit(&entry));
+    Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }

@@ -2,7 +2,7 @@
 
 use super::commit::detached;
 use super::error::{self, Error, ErrorKind};
-use super::state::AppState;
+use super::services::JobService;
 use crate::image_decoding::VIEWS;
 use crate::images::{FAULT_TARGET, ImagesError, view_key};
 use bytes::Bytes;
@@ -77,18 +77,18 @@ impl View {
 ///
 /// # Errors
 /// `Gone`; `StorageUnavailable`
-pub async fn check_exists(state: &AppState, picture: &str) -> Result<(), Error> {
-    state.images.head(picture).await.map(drop).map_err(to_error)
+pub async fn check_exists(jobs: &JobService, picture: &str) -> Result<(), Error> {
+    jobs.images.head(picture).await.map(drop).map_err(to_error)
 }
 
 /// Finds the stored view of an image.
 ///
 /// # Errors
 /// `Gone` if the image itself no longer exists; `StorageUnavailable`
-pub async fn find(state: &AppState, picture: &str, view: View) -> Result<Option<Bytes>, Error> {
+pub async fn find(jobs: &JobService, picture: &str, view: View) -> Result<Option<Bytes>, Error> {
     // A view must not outlive its picture.
-    check_exists(state, picture).await?;
-    match state.images.get(&view.key(picture)).await {
+    check_exists(jobs, picture).await?;
+    match jobs.images.get(&view.key(picture)).await {
         Ok(bytes) => Ok(Some(bytes)),
         Err(ImagesError::NotFound { .. }) => Ok(None),
         Err(error) => Err(to_error(error)),
@@ -100,21 +100,21 @@ pub async fn find(state: &AppState, picture: &str, view: View) -> Result<Option<
 /// # Errors
 /// `Gone`; `StorageUnavailable`; `Overloaded` without a permit in time; `NotFound` for an image that cannot be decoded
 pub async fn create(
-    state: &Arc<AppState>,
+    jobs: &Arc<JobService>,
     account: AccountId,
     picture: &str,
     view: View,
 ) -> Result<Bytes, Error> {
     let permit = timeout(PERMIT_TIMEOUT, PERMITS.acquire(account, 1)).await;
     let permit = permit.map_err(|_| error::busy())?;
-    let (state, picture, key) = (Arc::clone(state), picture.to_owned(), view.key(picture));
+    let (jobs, picture, key) = (Arc::clone(jobs), picture.to_owned(), view.key(picture));
     detached(async move {
         let _permit = permit;
         // Another call may have created it meanwhile.
-        if let Ok(bytes) = state.images.get(&key).await {
+        if let Ok(bytes) = jobs.images.get(&key).await {
             return Ok(bytes);
         }
-        let whole = state.images.get(&picture).await.map_err(to_error)?;
+        let whole = jobs.images.get(&picture).await.map_err(to_error)?;
         let encoded = VIEWS
             .run(account, move |permit| shrink(permit, &whole, view))
             .await;
@@ -123,7 +123,7 @@ pub async fn create(
         };
         let bytes = Bytes::from(encoded.ok().flatten().ok_or_else(unreadable)?);
         let media_type = view.format.media_type();
-        if let Err(error) = state.images.put(&key, bytes.clone(), media_type).await {
+        if let Err(error) = jobs.images.put(&key, bytes.clone(), media_type).await {
             tracing::warn!(%key, %error, "could not store a scaled-down view");
         }
         Ok(bytes)

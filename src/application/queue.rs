@@ -1,9 +1,10 @@
 //! The job queues, for the operator: the next jobs, and bulk cancellation.
 
 use super::caller::Caller;
+use super::core::Core;
 use super::error::{Error, ErrorKind};
 use super::jobs;
-use super::state::AppState;
+use super::services::JobService;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use tintype_actors::system::NextJob;
@@ -29,18 +30,17 @@ impl QueueFilter {
         all.filter(|tier| self.tier.is_none_or(|it| it == *tier))
     }
 
-    pub fn count(&self, state: &AppState) -> usize {
+    pub fn count(&self, core: &Core) -> usize {
         let count = |tier: Tier| match self.account {
-            Some(_) => self.next(state, tier, usize::MAX).len(),
-            None => state.system.waiting_jobs().of_tier(tier).0,
+            Some(_) => self.next(core, tier, usize::MAX).len(),
+            None => core.system.waiting_jobs().of_tier(tier).0,
         };
         self.tiers().map(count).sum()
     }
 
     /// The next jobs of a model, up to `limit`.
-    pub fn next(&self, state: &AppState, tier: Tier, limit: usize) -> Vec<NextJob> {
-        state
-            .system
+    pub fn next(&self, core: &Core, tier: Tier, limit: usize) -> Vec<NextJob> {
+        core.system
             .waiting_jobs()
             .next(tier, self.account, limit, |_| true)
     }
@@ -57,20 +57,21 @@ pub struct Canceled {
 /// # Errors
 /// `Forbidden`; the service stops or is overloaded before it has canceled any job
 pub async fn cancel(
-    state: &Arc<AppState>,
+    jobs: &Arc<JobService>,
     caller: &Caller,
     filter: QueueFilter,
     before: Timestamp,
 ) -> Result<Canceled, Error> {
+    let core = &jobs.core;
     let before = JobId::first_of(before);
     // Without the refresh, jobs of other nodes could be missed and `more` could be wrong.
-    state.system.waiting_jobs().refresh(&state.store).await?;
+    core.system.waiting_jobs().refresh(&core.store).await?;
     let mut selected: Vec<(AccountId, JobId)> = Vec::new();
     let mut more = false;
     for tier in filter.tiers() {
         let room = MAX_CANCELED - selected.len();
         let is_old = |job: JobId| job < before;
-        let system = &state.system;
+        let system = &core.system;
         let found = system
             .waiting_jobs()
             .next(tier, filter.account, room + 1, is_old);
@@ -81,7 +82,7 @@ pub async fn cancel(
     let mut count = 0;
     for step in selected.chunks(STEP) {
         let cancel =
-            |(account, job): &(AccountId, JobId)| jobs::cancel(state, caller, *account, *job);
+            |(account, job): &(AccountId, JobId)| jobs::cancel(jobs, caller, *account, *job);
         for outcome in join_all(step.iter().map(cancel)).await {
             match outcome {
                 Ok(_) => count += 1,

@@ -1,6 +1,6 @@
 //! Estimates when queued jobs will start, from the recent pace of their queue.
 
-use super::state::AppState;
+use super::core::Core;
 use std::cell::OnceCell;
 use std::time::Duration;
 use tintype_actors::node::NodeContext;
@@ -15,29 +15,29 @@ use tintype_storage::domain::time::Timestamp;
 const WINDOW: Duration = Duration::from_secs(300);
 
 /// The position of a job in its queue; `None` if it is not queued.
-pub fn waiting(state: &AppState, job: &Job) -> Option<Waiting> {
-    QueueEstimates::now(state).waiting(job)
+pub fn waiting(core: &Core, job: &Job) -> Option<Waiting> {
+    QueueEstimates::now(core).waiting(job)
 }
 
 /// Estimates for the jobs of a list at one time. Reads the pace of each model once.
 pub struct QueueEstimates<'a> {
-    state: &'a AppState,
+    core: &'a Core,
     now: Timestamp,
     paces: [OnceCell<Option<Pace>>; 3],
 }
 
 impl<'a> QueueEstimates<'a> {
-    pub fn now(state: &'a AppState) -> Self {
+    pub fn now(core: &'a Core) -> Self {
         Self {
-            state,
-            now: state.now(),
+            core,
+            now: core.now(),
             paces: Default::default(),
         }
     }
 
     /// The position of a job in its queue; `None` if it is not queued.
     pub fn waiting(&self, job: &Job) -> Option<Waiting> {
-        let position = self.state.system.waiting_jobs().position(job)?;
+        let position = self.core.system.waiting_jobs().position(job)?;
         Some(Waiting {
             position,
             starts_at: self.starts_at(job.tier, position),
@@ -46,17 +46,17 @@ impl<'a> QueueEstimates<'a> {
 
     /// When the job at this position of a model's queue will start; `None` without data.
     pub fn starts_at(&self, tier: Tier, position: usize) -> Option<Timestamp> {
-        let pace = self.paces[tier.index()].get_or_init(|| Pace::of(self.state, tier, self.now));
+        let pace = self.paces[tier.index()].get_or_init(|| Pace::of(self.core, tier, self.now));
         let wait = pace.as_ref()?.wait(position)?;
         Some(self.now.plus(wait))
     }
 }
 
 /// How long a job submitted now would wait; `None` without data.
-pub fn wait_now(state: &AppState, tier: Tier) -> Option<Duration> {
-    match state.system.waiting_jobs().of_tier(tier).0 {
-        0 if !state.pause.read().covers(tier) => Some(Duration::ZERO),
-        queued => Pace::of(state, tier, state.now())?.wait(queued + 1),
+pub fn wait_now(core: &Core, tier: Tier) -> Option<Duration> {
+    match core.system.waiting_jobs().of_tier(tier).0 {
+        0 if !core.pause.read().covers(tier) => Some(Duration::ZERO),
+        queued => Pace::of(core, tier, core.now())?.wait(queued + 1),
     }
 }
 
@@ -68,22 +68,22 @@ struct Pace {
 
 impl Pace {
     /// `None` while the model is paused.
-    fn of(state: &AppState, tier: Tier, now: Timestamp) -> Option<Self> {
-        if state.pause.read().covers(tier) {
+    fn of(core: &Core, tier: Tier, now: Timestamp) -> Option<Self> {
+        if core.pause.read().covers(tier) {
             return None;
         }
-        let begun = state.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);
+        let begun = core.system.stats().jobs.begun[tier.index()].counts(now, WINDOW);
         let [count] = begun.counts;
         let recent = Self {
             begun: count,
             span: between(begun.since, now),
         };
-        let own = match state.system.waiting_jobs().backlog(tier) {
+        let own = match core.system.waiting_jobs().backlog(tier) {
             Some(backlog) => Self::of_backlog(&backlog, recent, now)?,
             None => recent,
         };
         // The other nodes serve the same queue with the same backends.
-        let nodes = state.system.node().map_or(1, NodeContext::count);
+        let nodes = core.system.node().map_or(1, NodeContext::count);
         Some(Self {
             begun: own.begun * nodes as u64,
             ..own

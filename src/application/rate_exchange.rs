@@ -5,7 +5,8 @@
 //! before the next call is admitted.
 
 use super::call_limits::CallLimits;
-use super::state::AppState;
+use super::core::Core;
+use super::services::AccountService;
 use actix_web::web::Data;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -31,12 +32,13 @@ pub struct RateExchange {
 }
 
 /// Runs until the process stops.
-pub async fn run(state: Data<AppState>) {
-    let Some(node) = state.system.node() else {
+pub async fn run(accounts: Data<AccountService>) {
+    let core = &accounts.core;
+    let Some(node) = core.system.node() else {
         return;
     };
     let mut exchange = RateExchange::new(node.id);
-    let mut stopping = state.stopping.subscribe();
+    let mut stopping = core.stopping.subscribe();
     let mut tick = interval(EXCHANGE_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -44,7 +46,7 @@ pub async fn run(state: Data<AppState>) {
             _ = tick.tick() => {}
             _ = stopping.wait_for(|it| *it) => return,
         }
-        if let Err(error) = exchange.exchange(&state.store, &state.limits).await {
+        if let Err(error) = exchange.exchange(&core.store, &accounts.limits).await {
             return tracing::error!(%error, "rate limits are no longer shared with the other nodes");
         }
     }
@@ -54,23 +56,23 @@ pub async fn run(state: Data<AppState>) {
 ///
 /// # Errors
 /// The store fails.
-pub async fn delete_counts_of_gone_nodes(state: &AppState) -> Result<(), StoreError> {
+pub async fn delete_counts_of_gone_nodes(core: &Core) -> Result<(), StoreError> {
     let (mut published, mut living) = (HashSet::new(), HashSet::new());
     // In this order: a node is registered before it publishes counts.
     let add = |part: (NodeId, u32), _: RateCounts| {
         published.insert(part);
         Ok(())
     };
-    RATE_COUNTS.each(&state.store, &All, add).await?;
+    RATE_COUNTS.each(&core.store, &All, add).await?;
     let add = |node: NodeId, _| {
         living.insert(node);
         Ok(())
     };
-    NODES.each(&state.store, &All, add).await?;
+    NODES.each(&core.store, &All, add).await?;
     let gone = published.iter().filter(|(node, _)| !living.contains(node));
     let writes: Writes = gone.map(|part| RATE_COUNTS.delete(part)).collect();
     if !writes.is_empty() {
-        state.commit(writes).await?;
+        core.commit(writes).await?;
     }
     Ok(())
 }

@@ -1,13 +1,17 @@
 //! Download URLs of images.
 
 use super::error::{Error, ErrorKind};
-use super::state::AppState;
+use super::services::JobService;
 use crate::images::FAULT_TARGET;
 
-pub async fn presign(state: &AppState, key: &str) -> Result<String, Error> {
-    let signed = state
+pub async fn presign(jobs: &JobService, key: &str) -> Result<String, Error> {
+    let signed = jobs
         .images
-        .presign(key, state.now().to_datetime(), state.url_lifetime())
+        .presign(
+            key,
+            jobs.core.now().to_datetime(),
+            jobs.settings.url_lifetime(),
+        )
         .await;
     signed.map_err(|error| {
         tracing::error!(target: FAULT_TARGET, %error, "could not sign a download URL");

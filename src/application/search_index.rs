@@ -1,6 +1,7 @@
 //! Builds the search index in the background. Accepting and ending jobs writes nothing to it.
 
-use super::state::AppState;
+use super::core::Core;
+use super::maintainer::Maintainer;
 use actix_web::web::Data;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -34,9 +35,9 @@ pub struct SearchIndexer {
 }
 
 /// Runs until the process stops.
-pub async fn run(state: Data<AppState>) {
+pub async fn run(core: Data<Core>, maintainer: Data<Maintainer>) {
     let mut indexer = SearchIndexer::default();
-    let mut stopping = state.stopping.subscribe();
+    let mut stopping = core.stopping.subscribe();
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for count in 0u32.. {
@@ -44,14 +45,14 @@ pub async fn run(state: Data<AppState>) {
             _ = tick.tick() => {}
             _ = stopping.wait_for(|it| *it) => return,
         }
-        if !state.maintainer.is_this_node() {
+        if !maintainer.is_this_node() {
             continue;
         }
         let outcome = async {
             if count.is_multiple_of(ROUND_EVERY) && indexer.is_done() {
-                indexer.begin_round(&state).await?;
+                indexer.begin_round(&core).await?;
             }
-            indexer.turn(&state).await
+            indexer.turn(&core).await
         };
         if let Err(error) = outcome.await {
             tracing::error!(%error, "could not extend the search index");
@@ -74,10 +75,10 @@ impl SearchIndexer {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn begin_round(&mut self, state: &AppState) -> Result<(), StoreError> {
+    pub async fn begin_round(&mut self, core: &Core) -> Result<(), StoreError> {
         let mut after = None;
         loop {
-            let page = state.store.accounts(STEP, after).await?;
+            let page = core.store.accounts(STEP, after).await?;
             self.waiting.extend(page.items.iter().map(|it| it.id));
             after = page.next;
             if after.is_none() {
@@ -91,14 +92,14 @@ impl SearchIndexer {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn turn(&mut self, state: &AppState) -> Result<(), StoreError> {
-        let settled = JobId::first_of(settled_at(state.now()));
+    pub async fn turn(&mut self, core: &Core) -> Result<(), StoreError> {
+        let settled = JobId::first_of(settled_at(core.now()));
         let mut blocks = 0;
         for _ in 0..self.step {
             let Some(account) = self.waiting.front().copied() else {
                 return Ok(());
             };
-            while self.extend(state, account, settled).await? {
+            while self.extend(core, account, settled).await? {
                 blocks += 1;
                 if blocks == BLOCKS_PER_TURN {
                     // Fair between accounts.
@@ -115,11 +116,11 @@ impl SearchIndexer {
     /// Adds a block to the index of an account if its settled jobs fill one.
     async fn extend(
         &mut self,
-        state: &AppState,
+        core: &Core,
         account: AccountId,
         settled: JobId,
     ) -> Result<bool, StoreError> {
-        let newest = state
+        let newest = core
             .store
             .jobs_of(account, Part::All, Some(settled), None, 1)
             .await?;
@@ -129,9 +130,9 @@ impl SearchIndexer {
         if self.seen.get(&account) == Some(&newest) {
             return Ok(false);
         }
-        match state.store.next_search_block(account, settled).await? {
+        match core.store.next_search_block(account, settled).await? {
             Some(write) => {
-                state.commit(vec![write]).await?;
+                core.commit(vec![write]).await?;
                 Ok(true)
             }
             None => {

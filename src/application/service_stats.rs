@@ -1,7 +1,7 @@
 //! Statistics of the service: queue, running jobs, throughput, backends, webhooks.
 
+use super::core::Core;
 use super::error::{self, Error};
-use super::state::AppState;
 use tintype_actors::backends::BackendHealth;
 use tintype_actors::stats::{RecentFigures, WINDOW, WindowCounts};
 use tintype_actors::system::Depths;
@@ -26,18 +26,18 @@ pub struct ServiceStats {
 
 /// # Errors
 /// The store fails.
-pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
-    let store = state.store.clone();
+pub async fn gather(core: &Core) -> Result<ServiceStats, Error> {
+    let store = core.store.clone();
     let pending = spawn_blocking(move || store.pending_deliveries(MAX_COUNTED).wait()).await;
     let deliveries_pending = pending.map_err(|_| error::busy())??;
-    let (stats, now) = (state.system.stats(), state.now());
+    let (stats, now) = (core.system.stats(), core.now());
     let recent = stats.backends.iter().map(|it| it.recent.figures(now));
     Ok(ServiceStats {
-        depths: state.system.waiting_jobs().depths(),
-        live_jobs: state.system.live_jobs(),
+        depths: core.system.waiting_jobs().depths(),
+        live_jobs: core.system.live_jobs(),
         ended: stats.jobs.recent.counts(now, WINDOW),
-        backends: state.system.backends().into_iter().zip(recent).collect(),
+        backends: core.system.backends().into_iter().zip(recent).collect(),
         deliveries_pending,
-        last_export: state.store.last_export().await?,
+        last_export: core.store.last_export().await?,
     })
 }

@@ -3,9 +3,10 @@
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::commit::{Change, ChangeGuard};
+use super::core::Core;
 use super::error::Error;
 use super::people;
-use super::state::AppState;
+use super::services::AccountService;
 use super::tokens;
 use serde_json::json;
 use std::sync::Arc;
@@ -59,19 +60,23 @@ pub struct NewSession {
 }
 
 /// Finds a session and its current owner; `None` if the session has ended.
-pub async fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>, StoreError> {
-    let Some(session) = state.store.session(&id).await? else {
+pub async fn resolve(
+    accounts: &AccountService,
+    id: Digest32,
+) -> Result<Option<SignedIn>, StoreError> {
+    let core = &accounts.core;
+    let Some(session) = core.store.session(&id).await? else {
         return Ok(None);
     };
-    if !session.is_alive(state.now()) {
+    if !session.is_alive(core.now()) {
         return Ok(None);
     }
     let (user, generation) = match session.visitor {
-        Visitor::Operator(token) if token.0 == state.auth.admin_token => {
-            (User::Operator, state.store.operator_generation().await?.0)
+        Visitor::Operator(token) if token.0 == accounts.auth.admin_token => {
+            (User::Operator, core.store.operator_generation().await?.0)
         }
         Visitor::Operator(_) => return Ok(None),
-        Visitor::Person(account, person) => match state.store.person(account, person).await? {
+        Visitor::Person(account, person) => match core.store.person(account, person).await? {
             Some(person) => {
                 let generation = person.generation;
                 (User::Person(person), generation)
@@ -86,18 +91,19 @@ pub async fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>,
 /// Begins a session in one commit with `writes`. Without a `context` the audit log gets no entry, because the visitor was already signed
 /// in.
 pub async fn begin(
-    state: &AppState,
+    accounts: &AccountService,
     guard: ChangeGuard,
     user: User,
     context: Option<&AuditContext>,
     mut writes: Writes,
 ) -> Result<NewSession, Error> {
-    let now = state.now();
+    let core = &accounts.core;
+    let now = core.now();
     let (visitor, generation) = match &user {
         User::Operator => {
-            let Generation(generation) = state.store.operator_generation().await?;
+            let Generation(generation) = core.store.operator_generation().await?;
             (
-                Visitor::Operator(Digest32(state.auth.admin_token)),
+                Visitor::Operator(Digest32(accounts.auth.admin_token)),
                 generation,
             )
         }
@@ -114,68 +120,60 @@ pub async fn begin(
     };
     let id = tokens::session_id();
     let digest = tokens::digest(id.as_bytes());
-    writes.extend(state.store.put_session(&digest, &session));
+    writes.extend(core.store.put_session(&digest, &session));
     if let Some(context) = context {
-        let entry = context.entry(state, Action::SessionBegin, user.subject());
+        let entry = context.entry(core, Action::SessionBegin, user.subject());
         let ends = now.plus(Session::LIFETIME).to_string();
         let entry = to_audit_entry(entry, None, Some(json!({"expires_at": ends})));
-        writes.push(state.store.add_audit(&entry));
+        writes.push(core.store.add_audit(&entry));
     }
-    state.commit(Change::under_lock(guard, writes)).await?;
+    core.commit(Change::under_lock(guard, writes)).await?;
     Ok(NewSession { id, user })
 }
 
-pub async fn end(
-    state: &AppState,
-    context: &AuditContext,
-    visitor: &SignedIn,
-) -> Result<(), Error> {
-    let guard = state.people.lock().await?;
-    let mut writes = state.store.remove_session(&visitor.id);
+pub async fn end(core: &Core, context: &AuditContext, visitor: &SignedIn) -> Result<(), Error> {
+    let guard = core.locks.people.lock().await?;
+    let mut writes = core.store.remove_session(&visitor.id);
     let began = json!({"created_at": visitor.session.created_at.to_string()});
-    let entry = context.entry(state, Action::SessionEnd, visitor.user.subject());
+    let entry = context.entry(core, Action::SessionEnd, visitor.user.subject());
     let entry = to_audit_entry(entry, Some(began), None);
-    writes.push(state.store.add_audit(&entry));
-    Ok(state.commit(Change::under_lock(guard, writes)).await?)
+    writes.push(core.store.add_audit(&entry));
+    Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
-pub async fn end_all(
-    state: &AppState,
-    context: &AuditContext,
-    visitor: &SignedIn,
-) -> Result<(), Error> {
-    let guard = state.people.lock().await?;
+pub async fn end_all(core: &Core, context: &AuditContext, visitor: &SignedIn) -> Result<(), Error> {
+    let guard = core.locks.people.lock().await?;
     let (mut writes, current) = match &visitor.user {
         User::Operator => {
-            let Generation(current) = state.store.operator_generation().await?;
+            let Generation(current) = core.store.operator_generation().await?;
             let next = Generation(current.wrapping_add(1));
-            (state.store.set_operator_generation(next), current)
+            (core.store.set_operator_generation(next), current)
         }
         User::Person(person) => {
             // Read again under the lock: the person may have changed since the session was read.
-            let found = state.store.person(person.account, person.id).await?;
+            let found = core.store.person(person.account, person.id).await?;
             let person = found.ok_or_else(people::no_person)?;
             let current = person.generation;
-            let writes = state.store.put_person(&people::sign_out_all(person));
+            let writes = core.store.put_person(&people::sign_out_all(person));
             (writes, current)
         }
     };
-    writes.extend(state.store.remove_session(&visitor.id));
-    let entry = context.entry(state, Action::SessionEndAll, visitor.user.subject());
+    writes.extend(core.store.remove_session(&visitor.id));
+    let entry = context.entry(core, Action::SessionEndAll, visitor.user.subject());
     let [before, after] = [current, current.wrapping_add(1)].map(|it| json!({"generation": it}));
     let entry = to_audit_entry(entry, Some(before), Some(after));
-    writes.push(state.store.add_audit(&entry));
-    Ok(state.commit(Change::under_lock(guard, writes)).await?)
+    writes.push(core.store.add_audit(&entry));
+    Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
 /// Records that a session is in use, unless it has ended meanwhile.
-pub async fn record_use(state: Arc<AppState>, id: Digest32) {
+pub async fn record_use(core: Arc<Core>, id: Digest32) {
     // The next call of the session tries again.
-    let Ok(guard) = state.people.lock().await else {
+    let Ok(guard) = core.locks.people.lock().await else {
         return;
     };
-    let now = state.now();
-    if let Ok(Some(session)) = state.store.session(&id).await
+    let now = core.now();
+    if let Ok(Some(session)) = core.store.session(&id).await
         && session.is_alive(now)
         // One of the parallel calls of a page is enough.
         && session.is_stale(now)
@@ -185,30 +183,26 @@ pub async fn record_use(state: Arc<AppState>, id: Digest32) {
             ..session
         };
         // A storage failure stops the process.
-        let writes = state.store.put_session(&id, &used);
-        let _ = state.commit(Change::under_lock(guard, writes)).await;
+        let writes = core.store.put_session(&id, &used);
+        let _ = core.commit(Change::under_lock(guard, writes)).await;
     }
 }
 
 /// Deletes ended sessions. Called periodically.
-pub async fn forget_old(state: &AppState) {
+pub async fn forget_old(core: &Core) {
     let mut cursor = Vec::new();
     loop {
-        let guard = match state.people.lock().await {
+        let guard = match core.locks.people.lock().await {
             Ok(guard) => guard,
             Err(error) => {
                 tracing::warn!(%error, "could not delete ended sessions");
                 return;
             }
         };
-        match state
-            .store
-            .forget_sessions(state.now(), &cursor, STEP)
-            .await
-        {
+        match core.store.forget_sessions(core.now(), &cursor, STEP).await {
             Ok((writes, next)) => {
                 if !writes.is_empty()
-                    && state
+                    && core
                         .commit(Change::under_lock(guard, writes))
                         .await
                         .is_err()

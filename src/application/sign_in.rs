@@ -7,8 +7,8 @@ use super::audit_context::{AuditContext, to_audit_entry};
 use super::call_origin::CallOrigin;
 use super::error::{Error, ErrorKind};
 use super::people;
+use super::services::AccountService;
 use super::sessions::{self, NewSession, User};
-use super::state::AppState;
 use super::{passwords, tokens};
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::{Email, Person};
@@ -22,15 +22,15 @@ fn wrong_password() -> Error {
 
 /// Records a failed attempt, waits for the throttle's delay and returns the error.
 async fn after_delay(
-    state: &AppState,
+    accounts: &AccountService,
     what: &'static str,
     origin: &CallOrigin,
     email: Option<&Email>,
     error: Error,
 ) -> Error {
-    let throttle = &state.auth.throttle;
+    let throttle = &accounts.auth.throttle;
     throttle
-        .record_failure(what, origin, email, &state.stopping)
+        .record_failure(what, origin, email, &accounts.core.stopping)
         .await;
     error
 }
@@ -40,89 +40,104 @@ async fn after_delay(
 /// # Errors
 /// `Unauthorized`, delayed after many failures
 pub async fn check_admin_token(
-    state: &AppState,
+    accounts: &AccountService,
     origin: &CallOrigin,
     token: &str,
     detail: &str,
 ) -> Result<(), Error> {
-    if is_admin_token(state, token) {
+    if is_admin_token(accounts, token) {
         return Ok(());
     }
     let error = Error::new(ErrorKind::Unauthorized, detail);
-    Err(after_delay(state, "admin token", origin, None, error).await)
+    Err(after_delay(accounts, "admin token", origin, None, error).await)
 }
 
 /// Compares hashes, so that the time of the comparison reveals nothing about the token.
-fn is_admin_token(state: &AppState, token: &str) -> bool {
-    tokens::digest(token.as_bytes()).0 == state.auth.admin_token
+fn is_admin_token(accounts: &AccountService, token: &str) -> bool {
+    tokens::digest(token.as_bytes()).0 == accounts.auth.admin_token
 }
 
 pub async fn operator(
-    state: &AppState,
+    accounts: &AccountService,
     origin: &CallOrigin,
     token: &str,
 ) -> Result<NewSession, Error> {
     let token = token.trim();
     let wrong = "the admin token is not valid; it is in the file admin-token of the data directory, unless the configuration sets it";
-    check_admin_token(state, origin, token, wrong).await?;
-    let guard = state.people.lock().await?;
+    check_admin_token(accounts, origin, token, wrong).await?;
+    let guard = accounts.core.locks.people.lock().await?;
     let context = AuditContext::new(Actor::Operator, origin);
-    sessions::begin(state, guard, User::Operator, Some(&context), Writes::new()).await
+    sessions::begin(
+        accounts,
+        guard,
+        User::Operator,
+        Some(&context),
+        Writes::new(),
+    )
+    .await
 }
 
 pub async fn person(
-    state: &AppState,
+    accounts: &AccountService,
     origin: &CallOrigin,
     email: &str,
     password: String,
 ) -> Result<NewSession, Error> {
+    let core = &accounts.core;
     let what = "sign-in";
     let Ok(email) = email.parse::<Email>() else {
-        return Err(after_delay(state, what, origin, None, wrong_password()).await);
+        return Err(after_delay(accounts, what, origin, None, wrong_password()).await);
     };
-    let hash = state.store.person_by_email(&email).await?;
+    let hash = core.store.person_by_email(&email).await?;
     let hash = hash.and_then(|it| it.password);
-    let verified = state.auth.passwords.verify(origin, password, hash.clone());
+    let verified = accounts
+        .auth
+        .passwords
+        .verify(origin, password, hash.clone());
     if !verified.await? {
-        return Err(after_delay(state, what, origin, Some(&email), wrong_password()).await);
+        return Err(after_delay(accounts, what, origin, Some(&email), wrong_password()).await);
     }
-    let guard = state.people.lock().await?;
+    let guard = core.locks.people.lock().await?;
     // Read again under the lock: the person may have been removed, or have a new password.
-    let person = state.store.person_by_email(&email).await?;
+    let person = core.store.person_by_email(&email).await?;
     let person = person.filter(|it| it.password == hash);
     let person = person.ok_or_else(wrong_password)?;
     let context = AuditContext::new(Actor::Person(person.id.0), origin);
     let user = User::Person(person);
-    sessions::begin(state, guard, user, Some(&context), Writes::new()).await
+    sessions::begin(accounts, guard, user, Some(&context), Writes::new()).await
 }
 
 /// Changes a person's password and ends all their other sessions.
 pub async fn change_password(
-    state: &AppState,
+    accounts: &AccountService,
     origin: &CallOrigin,
     person: Person,
     current: String,
     password: String,
 ) -> Result<NewSession, Error> {
+    let core = &accounts.core;
     passwords::check_new(&password)?;
     let stored = person.password.clone();
-    let verified = state.auth.passwords.verify(origin, current, stored.clone());
+    let verified = accounts
+        .auth
+        .passwords
+        .verify(origin, current, stored.clone());
     if !verified.await? {
         let error = Error::field("current_password", "is wrong");
         let email = Some(&person.email);
-        return Err(after_delay(state, "password change", origin, email, error).await);
+        return Err(after_delay(accounts, "password change", origin, email, error).await);
     }
-    let hash = state.auth.passwords.hash(origin, password).await?;
-    let guard = state.people.lock().await?;
-    let found = state.store.person(person.account, person.id).await?;
+    let hash = accounts.auth.passwords.hash(origin, password).await?;
+    let guard = core.locks.people.lock().await?;
+    let found = core.store.person(person.account, person.id).await?;
     let before = found.filter(|it| it.password == stored);
     let before = before.ok_or_else(wrong_password)?;
     let person = before.clone().with_password(hash);
     let context = AuditContext::new(Actor::Person(person.id.0), origin);
-    let entry = people::entry(state, &context, Action::PersonChangePassword, &person);
+    let entry = people::entry(core, &context, Action::PersonChangePassword, &person);
     let [before, after] = [&before, &person].map(people::facts);
     let entry = to_audit_entry(entry, Some(before), Some(after));
-    let mut writes = state.store.put_person(&person);
-    writes.push(state.store.add_audit(&entry));
-    sessions::begin(state, guard, User::Person(person), None, writes).await
+    let mut writes = core.store.put_person(&person);
+    writes.push(core.store.add_audit(&entry));
+    sessions::begin(accounts, guard, User::Person(person), None, writes).await
 }

@@ -12,7 +12,7 @@ use super::idempotency;
 use super::input_ingestion::Objects;
 use super::load_shedding;
 use super::payer::Payer;
-use super::state::AppState;
+use super::services::GenerationService;
 use crate::request_text;
 use futures_util::future::join_all;
 use serde_json::json;
@@ -40,8 +40,8 @@ const STORED_IN_PARALLEL: usize = 32;
 ///
 /// # Errors
 /// `Overloaded`
-pub async fn begin(state: &AppState, caller: &Payer) -> Result<(), Error> {
-    load_shedding::check(state, caller.account()).await
+pub async fn begin(generations: &GenerationService, caller: &Payer) -> Result<(), Error> {
+    load_shedding::check(generations, caller.account()).await
 }
 
 /// Refuses a key that does not allow one of the models.
@@ -57,11 +57,11 @@ pub fn check_scope(caller: &Payer, models: &[Tier]) -> Result<(), Error> {
 /// # Errors
 /// The first check that fails. The service then stores and charges nothing.
 pub async fn submit_batch(
-    state: &Arc<AppState>,
+    generations: &Arc<GenerationService>,
     caller: &Payer,
     request: BatchRequest,
 ) -> Result<AcceptedBatch, Error> {
-    let submission = match Submission::prepare(state, caller, request).await? {
+    let submission = match Submission::prepare(generations, caller, request).await? {
         ControlFlow::Break(batch) => return Ok(batch),
         ControlFlow::Continue(submission) => submission,
     };
@@ -86,7 +86,7 @@ pub struct BatchEstimate {
 /// # Errors
 /// The first check that fails.
 pub async fn estimate_batch(
-    state: &Arc<AppState>,
+    generations: &Arc<GenerationService>,
     caller: &Payer,
     request: BatchRequest,
 ) -> Result<BatchEstimate, Error> {
@@ -94,12 +94,12 @@ pub async fn estimate_batch(
         idempotency_key: None,
         ..request
     };
-    let submission = match Submission::prepare(state, caller, request).await? {
+    let submission = match Submission::prepare(generations, caller, request).await? {
         ControlFlow::Continue(submission) => submission,
         ControlFlow::Break(_) => return Err(error::internal()),
     };
     submission.check_balance().await?;
-    let account = state.store.account(caller.account()).await?;
+    let account = generations.core.store.account(caller.account()).await?;
     let available = account.map(|it| it.balances.available());
     Ok(BatchEstimate {
         price: submission.price,
@@ -110,7 +110,7 @@ pub async fn estimate_batch(
 
 /// A batch that has passed the cheap checks.
 struct Submission {
-    state: Arc<AppState>,
+    generations: Arc<GenerationService>,
     caller: Payer,
     entries: Vec<Entry>,
     price: Amount,
@@ -126,11 +126,11 @@ struct Submission {
 impl Submission {
     /// Breaks with the batch of the first call if this one is a replay.
     async fn prepare(
-        state: &Arc<AppState>,
+        generations: &Arc<GenerationService>,
         caller: &Payer,
         mut request: BatchRequest,
     ) -> Result<ControlFlow<AcceptedBatch, Self>, Error> {
-        let price = request.price(state.config.batches.price_factor);
+        let price = request.price(generations.settings.config.batches.price_factor);
         let price = price.map_err(price_overflow)?;
         let used = request.idempotency();
         let admission_request = AdmissionRequest {
@@ -138,7 +138,7 @@ impl Submission {
             jobs: request.entries.len(),
             callback_url: request.callback_url.as_deref(),
         };
-        let admitted = Admission::check(state, caller, &admission_request).await;
+        let admitted = Admission::check(generations, caller, &admission_request).await;
         let text = PromptText {
             prompt: String::new(),
             metadata: request.metadata.take().as_ref().map(Json::to_compact),
@@ -149,10 +149,15 @@ impl Submission {
         // As for a single job: otherwise the account's decision finds a used key.
         if let Some(used) = &used
             && (admitted.is_err() || needs_objects)
-            && let Some(first) =
-                idempotency::first_use(state, IdempotentCall::Batch, caller.account(), used).await?
+            && let Some(first) = idempotency::first_use(
+                &generations.core,
+                IdempotentCall::Batch,
+                caller.account(),
+                used,
+            )
+            .await?
         {
-            state.system.stats().jobs.replayed();
+            generations.core.system.stats().jobs.replayed();
             return Ok(ControlFlow::Break(AcceptedBatch {
                 batch: BatchId(first),
                 replayed: true,
@@ -160,7 +165,7 @@ impl Submission {
         }
         let Admission { account, callback } = admitted?;
         Ok(ControlFlow::Continue(Self {
-            state: Arc::clone(state),
+            generations: Arc::clone(generations),
             caller: caller.clone(),
             entries,
             price,
@@ -174,14 +179,16 @@ impl Submission {
     }
 
     async fn check_balance(&self) -> Result<(), Error> {
-        balance_check::check(&self.state, &self.caller.key, self.price).await
+        balance_check::check(&self.generations.core, &self.caller.key, self.price).await
     }
 
     async fn accept(mut self) -> Result<AcceptedBatch, Error> {
-        let state = Arc::clone(&self.state);
+        let generations = Arc::clone(&self.generations);
         let mut objects = Objects::default();
         let outcome = self.reserve(&mut objects).await;
-        objects.settle(&state, &outcome, |it| !it.replayed).await;
+        objects
+            .settle(&generations, &outcome, |it| !it.replayed)
+            .await;
         outcome
     }
 
@@ -190,14 +197,16 @@ impl Submission {
         let note = self.caller.audit.as_ref();
         let note = note.map(|audit| self.note(audit, &batch));
         let account = self.caller.account();
-        let permits = &self.state.limits.batches;
-        let _permit = permits.acquire_to_write(account, &self.state.store).await;
+        let permits = &self.generations.limits.batches;
+        let _permit = permits
+            .acquire_to_write(account, &self.generations.core.store)
+            .await;
         let (reply, answer) = oneshot::channel();
         let _counted = self
             .account
             .accept_batch(batch, note, reply)
             .map_err(|_| error::busy())?;
-        await_decision(&self.state, answer).await
+        await_decision(&self.generations.core, answer).await
     }
 
     /// Builds the batch record and takes the entries.
@@ -210,7 +219,11 @@ impl Submission {
                 break;
             }
             // Wait for all even if one fails, so that none stores an object after the response.
-            let prepared = join_all(next.into_iter().map(|it| prepare_job(&self.state, it))).await;
+            let prepared = join_all(
+                next.into_iter()
+                    .map(|it| prepare_job(&self.generations, it)),
+            )
+            .await;
             let mut outcomes = Vec::with_capacity(prepared.len());
             for (stored, outcome) in prepared {
                 objects.absorb(stored);
@@ -227,7 +240,7 @@ impl Submission {
             account_rate_limit: self.caller.counted.account.map(|it| it.rate()),
             requests,
             price: self.price,
-            text: objects.store_prompt(&self.state, text).await?,
+            text: objects.store_prompt(&self.generations, text).await?,
             callback: self.callback.take(),
             idempotency: self.used.take(),
             file: self.file.take(),
@@ -239,7 +252,7 @@ impl Submission {
             account: Some(self.caller.account()),
             id: None,
         };
-        let entry = audit.entry(&self.state, Action::BatchCreate, subject);
+        let entry = audit.entry(&self.generations.core, Action::BatchCreate, subject);
         let facts = json!({
             "key_id": batch.key.to_string(),
             "requests": batch.requests.len(),
@@ -288,21 +301,31 @@ impl Entry {
 }
 
 /// Returns the job of an entry with its stored objects, also after an error.
-async fn prepare_job(state: &AppState, entry: Entry) -> (Objects, Result<NewBatchJob, Error>) {
+async fn prepare_job(
+    generations: &GenerationService,
+    entry: Entry,
+) -> (Objects, Result<NewBatchJob, Error>) {
     let mut objects = Objects::default();
-    let job = store_job(state, entry, &mut objects).await;
+    let job = store_job(generations, entry, &mut objects).await;
     (objects, job)
 }
 
 async fn store_job(
-    state: &AppState,
+    generations: &GenerationService,
     entry: Entry,
     objects: &mut Objects,
 ) -> Result<NewBatchJob, Error> {
-    let price = batch_request::price(entry.offer, state.config.batches.price_factor);
-    let prompt = objects.store_prompt(state, entry.text).await?;
-    let input_urls = objects.input_urls(state, entry.urls, &prompt).await?;
-    let offered = &state.catalog.tier(entry.offer.tier()).aspect_ratios;
+    let price = batch_request::price(
+        entry.offer,
+        generations.settings.config.batches.price_factor,
+    );
+    let prompt = objects.store_prompt(generations, entry.text).await?;
+    let input_urls = objects.input_urls(generations, entry.urls, &prompt).await?;
+    let offered = &generations
+        .settings
+        .catalog
+        .tier(entry.offer.tier())
+        .aspect_ratios;
     let (aspect, ratio) = match entry.shape {
         Shape::Fixed(ratio) => (AspectChoice::Fixed(ratio), ratio),
         Shape::OfInputOrSquare if entry.mode == Mode::TextToImage => {

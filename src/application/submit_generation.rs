@@ -19,7 +19,7 @@ use super::idempotency;
 use super::input_ingestion::Objects;
 use super::load_shedding;
 use super::payer::Payer;
-use super::state::AppState;
+use super::services::GenerationService;
 use crate::request_text;
 use serde_json::json;
 use std::future;
@@ -43,9 +43,13 @@ const CALL: IdempotentCall = IdempotentCall::Generation;
 ///
 /// # Errors
 /// `ModelNotAllowed`, `Overloaded`
-pub async fn begin(state: &AppState, caller: &Payer, tier: Tier) -> Result<(), Error> {
+pub async fn begin(
+    generations: &GenerationService,
+    caller: &Payer,
+    tier: Tier,
+) -> Result<(), Error> {
     caller.check_scope(tier)?;
-    load_shedding::check(state, caller.account()).await
+    load_shedding::check(generations, caller.account()).await
 }
 
 /// Submits a request as a job, or returns the job of the first call with this idempotency key.
@@ -53,11 +57,11 @@ pub async fn begin(state: &AppState, caller: &Payer, tier: Tier) -> Result<(), E
 /// # Errors
 /// The first check that fails. The service then stores and charges nothing.
 pub async fn submit_generation(
-    state: &Arc<AppState>,
+    generations: &Arc<GenerationService>,
     caller: &Payer,
     request: GenerationRequest,
 ) -> Result<Accepted, Error> {
-    let mut submission = match Submission::prepare(state, caller, request).await? {
+    let mut submission = match Submission::prepare(generations, caller, request).await? {
         ControlFlow::Break(job) => return Ok(job),
         ControlFlow::Continue(submission) => submission,
     };
@@ -76,13 +80,13 @@ pub async fn submit_generation(
 /// # Errors
 /// Those of [`submit_generation`]; `DeadlineExceeded` before the job is accepted.
 pub async fn submit_and_watch<T: 'static>(
-    state: &Arc<AppState>,
+    generations: &Arc<GenerationService>,
     caller: &Payer,
     request: GenerationRequest,
     until: Instant,
     then: impl FnOnce(Accepted) -> T + 'static,
 ) -> Result<T, Error> {
-    let mut submission = match Submission::prepare(state, caller, request).await? {
+    let mut submission = match Submission::prepare(generations, caller, request).await? {
         ControlFlow::Break(job) => return Ok(then(job)),
         ControlFlow::Continue(submission) => submission,
     };
@@ -98,15 +102,15 @@ pub async fn submit_and_watch<T: 'static>(
 /// # Errors
 /// The first check that fails.
 pub async fn check_pictures(
-    state: &Arc<AppState>,
+    generations: &Arc<GenerationService>,
     caller: &Payer,
     request: &GenerationRequest,
     count: usize,
 ) -> Result<(), Error> {
-    Admission::check(state, caller, &admission_request(request)).await?;
+    Admission::check(generations, caller, &admission_request(request)).await?;
     let price = request.offer.price();
     let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
-    balance_check::check(state, &caller.key, total).await
+    balance_check::check(&generations.core, &caller.key, total).await
 }
 
 pub struct Estimate {
@@ -122,7 +126,7 @@ pub struct Estimate {
 /// # Errors
 /// The first check that fails.
 pub async fn estimate_generation(
-    state: &Arc<AppState>,
+    generations: &Arc<GenerationService>,
     caller: &Payer,
     request: GenerationRequest,
 ) -> Result<Estimate, Error> {
@@ -130,7 +134,7 @@ pub async fn estimate_generation(
         idempotency_key: None,
         ..request
     };
-    let mut submission = match Submission::prepare(state, caller, request).await? {
+    let mut submission = match Submission::prepare(generations, caller, request).await? {
         ControlFlow::Continue(submission) => submission,
         ControlFlow::Break(_) => return Err(error::internal()),
     };
@@ -195,7 +199,7 @@ fn admission_request(request: &GenerationRequest) -> AdmissionRequest<'_> {
 
 /// A request that has passed the cheap checks.
 struct Submission {
-    state: Arc<AppState>,
+    generations: Arc<GenerationService>,
     caller: Payer,
     /// Without its text and its idempotency key.
     request: GenerationRequest,
@@ -209,21 +213,22 @@ struct Submission {
 impl Submission {
     /// Breaks with the job of the first call if this one is a replay.
     async fn prepare(
-        state: &Arc<AppState>,
+        generations: &Arc<GenerationService>,
         caller: &Payer,
         mut request: GenerationRequest,
     ) -> Result<ControlFlow<Accepted, Self>, Error> {
         let used = request.idempotency();
         let text = request.take_text();
         let needs_objects = !request.inputs.is_empty() || request_text::is_too_large(&text);
-        let admitted = Admission::check(state, caller, &admission_request(&request)).await;
+        let admitted = Admission::check(generations, caller, &admission_request(&request)).await;
         // The account's decision finds a used idempotency key. Look it up here too if the call would not reach the decision, or only
         // after it fetched or stored objects.
         if let Some(used) = &used
             && (admitted.is_err() || needs_objects)
-            && let Some(first) = idempotency::first_use(state, CALL, caller.account(), used).await?
+            && let Some(first) =
+                idempotency::first_use(&generations.core, CALL, caller.account(), used).await?
         {
-            state.system.stats().jobs.replayed();
+            generations.core.system.stats().jobs.replayed();
             return Ok(ControlFlow::Break(Accepted {
                 job: JobId(first),
                 replayed: true,
@@ -231,7 +236,7 @@ impl Submission {
         }
         let Admission { account, callback } = admitted?;
         Ok(ControlFlow::Continue(Self {
-            state: Arc::clone(state),
+            generations: Arc::clone(generations),
             caller: caller.clone(),
             request,
             text,
@@ -258,17 +263,24 @@ impl Submission {
         let inputs = &self.request.inputs;
         if !inputs.is_empty() {
             let are_fetched = inputs.iter().any(|it| matches!(it, Input::Url { .. }));
-            let limits = &self.state.limits;
+            let limits = &self.generations.limits;
             limits.admit_inputs(&self.caller.key, are_fetched)?;
         }
-        balance_check::check(&self.state, &self.caller.key, self.request.offer.price()).await
+        balance_check::check(
+            &self.generations.core,
+            &self.caller.key,
+            self.request.offer.price(),
+        )
+        .await
     }
 
     async fn accept(mut self) -> Result<Accepted, Error> {
-        let state = Arc::clone(&self.state);
+        let generations = Arc::clone(&self.generations);
         let mut objects = self.ingest().await?;
         let outcome = self.reserve(&mut objects).await;
-        objects.settle(&state, &outcome, |it| !it.replayed).await;
+        objects
+            .settle(&generations, &outcome, |it| !it.replayed)
+            .await;
         outcome
     }
 
@@ -287,7 +299,7 @@ impl Submission {
             }
         };
         tokio::select! {
-            objects = Objects::ingest(&self.state, account, inputs, origin) => objects,
+            objects = Objects::ingest(&self.generations, account, inputs, origin) => objects,
             error = ended => Err(error),
         }
     }
@@ -307,16 +319,20 @@ impl Submission {
             .account
             .accept(job, note, reply)
             .map_err(|_| error::busy())?;
-        await_decision(&self.state, answer).await
+        await_decision(&self.generations.core, answer).await
     }
 
     async fn estimate(mut self) -> Result<Estimate, Error> {
-        let state = Arc::clone(&self.state);
+        let generations = Arc::clone(&self.generations);
         let mut objects = self.ingest().await?;
         let job = self.new_job(&mut objects).await;
-        objects.discard(&state).await;
+        objects.discard(&generations).await;
         let job = job?;
-        let account = state.store.account(self.caller.account()).await?;
+        let account = generations
+            .core
+            .store
+            .account(self.caller.account())
+            .await?;
         let available = account.map(|it| it.balances.available());
         Ok(Estimate {
             offer: self.request.offer,
@@ -330,7 +346,7 @@ impl Submission {
     async fn new_job(&mut self, objects: &mut Objects) -> Result<NewJob, Error> {
         let (aspect, ratio) = self.shape(objects)?;
         let text = std::mem::take(&mut self.text);
-        let prompt = objects.store_prompt(&self.state, text).await?;
+        let prompt = objects.store_prompt(&self.generations, text).await?;
         let inputs = objects.records();
         let offer = self.request.offer;
         Ok(NewJob {
@@ -358,7 +374,8 @@ impl Submission {
     /// The requested shape and the one to generate.
     fn shape(&self, objects: &Objects) -> Result<(AspectChoice, AspectRatio), Error> {
         let offered = &self
-            .state
+            .generations
+            .settings
             .catalog
             .tier(self.request.offer.tier())
             .aspect_ratios;
@@ -386,7 +403,7 @@ impl Submission {
             account: Some(self.caller.account()),
             id: None,
         };
-        let entry = audit.entry(&self.state, Action::JobCreate, subject);
+        let entry = audit.entry(&self.generations.core, Action::JobCreate, subject);
         let facts = json!({
             "key_id": job.key.to_string(),
             "tier": job.tier.word(),

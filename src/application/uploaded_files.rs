@@ -1,8 +1,9 @@
 //! Uploaded files: stored in the object store, with a record each, until they are deleted or expire.
 
 use super::commit::{Change, detached};
+use super::core::Core;
 use super::error::{Error, ErrorKind};
-use super::state::AppState;
+use super::services::JobService;
 use crate::images::{FAULT_TARGET, ImagesError, upload_key};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -31,50 +32,51 @@ pub struct NewFile {
 /// # Errors
 /// `Conflict` if the account has too many files or bytes; `StorageUnavailable`
 pub async fn add(
-    state: &Arc<AppState>,
+    jobs: &Arc<JobService>,
     account: AccountId,
     new: NewFile,
 ) -> Result<UploadedFile, Error> {
-    let state = Arc::clone(state);
+    let jobs = Arc::clone(jobs);
     detached(async move {
-        let now = state.now();
-        let retention = state.config.batches.file_retention();
+        let now = jobs.core.now();
+        let retention = jobs.settings.config.batches.file_retention();
         let lifetime = new.lifetime.into_iter().chain(retention).min();
         let file = UploadedFile {
-            id: FileId(state.system.accounts().context().ids.next(now)),
+            id: FileId(jobs.core.system.accounts().context().ids.next(now)),
             account,
             name: new.name,
             bytes: new.content.len() as u64,
             created_at: now,
             expires_at: lifetime.map(|lifetime| now.plus(lifetime)),
         };
-        check_room(&state, &file).await?;
+        check_room(&jobs, &file).await?;
         let key = upload_key(&file);
-        let stored = state.images.put(&key, new.content, MEDIA_TYPE).await;
+        let stored = jobs.images.put(&key, new.content, MEDIA_TYPE).await;
         stored.map_err(|error| unavailable(&error))?;
-        let guard = state.operator.lock().await?;
+        let guard = jobs.core.locks.operator.lock().await?;
         // Check again under the lock.
-        if let Err(error) = check_room(&state, &file).await {
+        if let Err(error) = check_room(&jobs, &file).await {
             drop(guard);
-            remove_content(&state, &file).await;
+            remove_content(&jobs, &file).await;
             return Err(error);
         }
-        let writes = vec![state.store.put_uploaded_file(&file)];
-        state.commit(Change::under_lock(guard, writes)).await?;
+        let writes = vec![jobs.core.store.put_uploaded_file(&file)];
+        jobs.core.commit(Change::under_lock(guard, writes)).await?;
         Ok(file)
     })
     .await
 }
 
 /// Refuses a file that exceeds the account's limits.
-async fn check_room(state: &AppState, file: &UploadedFile) -> Result<(), Error> {
-    let limits = &state.config.batches;
+async fn check_room(jobs: &JobService, file: &UploadedFile) -> Result<(), Error> {
+    let limits = &jobs.settings.config.batches;
     let max_files = limits.max_files_per_account;
-    let page = state
+    let page = jobs
+        .core
         .store
         .uploaded_files(file.account, Direction::Falling, max_files + 1, None)
         .await?;
-    let now = state.now();
+    let now = jobs.core.now();
     let unexpired = page.items.iter().filter(|it| !it.is_expired(now));
     let (mut count, mut bytes) = (0, file.bytes);
     for other in unexpired {
@@ -100,12 +102,12 @@ async fn check_room(state: &AppState, file: &UploadedFile) -> Result<(), Error> 
 /// # Errors
 /// The store fails.
 pub async fn find(
-    state: &AppState,
+    core: &Core,
     account: AccountId,
     id: FileId,
 ) -> Result<Option<UploadedFile>, Error> {
-    let found = state.store.uploaded_file(account, id).await?;
-    Ok(found.filter(|file| !file.is_expired(state.now())))
+    let found = core.store.uploaded_file(account, id).await?;
+    Ok(found.filter(|file| !file.is_expired(core.now())))
 }
 
 /// Streams the content of a file.
@@ -113,10 +115,10 @@ pub async fn find(
 /// # Errors
 /// `StorageUnavailable`
 pub async fn content(
-    state: &AppState,
+    jobs: &JobService,
     file: &UploadedFile,
 ) -> Result<BoxStream<'static, Result<Bytes, ImagesError>>, Error> {
-    let opened = state.images.chunks(&upload_key(file)).await;
+    let opened = jobs.images.chunks(&upload_key(file)).await;
     opened.map_err(|error| unavailable(&error))
 }
 
@@ -124,28 +126,28 @@ pub async fn content(
 ///
 /// # Errors
 /// `StorageUnavailable`
-pub async fn read(state: &AppState, file: &UploadedFile) -> Result<Bytes, Error> {
-    let content = state.images.get(&upload_key(file)).await;
+pub async fn read(jobs: &JobService, file: &UploadedFile) -> Result<Bytes, Error> {
+    let content = jobs.images.get(&upload_key(file)).await;
     content.map_err(|error| unavailable(&error))
 }
 
 /// # Errors
 /// The store fails.
-pub async fn delete(state: &Arc<AppState>, file: UploadedFile) -> Result<(), Error> {
-    let state = Arc::clone(state);
+pub async fn delete(jobs: &Arc<JobService>, file: UploadedFile) -> Result<(), Error> {
+    let jobs = Arc::clone(jobs);
     detached(async move {
-        let writes = vec![state.store.remove_uploaded_file(&file)];
-        state.commit(writes).await?;
-        remove_content(&state, &file).await;
+        let writes = vec![jobs.core.store.remove_uploaded_file(&file)];
+        jobs.core.commit(writes).await?;
+        remove_content(&jobs, &file).await;
         Ok(())
     })
     .await
 }
 
 /// If this fails, the sweep of orphaned objects removes the content later.
-async fn remove_content(state: &AppState, file: &UploadedFile) {
+async fn remove_content(jobs: &JobService, file: &UploadedFile) {
     let key = upload_key(file);
-    if let Err(error) = state.images.delete(&key).await {
+    if let Err(error) = jobs.images.delete(&key).await {
         tracing::warn!(key, %error, "could not delete an uploaded file");
     }
 }

@@ -3,9 +3,10 @@
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::Change;
+use super::core::Core;
 use super::deliveries;
 use super::error::{Error, ErrorKind, FieldFault};
-use super::state::AppState;
+use super::services::WebhookService;
 use crate::webhooks::{DeliveryFile, SignatureReport, VaultError};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -36,18 +37,18 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn read(state: &AppState, text: String) -> Result<Self, FieldFault> {
+    pub fn read(webhooks: &WebhookService, text: String) -> Result<Self, FieldFault> {
         let fault = |message: String| FieldFault::new("url", message);
         let url = parse_url(&text).map_err(|it| fault(it.to_string()))?;
-        match state.egress.gate().check_host(&url) {
+        match webhooks.egress.gate().check_host(&url) {
             Ok(_) => Ok(Self { text, url }),
             Err(_) => Err(fault(NOT_PUBLIC.to_owned())),
         }
     }
 
     /// Checks the resolved addresses as each attempt does, so that the caller learns at once of a URL that cannot work.
-    async fn check(&self, state: &AppState) -> Result<(), Error> {
-        let checked = state.egress.check(&self.url).await;
+    async fn check(&self, webhooks: &WebhookService) -> Result<(), Error> {
+        let checked = webhooks.egress.check(&self.url).await;
         checked.map_err(|_| Error::field("url", NOT_PUBLIC))
     }
 }
@@ -56,15 +57,15 @@ impl Target {
 ///
 /// # Errors
 /// `NotFound`
-pub async fn find(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Webhook, Error> {
-    let found = state.store.find_webhook(id).await?;
+pub async fn find(core: &Core, caller: &Caller, id: WebhookId) -> Result<Webhook, Error> {
+    let found = core.store.find_webhook(id).await?;
     let seen = found.filter(|webhook| caller.sees(webhook.account));
     seen.ok_or_else(no_webhook)
 }
 
 /// Decrypts the signing secret of a webhook.
-pub fn open_secret(state: &AppState, webhook: &Webhook) -> Result<Secret, Error> {
-    let opened = state.vault.open(webhook.id, &webhook.secret);
+pub fn open_secret(webhooks: &WebhookService, webhook: &Webhook) -> Result<Secret, Error> {
+    let opened = webhooks.vault.open(webhook.id, &webhook.secret);
     opened.map_err(|error| undecrypted(webhook, &error))
 }
 
@@ -75,16 +76,20 @@ pub struct Verified {
 }
 
 /// Verifies a received delivery with the secrets of a webhook. `text` is header lines, a blank line and the body.
-pub async fn verify(state: &AppState, webhook: &Webhook, text: &str) -> Result<Verified, Error> {
+pub async fn verify(
+    webhooks: &WebhookService,
+    webhook: &Webhook,
+    text: &str,
+) -> Result<Verified, Error> {
     // Copied text often ends with line breaks; a body never does.
     let text = text.trim_end_matches(['\r', '\n']);
     let received = DeliveryFile::parse(text.as_bytes());
     let received = received.map_err(|it| Error::field("delivery", it.to_string()))?;
-    let now = state.now();
+    let now = webhooks.core.now();
     let report = |webhook: &Webhook| -> Result<_, Error> {
         let mut secrets = Vec::new();
         for sealed in webhook.signing_secrets(now) {
-            let opened = state.vault.open(webhook.id, sealed);
+            let opened = webhooks.vault.open(webhook.id, sealed);
             secrets.push(opened.map_err(|error| undecrypted(webhook, &error))?);
         }
         let headers = received.signed();
@@ -93,7 +98,7 @@ pub async fn verify(state: &AppState, webhook: &Webhook, text: &str) -> Result<V
     let own = report(webhook)?;
     let mut signed_by = None;
     if own.is_mismatch() {
-        let all = state.store.webhooks(webhook.account).await?;
+        let all = webhooks.core.store.webhooks(webhook.account).await?;
         for other in all.into_iter().filter(|it| it.id != webhook.id) {
             if signed_by.is_none() && !report(&other)?.is_mismatch() {
                 signed_by = Some(other);
@@ -119,32 +124,35 @@ pub struct NewWebhook {
 
 /// Registers a webhook with a new secret.
 pub async fn register(
-    state: &AppState,
+    webhooks: &WebhookService,
     caller: &Caller,
     account: AccountId,
     new: NewWebhook,
 ) -> Result<Webhook, Error> {
-    let context = caller.change(state, account).await?;
+    let core = &webhooks.core;
+    let context = caller.change(core, account).await?;
     let NewWebhook {
         target,
         encoding,
         active,
     } = new;
-    target.check(state).await?;
-    let guard = state.operator.lock().await?;
-    check_available(state, account, None, &target.text).await?;
-    let now = state.now();
-    let id = WebhookId(state.system.accounts().context().ids.next(now));
-    let secret = state.vault.seal(id, &Secret::from_random(rand::random()));
+    target.check(webhooks).await?;
+    let guard = core.locks.operator.lock().await?;
+    check_available(core, account, None, &target.text).await?;
+    let now = core.now();
+    let id = WebhookId(core.system.accounts().context().ids.next(now));
+    let secret = webhooks
+        .vault
+        .seal(id, &Secret::from_random(rand::random()));
     let webhook = Webhook {
         encoding,
         active,
         ..Webhook::new(id, account, target.text, secret, now)
     };
-    let entry = entry(state, context, Action::WebhookCreate, &webhook);
+    let entry = entry(core, context, Action::WebhookCreate, &webhook);
     let entry = to_audit_entry(entry, None, Some(facts(&webhook)));
-    let writes = with_audit(state, state.store.put_webhook(&webhook), &entry);
-    state.commit(Change::under_lock(guard, writes)).await?;
+    let writes = with_audit(core, core.store.put_webhook(&webhook), &entry);
+    core.commit(Change::under_lock(guard, writes)).await?;
     Ok(webhook)
 }
 
@@ -157,20 +165,21 @@ pub struct WebhookChange {
 
 /// Changes a webhook. Writes nothing if nothing changes.
 pub async fn change(
-    state: &AppState,
+    webhooks: &WebhookService,
     caller: &Caller,
     id: WebhookId,
     change: WebhookChange,
 ) -> Result<Webhook, Error> {
+    let core = &webhooks.core;
     if let Some(target) = &change.target {
-        target.check(state).await?;
+        target.check(webhooks).await?;
     }
     let url = change.target.map(|it| it.text);
-    let guard = state.operator.lock().await?;
-    let webhook = find(state, caller, id).await?;
-    let context = caller.change(state, webhook.account).await?;
+    let guard = core.locks.operator.lock().await?;
+    let webhook = find(core, caller, id).await?;
+    let context = caller.change(core, webhook.account).await?;
     if let Some(url) = &url {
-        check_available(state, webhook.account, Some(id), url).await?;
+        check_available(core, webhook.account, Some(id), url).await?;
     }
     let before = facts(&webhook);
     let changed = Webhook {
@@ -181,39 +190,40 @@ pub async fn change(
     };
     let after = facts(&changed);
     if before != after {
-        let entry = entry(state, context, Action::WebhookChange, &changed);
+        let entry = entry(core, context, Action::WebhookChange, &changed);
         let entry = to_audit_entry(entry, Some(before), Some(after));
-        let writes = with_audit(state, state.store.put_webhook(&changed), &entry);
-        state.commit(Change::under_lock(guard, writes)).await?;
+        let writes = with_audit(core, core.store.put_webhook(&changed), &entry);
+        core.commit(Change::under_lock(guard, writes)).await?;
     }
     Ok(changed)
 }
 
-pub async fn delete(state: &AppState, caller: &Caller, id: WebhookId) -> Result<(), Error> {
-    let guard = state.operator.lock().await?;
-    let webhook = find(state, caller, id).await?;
-    let context = caller.change(state, webhook.account).await?;
-    let entry = entry(state, context, Action::WebhookDelete, &webhook);
+pub async fn delete(core: &Core, caller: &Caller, id: WebhookId) -> Result<(), Error> {
+    let guard = core.locks.operator.lock().await?;
+    let webhook = find(core, caller, id).await?;
+    let context = caller.change(core, webhook.account).await?;
+    let entry = entry(core, context, Action::WebhookDelete, &webhook);
     let entry = to_audit_entry(entry, Some(facts(&webhook)), None);
-    let writes = with_audit(state, state.store.remove_webhook(&webhook), &entry);
-    Ok(state.commit(Change::under_lock(guard, writes)).await?)
+    let writes = with_audit(core, core.store.remove_webhook(&webhook), &entry);
+    Ok(core.commit(Change::under_lock(guard, writes)).await?)
 }
 
 /// Rotates the secret of a webhook. The old secret also signs for a time.
 pub async fn rotate_secret(
-    state: &AppState,
+    webhooks: &WebhookService,
     caller: &Caller,
     id: WebhookId,
 ) -> Result<Webhook, Error> {
-    let guard = state.operator.lock().await?;
-    let webhook = find(state, caller, id).await?;
-    let context = caller.change(state, webhook.account).await?;
+    let core = &webhooks.core;
+    let guard = core.locks.operator.lock().await?;
+    let webhook = find(core, caller, id).await?;
+    let context = caller.change(core, webhook.account).await?;
     let secret = Secret::from_random(rand::random());
-    let rotated = webhook.rotate(state.vault.seal(id, &secret), state.now());
-    let entry = entry(state, context, Action::WebhookRotateSecret, &rotated);
+    let rotated = webhook.rotate(webhooks.vault.seal(id, &secret), core.now());
+    let entry = entry(core, context, Action::WebhookRotateSecret, &rotated);
     let entry = to_audit_entry(entry, Some(facts(&webhook)), Some(facts(&rotated)));
-    let writes = with_audit(state, state.store.put_webhook(&rotated), &entry);
-    state.commit(Change::under_lock(guard, writes)).await?;
+    let writes = with_audit(core, core.store.put_webhook(&rotated), &entry);
+    core.commit(Change::under_lock(guard, writes)).await?;
     Ok(rotated)
 }
 
@@ -221,34 +231,34 @@ pub async fn rotate_secret(
 ///
 /// # Errors
 /// `Conflict` if the webhook is inactive, `RateLimited` within a minute of the last test
-pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
-    let guard = state.operator.lock().await?;
-    let webhook = find(state, caller, id).await?;
-    let context = caller.change(state, webhook.account).await?;
+pub async fn test(core: &Core, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
+    let guard = core.locks.operator.lock().await?;
+    let webhook = find(core, caller, id).await?;
+    let context = caller.change(core, webhook.account).await?;
     if !webhook.active {
         return Err(Error::conflict(
             "the webhook is inactive; activate it first",
         ));
     }
-    let noted = note_test(state, id).await?;
-    let now = state.now();
-    let id = state.system.accounts().context().ids.next(now);
+    let noted = note_test(core, id).await?;
+    let now = core.now();
+    let id = core.system.accounts().context().ids.next(now);
     // The same id for the delivery and its job, as for a job's event, so that the delivery is found by its `job_id`.
     let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
-    let entry = entry(state, context, Action::WebhookTest, &webhook);
+    let entry = entry(core, context, Action::WebhookTest, &webhook);
     let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
-    let mut writes = with_audit(state, state.store.add_delivery(&delivery), &entry);
+    let mut writes = with_audit(core, core.store.add_delivery(&delivery), &entry);
     writes.push(noted);
-    deliveries::add(state, guard, delivery, writes).await
+    deliveries::add(core, guard, delivery, writes).await
 }
 
 /// Returns the write that records a test delivery. The caller must hold the operator lock.
 ///
 /// # Errors
 /// `RateLimited` within a minute of the last one
-pub(super) async fn note_test(state: &AppState, id: WebhookId) -> Result<Write, Error> {
-    let now = state.now();
-    let last = state.store.last_test_delivery(id).await?;
+pub(super) async fn note_test(core: &Core, id: WebhookId) -> Result<Write, Error> {
+    let now = core.now();
+    let last = core.store.last_test_delivery(id).await?;
     // Ignore a future time: the clock was set back.
     let last = last.filter(|last| *last <= now);
     let remaining = last.map_or(0, |last| last.plus(TEST_INTERVAL).millis() - now.millis());
@@ -257,17 +267,17 @@ pub(super) async fn note_test(state: &AppState, id: WebhookId) -> Result<Write, 
         let detail = "a webhook accepts one test delivery a minute; try again later";
         return Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds));
     }
-    Ok(state.store.note_test_delivery(id, now))
+    Ok(core.store.note_test_delivery(id, now))
 }
 
 /// Refuses a URL that another webhook of the account uses, and more than [`MAX_WEBHOOKS`].
 async fn check_available(
-    state: &AppState,
+    core: &Core,
     account: AccountId,
     own: Option<WebhookId>,
     url: &str,
 ) -> Result<(), Error> {
-    let webhooks = state.store.webhooks(account).await?;
+    let webhooks = core.store.webhooks(account).await?;
     if webhooks
         .iter()
         .any(|it| it.url == url && Some(it.id) != own)
@@ -296,20 +306,15 @@ fn facts(webhook: &Webhook) -> Value {
     })
 }
 
-fn entry(
-    state: &AppState,
-    context: &AuditContext,
-    action: Action,
-    webhook: &Webhook,
-) -> AuditEntry {
+fn entry(core: &Core, context: &AuditContext, action: Action, webhook: &Webhook) -> AuditEntry {
     let subject = Subject {
         account: Some(webhook.account),
         id: Some(webhook.id.0),
     };
-    context.entry(state, action, subject)
+    context.entry(core, action, subject)
 }
 
-fn with_audit(state: &AppState, mut writes: Writes, entry: &AuditEntry) -> Writes {
-    writes.push(state.store.add_audit(entry));
+fn with_audit(core: &Core, mut writes: Writes, entry: &AuditEntry) -> Writes {
+    writes.push(core.store.add_audit(entry));
     writes
 }

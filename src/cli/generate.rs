@@ -8,7 +8,7 @@ use super::settings::Settings;
 use super::{progress, umask};
 use crate::application::Caller;
 use crate::application::api_keys;
-use crate::application::state::AppState;
+use crate::application::services::{AccountService, JobService};
 use crate::config::Config;
 use crate::observability::log;
 use crate::server::bootstrap;
@@ -189,8 +189,8 @@ async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     let outcome = tokio::select! {
         biased;
         // After a storage failure nothing can be written, so nothing is cleaned up. The temporary key expires.
-        reason = instance.state.fail_stop.tripped() => bail!("stopped: {reason}"),
-        outcome = with_temporary_key(&instance.state, arguments) => outcome,
+        reason = instance.core.fail_stop.tripped() => bail!("stopped: {reason}"),
+        outcome = with_temporary_key(&instance.accounts, &instance.jobs, arguments) => outcome,
     };
     handle.stop(false).await;
     server::finish_jobs(&instance).await;
@@ -238,30 +238,25 @@ fn embedded_config(arguments: &Arguments, scratch: Option<&Path>) -> anyhow::Res
 }
 
 async fn with_temporary_key(
-    state: &Data<AppState>,
+    accounts: &Data<AccountService>,
+    jobs: &Data<JobService>,
     arguments: &Arguments,
 ) -> anyhow::Result<Bytes> {
-    let account = bootstrap::ensure_account(state).await?;
-    let expires_at = Some(state.now().plus(KEY_LIFETIME));
+    let core = &jobs.core;
+    let account = bootstrap::ensure_account(accounts).await?;
+    let expires_at = Some(core.now().plus(KEY_LIFETIME));
     let shape = |key: ApiKey| ApiKey {
         name: bootstrap::TEMPORARY_KEY.into(),
         expires_at,
         ..key
     };
-    let (guard, caller) = (state.operator.lock().await?, Caller::service());
-    let (text, key) = api_keys::issue(
-        state,
-        guard,
-        &caller,
-        account.id,
-        shape,
-        api_keys::no_writes,
-    )
-    .await?;
-    let client = NativeClient::new(&state.public_url, &text)?;
+    let (guard, caller) = (core.locks.operator.lock().await?, Caller::service());
+    let (text, key) =
+        api_keys::issue(core, guard, &caller, account.id, shape, api_keys::no_writes).await?;
+    let client = NativeClient::new(&jobs.settings.public_url, &text)?;
     let mut uploads = Vec::new();
     let work = async {
-        let urls = input_urls(state, &arguments.input, &mut uploads).await?;
+        let urls = input_urls(jobs, &arguments.input, &mut uploads).await?;
         generate(&client, arguments, &urls).await
     };
     let outcome = tokio::select! {
@@ -270,9 +265,9 @@ async fn with_temporary_key(
         stopped = stop_signal() => stopped.and_then(|()| bail!(interrupted_message(arguments))),
     };
     for upload in uploads {
-        state.images.delete(&upload).await?;
+        jobs.images.delete(&upload).await?;
     }
-    api_keys::delete(state, &Caller::service(), key.id).await?;
+    api_keys::delete(accounts, &Caller::service(), key.id).await?;
     outcome
 }
 
@@ -296,7 +291,7 @@ async fn stop_signal() -> anyhow::Result<()> {
 
 /// The inputs as URLs. Uploads each file to the object store, presigns it, and adds its key to `uploads` for the cleanup.
 async fn input_urls(
-    state: &AppState,
+    jobs: &JobService,
     inputs: &[String],
     uploads: &mut Vec<String>,
 ) -> anyhow::Result<Vec<String>> {
@@ -311,14 +306,16 @@ async fn input_urls(
             format!("--input {input} is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image")
         })?;
         let key = format!("uploads/{}.{}", Uuid::new_v4(), kind.extension());
-        state
-            .images
+        jobs.images
             .put(&key, Bytes::from(bytes), kind.mime())
             .await?;
         urls.push(
-            state
-                .images
-                .presign(&key, state.now().to_datetime(), state.url_lifetime())
+            jobs.images
+                .presign(
+                    &key,
+                    jobs.core.now().to_datetime(),
+                    jobs.settings.url_lifetime(),
+                )
                 .await?,
         );
         uploads.push(key);

@@ -1,7 +1,7 @@
 //! `tintype serve`: runs the server until a signal stops it.
 
 use super::settings::Settings;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::config::{Config, Listen};
 use crate::observability::log;
 use crate::server::{self, Instance, Setup};
@@ -59,7 +59,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     tokio::select! {
         biased;
         // Also during a graceful shutdown, which writes too.
-        reason = instance.state.fail_stop.tripped() => {
+        reason = instance.core.fail_stop.tripped() => {
             tokio::time::sleep(SHUTDOWN_DELAY).await;
             let _ = writeln!(std::io::stderr(), "tintype: stopped: {reason}");
             // No graceful shutdown: nothing more may be written.
@@ -83,7 +83,7 @@ async fn listen_until(
     metrics: Option<TcpListener>,
 ) -> anyhow::Result<ExitCode> {
     let metrics_at = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    print_startup_message(&instance.state, metrics_at).await?;
+    print_startup_message(&instance.accounts, metrics_at).await?;
     let metrics_server = match metrics {
         Some(listener) => {
             let server = server::serve_metrics(instance.clone(), listener)?;
@@ -114,13 +114,13 @@ async fn listen_until(
 
 /// Prints the address and, at the first start, the first key with a working example call.
 async fn print_startup_message(
-    state: &AppState,
+    accounts: &AccountService,
     metrics: Option<SocketAddr>,
 ) -> anyhow::Result<()> {
-    let url = &state.public_url;
+    let url = &accounts.settings.public_url;
     let mut text = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
-    if let Some(key) = bootstrap::issue_first_key(state).await? {
-        let account = bootstrap::ensure_account(state).await?;
+    if let Some(key) = bootstrap::issue_first_key(accounts).await? {
+        let account = bootstrap::ensure_account(accounts).await?;
         text += &format!(
             "
 Account `{}` was created with a balance of {} {}. This is its first API key. It is shown only once:
@@ -137,7 +137,7 @@ Generate an image:
 Then poll its status_url with the same Authorization header until the status is `done`.
 
 ",
-            account.name, account.balances.balance, state.config.billing.currency
+            account.name, account.balances.balance, accounts.settings.config.billing.currency
         );
     }
     text += &format!("Panel: {url}/panel\n");
@@ -145,8 +145,13 @@ Then poll its status_url with the same Authorization header until the status is 
     if let Some(address) = metrics {
         text += &format!("Metrics: http://{address}/metrics\n");
     }
-    if state.config.admin.token.is_none() {
-        let file = state.config.storage.data_dir.join("admin-token");
+    if accounts.settings.config.admin.token.is_none() {
+        let file = accounts
+            .settings
+            .config
+            .storage
+            .data_dir
+            .join("admin-token");
         text += &format!(
             "Operator token (for the panel and {url}/admin/v1): {}\n",
             file.display()

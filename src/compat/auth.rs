@@ -2,7 +2,7 @@
 
 use super::refusal::{Kind, Refusal};
 use crate::application::payer::Payer;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::web::api_key_auth::{self, KeyRejected};
 use crate::web::bearer::{self, NoBearer};
 use actix_web::HttpRequest;
@@ -16,14 +16,17 @@ const PARAMETER: &str = "key";
 ///
 /// # Errors
 /// `MissingKey`, `InvalidKey`, `WrongAddress`, or the store fails. A message never contains the key.
-pub async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Payer, Refusal> {
+pub async fn authenticate(
+    request: &HttpRequest,
+    accounts: &AccountService,
+) -> Result<Payer, Refusal> {
     let sent_key = sent_key(request)?.ok_or_else(|| {
         Refusal::new(
             Kind::MissingKey,
             "send an API key: in the header x-goog-api-key, as ?key=, or as Authorization: Bearer",
         )
     })?;
-    let admitted = api_key_auth::authenticate(request, state, &sent_key).await;
+    let admitted = api_key_auth::authenticate(request, accounts, &sent_key).await;
     admitted.map_err(|refused| match refused {
         KeyRejected::Unknown => invalid(
             "API key not valid. Please pass a valid API key; check that it was copied completely.",

@@ -1,7 +1,7 @@
 //! Response bodies of text and base64 images. Images are read from the object store while they are sent, so the memory of a response
 //! does not depend on their size.
 
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::images::ImagesError;
 use actix_web::body::{BodyStream, BoxBody, SizedStream};
 use base64::Engine as _;
@@ -21,8 +21,8 @@ pub struct StoredImage(GetResult);
 impl StoredImage {
     /// # Errors
     /// The image is no longer stored, or the object store fails.
-    pub async fn open(state: &AppState, key: &str) -> Result<Self, ImagesError> {
-        state.images.reader(key).await.map(Self)
+    pub async fn open(jobs: &JobService, key: &str) -> Result<Self, ImagesError> {
+        jobs.images.reader(key).await.map(Self)
     }
 
     fn base64_length(&self) -> u64 {

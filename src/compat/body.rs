@@ -4,7 +4,7 @@ use super::body_timeouts::BodyTimeouts;
 use super::drain::drain;
 use super::refusal::Refusal;
 use super::scanner::{Piece, ScanFault, Scanner};
-use crate::application::state::AppState;
+use crate::application::services::GenerationService;
 use crate::compat::state::CompatState;
 use crate::inputs::{InputLimits, StagedUpload, StoredUpload, UploadFault};
 use actix_web::http::header;
@@ -85,11 +85,11 @@ pub async fn receive(
     images: ImageHandling,
     deadline: Instant,
 ) -> Result<Received, Refusal> {
-    let timeouts = BodyTimeouts::new(state, deadline);
+    let timeouts = BodyTimeouts::new(&state.settings, deadline);
     let read = async {
         check_headers(request)?;
-        let limits = state.input_limits(account);
-        read(&mut payload, state, &limits, images, timeouts).await
+        let limits = state.generations.input_limits(account);
+        read(&mut payload, &state.generations, &limits, images, timeouts).await
     };
     let outcome = timeouts.with_deadline(read).await;
     if outcome.is_err() {
@@ -100,14 +100,14 @@ pub async fn receive(
 
 async fn read(
     payload: &mut web::Payload,
-    state: &AppState,
+    generations: &GenerationService,
     limits: &InputLimits,
     images: ImageHandling,
     timeouts: BodyTimeouts,
 ) -> Result<Received, Refusal> {
-    let mut scanner = Scanner::new(state.config.server.max_body_bytes);
+    let mut scanner = Scanner::new(generations.settings.config.server.max_body_bytes);
     let mut collector = ImageCollector {
-        state,
+        generations,
         limits,
         timeouts,
         upload_prefix: upload_prefix(),
@@ -141,7 +141,7 @@ fn scan_refusal(fault: ScanFault) -> Refusal {
 }
 
 struct ImageCollector<'a> {
-    state: &'a AppState,
+    generations: &'a GenerationService,
     limits: &'a InputLimits,
     timeouts: BodyTimeouts,
     upload_prefix: Path,
@@ -208,7 +208,7 @@ impl ImageCollector<'_> {
             )));
         }
         let stem = self.upload_prefix.clone().join(format!("h{number}"));
-        let upload = StagedUpload::begin(self.state.images.store(), stem, self.limits);
+        let upload = StagedUpload::begin(self.generations.images.store(), stem, self.limits);
         self.current = Current::Uploading(Box::new(upload));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Timeouts of reading a body: one for each step of the caller or the object store, and one for the whole request.
 
 use super::refusal::{Kind, Refusal};
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::images::FAULT_TARGET;
 use std::future::Future;
 use std::time::Duration;
@@ -14,9 +14,9 @@ pub struct BodyTimeouts {
 }
 
 impl BodyTimeouts {
-    pub fn new(state: &AppState, deadline: Instant) -> Self {
+    pub fn new(settings: &Settings, deadline: Instant) -> Self {
         Self {
-            step: state.config.server.body_timeout(),
+            step: settings.config.server.body_timeout(),
             deadline,
         }
     }

@@ -1,6 +1,6 @@
 //! Cancels jobs whose callers have disconnected, if they have not started and no other caller waits for them.
 
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use actix_web::web::Data;
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -48,7 +48,7 @@ pub enum CancelOutcome {
     Unknown,
 }
 
-pub async fn run(state: Data<AppState>, receiver: DisconnectReceiver) {
+pub async fn run(jobs: Data<JobService>, receiver: DisconnectReceiver) {
     let all = stream::unfold(receiver, |mut receiver| async move {
         receiver
             .recv()
@@ -56,19 +56,19 @@ pub async fn run(state: Data<AppState>, receiver: DisconnectReceiver) {
             .map(|disconnected| (disconnected, receiver))
     });
     all.for_each_concurrent(MAX_CONCURRENT_CANCELLATIONS, async |disconnected| {
-        cancel(&state, disconnected).await;
+        cancel(&jobs, disconnected).await;
     })
     .await;
 }
 
 /// Cancels the job of a disconnected caller, unless another caller waits for it: with a repeated request or a long poll. That caller
 /// wants the image, and can cancel with `DELETE`.
-pub async fn cancel(state: &AppState, disconnected: Disconnected) -> CancelOutcome {
+pub async fn cancel(jobs: &JobService, disconnected: Disconnected) -> CancelOutcome {
     let Disconnected { account, job } = disconnected;
-    if state.system.watchers(job) > 0 {
+    if jobs.core.system.watchers(job) > 0 {
         return CancelOutcome::Continues;
     }
-    match cancel_unless_ended(state, disconnected).await {
+    match cancel_unless_ended(jobs, disconnected).await {
         Ok(Some(outcome)) => outcome,
         Ok(None) => CancelOutcome::Unknown,
         Err(error) => {
@@ -80,23 +80,24 @@ pub async fn cancel(state: &AppState, disconnected: Disconnected) -> CancelOutco
 
 /// `None` if the account is unknown or its actor has stopped.
 async fn cancel_unless_ended(
-    state: &AppState,
+    jobs: &JobService,
     disconnected: Disconnected,
 ) -> Result<Option<CancelOutcome>, StoreError> {
+    let core = &jobs.core;
     let Disconnected { account, job } = disconnected;
-    let Some(handle) = state.system.accounts().get(account)? else {
+    let Some(handle) = core.system.accounts().get(account)? else {
         return Ok(None);
     };
     Ok(match handle.cancel(job).await {
         Ok(Ok(canceled)) => {
-            state.system.job_canceled(&canceled);
+            core.system.job_canceled(&canceled);
             // Spawned, so that a hanging object store does not delay the next cancellation.
-            actix_web::rt::spawn(state.result_store.forget_inputs(&canceled));
+            actix_web::rt::spawn(jobs.result_store.forget_inputs(&canceled));
             tracing::debug!(%job, "canceled because its caller disconnected");
             Some(CancelOutcome::Canceled)
         }
         Ok(Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))) => {
-            let ended = state.store.job(account, job).await?;
+            let ended = core.store.job(account, job).await?;
             ended.map(|job| CancelOutcome::AlreadyEnded(Box::new(job)))
         }
         Ok(Err(EventError::Transition(_))) => Some(CancelOutcome::Continues),

@@ -73,15 +73,15 @@ impl JobWaiter {
 
     /// The job when it has ended; `None` if the deadline passes first. No watcher of the job is left when this returns.
     async fn end_state(&self, deadline: Instant) -> Result<Option<Option<Job>>, Refusal> {
-        let state = &self.state;
-        let mut stopping = state.stopping.subscribe();
-        let end_state = state.system.ended(self.account, self.job);
+        let core = &self.state.core;
+        let mut stopping = core.stopping.subscribe();
+        let end_state = core.system.ended(self.account, self.job);
         tokio::pin!(end_state);
         let mut is_stopping = false;
         loop {
             tokio::select! {
                 end_state = &mut end_state => return Ok(Some(end_state?)),
-                _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
+                _ = core.fail_stop.tripped() => return Err(error::stopping().into()),
                 () = sleep_until(deadline) => return Ok(None),
                 // The sender lives as long as the state.
                 _ = stopping.wait_for(|it| *it), if !is_stopping => {
@@ -96,7 +96,7 @@ impl JobWaiter {
     }
 
     async fn is_queued(&self) -> Result<bool, Refusal> {
-        let job = self.state.store.job(self.account, self.job).await?;
+        let job = self.state.core.store.job(self.account, self.job).await?;
         Ok(job.is_some_and(|job| job.state == JobState::Queued))
     }
 
@@ -121,8 +121,8 @@ impl JobWaiter {
             job: self.job,
         };
         let outcome = tokio::select! {
-            outcome = disconnect::cancel(&state, disconnected) => outcome,
-            _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
+            outcome = disconnect::cancel(&state.jobs, disconnected) => outcome,
+            _ = state.core.fail_stop.tripped() => return Err(error::stopping().into()),
         };
         let message = match outcome {
             CancelOutcome::Canceled => {
@@ -154,7 +154,7 @@ impl JobWaiter {
     /// # Errors
     /// The image is no longer stored, or the object store fails.
     pub async fn open(&mut self, image: &ResultImage) -> Result<StoredImage, Refusal> {
-        let opened = StoredImage::open(&self.state, &image.key).await;
+        let opened = StoredImage::open(&self.state.jobs, &image.key).await;
         opened.map_err(|error| {
             if let ImagesError::NotFound { .. } = error {
                 // A repeated request must create a new job.
@@ -172,7 +172,7 @@ impl JobWaiter {
     /// # Errors
     /// The object store cannot presign it.
     pub async fn presign(&self, image: &ResultImage) -> Result<String, Refusal> {
-        let signed = presign(&self.state, &image.key).await;
+        let signed = presign(&self.state.jobs, &image.key).await;
         signed.map_err(|_| self.unreadable_image())
     }
 
@@ -207,7 +207,7 @@ impl Drop for JobWaiter {
         }
         if let Some(request) = self.request {
             let detached_jobs = &self.state.detached_jobs;
-            detached_jobs.add(request, self.job, self.state.now());
+            detached_jobs.add(request, self.job, self.state.core.now());
         }
         if self.on_drop == OnDrop::Cancel {
             self.state.disconnects.send(Disconnected {

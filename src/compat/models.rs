@@ -3,7 +3,7 @@
 use super::auth;
 use super::dialect::Dialect;
 use super::refusal::{Kind, Refusal};
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::compat::state::CompatState;
 use crate::config::{Tier as TierConfig, Tiers};
 use crate::web::rate_headers;
@@ -41,11 +41,11 @@ pub async fn list(
     state: web::Data<CompatState>,
 ) -> HttpResponse {
     let dialect = dialect(&request, &path);
-    let outcome = authenticate(&request, &state)
+    let outcome = authenticate(&request, &state.accounts)
         .await
         .and_then(|()| match dialect {
-            Dialect::Gemini => gemini_page(&request, &state.config.tiers),
-            Dialect::OpenAi => Ok(openai_list(&state.config.tiers)),
+            Dialect::Gemini => gemini_page(&request, &state.settings.config.tiers),
+            Dialect::OpenAi => Ok(openai_list(&state.settings.config.tiers)),
         });
     respond(outcome, dialect)
 }
@@ -58,20 +58,22 @@ pub async fn show(
 ) -> HttpResponse {
     let (version, model) = path.into_inner();
     let dialect = dialect(&request, &version);
-    let outcome = authenticate(&request, &state).await.and_then(|()| {
-        let id = model.strip_prefix("models/").unwrap_or(&model);
-        let tier = tier_of(&state.config.tiers, id);
-        let tier = tier.ok_or_else(|| unknown(id, &version, "GetModel"))?;
-        Ok(match dialect {
-            Dialect::Gemini => gemini_entry(id, tier),
-            Dialect::OpenAi => openai_entry(id),
-        })
-    });
+    let outcome = authenticate(&request, &state.accounts)
+        .await
+        .and_then(|()| {
+            let id = model.strip_prefix("models/").unwrap_or(&model);
+            let tier = tier_of(&state.settings.config.tiers, id);
+            let tier = tier.ok_or_else(|| unknown(id, &version, "GetModel"))?;
+            Ok(match dialect {
+                Dialect::Gemini => gemini_entry(id, tier),
+                Dialect::OpenAi => openai_entry(id),
+            })
+        });
     respond(outcome, dialect)
 }
 
-async fn authenticate(request: &HttpRequest, state: &AppState) -> Result<(), Refusal> {
-    auth::authenticate(request, state).await?;
+async fn authenticate(request: &HttpRequest, accounts: &AccountService) -> Result<(), Refusal> {
+    auth::authenticate(request, accounts).await?;
     Ok(rate_headers::counted(request).admit()?)
 }
 

@@ -3,7 +3,7 @@
 use super::refusal::Refusal;
 use super::state::CompatState;
 use crate::application::payer::Payer;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::application::{availability, balance_check, pause};
 use actix_web::web::Data;
 use tintype_storage::domain::amount::Amount;
@@ -25,12 +25,12 @@ pub async fn check(
     if may_be_replay(state, &caller.key, idempotency_key).await? {
         return Ok(());
     }
-    let pause = pause::for_call(state, caller).await?;
+    let pause = pause::for_call(&state.core, caller).await?;
     let mut first_error = None;
     let mut available = Vec::new();
     for tier in tiers {
         let outcome = availability::check_pause(&pause, &[*tier]);
-        match outcome.and_then(|()| availability::check_queue(state, 1)) {
+        match outcome.and_then(|()| availability::check_queue(&state.core, &state.settings, 1)) {
             Ok(()) => available.push(*tier),
             Err(error) => {
                 first_error.get_or_insert(error);
@@ -41,8 +41,8 @@ pub async fn check(
         return Err(error.into());
     }
     caller.check_rate()?;
-    if let Some(price) = cheapest(state, &available) {
-        balance_check::check(&state.app, &caller.key, price).await?;
+    if let Some(price) = cheapest(&state.settings, &available) {
+        balance_check::check(&state.core, &caller.key, price).await?;
     }
     Ok(())
 }
@@ -65,21 +65,22 @@ async fn may_be_replay(
     key: &ApiKey,
     idempotency_key: Option<&str>,
 ) -> Result<bool, Refusal> {
-    let now = state.now();
+    let now = state.core.now();
     let Some(idempotency_key) = idempotency_key else {
         return Ok(state.detached_jobs.has_any(key.id, now));
     };
     let call = IdempotentCall::Generation;
     let first = state
+        .core
         .store
         .idempotency(call, key.account, idempotency_key, now)
         .await?;
     Ok(first.is_some())
 }
 
-fn cheapest(state: &AppState, tiers: &[Tier]) -> Option<Amount> {
+fn cheapest(settings: &Settings, tiers: &[Tier]) -> Option<Amount> {
     let prices = tiers
         .iter()
-        .flat_map(|tier| &state.catalog.tier(*tier).prices);
+        .flat_map(|tier| &settings.catalog.tier(*tier).prices);
     prices.map(|(_, price)| *price).min()
 }

@@ -51,14 +51,14 @@ pub async fn find_existing(
     let waiter = |job| JobWaiter::new(state, account, job, true);
     if let Some(used) = request.idempotency() {
         let call = IdempotentCall::Generation;
-        let first = idempotency::first_use(state, call, account, &used).await?;
+        let first = idempotency::first_use(&state.core, call, account, &used).await?;
         return Ok(first.map(|id| waiter(JobId(id))));
     }
     let Some(identity) = request_identity(caller, request) else {
         return Ok(None);
     };
-    while let Some(id) = state.detached_jobs.take(identity, state.now()) {
-        let job = state.store.job(account, id).await?;
+    while let Some(id) = state.detached_jobs.take(identity, state.core.now()) {
+        let job = state.core.store.job(account, id).await?;
         // A failed, canceled or queued job is not reused: a queued one is about to be canceled.
         let is_usable = job.is_some_and(|job| {
             matches!(
@@ -90,7 +90,7 @@ pub async fn submit_new(
         waiter.request = identity;
         waiter
     };
-    Ok(submit_and_watch(&state.app, caller, request, deadline, watch).await?)
+    Ok(submit_and_watch(&state.generations, caller, request, deadline, watch).await?)
 }
 
 fn request_identity(caller: &Payer, request: &GenerationRequest) -> Option<RequestIdentity> {

@@ -5,7 +5,8 @@ use crate::api::answers;
 use crate::api::batch::Form;
 use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::Caller;
-use crate::application::state::AppState;
+use crate::application::core::Core;
+use crate::application::services::{GenerationService, JobService};
 use crate::application::submit_batch;
 use crate::web::auth::Principal;
 use crate::web::body::{self, MediaType};
@@ -21,10 +22,11 @@ pub async fn create(
     principal: Principal,
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    generations: web::Data<GenerationService>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
     let caller = &principal.caller;
-    submit_batch::begin(&state, caller).await?;
+    submit_batch::begin(&generations, caller).await?;
     let form = match body::media_type(&request)? {
         Some(MediaType::Json) => Form::Json,
         Some(MediaType::Lines) => Form::Lines,
@@ -34,23 +36,23 @@ pub async fn create(
         }
     };
     let account = caller.account();
-    let body = batch_call::receive(&request, payload, &state, account, 0).await?;
-    let parsed = batch_call::parse(&state, account, body.bytes.clone(), form).await?;
-    batch_call::submit(&state, caller, &request, parsed).await
+    let body = batch_call::receive(&request, payload, &generations, account, 0).await?;
+    let parsed = batch_call::parse(&generations, account, body.bytes.clone(), form).await?;
+    batch_call::submit(&jobs, &generations, caller, &request, parsed).await
 }
 
 /// `GET /batches`
 pub async fn list(
     principal: Principal,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
     let window = paging::window(&request)?;
     principal.admit()?;
-    let page = batches::page_of(&state, principal.caller.account(), window).await?;
+    let page = batches::page_of(&jobs.core, principal.caller.account(), window).await?;
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(response.json(answers::batches(&state, page).await))
+    Ok(response.json(answers::batches(&jobs, page).await))
 }
 
 /// `GET /batches/{batch_id}`: responds at once, or waits for the end of the batch if the caller asks for it.
@@ -58,16 +60,16 @@ pub async fn show(
     principal: Principal,
     request: HttpRequest,
     path: web::Path<String>,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let (batch, progress) = find(&principal, &path, &state).await?;
+    let (batch, progress) = find(&principal, &path, &jobs.core).await?;
     let wait = long_poll::requested_wait(&request)?;
     principal.admit()?;
     let progress = match wait.filter(|_| progress.status() != BatchStatus::Ended) {
-        Some(wait) => batches::wait_until_ended(&state, &batch, wait.duration()).await?,
+        Some(wait) => batches::wait_until_ended(&jobs.core, &batch, wait.duration()).await?,
         None => progress,
     };
-    let mut response = respond(&state, &(batch, progress)).await?;
+    let mut response = respond(&jobs, &(batch, progress)).await?;
     if let Some(wait) = wait {
         wait.write_header(response.headers_mut());
     }
@@ -78,28 +80,28 @@ pub async fn show(
 pub async fn cancel(
     principal: Principal,
     path: web::Path<String>,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let (batch, _) = find(&principal, &path, &state).await?;
+    let (batch, _) = find(&principal, &path, &jobs.core).await?;
     principal.admit()?;
     let caller = Caller::ApiKey(principal.caller);
-    let batch = batches::cancel(&state, &caller, batch).await?;
-    respond(&state, &batch).await
+    let batch = batches::cancel(&jobs, &caller, batch).await?;
+    respond(&jobs, &batch).await
 }
 
 /// Another account's batch is reported as not found.
 async fn find(
     principal: &Principal,
     path: &str,
-    state: &AppState,
+    core: &Core,
 ) -> Result<BatchWithProgress, Problem> {
-    Ok(batches::find(state, principal.caller.account(), path).await?)
+    Ok(batches::find(core, principal.caller.account(), path).await?)
 }
 
-async fn respond(state: &AppState, batch: &BatchWithProgress) -> Result<HttpResponse, Problem> {
+async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> Result<HttpResponse, Problem> {
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(response.json(answers::batch(state, batch).await?))
+    Ok(response.json(answers::batch(jobs, batch).await?))
 }
 
 /// `GET /batches/{batch_id}/results`: one line per request, in their order.
@@ -107,9 +109,9 @@ pub async fn results(
     principal: Principal,
     request: HttpRequest,
     path: web::Path<String>,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let (batch, _) = find(&principal, &path, &state).await?;
+    let (batch, _) = find(&principal, &path, &jobs.core).await?;
     principal.admit()?;
-    Ok(batch_lines::results(&request, state, batch))
+    Ok(batch_lines::results(&request, jobs, batch))
 }

@@ -5,7 +5,7 @@ use super::openapi::error_responses;
 use super::openapi::prose;
 use super::openapi::{DocumentBuilder, Documents, Header};
 use super::operations::events_to_webhooks;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::http::{admin, routes};
 use serde_json::{Map, Value, json};
 
@@ -15,16 +15,16 @@ pub fn documents() -> Documents {
 }
 
 /// The document for clients, with the public paths.
-pub fn native(state: &AppState) -> Value {
+pub fn native(settings: &Settings) -> Value {
     let routers = [routes::native(), routes::public()];
-    let mut builder = DocumentBuilder::new(&state.config, &state.catalog);
-    let webhooks = events_to_webhooks(&state.config.webhooks.retry_delays_seconds);
-    let mut document = assemble(state, routers, &mut builder);
+    let mut builder = DocumentBuilder::new(&settings.config, &settings.catalog);
+    let webhooks = events_to_webhooks(&settings.config.webhooks.retry_delays_seconds);
+    let mut document = assemble(settings, routers, &mut builder);
     document["info"] = json!({
         "title": "Tintype",
         "version": env!("CARGO_PKG_VERSION"),
         "summary": "Generates images from prompts: a call creates a job at once, and you download its image when it is done",
-        "description": prose::native(state),
+        "description": prose::native(settings),
         "license": {"name": "MIT or Apache-2.0", "identifier": env!("CARGO_PKG_LICENSE")},
     });
     document["tags"] = prose::groups(prose::NATIVE);
@@ -38,9 +38,9 @@ pub fn native(state: &AppState) -> Value {
 }
 
 /// The document for the operator.
-pub fn operator(state: &AppState) -> Value {
-    let mut builder = DocumentBuilder::new(&state.config, &state.catalog);
-    let mut document = assemble(state, [admin::router()], &mut builder);
+pub fn operator(settings: &Settings) -> Value {
+    let mut builder = DocumentBuilder::new(&settings.config, &settings.catalog);
+    let mut document = assemble(settings, [admin::router()], &mut builder);
     document["info"] = json!({
         "title": "Tintype, for its operator",
         "version": env!("CARGO_PKG_VERSION"),
@@ -59,7 +59,7 @@ pub fn operator(state: &AppState) -> Value {
 
 /// A document with the calls of these routers and their shared responses.
 fn assemble(
-    state: &AppState,
+    settings: &Settings,
     routers: impl IntoIterator<Item = ApiRouter>,
     builder: &mut DocumentBuilder<'_>,
 ) -> Value {
@@ -74,7 +74,7 @@ fn assemble(
     json!({
         "openapi": "3.1.0",
         "info": {},
-        "servers": [{"url": state.public_url, "description": "This service"}],
+        "servers": [{"url": settings.public_url, "description": "This service"}],
         "tags": [],
         "paths": paths,
         "components": {"responses": responses},

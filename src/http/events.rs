@@ -7,7 +7,7 @@
 
 use super::jobs;
 use crate::application::queue_estimate::waiting;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::web::auth::Principal;
 use crate::web::problem::Problem;
 use actix_web::http::header;
@@ -49,9 +49,10 @@ pub async fn follow(
     principal: Principal,
     request: HttpRequest,
     path: web::Path<String>,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let job = jobs::find(&principal, &path, &state).await?;
+    let core = &jobs.core;
+    let job = jobs::find(&principal, &path, core).await?;
     principal.admit()?;
     // A number above the job's state is the id of another stream: states never go back.
     let last_sent = last_event_id(&request).filter(|it| *it <= state_number(&job));
@@ -63,9 +64,9 @@ pub async fn follow(
         return Ok(answer.finish());
     }
     let listener = Listener {
-        watch: state.system.watch(job.id),
-        stopping: state.stopping.subscribe(),
-        state,
+        watch: core.system.watch(job.id),
+        stopping: core.stopping.subscribe(),
+        jobs,
         account: job.account,
         job: job.id,
         last_sent,
@@ -94,7 +95,7 @@ fn last_event_id(request: &HttpRequest) -> Option<u8> {
 }
 
 struct Listener {
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
     account: AccountId,
     job: JobId,
     watch: JobWatch,
@@ -114,12 +115,18 @@ impl Listener {
         let mut text = self.opening.take().unwrap_or_default().to_owned();
         loop {
             // The watch began before this read, so no later change is missed.
-            let job = self.state.store.job(self.account, self.job).await.ok()??;
+            let job = self
+                .jobs
+                .core
+                .store
+                .job(self.account, self.job)
+                .await
+                .ok()??;
             let number = state_number(&job);
             if number > self.last_sent {
                 // Read before the event reads it: sending a position twice is better than never.
-                self.position = self.state.system.waiting_jobs().position(&job);
-                text.push_str(&event(&self.state, &job).await?);
+                self.position = self.jobs.core.system.waiting_jobs().position(&job);
+                text.push_str(&event(&self.jobs, &job).await?);
                 self.last_sent = number;
                 return Some((text, (number < TERMINAL).then_some(self)));
             }
@@ -134,11 +141,11 @@ impl Listener {
     /// Waits for the next text; empty when the job must be read again.
     async fn next_update(&mut self, job: &Job) -> Option<String> {
         let silent_until = Instant::now() + KEEP_ALIVE;
-        let is_shared = self.state.system.node().is_some();
+        let is_shared = self.jobs.core.system.node().is_some();
         let tick = if is_shared { SHARED_TICK } else { TICK };
         loop {
             let is_woken = tokio::select! {
-                _ = self.state.fail_stop.tripped() => return None,
+                _ = self.jobs.core.fail_stop.tripped() => return None,
                 _ = self.stopping.wait_for(|it| *it) => return None,
                 changed = timeout(tick, self.watch.changed()) => changed.is_ok(),
             };
@@ -156,13 +163,19 @@ impl Listener {
 
     /// Compares the state with the store: changes by other nodes cause no wake-up.
     async fn has_changed(&self, job: &Job) -> Option<bool> {
-        let now = self.state.store.job(self.account, self.job).await.ok()??;
+        let now = self
+            .jobs
+            .core
+            .store
+            .job(self.account, self.job)
+            .await
+            .ok()??;
         Some(state_number(&now) != state_number(job))
     }
 
     /// The event of a changed queue position.
     fn position_event(&mut self, job: &Job) -> Option<String> {
-        let waiting = waiting(&self.state, job)?;
+        let waiting = waiting(&self.jobs.core, job)?;
         let position = waiting.position;
         if self.position.replace(position) == Some(position) {
             return None;
@@ -177,7 +190,7 @@ impl Listener {
 
     /// The event of a changed progress.
     fn progress_event(&mut self) -> Option<String> {
-        let fraction = self.state.system.progress(self.job)?;
+        let fraction = self.jobs.core.system.progress(self.job)?;
         let percent = (fraction * 100.0).round() as u8;
         if self.percent.replace(percent) == Some(percent) {
             return None;
@@ -190,8 +203,8 @@ impl Listener {
     }
 }
 
-async fn event(state: &AppState, job: &Job) -> Option<String> {
-    let view = jobs::view(state, job).await.ok()?;
+async fn event(jobs: &JobService, job: &Job) -> Option<String> {
+    let view = jobs::view(jobs, job).await.ok()?;
     // A single line: JSON escapes line breaks.
     let data = serde_json::to_string(&view).ok()?;
     let id = state_number(job);

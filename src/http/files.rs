@@ -2,7 +2,7 @@
 
 use crate::application::jobs;
 use crate::application::picture_views;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::images::{RESULTS, serve};
 use crate::web::picture_view::{self, ViewQuery};
 use crate::web::problem::{Code, Problem};
@@ -12,23 +12,23 @@ use tintype_storage::domain::ids::JobId;
 /// `GET /files/...`
 pub async fn show(
     request: HttpRequest,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
     let ViewQuery { view, rest } = picture_view::parse(request.query_string());
-    let now = state.now().to_datetime();
-    let grant = serve::grant(&request, &rest, &state.images, now)?;
+    let now = jobs.core.now().to_datetime();
+    let grant = serve::grant(&request, &rest, &jobs.images, now)?;
     // Checked after the signature, so that an unsigned URL reveals nothing.
     let Some(view) = view.transpose()? else {
-        return Ok(serve::send(&request, &state.images, grant).await?);
+        return Ok(serve::send(&request, &jobs.images, grant).await?);
     };
     let no_picture = || Problem::new(Code::NotFound, "there is no such file");
     let id = job_of(&grant.key).ok_or_else(no_picture)?;
-    let bytes = match picture_views::find(&state, &grant.key, view).await? {
+    let bytes = match picture_views::find(&jobs, &grant.key, view).await? {
         Some(bytes) => bytes,
         None => {
             // The account is needed for fairness.
-            let job = jobs::find_in_all(&state, None, id).await?;
-            picture_views::create(&state, job.account, &grant.key, view).await?
+            let job = jobs::find_in_all(&jobs.core, None, id).await?;
+            picture_views::create(&jobs, job.account, &grant.key, view).await?
         }
     };
     let cache = format!("private, max-age={}", grant.remaining_seconds);

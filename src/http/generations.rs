@@ -2,7 +2,7 @@
 
 use crate::api::generation::Endpoint;
 use crate::application::payer::Payer;
-use crate::application::state::AppState;
+use crate::application::services::GenerationService;
 use crate::application::submit_generation::{begin, estimate_generation, submit_generation};
 use crate::web::auth::CachedPrincipal;
 use crate::web::body;
@@ -18,7 +18,7 @@ pub async fn create(
     principal: CachedPrincipal,
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    generations: web::Data<GenerationService>,
 ) -> Result<HttpResponse, Problem> {
     let cached = &principal.caller;
     // The account's decision checks the current key. With the cached key nothing may happen before that: no side effect that the current
@@ -30,9 +30,9 @@ pub async fn create(
         || cached.check_rate().is_err();
     if needs_current_key {
         let caller = principal.reauthenticate(&request).await?;
-        return submit(endpoint, &caller, &request, payload, &state).await;
+        return submit(endpoint, &caller, &request, payload, &generations).await;
     }
-    let answer = submit(endpoint, cached, &request, payload, &state).await;
+    let answer = submit(endpoint, cached, &request, payload, &generations).await;
     if answer
         .as_ref()
         .is_err_and(|it| it.status_code().is_client_error())
@@ -48,22 +48,29 @@ async fn submit(
     caller: &Payer,
     request: &HttpRequest,
     payload: web::Payload,
-    state: &web::Data<AppState>,
+    generations: &web::Data<GenerationService>,
 ) -> Result<HttpResponse, Problem> {
     caller.check_scope(endpoint.tier)?;
-    let body = body::read_json(request, payload, state).await?;
-    begin(state, caller, endpoint.tier).await?;
+    let body = body::read_json(request, payload, &generations.settings).await?;
+    begin(generations, caller, endpoint.tier).await?;
     let is_dry_run = dry_run::is_requested(request.query_string());
     let (is_dry_run, faults) = match is_dry_run {
         Ok(is_dry_run) => (is_dry_run, Vec::new()),
         Err(faults) => (false, faults),
     };
     let headers = request.headers();
-    let request = read(headers, &body, endpoint, Vec::new(), faults, state)?;
+    let request = read(
+        headers,
+        &body,
+        endpoint,
+        Vec::new(),
+        faults,
+        &generations.settings,
+    )?;
     if is_dry_run {
-        let estimate = estimate_generation(state, caller, request).await?;
+        let estimate = estimate_generation(generations, caller, request).await?;
         return Ok(dry_run::answer(&estimate));
     }
-    let job = submit_generation(state, caller, request).await?;
-    Ok(accepted(state, job))
+    let job = submit_generation(generations, caller, request).await?;
+    Ok(accepted(&generations.settings, job))
 }

@@ -1,7 +1,7 @@
 //! `GET /healthz` and `GET /readyz`, without a token.
 
 use crate::application::nodes;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::web::problem::{Code, Problem};
 use actix_web::{HttpResponse, web};
 use std::time::Duration;
@@ -20,17 +20,18 @@ pub async fn healthz() -> HttpResponse {
 
 /// The process can accept jobs: its store is readable and writable, its object store responds and has space, and it has joined the other
 /// nodes, if there are any.
-pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+pub async fn readyz(jobs: web::Data<JobService>) -> Result<HttpResponse, Problem> {
+    let core = &jobs.core;
     let not_ready = |why: &str| Problem::new(Code::Overloaded, why).retry_after(5);
-    if state.fail_stop.has_tripped() {
+    if core.fail_stop.has_tripped() {
         return Err(not_ready(
             "the service cannot write its records and is stopping; see its log",
         ));
     }
-    if let Some(why) = nodes::reason_not_ready(&state) {
+    if let Some(why) = nodes::reason_not_ready(core) {
         return Err(not_ready(&why));
     }
-    match timeout(READ_TIMEOUT, state.store.pause()).await {
+    match timeout(READ_TIMEOUT, core.store.pause()).await {
         Ok(read) => drop(read?),
         // Other calls wait out a database outage, but a load balancer must know of it.
         Err(_) => {
@@ -39,7 +40,7 @@ pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem>
             ));
         }
     }
-    match state.images.probe().await {
+    match jobs.images.probe().await {
         Ok(()) => Ok(HttpResponse::Ok().json(ProcessStatus {
             status: "ready".into(),
         })),

@@ -4,7 +4,7 @@ use super::jobs;
 use crate::application::error;
 use crate::application::job_list;
 use crate::application::queue_estimate::QueueEstimates;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::web::auth::Principal;
 use crate::web::job_query;
 use crate::web::paging::Listing;
@@ -19,16 +19,16 @@ const ENTRY_BYTES: usize = 1_024;
 pub async fn list(
     principal: Principal,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
     let (window, filter) = job_query::of(&request)?;
     principal.admit()?;
     let account = principal.caller.account();
-    let found = job_list::page_of(&state, account, window, &filter).await?;
-    let estimates = QueueEstimates::now(&state);
+    let found = job_list::page_of(&jobs, account, window, &filter).await?;
+    let estimates = QueueEstimates::now(&jobs.core);
     let mut data = Vec::with_capacity(found.jobs.len());
     for job in &found.jobs {
-        let view = jobs::listed_view(&state, job, &estimates).await?;
+        let view = jobs::listed_view(&jobs, job, &estimates).await?;
         data.push(ListedJob::new(job, view));
     }
     let mut body = Vec::with_capacity(ENTRY_BYTES * (data.len() + 1));

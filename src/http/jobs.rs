@@ -2,9 +2,10 @@
 
 use super::long_poll;
 use crate::application::caller::Caller;
+use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::queue_estimate::QueueEstimates;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::web::auth::Principal;
 use crate::web::problem::Problem;
 use actix_web::http::header;
@@ -16,16 +17,16 @@ pub async fn show(
     principal: Principal,
     request: HttpRequest,
     path: web::Path<String>,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let found = find(&principal, &path, &state).await?;
+    let found = find(&principal, &path, &jobs.core).await?;
     let wait = long_poll::requested_wait(&request)?;
     principal.admit()?;
     let job = match wait.filter(|_| !found.state.is_terminal()) {
-        Some(wait) => jobs::wait_until_terminal(&state, found, wait.duration()).await?,
+        Some(wait) => jobs::wait_until_terminal(&jobs.core, found, wait.duration()).await?,
         None => found,
     };
-    let mut response = respond(&state, &job).await?;
+    let mut response = respond(&jobs, &job).await?;
     if let Some(wait) = wait {
         wait.write_header(response.headers_mut());
     }
@@ -33,43 +34,43 @@ pub async fn show(
 }
 
 /// Another account's job is reported as not found.
-pub async fn find(principal: &Principal, path: &str, state: &AppState) -> Result<Job, Problem> {
-    Ok(jobs::find(state, principal.caller.account(), path).await?)
+pub async fn find(principal: &Principal, path: &str, core: &Core) -> Result<Job, Problem> {
+    Ok(jobs::find(core, principal.caller.account(), path).await?)
 }
 
 /// `DELETE /jobs/{job_id}`: cancels a queued job.
 pub async fn cancel(
     principal: Principal,
     path: web::Path<String>,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let id = find(&principal, &path, &state).await?.id;
+    let id = find(&principal, &path, &jobs.core).await?.id;
     principal.admit()?;
     let account = principal.caller.account();
     let caller = Caller::ApiKey(principal.caller);
-    let job = jobs::cancel(&state, &caller, account, id).await?;
-    respond(&state, &job).await
+    let job = jobs::cancel(&jobs, &caller, account, id).await?;
+    respond(&jobs, &job).await
 }
 
-async fn respond(state: &AppState, job: &Job) -> Result<HttpResponse, Problem> {
-    let view = view(state, job).await?;
+async fn respond(jobs: &JobService, job: &Job) -> Result<HttpResponse, Problem> {
+    let view = view(jobs, job).await?;
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(response.json(view))
 }
 
 /// The job in the form of the lookup, with a fresh download URL.
-pub async fn view<'a>(state: &AppState, job: &'a Job) -> Result<tintype_api::Job<'a>, Problem> {
-    listed_view(state, job, &QueueEstimates::now(state)).await
+pub async fn view<'a>(jobs: &JobService, job: &'a Job) -> Result<tintype_api::Job<'a>, Problem> {
+    listed_view(jobs, job, &QueueEstimates::now(&jobs.core)).await
 }
 
 /// [`view`] for a list of jobs.
 pub async fn listed_view<'a>(
-    state: &AppState,
+    jobs: &JobService,
     job: &'a Job,
     estimates: &QueueEstimates<'_>,
 ) -> Result<tintype_api::Job<'a>, Problem> {
-    let image_url = jobs::image_url(state, job).await?;
+    let image_url = jobs::image_url(jobs, job).await?;
     let waiting = estimates.waiting(job);
     Ok(tintype_api::Job::new(job, image_url, waiting))
 }

@@ -3,8 +3,9 @@
 //! Metrics include the sum of all balances. On the address of the service they need the operator's token, except for direct calls from this
 //! machine.
 
+use crate::application::core::Core;
 use crate::application::error;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources};
 use crate::web::auth::Operator;
 use crate::web::problem::{Code, Problem};
@@ -26,16 +27,17 @@ pub fn configure(service: &mut web::ServiceConfig) {
 /// Serves metrics on the service's address, unless they have a separate one.
 pub async fn show(
     request: HttpRequest,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
     metrics: web::Data<Metrics>,
 ) -> Result<HttpResponse, Problem> {
-    if state.config.server.metrics_listen.is_some() {
+    if settings.config.server.metrics_listen.is_some() {
         return unknown().await;
     }
     if !is_direct(&request) {
         Operator::extract(&request).await?;
     }
-    render(state, metrics).await
+    render(core, settings, metrics).await
 }
 
 /// Does the call come from this machine and not through a proxy?
@@ -47,20 +49,21 @@ fn is_direct(request: &HttpRequest) -> bool {
 }
 
 async fn render(
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
     metrics: web::Data<Metrics>,
 ) -> Result<HttpResponse, Problem> {
-    let deliveries = state.system.delivery_depths().await;
+    let deliveries = core.system.delivery_depths().await;
     // On the blocking pool: it reads files and the accounts.
     let text = web::block(move || {
         metrics.text(&Sources {
-            store: &state.store,
-            system: &state.system,
-            pause: state.pause.read().clone(),
+            store: &core.store,
+            system: &core.system,
+            pause: core.pause.read().clone(),
             deliveries,
-            now: state.now(),
-            max_live_jobs: state.config.jobs.max_live,
-            currency: &state.config.billing.currency,
+            now: core.now(),
+            max_live_jobs: settings.config.jobs.max_live,
+            currency: &settings.config.billing.currency,
         })
     });
     let text = text.await.map_err(|_| error::busy())??;

@@ -1,8 +1,9 @@
 //! `GET /models`: the models with their sizes and prices.
 
 use crate::api::answers::models_on_sale;
+use crate::application::core::Core;
 use crate::application::pause;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::web::auth::Principal;
 use crate::web::paging::Listing;
 use crate::web::problem::Problem;
@@ -12,11 +13,12 @@ use actix_web::{HttpResponse, web};
 /// Always a single page.
 pub async fn list(
     principal: Principal,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
-    let pause = pause::current(&state).await?;
-    let models = models_on_sale(&state, &pause, |tier| principal.caller.key.allows(tier));
+    let pause = pause::current(&core).await?;
+    let models = models_on_sale(&settings, &pause, |tier| principal.caller.key.allows(tier));
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(answer.json(Listing::of(models, None)))

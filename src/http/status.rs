@@ -1,8 +1,8 @@
 //! `GET /status`, without a key: whether jobs are accepted and how long they wait. Browsers get a page, others JSON.
 
+use crate::application::core::Core;
 use crate::application::pause;
 use crate::application::queue_estimate::wait_now;
-use crate::application::state::AppState;
 use crate::web::assets::{self, Asset};
 use crate::web::problem::Problem;
 use actix_web::http::header;
@@ -25,16 +25,13 @@ const ASSETS: &[Asset] = &[
 
 static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
-pub async fn show(
-    request: HttpRequest,
-    state: web::Data<AppState>,
-) -> Result<HttpResponse, Problem> {
+pub async fn show(request: HttpRequest, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
     let mut answer = match wants_page(&request) {
         true => assets::respond(&request, ASSETS, &TAG, "status.html")?,
         false => {
             let mut answer = HttpResponse::Ok();
             answer.insert_header((header::CACHE_CONTROL, "no-store"));
-            answer.json(status(&state, &pause::current(&state).await?))
+            answer.json(status(&core, &pause::current(&core).await?))
         }
     };
     let vary = header::HeaderValue::from_static("Accept");
@@ -55,8 +52,8 @@ fn wants_page(request: &HttpRequest) -> bool {
     position("text/html") < position("application/json")
 }
 
-fn status(state: &AppState, pause: &Pause) -> ServiceStatus {
-    let is_stopping = *state.stopping.borrow() || state.fail_stop.has_tripped();
+fn status(core: &Core, pause: &Pause) -> ServiceStatus {
+    let is_stopping = *core.stopping.borrow() || core.fail_stop.has_tripped();
     let model = |tier: &Tier| ModelStatus {
         id: tier.word().into(),
         paused: pause.covers(*tier),
@@ -64,11 +61,11 @@ fn status(state: &AppState, pause: &Pause) -> ServiceStatus {
             .reason(*tier)
             .filter(|_| pause.covers(*tier))
             .map(str::to_owned),
-        wait_seconds: wait_now(state, *tier).map(|it| it.as_secs()),
+        wait_seconds: wait_now(core, *tier).map(|it| it.as_secs()),
     };
     ServiceStatus {
         status: status_word(pause, is_stopping).into(),
-        at: state.now().into(),
+        at: core.now().into(),
         models: Tier::ALL.iter().map(model).collect(),
     }
 }

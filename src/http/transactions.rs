@@ -1,6 +1,6 @@
 //! `GET /transactions`
 
-use crate::application::state::AppState;
+use crate::application::core::Core;
 use crate::web::auth::Principal;
 use crate::web::paging::{self, listing};
 use crate::web::problem::Problem;
@@ -11,12 +11,12 @@ use actix_web::{HttpRequest, HttpResponse, web};
 pub async fn list(
     principal: Principal,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
 ) -> Result<HttpResponse, Problem> {
     let window = paging::window(&request)?;
     principal.admit()?;
     let account = principal.caller.account();
-    let page = state
+    let page = core
         .store
         .ledger(account, window.limit, window.after)
         .await?;

@@ -3,8 +3,9 @@
 use crate::api::answers;
 use crate::api::requests::{read, read_once};
 use crate::application::accounts;
+use crate::application::core::Core;
 use crate::application::ledger;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::web::access::{OfAccount, OfOperator, OperatorCall};
 use crate::web::body;
 use crate::web::idempotency_key::{self, created};
@@ -22,26 +23,26 @@ pub async fn open(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &state).await?;
+    let body = body::read_json(&request, payload, &accounts.settings).await?;
     let (new, key): (NewAccount, _) = read_once(&body, idempotency_key::key(request.headers()))?;
-    let opened = accounts::open(&state, &caller, new.into(), key).await?;
-    let account = answers::account(&state, opened.account)?;
+    let opened = accounts::open(&accounts, &caller, new.into(), key).await?;
+    let account = answers::account(&accounts.core, opened.account)?;
     Ok(created(opened.is_replay).json(account))
 }
 
 /// `GET /accounts`
-pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> HttpResult {
+pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let window = paging::window(&request)?;
-    let page = state.store.accounts(window.limit, window.after).await?;
-    let view = |account| answers::account(&state, account);
+    let page = core.store.accounts(window.limit, window.after).await?;
+    let view = |account| answers::account(&core, account);
     Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
 /// `GET /accounts/{account_id}`
-pub async fn show(of: OfAccount, state: Data<AppState>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::account(&state, of.account)?))
+pub async fn show(of: OfAccount, core: Data<Core>) -> HttpResult {
+    Ok(HttpResponse::Ok().json(answers::account(&core, of.account)?))
 }
 
 /// `PATCH /accounts/{account_id}`
@@ -49,20 +50,16 @@ pub async fn change(
     OfOperator { caller, named: of }: OfOperator<OfAccount>,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &state).await?;
-    let account = accounts::change(&state, &caller, of.account.id, read(&body)?).await?;
-    Ok(HttpResponse::Ok().json(answers::account(&state, account)?))
+    let body = body::read_json(&request, payload, &accounts.settings).await?;
+    let account = accounts::change(&accounts, &caller, of.account.id, read(&body)?).await?;
+    Ok(HttpResponse::Ok().json(answers::account(&accounts.core, account)?))
 }
 
 /// `GET /accounts/{account_id}/transactions`
-pub async fn transactions(
-    of: OfAccount,
-    request: HttpRequest,
-    state: Data<AppState>,
-) -> HttpResult {
+pub async fn transactions(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let (window, filter) = ledger_query::of(&request)?;
-    let page = ledger::page(&state, of.account.id, window, filter).await?;
+    let page = ledger::page(&core, of.account.id, window, filter).await?;
     Ok(HttpResponse::Ok().json(listing(page, Transaction::from)))
 }

@@ -1,7 +1,7 @@
 //! Lists the audit log.
 
 use crate::application::audit_list::{self, AuditFilter, is_named};
-use crate::application::state::AppState;
+use crate::application::core::Core;
 use crate::web::access::OperatorCall;
 use crate::web::paging::{self, Window, listing};
 use crate::web::problem::{FieldFault, Problem};
@@ -16,10 +16,10 @@ const NAMES: &[&str] = &["account_id", "person_id", "action", "from", "to"];
 pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
 ) -> Result<HttpResponse, Problem> {
     let (window, filter) = parse_query(&request)?;
-    let page = audit_list::page(&state, window, filter).await?;
+    let page = audit_list::page(&core, window, filter).await?;
     Ok(HttpResponse::Ok().json(listing(page, tintype_api::AuditEntry::from)))
 }
 

@@ -1,7 +1,8 @@
 //! Tests backends on demand.
 
 use crate::application::backend_test;
-use crate::application::state::AppState;
+use crate::application::core::Core;
+use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
 use actix_web::{HttpResponse, web};
@@ -11,10 +12,11 @@ use tintype_api::BackendTest;
 pub async fn test(
     _: OperatorCall,
     path: web::Path<String>,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
 ) -> Result<HttpResponse, Problem> {
     let name = path.into_inner();
-    let findings = backend_test::test(&state, &name).await?;
+    let findings = backend_test::test(&core, &settings, &name).await?;
     Ok(HttpResponse::Ok().json(BackendTest {
         name,
         ok: findings.fails.is_empty(),

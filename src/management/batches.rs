@@ -2,7 +2,7 @@
 
 use crate::api::answers;
 use crate::application::batches;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::web::access::OfAccount;
 use crate::web::paging;
 use crate::web::problem::Problem;
@@ -13,9 +13,9 @@ use actix_web::{HttpRequest, HttpResponse};
 pub async fn list(
     of: OfAccount,
     request: HttpRequest,
-    state: Data<AppState>,
+    jobs: Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
     let window = paging::window(&request)?;
-    let page = batches::page_of(&state, of.account.id, window).await?;
-    Ok(HttpResponse::Ok().json(answers::batches(&state, page).await))
+    let page = batches::page_of(&jobs.core, of.account.id, window).await?;
+    Ok(HttpResponse::Ok().json(answers::batches(&jobs, page).await))
 }

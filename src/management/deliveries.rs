@@ -1,8 +1,9 @@
 //! The delivery log: lists deliveries with their attempts, and redelivers.
 
 use crate::api::{answers, requests};
+use crate::application::core::Core;
 use crate::application::deliveries;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::web::access::{OfAccount, OfDelivery, OfWebhook, OperatorCall};
 use crate::web::problem::Problem;
 use crate::web::{body, delivery_list};
@@ -13,28 +14,24 @@ use tintype_api::Redelivery;
 type HttpResult = Result<HttpResponse, Problem>;
 
 /// `GET /deliveries`
-pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> HttpResult {
-    delivery_list::of_all(&request, &state).await
+pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {
+    delivery_list::of_all(&request, &core).await
 }
 
 /// `GET /accounts/{account_id}/deliveries`
-pub async fn list_of_account(
-    of: OfAccount,
-    request: HttpRequest,
-    state: Data<AppState>,
-) -> HttpResult {
-    delivery_list::of_account(of.account.id, &request, &state).await
+pub async fn list_of_account(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
+    delivery_list::of_account(of.account.id, &request, &core).await
 }
 
 /// `GET /deliveries/{delivery_id}`
-pub async fn show(of: OfDelivery, state: Data<AppState>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::delivery(&state, of.delivery).await?))
+pub async fn show(of: OfDelivery, core: Data<Core>) -> HttpResult {
+    Ok(HttpResponse::Ok().json(answers::delivery(&core, of.delivery).await?))
 }
 
 /// `POST /deliveries/{delivery_id}/redeliver`
-pub async fn redeliver(of: OfDelivery, state: Data<AppState>) -> HttpResult {
-    let delivery = deliveries::redeliver(&state, &of.caller, of.delivery.id).await?;
-    Ok(HttpResponse::Accepted().json(answers::delivery(&state, delivery).await?))
+pub async fn redeliver(of: OfDelivery, core: Data<Core>) -> HttpResult {
+    let delivery = deliveries::redeliver(&core, &of.caller, of.delivery.id).await?;
+    Ok(HttpResponse::Accepted().json(answers::delivery(&core, delivery).await?))
 }
 
 /// `POST /webhooks/{webhook_id}/redeliver`: redelivers failed deliveries created in a time range, newest first. One call scans a bounded
@@ -43,10 +40,11 @@ pub async fn redeliver_failed(
     of: OfWebhook,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    core: Data<Core>,
+    settings: Data<Settings>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &state).await?;
+    let body = body::read_json(&request, payload, &settings).await?;
     let range = requests::redelivery_range(&body)?;
-    let redelivered = deliveries::redeliver_range(&state, &of.caller, of.webhook, range).await?;
+    let redelivered = deliveries::redeliver_range(&core, &of.caller, of.webhook, range).await?;
     Ok(HttpResponse::Accepted().json(Redelivery::new(redelivered.count, redelivered.next)))
 }

@@ -2,7 +2,7 @@
 
 use crate::api::requests::read_once;
 use crate::application::deposits;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::web::access::{OfAccount, OfOperator};
 use crate::web::body;
 use crate::web::idempotency_key::{self, created};
@@ -14,10 +14,10 @@ pub async fn create(
     OfOperator { caller, named: of }: OfOperator<OfAccount>,
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
-    let body = body::read_json(&request, payload, &state).await?;
+    let body = body::read_json(&request, payload, &accounts.settings).await?;
     let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
-    let deposited = deposits::deposit(&state, &caller, of.account.id, new, key).await?;
+    let deposited = deposits::deposit(&accounts.core, &caller, of.account.id, new, key).await?;
     Ok(created(deposited.is_replay).json(tintype_api::Transaction::from(deposited.entry)))
 }

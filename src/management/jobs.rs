@@ -2,7 +2,7 @@
 
 use crate::api::answers;
 use crate::application::job_list::{self, JobFilter};
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
 use crate::web::job_query;
 use crate::web::paging::{self, Listing};
@@ -32,13 +32,10 @@ const NAMES: &[&str] = &[
 pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let page = page(&request, &state).await?;
-    let records = page
-        .items
-        .iter()
-        .map(|job| answers::listed_job(&state, job));
+    let page = page(&request, &jobs).await?;
+    let records = page.items.iter().map(|job| answers::listed_job(&jobs, job));
     let data = join_all(records)
         .await
         .into_iter()
@@ -46,13 +43,13 @@ pub async fn list(
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }
 
-pub async fn page(request: &HttpRequest, state: &web::Data<AppState>) -> Result<JobPage, Problem> {
+pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result<JobPage, Problem> {
     let (mut account, mut filter) = (None, JobFilter::default());
     let window = paging::filtered_window(request, NAMES, |name, value| match name {
         "account_id" => take_account(&mut account, value),
         _ => job_query::read(&mut filter, name, value).err(),
     })?;
-    Ok(job_list::page_of_all(state, account, window, filter).await?)
+    Ok(job_list::page_of_all(jobs, account, window, filter).await?)
 }
 
 pub fn take_account(account: &mut Option<AccountId>, value: &str) -> Option<FieldFault> {

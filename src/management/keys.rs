@@ -3,7 +3,7 @@
 use crate::api::answers;
 use crate::api::requests::{read, read_optional, read_requiring};
 use crate::application::api_keys;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::web::access::{OfAccount, OfKey};
 use crate::web::body;
 use crate::web::paging;
@@ -20,31 +20,38 @@ pub async fn create(
     of: OfAccount,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &state).await?;
+    let body = body::read_json(&request, payload, &accounts.settings).await?;
     let change: KeyChange = read_requiring(&body, &["name"])?;
     let (account, shape) = (of.account.id, |key| change.apply(key));
-    let (guard, also) = (state.operator.lock().await?, api_keys::no_writes);
-    let issued = api_keys::issue(&state, guard, &of.caller, account, shape, also);
+    let (guard, also) = (
+        accounts.core.locks.operator.lock().await?,
+        api_keys::no_writes,
+    );
+    let issued = api_keys::issue(&accounts.core, guard, &of.caller, account, shape, also);
     let (text, key) = issued.await?;
-    Ok(HttpResponse::Created().json(answers::api_key(&state, key, Some(text)).await?))
+    Ok(HttpResponse::Created().json(answers::api_key(&accounts, key, Some(text)).await?))
 }
 
 /// `GET /accounts/{account_id}/keys`
-pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> HttpResult {
+pub async fn list(
+    of: OfAccount,
+    request: HttpRequest,
+    accounts: Data<AccountService>,
+) -> HttpResult {
     let window = paging::window(&request)?;
-    let store = &state.store;
+    let store = &accounts.core.store;
     let page = store
         .keys_of(of.account.id, window.limit, window.after)
         .await?;
-    let keys = answers::api_keys(&state, of.account.id, page).await?;
+    let keys = answers::api_keys(&accounts, of.account.id, page).await?;
     Ok(HttpResponse::Ok().json(keys))
 }
 
 /// `GET /keys/{key_id}`
-pub async fn show(of: OfKey, state: Data<AppState>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::api_key(&state, of.key, None).await?))
+pub async fn show(of: OfKey, accounts: Data<AccountService>) -> HttpResult {
+    Ok(HttpResponse::Ok().json(answers::api_key(&accounts, of.key, None).await?))
 }
 
 /// `PATCH /keys/{key_id}`
@@ -52,11 +59,11 @@ pub async fn change(
     of: OfKey,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &state).await?;
-    let key = api_keys::change(&state, &of.caller, of.key.id, read(&body)?).await?;
-    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, None).await?))
+    let body = body::read_json(&request, payload, &accounts.settings).await?;
+    let key = api_keys::change(&accounts, &of.caller, of.key.id, read(&body)?).await?;
+    Ok(HttpResponse::Ok().json(answers::api_key(&accounts, key, None).await?))
 }
 
 /// `POST /keys/{key_id}/rotate`: issues a new text for the key. The old text stays valid for some hours.
@@ -64,17 +71,17 @@ pub async fn rotate(
     of: OfKey,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    accounts: Data<AccountService>,
 ) -> HttpResult {
-    let body = body::read_optional_json(&request, payload, &state).await?;
+    let body = body::read_optional_json(&request, payload, &accounts.settings).await?;
     let rotation: Rotation = read_optional(body.as_deref())?;
-    let rotated = api_keys::rotate(&state, &of.caller, of.key.id, rotation.overlap());
+    let rotated = api_keys::rotate(&accounts, &of.caller, of.key.id, rotation.overlap());
     let (text, key) = rotated.await?;
-    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, Some(text)).await?))
+    Ok(HttpResponse::Ok().json(answers::api_key(&accounts, key, Some(text)).await?))
 }
 
 /// `DELETE /keys/{key_id}`
-pub async fn remove(of: OfKey, state: Data<AppState>) -> HttpResult {
-    api_keys::delete(&state, &of.caller, of.key.id).await?;
+pub async fn remove(of: OfKey, accounts: Data<AccountService>) -> HttpResult {
+    api_keys::delete(&accounts, &of.caller, of.key.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -1,17 +1,22 @@
 //! Lists the nodes that share the store.
 
+use crate::application::core::Core;
 use crate::application::nodes::{self, NodeView};
-use crate::application::state::AppState;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
 use actix_web::{HttpResponse, web};
 use tintype_api::{Node, Nodes};
+use tintype_storage::domain::node::NodeProcess;
 
 /// `GET /nodes`
-pub async fn list(_: OperatorCall, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
-    let views = nodes::list(&state);
+pub async fn list(
+    _: OperatorCall,
+    core: web::Data<Core>,
+    process: web::Data<NodeProcess>,
+) -> Result<HttpResponse, Problem> {
+    let views = nodes::list(&core, &process);
     Ok(HttpResponse::Ok().json(Nodes {
-        shared: state.system.node().is_some(),
+        shared: core.system.node().is_some(),
         warnings: nodes::warnings(&views),
         data: views.into_iter().map(node).collect(),
     }))

@@ -1,8 +1,9 @@
 //! Shows and changes the pause switches of the project and of each model.
 
 use crate::api::requests::read;
+use crate::application::core::Core;
 use crate::application::pause;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
 use crate::web::body;
 use crate::web::problem::Problem;
@@ -11,8 +12,8 @@ use tintype_api::Switches;
 use tintype_storage::domain::pause::Unnamed;
 
 /// `GET /pause`
-pub async fn show(_: OperatorCall, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
-    let pause = pause::current(&state).await?;
+pub async fn show(_: OperatorCall, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
+    let pause = pause::current(&core).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
@@ -21,10 +22,11 @@ pub async fn set(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
 ) -> Result<HttpResponse, Problem> {
-    let body = body::read_json(&request, payload, &state).await?;
-    let pause = pause::change(&state, &caller, read(&body)?, Unnamed::Resume).await?;
+    let body = body::read_json(&request, payload, &settings).await?;
+    let pause = pause::change(&core, &caller, read(&body)?, Unnamed::Resume).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
@@ -33,9 +35,10 @@ pub async fn change(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
 ) -> Result<HttpResponse, Problem> {
-    let body = body::read_json(&request, payload, &state).await?;
-    let pause = pause::change(&state, &caller, read(&body)?, Unnamed::Keep).await?;
+    let body = body::read_json(&request, payload, &settings).await?;
+    let pause = pause::change(&core, &caller, read(&body)?, Unnamed::Keep).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }

@@ -2,8 +2,9 @@
 
 use crate::api::answers;
 use crate::api::requests::{read, read_optional};
+use crate::application::core::Core;
 use crate::application::people;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::web::access::{OfAccount, OfOperator, OfPerson};
 use crate::web::body;
 use crate::web::paging::{self, listing};
@@ -15,19 +16,28 @@ use tintype_api::{InviteAgain, InvitePerson, PersonChange};
 type HttpResult = Result<HttpResponse, Problem>;
 
 /// `GET /accounts/{account_id}/people`
-pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> HttpResult {
+pub async fn list(
+    of: OfAccount,
+    request: HttpRequest,
+    core: Data<Core>,
+    settings: Data<Settings>,
+) -> HttpResult {
     let window = paging::window(&request)?;
-    let store = &state.store;
+    let store = &core.store;
     let page = store
         .people_of(of.account.id, window.limit, window.after)
         .await?;
-    let view = |person| answers::person(&state, &person, None);
+    let view = |person| answers::person(&core, &settings, &person, None);
     Ok(HttpResponse::Ok().json(listing(page, view)))
 }
 
 /// `GET /accounts/{account_id}/people/{person_id}`
-pub async fn show(OfPerson(person): OfPerson, state: Data<AppState>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::person(&state, &person, None)))
+pub async fn show(
+    OfPerson(person): OfPerson,
+    core: Data<Core>,
+    settings: Data<Settings>,
+) -> HttpResult {
+    Ok(HttpResponse::Ok().json(answers::person(&core, &settings, &person, None)))
 }
 
 /// `POST /accounts/{account_id}/people`
@@ -35,12 +45,13 @@ pub async fn invite(
     of: OfAccount,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    core: Data<Core>,
+    settings: Data<Settings>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &state).await?;
+    let body = body::read_json(&request, payload, &settings).await?;
     let InvitePerson { email, role } = read(&body)?;
-    let invited = people::invite(&state, &of.caller, of.account.id, email, role).await?;
-    let view = answers::person(&state, &invited.person, Some(&invited.token));
+    let invited = people::invite(&core, &of.caller, of.account.id, email, role).await?;
+    let view = answers::person(&core, &settings, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Created().json(view))
 }
 
@@ -51,14 +62,15 @@ pub async fn invite_again(
     OfPerson(person): OfPerson,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    core: Data<Core>,
+    settings: Data<Settings>,
 ) -> HttpResult {
-    let body = body::read_optional_json(&request, payload, &state).await?;
+    let body = body::read_optional_json(&request, payload, &settings).await?;
     let again: InviteAgain = read_optional(body.as_deref())?;
     let (account, id) = (person.account, person.id);
     let revoke = again.revoke.unwrap_or(false);
-    let invited = people::invite_again(&state, &of.caller, account, id, revoke).await?;
-    let view = answers::person(&state, &invited.person, Some(&invited.token));
+    let invited = people::invite_again(&core, &of.caller, account, id, revoke).await?;
+    let view = answers::person(&core, &settings, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Ok().json(view))
 }
 
@@ -70,22 +82,19 @@ pub async fn change(
     }: OfOperator<OfPerson>,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    core: Data<Core>,
+    settings: Data<Settings>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &state).await?;
+    let body = body::read_json(&request, payload, &settings).await?;
     let PersonChange { role } = read(&body)?;
     let (account, id) = (person.account, person.id);
-    let person = people::change_role(&state, &caller, account, id, role).await?;
-    Ok(HttpResponse::Ok().json(answers::person(&state, &person, None)))
+    let person = people::change_role(&core, &caller, account, id, role).await?;
+    Ok(HttpResponse::Ok().json(answers::person(&core, &settings, &person, None)))
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}`: also ends their sessions at once.
-pub async fn remove(
-    of: OfAccount,
-    OfPerson(person): OfPerson,
-    state: Data<AppState>,
-) -> HttpResult {
-    people::remove(&state, &of.caller, person.account, person.id).await?;
+pub async fn remove(of: OfAccount, OfPerson(person): OfPerson, core: Data<Core>) -> HttpResult {
+    people::remove(&core, &of.caller, person.account, person.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -95,8 +104,8 @@ pub async fn sign_out(
         caller,
         named: OfPerson(person),
     }: OfOperator<OfPerson>,
-    state: Data<AppState>,
+    core: Data<Core>,
 ) -> HttpResult {
-    people::sign_out(&state, &caller, person.account, person.id).await?;
+    people::sign_out(&core, &caller, person.account, person.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

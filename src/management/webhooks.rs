@@ -1,7 +1,9 @@
 //! Registers, lists, changes, deletes and tests webhooks, and rotates their secrets.
 
 use crate::api::{answers, requests};
-use crate::application::state::AppState;
+use crate::application::core::Core;
+use crate::application::services::WebhookService;
+use crate::application::settings::Settings;
 use crate::application::{operator_events, webhooks};
 use crate::web::access::{OfAccount, OfWebhook, OperatorCall};
 use crate::web::body;
@@ -18,22 +20,27 @@ pub async fn register(
     of: OfAccount,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    settings: Data<Settings>,
+    webhooks: Data<WebhookService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &state).await?;
-    let new = requests::new_webhook(&state, &body)?;
-    let webhook = webhooks::register(&state, &of.caller, of.account.id, new).await?;
-    Ok(HttpResponse::Created().json(answers::webhook(&state, webhook)?))
+    let body = body::read_json(&request, payload, &settings).await?;
+    let new = requests::new_webhook(&webhooks, &body)?;
+    let webhook = webhooks::register(&webhooks, &of.caller, of.account.id, new).await?;
+    Ok(HttpResponse::Created().json(answers::webhook(&webhooks, webhook)?))
 }
 
 /// `GET /accounts/{account_id}/webhooks`, with their secrets
-pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> HttpResult {
+pub async fn list(
+    of: OfAccount,
+    request: HttpRequest,
+    webhooks: Data<WebhookService>,
+) -> HttpResult {
     let window = paging::window(&request)?;
-    let store = &state.store;
+    let store = &webhooks.core.store;
     let page = store
         .webhook_page(of.account.id, window.limit, window.after)
         .await?;
-    let view = |webhook| answers::webhook(&state, webhook);
+    let view = |webhook| answers::webhook(&webhooks, webhook);
     Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
@@ -41,10 +48,10 @@ pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
 pub async fn list_without_secrets(
     of: OfAccount,
     request: HttpRequest,
-    state: Data<AppState>,
+    core: Data<Core>,
 ) -> HttpResult {
     let window = paging::window(&request)?;
-    let store = &state.store;
+    let store = &core.store;
     let page = store
         .webhook_page(of.account.id, window.limit, window.after)
         .await?;
@@ -52,8 +59,8 @@ pub async fn list_without_secrets(
 }
 
 /// `GET /webhooks/{webhook_id}`, with its secret
-pub async fn show(of: OfWebhook, state: Data<AppState>) -> HttpResult {
-    Ok(HttpResponse::Ok().json(answers::webhook(&state, of.webhook)?))
+pub async fn show(of: OfWebhook, webhooks: Data<WebhookService>) -> HttpResult {
+    Ok(HttpResponse::Ok().json(answers::webhook(&webhooks, of.webhook)?))
 }
 
 /// `PATCH /webhooks/{webhook_id}`
@@ -61,37 +68,35 @@ pub async fn change(
     of: OfWebhook,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    settings: Data<Settings>,
+    webhooks: Data<WebhookService>,
 ) -> HttpResult {
-    let body = body::read_json(&request, payload, &state).await?;
-    let change = requests::webhook_change(&state, &body)?;
-    let webhook = webhooks::change(&state, &of.caller, of.webhook.id, change).await?;
-    Ok(HttpResponse::Ok().json(answers::webhook(&state, webhook)?))
+    let body = body::read_json(&request, payload, &settings).await?;
+    let change = requests::webhook_change(&webhooks, &body)?;
+    let webhook = webhooks::change(&webhooks, &of.caller, of.webhook.id, change).await?;
+    Ok(HttpResponse::Ok().json(answers::webhook(&webhooks, webhook)?))
 }
 
 /// `DELETE /webhooks/{webhook_id}`
-pub async fn remove(of: OfWebhook, state: Data<AppState>) -> HttpResult {
-    webhooks::delete(&state, &of.caller, of.webhook.id).await?;
+pub async fn remove(of: OfWebhook, core: Data<Core>) -> HttpResult {
+    webhooks::delete(&core, &of.caller, of.webhook.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 /// `POST /webhooks/{webhook_id}/rotate-secret`
-pub async fn rotate(of: OfWebhook, state: Data<AppState>) -> HttpResult {
-    let webhook = webhooks::rotate_secret(&state, &of.caller, of.webhook.id).await?;
-    Ok(HttpResponse::Ok().json(answers::webhook(&state, webhook)?))
+pub async fn rotate(of: OfWebhook, webhooks: Data<WebhookService>) -> HttpResult {
+    let webhook = webhooks::rotate_secret(&webhooks, &of.caller, of.webhook.id).await?;
+    Ok(HttpResponse::Ok().json(answers::webhook(&webhooks, webhook)?))
 }
 
 /// `POST /webhooks/{webhook_id}/test`: sends a test delivery.
-pub async fn test(of: OfWebhook, state: Data<AppState>) -> HttpResult {
-    let delivery = webhooks::test(&state, &of.caller, of.webhook.id).await?;
+pub async fn test(of: OfWebhook, core: Data<Core>) -> HttpResult {
+    let delivery = webhooks::test(&core, &of.caller, of.webhook.id).await?;
     Ok(HttpResponse::Accepted().json(Delivery::new(delivery, Vec::new())))
 }
 
 /// `POST /operator-webhook/test`: sends a test event to the webhook of the configuration.
-pub async fn test_operator(
-    OperatorCall(caller): OperatorCall,
-    state: Data<AppState>,
-) -> HttpResult {
-    let delivery = operator_events::test(&state, &caller).await?;
+pub async fn test_operator(OperatorCall(caller): OperatorCall, core: Data<Core>) -> HttpResult {
+    let delivery = operator_events::test(&core, &caller).await?;
     Ok(HttpResponse::Accepted().json(Delivery::new(delivery, Vec::new())))
 }

@@ -1,7 +1,7 @@
 //! The audit log with the names of accounts and people.
 
 use super::names::Names;
-use crate::application::state::AppState;
+use crate::application::core::Core;
 use crate::application::{audit_list, error};
 use crate::management::audit::parse_query;
 use crate::web::access::OperatorCall;
@@ -17,26 +17,26 @@ use tintype_storage::store::StoreError;
 pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
 ) -> Result<HttpResponse, Problem> {
     let (window, filter) = parse_query(&request)?;
-    let page = audit_list::page(&state, window, filter).await?;
+    let page = audit_list::page(&core, window, filter).await?;
     let listing = web::block(move || {
         let mut names = Names::default();
-        try_listing(page, |entry| with_names(&mut names, &state, entry))
+        try_listing(page, |entry| with_names(&mut names, &core, entry))
     });
     Ok(HttpResponse::Ok().json(listing.await.map_err(|_| error::busy())??))
 }
 
 /// Adds the account's name and the e-mail address of the person who made the change, unless they were deleted.
-fn with_names(names: &mut Names, state: &AppState, entry: AuditEntry) -> Result<Value, StoreError> {
+fn with_names(names: &mut Names, core: &Core, entry: AuditEntry) -> Result<Value, StoreError> {
     let account = entry.account;
     let person = entry.actor.person().map(PersonId);
     let mut view = json!(tintype_api::AuditEntry::from(entry));
     if let Some(account) = account {
-        view["account_name"] = json!(names.account(state, account)?);
+        view["account_name"] = json!(names.account(core, account)?);
         if let Some(person) = person {
-            view["person_email"] = json!(names.person(state, account, person)?);
+            view["person_email"] = json!(names.person(core, account, person)?);
         }
     }
     Ok(view)

@@ -2,7 +2,7 @@
 
 use super::zip_archive::ZipArchive;
 use crate::api::file_names::FileNames;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::images::{FAULT_TARGET, ImagesError};
 use crate::web::batch_lines::Jobs;
 use actix_web::HttpResponse;
@@ -28,10 +28,10 @@ enum Stop {
 }
 
 /// Answers with the pictures of the done jobs, named after their custom ids.
-pub fn answer(state: Data<AppState>, batch: Batch) -> HttpResponse {
+pub fn answer(jobs: Data<JobService>, batch: Batch) -> HttpResponse {
     let (pieces, arrived) = mpsc::channel(BUFFERED_CHUNKS);
     rt::spawn(async move {
-        if let Err(Stop::Failed(error)) = write(state, batch, &pieces).await {
+        if let Err(Stop::Failed(error)) = write(jobs, batch, &pieces).await {
             // This fails if the receiver has gone too.
             let _ = pieces.send(Err(error)).await;
         }
@@ -53,14 +53,14 @@ async fn send(pieces: &Pieces, piece: impl Into<Bytes>) -> Result<(), Stop> {
         .map_err(|_| Stop::ReceiverGone)
 }
 
-async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(), Stop> {
+async fn write(service: Data<JobService>, batch: Batch, pieces: &Pieces) -> Result<(), Stop> {
     let failed = |error| Stop::Failed(io::Error::other(error));
     let mut archive = ZipArchive::default();
     let (mut names, mut missing) = (FileNames::default(), String::new());
     // Reserves the name of the list.
     names.assign("missing", 0);
     let (created, mut position) = (batch.created_at, 0);
-    let mut jobs = Jobs::of(state.clone(), batch);
+    let mut jobs = Jobs::of(service.clone(), batch);
     loop {
         let next = jobs
             .next()
@@ -74,7 +74,7 @@ async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(
             // Jobs without a picture take a name too, so that names do not depend on which jobs have ended.
             let name = names.assign(&custom_id, position);
             position += 1;
-            if !add(&state, job, &name, &mut archive, pieces).await? {
+            if !add(&service, job, &name, &mut archive, pieces).await? {
                 missing.push_str(&format!("{custom_id}\n"));
             }
         }
@@ -91,7 +91,7 @@ async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(
 
 /// Adds the picture of a job, if it has one. Returns false if retention has deleted the picture.
 async fn add(
-    state: &AppState,
+    jobs: &JobService,
     job: &Job,
     name: &str,
     archive: &mut ZipArchive,
@@ -104,7 +104,7 @@ async fn add(
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read a picture");
         Stop::Failed(io::Error::other(error.to_string()))
     };
-    let mut chunks = match state.images.chunks(&picture.key).await {
+    let mut chunks = match jobs.images.chunks(&picture.key).await {
         Ok(chunks) => chunks,
         Err(ImagesError::NotFound { .. }) => return Ok(false),
         Err(error) => return Err(unreadable(error)),

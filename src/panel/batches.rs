@@ -6,8 +6,9 @@ use crate::api::batch::Form;
 use crate::api::batch_table::{self, Lines, TableFault};
 use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::check_active;
+use crate::application::core::Core;
 use crate::application::error::{Error, ErrorKind};
-use crate::application::state::AppState;
+use crate::application::services::{AccountService, GenerationService, JobService};
 use crate::application::submit_batch;
 use crate::images::FAULT_TARGET;
 use crate::request_text;
@@ -31,9 +32,9 @@ type Answer = Result<HttpResponse, Problem>;
 async fn find(
     of: &OfAccount,
     request: &HttpRequest,
-    state: &AppState,
+    core: &Core,
 ) -> Result<BatchWithProgress, Problem> {
-    Ok(batches::find(state, of.account.id, path_segment(request, "batch_id")).await?)
+    Ok(batches::find(core, of.account.id, path_segment(request, "batch_id")).await?)
 }
 
 #[derive(Serialize)]
@@ -45,24 +46,25 @@ struct BatchWithDelivery {
 }
 
 /// `GET /batches/{batch_id}`.
-pub async fn show(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let found = find(&of, &request, &state).await?;
+pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let core = &jobs.core;
+    let found = find(&of, &request, core).await?;
     // A delivery has the id of its job or batch.
-    let delivery = state.store.delivery(DeliveryId(found.0.id.0)).await?;
+    let delivery = core.store.delivery(DeliveryId(found.0.id.0)).await?;
     Ok(HttpResponse::Ok().json(BatchWithDelivery {
-        batch: answers::batch(&state, &found).await?,
+        batch: answers::batch(&jobs, &found).await?,
         delivery: match delivery {
-            Some(delivery) => Some(answers::delivery(&state, delivery).await?),
+            Some(delivery) => Some(answers::delivery(core, delivery).await?),
             None => None,
         },
     }))
 }
 
 /// `DELETE /batches/{batch_id}`: cancels the queued jobs.
-pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let (batch, _) = find(&of, &request, &state).await?;
-    let canceled = batches::cancel(&state, &of.caller, batch).await?;
-    Ok(HttpResponse::Ok().json(answers::batch(&state, &canceled).await?))
+pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let (batch, _) = find(&of, &request, &jobs.core).await?;
+    let canceled = batches::cancel(&jobs, &of.caller, batch).await?;
+    Ok(HttpResponse::Ok().json(answers::batch(&jobs, &canceled).await?))
 }
 
 /// `POST /batches`: the body is the file, CSV if its type is `text/csv`. With `?dry_run=true` the file is only checked.
@@ -70,30 +72,32 @@ pub async fn create(
     of: OfAccount,
     request: HttpRequest,
     payload: web::Payload,
-    state: Data<AppState>,
+    accounts: Data<AccountService>,
+    generations: Data<GenerationService>,
+    jobs: Data<JobService>,
 ) -> Answer {
     check_active(&of.account)?;
-    let payer = payer::of(&state, &of).await?;
+    let payer = payer::of(&accounts, &of).await?;
     let submitted = async {
-        submit_batch::begin(&state, &payer).await?;
+        submit_batch::begin(&generations, &payer).await?;
         let is_table = request.content_type().eq_ignore_ascii_case("text/csv");
         let extra = match is_table {
             true => MAX_BODY_BYTES as u64,
             false => 0,
         };
         let account = of.account.id;
-        let file = batch_call::receive(&request, payload, &state, account, extra).await?;
+        let file = batch_call::receive(&request, payload, &generations, account, extra).await?;
         if !is_table {
             let form = batch_table::form(&file.bytes);
-            let parsed = batch_call::parse(&state, account, file.bytes.clone(), form).await?;
-            return batch_call::submit(&state, &payer, &request, parsed).await;
+            let parsed = batch_call::parse(&generations, account, file.bytes.clone(), form).await?;
+            return batch_call::submit(&jobs, &generations, &payer, &request, parsed).await;
         }
         let table = file.bytes.clone();
         let read = move || batch_table::lines(&table, MAX_BODY_BYTES);
         let lines = batch_call::off_thread(file.bytes.len(), read).await?;
         let Lines { text, line_numbers } = lines.map_err(table_problem)?;
-        let parsed = batch_call::parse(&state, account, text.into(), Form::Lines).await?;
-        let submitted = batch_call::submit(&state, &payer, &request, parsed).await;
+        let parsed = batch_call::parse(&generations, account, text.into(), Form::Lines).await?;
+        let submitted = batch_call::submit(&jobs, &generations, &payer, &request, parsed).await;
         submitted.map_err(|problem| with_line_numbers(problem, &line_numbers))
     };
     submitted
@@ -126,29 +130,29 @@ fn with_line_numbers(mut problem: Problem, line_of: &[usize]) -> Problem {
 }
 
 /// `GET /batches/{batch_id}/results`: one JSON line per request.
-pub async fn results(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let (batch, _) = find(&of, &request, &state).await?;
+pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.jsonl", batch.id);
-    let answer = batch_lines::results(&request, state, batch);
+    let answer = batch_lines::results(&request, jobs, batch);
     Ok(as_attachment(answer, &name))
 }
 
 /// `GET /batches/{batch_id}/failed`: the failed requests, ready to be submitted again.
-pub async fn failed(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let (batch, _) = find(&of, &request, &state).await?;
+pub async fn failed(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}-failed.jsonl", batch.id);
-    let answer = batch_lines::respond(&request, state, batch, async |state, job| match job.state {
-        JobState::Failed { .. } => request_line(state, job).await.map(Some),
+    let answer = batch_lines::respond(&request, jobs, batch, async |jobs, job| match job.state {
+        JobState::Failed { .. } => request_line(jobs, job).await.map(Some),
         _ => Ok(None),
     });
     Ok(as_attachment(answer, &name))
 }
 
 /// `GET /batches/{batch_id}/pictures`: the pictures as a ZIP archive.
-pub async fn pictures(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let (batch, _) = find(&of, &request, &state).await?;
+pub async fn pictures(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.zip", batch.id);
-    let answer = batch_pictures::answer(state, batch);
+    let answer = batch_pictures::answer(jobs, batch);
     Ok(as_attachment(answer, &name))
 }
 
@@ -179,18 +183,18 @@ struct RequestLine<'a> {
     metadata: Option<&'a RawValue>,
 }
 
-async fn request_line(state: &AppState, job: &Job) -> Result<Vec<u8>, Error> {
+async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
     let unreadable = |error: request_text::RequestTextError| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt or the input URLs of a job");
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     };
-    let text = answers::prompt_text(state, job).await.map_err(unreadable)?;
+    let text = answers::prompt_text(jobs, job).await.map_err(unreadable)?;
     let metadata = text.as_ref().and_then(|it| it.metadata.as_deref());
     let urls = match job.input_urls() {
         None => Vec::new(),
         Some(InputUrls::Inline(urls)) => urls.clone(),
-        Some(InputUrls::Stored(key)) => match request_text::load_urls(&state.images, key).await {
+        Some(InputUrls::Stored(key)) => match request_text::load_urls(&jobs.images, key).await {
             Ok(urls) => urls,
             Err(error) if error.is_gone() => Vec::new(),
             Err(error) => return Err(unreadable(error)),

@@ -1,6 +1,6 @@
 //! Chart data: done jobs, failed jobs and charges of an account or a key, per day or per hour.
 
-use crate::application::state::AppState;
+use crate::application::core::Core;
 use crate::web::problem::{FieldFault, Problem};
 use crate::web::query;
 use actix_web::HttpRequest;
@@ -51,29 +51,25 @@ pub fn span_param(request: &HttpRequest) -> Result<Span, Problem> {
 
 /// The figures of a span, oldest first, of one key or of the whole account. Blocks on reads of the store.
 pub fn read(
-    state: &AppState,
+    core: &Core,
     account: AccountId,
     key: Option<KeyId>,
     span: Span,
 ) -> Result<Vec<Value>, StoreError> {
     match span {
-        Span::Days(count) => days(state, account, key, count),
-        Span::Hours => hours(state, account, key),
+        Span::Days(count) => days(core, account, key, count),
+        Span::Hours => hours(core, account, key),
     }
 }
 
 /// The figures of an account for the current UTC day. Blocks on a read of the store.
-pub fn today(state: &AppState, account: AccountId) -> Result<Option<Value>, StoreError> {
-    Ok(days(state, account, None, 1)?.pop())
+pub fn today(core: &Core, account: AccountId) -> Result<Option<Value>, StoreError> {
+    Ok(days(core, account, None, 1)?.pop())
 }
 
 /// The last 24 hours: the start of each hour, and the jobs that ended in it.
-fn hours(
-    state: &AppState,
-    account: AccountId,
-    key: Option<KeyId>,
-) -> Result<Vec<Value>, StoreError> {
-    let last = state.now().millis().div_euclid(HOUR_MILLIS);
+fn hours(core: &Core, account: AccountId, key: Option<KeyId>) -> Result<Vec<Value>, StoreError> {
+    let last = core.now().millis().div_euclid(HOUR_MILLIS);
     let first = last - HOURS + 1;
     // A job that was created the day before may end in the first of these hours.
     let since = Timestamp::from_millis((first - HOURS) * HOUR_MILLIS);
@@ -81,7 +77,7 @@ fn hours(
     let (mut below, mut count) = (None, 0);
     loop {
         let from = Some(JobId::first_of(since));
-        let jobs = state
+        let jobs = core
             .store
             .jobs_of(account, Part::Ended, below, from, PAGE)
             .wait()?;
@@ -127,16 +123,15 @@ pub fn figures(sums: &UsageTotals) -> Value {
 
 /// The last days, oldest first. Blocks on reads of the store.
 pub fn days(
-    state: &AppState,
+    core: &Core,
     account: AccountId,
     key: Option<KeyId>,
     count: i64,
 ) -> Result<Vec<Value>, StoreError> {
-    let today = state.now().day();
+    let today = core.now().day();
     let first = today - count + 1;
     let mut days: BTreeMap<i64, UsageTotals> = BTreeMap::new();
-    state
-        .store
+    core.store
         .each_daily_usage_since(account, first, |position, usage| {
             if key.is_none_or(|it| it == position.key) {
                 let day = days.entry(position.day).or_default();

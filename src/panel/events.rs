@@ -4,8 +4,9 @@
 //! each second, about as many as one page load, and ends with its session.
 
 use super::guard::SignedIn;
+use crate::application::core::Core;
+use crate::application::services::AccountService;
 use crate::application::sessions;
-use crate::application::state::AppState;
 use crate::web::access::{OfAccount, OperatorCall};
 use crate::web::problem::Problem;
 use actix_web::http::header;
@@ -35,22 +36,22 @@ const WATCHED: usize = 30;
 pub async fn of_account(
     of: OfAccount,
     visitor: SignedIn,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> HttpResponse {
-    answer(state, visitor.id, Some(of.account.id))
+    answer(accounts, visitor.id, Some(of.account.id))
 }
 
 /// `GET /events`: changes of the whole service.
 pub async fn of_service(
     _: OperatorCall,
     visitor: SignedIn,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
-    Ok(answer(state, visitor.id, None))
+    Ok(answer(accounts, visitor.id, None))
 }
 
 struct ChangeWatcher {
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
     session: Digest32,
     account: Option<AccountId>,
     interval: tokio::time::Interval,
@@ -61,14 +62,14 @@ struct ChangeWatcher {
 }
 
 fn answer(
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
     session: Digest32,
     account: Option<AccountId>,
 ) -> HttpResponse {
     let mut interval = interval(POLL_INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let watch = ChangeWatcher {
-        state,
+        accounts,
         session,
         account,
         interval,
@@ -89,21 +90,21 @@ fn answer(
 impl ChangeWatcher {
     /// The next event or comment; `None` when the stream ends.
     async fn next(&mut self) -> Option<&'static [u8]> {
-        let mut stopping = self.state.stopping.subscribe();
+        let mut stopping = self.accounts.core.stopping.subscribe();
         loop {
             tokio::select! {
                 _ = self.interval.tick() => {}
                 _ = stopping.wait_for(|stops| *stops) => return None,
             }
-            let session = sessions::resolve(&self.state, self.session).await;
+            let session = sessions::resolve(&self.accounts, self.session).await;
             let is_signed_in = session.ok().flatten().is_some();
-            if !is_signed_in || self.state.fail_stop.has_tripped() {
+            if !is_signed_in || self.accounts.core.fail_stop.has_tripped() {
                 return None;
             }
-            let depths = self.state.system.waiting_jobs().depths();
+            let depths = self.accounts.core.system.waiting_jobs().depths();
             let mut hasher = DefaultHasher::new();
             (depths.queued, depths.running).hash(&mut hasher);
-            hash_visible_state(&self.state, self.account, &mut hasher)
+            hash_visible_state(&self.accounts.core, self.account, &mut hasher)
                 .await
                 .ok()?;
             let now = hasher.finish();
@@ -127,32 +128,32 @@ impl ChangeWatcher {
 }
 
 async fn hash_visible_state(
-    state: &AppState,
+    core: &Core,
     account: Option<AccountId>,
     hasher: &mut DefaultHasher,
 ) -> Result<(), StoreError> {
     {
-        let pause = state.pause.read();
+        let pause = core.pause.read();
         format!("{pause:?}").hash(hasher);
     }
     let deliveries = match account {
         Some(account) => {
-            let balances = state.store.account(account).await?.map(|it| it.balances);
+            let balances = core.store.account(account).await?.map(|it| it.balances);
             format!("{balances:?}").hash(hasher);
             let window = JobWindow::first(WATCHED, WATCHED);
-            let jobs = state
+            let jobs = core
                 .store
                 .filtered_jobs_of(account, window, |_| true)
                 .await?;
             for job in jobs.items {
-                let percent = state.system.progress(job.id).map(|it| (it * 100.0) as u8);
+                let percent = core.system.progress(job.id).map(|it| (it * 100.0) as u8);
                 (job.id, job.state.word(), percent).hash(hasher);
             }
-            state.store.deliveries_of(account, WATCHED, None).await?
+            core.store.deliveries_of(account, WATCHED, None).await?
         }
         None => {
-            hash_service_state(state, hasher).await?;
-            state.store.deliveries(WATCHED, None).await?
+            hash_service_state(core, hasher).await?;
+            core.store.deliveries(WATCHED, None).await?
         }
     };
     for delivery in deliveries.items {
@@ -163,22 +164,19 @@ async fn hash_visible_state(
 
 /// Hashes what only the operator's pages show: backends, job counts and the newest audit entry. Each change of money comes with
 /// a change of one of these.
-async fn hash_service_state(
-    state: &AppState,
-    hasher: &mut DefaultHasher,
-) -> Result<(), StoreError> {
-    for backend in state.system.backends() {
+async fn hash_service_state(core: &Core, hasher: &mut DefaultHasher) -> Result<(), StoreError> {
+    for backend in core.system.backends() {
         (backend.name, backend.running, backend.faults).hash(hasher);
         format!("{:?}", backend.health).hash(hasher);
     }
-    let jobs = &state.system.stats().jobs;
+    let jobs = &core.system.stats().jobs;
     for count in jobs.accepted.iter().flatten() {
         count.load(Ordering::Relaxed).hash(hasher);
     }
     for count in jobs.ended.iter().flatten() {
         count.load(Ordering::Relaxed).hash(hasher);
     }
-    let newest = state.store.audit_log(1, None).await?.items;
+    let newest = core.store.audit_log(1, None).await?.items;
     newest.first().map(|it| it.id).hash(hasher);
     Ok(())
 }

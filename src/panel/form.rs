@@ -1,6 +1,6 @@
 //! Small JSON bodies of panel calls.
 
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::web::body;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, web};
@@ -14,9 +14,9 @@ pub async fn strings<const N: usize>(
     names: [&'static str; N],
     request: &HttpRequest,
     payload: web::Payload,
-    state: &AppState,
+    settings: &Settings,
 ) -> Result<[String; N], Problem> {
-    let body = body::read_json_within(MAX_BYTES, request, payload, state).await?;
+    let body = body::read_json_within(MAX_BYTES, request, payload, settings).await?;
     let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
     let values = names.map(|name| fields.required_string(name));
     fields.finish(&names).map_err(Problem::validation)?;

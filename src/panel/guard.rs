@@ -4,18 +4,22 @@
 
 use super::cookie;
 use crate::application::caller::Caller;
+use crate::application::services::AccountService;
+use crate::application::settings::Settings;
 use crate::application::{sessions, tokens};
 use crate::web::access::{Authenticator, is_change};
 use crate::web::audit_context;
-use crate::web::auth::state_of;
+use crate::web::auth::service;
 use crate::web::problem::{Code, Problem};
 use actix_web::body::MessageBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::Uri;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::middleware::Next;
+use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpRequest};
 use futures_util::future::LocalBoxFuture;
+use std::sync::Arc;
 
 pub use crate::application::sessions::{SignedIn, User};
 
@@ -31,17 +35,17 @@ fn forbidden(detail: &str) -> Problem {
 }
 
 async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
-    let state = state_of(request)?;
-    let cookie = cookie::read(request, &state.public_url).ok_or_else(unauthorized)?;
+    let accounts: &Data<AccountService> = service(request)?;
+    let cookie = cookie::read(request, &accounts.settings.public_url).ok_or_else(unauthorized)?;
     let id = tokens::digest(cookie.as_bytes());
-    let visitor = sessions::resolve(state, id)
+    let visitor = sessions::resolve(accounts, id)
         .await?
         .ok_or_else(unauthorized)?;
     if let (User::Person(person), true) = (&visitor.user, is_change(request.method())) {
-        state.limits.admit_change(person.id)?;
+        accounts.limits.admit_change(person.id)?;
     }
-    if visitor.session.is_stale(state.now()) {
-        actix_web::rt::spawn(sessions::record_use(state.clone().into_inner(), id));
+    if visitor.session.is_stale(accounts.core.now()) {
+        actix_web::rt::spawn(sessions::record_use(Arc::clone(&accounts.core), id));
     }
     Ok(visitor)
 }
@@ -49,7 +53,7 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
 pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
     Box::pin(async move {
         let visitor = signed_in(&request).await?;
-        let audit = audit_context::of(visitor.user.actor(), &request, state_of(&request)?);
+        let audit = audit_context::of(visitor.user.actor(), &request, service(&request)?);
         Ok(match visitor.user {
             User::Operator => Caller::operator(audit),
             User::Person(person) => Caller::Person { person, audit },
@@ -114,7 +118,7 @@ fn check_origin(request: &HttpRequest) -> Result<(), Problem> {
     };
     let from = authority(origin).ok_or_else(refused)?;
     let host = text("host").map(str::to_ascii_lowercase);
-    let public = authority(&state_of(request)?.public_url);
+    let public = authority(&service::<Settings>(request)?.public_url);
     if Some(&from) == host.as_ref() || Some(from) == public {
         return Ok(());
     }

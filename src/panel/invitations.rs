@@ -1,7 +1,7 @@
 //! Invitations: the one-time link with which a person chooses a password.
 
 use super::{form, sessions};
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::application::{invitations, passwords};
 use crate::web::audit_context;
 use crate::web::problem::Problem;
@@ -12,12 +12,12 @@ use serde_json::json;
 pub async fn show(
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
-    let [token] = form::strings(["token"], &request, payload, &state).await?;
-    let origin = audit_context::origin(&request, &state);
-    let person = invitations::resolve(&state, &origin, &token).await?;
-    let account = state.store.account(person.account).await?;
+    let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
+    let origin = audit_context::origin(&request, &accounts);
+    let person = invitations::resolve(&accounts, &origin, &token).await?;
+    let account = accounts.core.store.account(person.account).await?;
     Ok(HttpResponse::Ok().json(json!({
         "email": person.email.as_str(),
         "role": person.role.word(),
@@ -30,11 +30,11 @@ pub async fn show(
 pub async fn accept(
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
     let names = ["token", "password"];
-    let [token, password] = form::strings(names, &request, payload, &state).await?;
-    let origin = audit_context::origin(&request, &state);
-    let session = invitations::accept(&state, &origin, &token, password).await?;
-    sessions::signed_in(&state, session)
+    let [token, password] = form::strings(names, &request, payload, &accounts.settings).await?;
+    let origin = audit_context::origin(&request, &accounts);
+    let session = invitations::accept(&accounts, &origin, &token, password).await?;
+    sessions::signed_in(&accounts.core, &accounts.settings, session)
 }

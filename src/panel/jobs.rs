@@ -2,10 +2,11 @@
 
 use super::names::Names;
 use crate::api::answers;
+use crate::application::core::Core;
 use crate::application::favourites;
 use crate::application::job_list;
 use crate::application::jobs;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::management;
 use crate::web::access::{OfAccount, OperatorCall, path_segment};
 use crate::web::job_query;
@@ -20,14 +21,14 @@ use tintype_storage::domain::job::Job;
 
 type Answer = Result<HttpResponse, Problem>;
 
-pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
     let (window, filter) = job_query::of_panel(&request)?;
-    let found = job_list::page_of(&state, of.account.id, window, &filter).await?;
+    let found = job_list::page_of(&jobs, of.account.id, window, &filter).await?;
     let mut data = Vec::with_capacity(found.jobs.len());
     for job in &found.jobs {
         data.push(JobListItem {
-            record: answers::listed_job(&state, job).await?,
-            favourite: state.store.is_favourite(job.account, job.id).await?,
+            record: answers::listed_job(&jobs, job).await?,
+            favourite: jobs.core.store.is_favourite(job.account, job.id).await?,
         });
     }
     let next = found.next.map(|id| *id.as_bytes());
@@ -63,14 +64,14 @@ struct JobListItem<'a> {
 }
 
 /// `GET /jobs`: the jobs of all accounts.
-pub async fn list_all(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let page = management::jobs::page(&request, &state).await?;
+pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let page = management::jobs::page(&request, &jobs).await?;
     let mut names = Names::default();
     let mut data = Vec::with_capacity(page.items.len());
     for job in &page.items {
         data.push(JobWithAccount {
-            record: answers::listed_job(&state, job).await?,
-            account_name: names.account(&state, job.account)?,
+            record: answers::listed_job(&jobs, job).await?,
+            account_name: names.account(&jobs.core, job.account)?,
         });
     }
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
@@ -84,18 +85,19 @@ struct JobWithAccount<'a> {
     account_name: Option<String>,
 }
 
-async fn find(of: &OfAccount, request: &HttpRequest, state: &AppState) -> Result<Job, Problem> {
-    Ok(jobs::find(state, of.account.id, path_segment(request, "job_id")).await?)
+async fn find(of: &OfAccount, request: &HttpRequest, core: &Core) -> Result<Job, Problem> {
+    Ok(jobs::find(core, of.account.id, path_segment(request, "job_id")).await?)
 }
 
-pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let job = find(&of, &request, &state).await?;
-    let record = answers::job_record(&state, &job).await?;
-    let key = state.store.key(job.key).await?;
-    let favourite = state.store.is_favourite(job.account, job.id).await?;
+pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let core = &jobs.core;
+    let job = find(&of, &request, core).await?;
+    let record = answers::job_record(&jobs, &job).await?;
+    let key = core.store.key(job.key).await?;
+    let favourite = core.store.is_favourite(job.account, job.id).await?;
     Ok(HttpResponse::Ok().json(JobDetails {
         record: match of.caller.is_operator() {
-            true => answers::for_operator(&state, &job, record),
+            true => answers::for_operator(core, &job, record),
             false => record,
         },
         key: key.map(|(_, key)| NamedKey {
@@ -103,8 +105,8 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>
             prefix: key.text_prefix,
         }),
         favourite,
-        kept_until: favourites::kept_until(&state, &job, favourite).map(Moment::from),
-        progress: state.system.progress(job.id),
+        kept_until: favourites::kept_until(&jobs.settings, &job, favourite).map(Moment::from),
+        progress: core.system.progress(job.id),
     }))
 }
 
@@ -127,26 +129,22 @@ struct NamedKey {
     prefix: Option<String>,
 }
 
-pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let id = find(&of, &request, &state).await?.id;
-    let job = jobs::cancel(&state, &of.caller, of.account.id, id).await?;
-    Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
+pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let id = find(&of, &request, &jobs.core).await?.id;
+    let job = jobs::cancel(&jobs, &of.caller, of.account.id, id).await?;
+    Ok(HttpResponse::Ok().json(answers::job_record(&jobs, &job).await?))
 }
 
 /// `PUT /jobs/{job_id}/favourite`.
-pub async fn add_favourite(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn add_favourite(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
     let id = path_segment(&request, "job_id");
-    favourites::add(&state, &of.caller, of.account.id, id).await?;
+    favourites::add(&jobs, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 /// `DELETE /jobs/{job_id}/favourite`.
-pub async fn remove_favourite(
-    of: OfAccount,
-    request: HttpRequest,
-    state: Data<AppState>,
-) -> Answer {
+pub async fn remove_favourite(of: OfAccount, request: HttpRequest, core: Data<Core>) -> Answer {
     let id = path_segment(&request, "job_id");
-    favourites::remove(&state, &of.caller, of.account.id, id).await?;
+    favourites::remove(&core, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

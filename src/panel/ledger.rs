@@ -2,9 +2,9 @@
 
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
+use crate::application::core::Core;
 use crate::application::error;
 use crate::application::ledger::{self, LedgerFilter};
-use crate::application::state::AppState;
 use crate::ledger_csv::{HEAD, Line};
 use crate::web::access::OfAccount;
 use crate::web::ledger_query;
@@ -28,18 +28,18 @@ const PROMPT_CHARS: usize = 120;
 pub async fn list(
     of: OfAccount,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
 ) -> Result<HttpResponse, Problem> {
     let (window, filter) = ledger_query::of(&request)?;
     let account = of.account.id;
-    let page = ledger::page(&state, account, window, filter).await?;
+    let page = ledger::page(&core, account, window, filter).await?;
     let listing = web::block(move || {
         let mut names = Names::default();
         try_listing(page, |entry| {
             let job = entry.job;
             let mut view = json!(tintype_api::Transaction::from(entry));
             if let Some(job) = job {
-                view["job"] = charged_job(&mut names, &state, account, job)?;
+                view["job"] = charged_job(&mut names, &core, account, job)?;
             }
             Ok::<_, StoreError>(view)
         })
@@ -50,11 +50,11 @@ pub async fn list(
 /// The job of a charge; `null` if the job was deleted.
 fn charged_job(
     names: &mut Names,
-    state: &AppState,
+    core: &Core,
     account: AccountId,
     id: JobId,
 ) -> Result<Value, StoreError> {
-    let Some(job) = state.store.job(account, id).wait()? else {
+    let Some(job) = core.store.job(account, id).wait()? else {
         return Ok(Value::Null);
     };
     let prompt = match &job.prompt {
@@ -66,7 +66,7 @@ fn charged_job(
         "tier": job.tier.word(),
         "resolution": job.resolution.word(),
         "key_id": job.key,
-        "key_name": names.key(state, job.key)?,
+        "key_name": names.key(core, job.key)?,
         "prompt": prompt,
     }))
 }
@@ -75,12 +75,12 @@ fn charged_job(
 pub async fn csv(
     of: OfAccount,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
 ) -> Result<HttpResponse, Problem> {
     let account = of.account.id;
     let (_, filter) = ledger_query::of(&request)?;
     let reader = Reader {
-        state,
+        core,
         account,
         filter,
         after: None,
@@ -89,7 +89,7 @@ pub async fn csv(
 }
 
 struct Reader {
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
     account: AccountId,
     filter: LedgerFilter,
     /// The last entry that was read.
@@ -102,7 +102,7 @@ impl CsvSource for Reader {
     fn read(self) -> Result<(String, Option<Self>), StoreError> {
         let Page { items, next } =
             self.filter
-                .read(&self.state.store, self.account, PAGE, self.after)?;
+                .read(&self.core.store, self.account, PAGE, self.after)?;
         let wanted = items.iter().filter(|it| self.filter.matches(it));
         let text = wanted.map(line).collect();
         let rest = next.map(|last| Self {

@@ -1,6 +1,6 @@
 //! Names of accounts, people and keys, each looked up once per answer.
 
-use crate::application::state::AppState;
+use crate::application::core::Core;
 use std::collections::HashMap;
 use std::hash::Hash;
 use tintype_storage::domain::ids::{AccountId, KeyId};
@@ -19,23 +19,23 @@ pub struct Names {
 type Name = Result<Option<String>, StoreError>;
 
 impl Names {
-    pub fn account(&mut self, state: &AppState, id: AccountId) -> Name {
+    pub fn account(&mut self, core: &Core, id: AccountId) -> Name {
         cached(&mut self.accounts, id, || {
-            Ok(state.store.account(id).wait()?.map(|it| it.name))
+            Ok(core.store.account(id).wait()?.map(|it| it.name))
         })
     }
 
     /// The e-mail address of a person.
-    pub fn person(&mut self, state: &AppState, account: AccountId, id: PersonId) -> Name {
+    pub fn person(&mut self, core: &Core, account: AccountId, id: PersonId) -> Name {
         cached(&mut self.people, id, || {
-            let person = state.store.person(account, id).wait()?;
+            let person = core.store.person(account, id).wait()?;
             Ok(person.map(|it| it.email.as_str().to_owned()))
         })
     }
 
-    pub fn key(&mut self, state: &AppState, id: KeyId) -> Name {
+    pub fn key(&mut self, core: &Core, id: KeyId) -> Name {
         cached(&mut self.keys, id, || {
-            Ok(state.store.key(id).wait()?.map(|(_, key)| key.name))
+            Ok(core.store.key(id).wait()?.map(|(_, key)| key.name))
         })
     }
 }

@@ -3,9 +3,10 @@
 use super::Panel;
 use super::{charts, service};
 use crate::api::answers;
+use crate::application::core::Core;
 use crate::application::error;
 use crate::application::pause;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::web::access::OfAccount;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -30,24 +31,25 @@ const LOW_IMAGES: usize = 10;
 pub async fn show(
     of: OfAccount,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
     panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let span = charts::span_param(&request)?;
-    let depths = state.system.waiting_jobs().depths();
-    let (shared, account) = (state.clone(), of.account.clone());
-    let read = web::block(move || figures(&shared, &account, span)).await;
+    let depths = core.system.waiting_jobs().depths();
+    let (shared, account) = (core.clone(), of.account.clone());
+    let read = web::block(move || figures(&shared, &settings, &account, span)).await;
     let mut view = read.map_err(|_| error::busy())??;
     view["queue"] = json!({
         "waiting": depths.queued.iter().sum::<usize>(),
         "running": depths.running,
     });
-    view["paused"] = paused(&pause::current(&state).await?);
-    view["limits"] = json!(answers::account(&state, of.account)?.limits);
+    view["paused"] = paused(&pause::current(&core).await?);
+    view["limits"] = json!(answers::account(&core, of.account)?.limits);
     if of.caller.is_operator() {
-        let figures = service::figures(state.clone(), panel).await?;
+        let figures = service::figures(core.clone(), panel).await?;
         // With several nodes, the database is backed up instead.
-        if state.system.node().is_none() {
+        if core.system.node().is_none() {
             view["backup"] = json!({"taken": !figures["last_export_at"].is_null()});
         }
         view["service"] = figures;
@@ -65,8 +67,13 @@ fn paused(pause: &Pause) -> Value {
     })
 }
 
-fn figures(state: &AppState, account: &Account, span: charts::Span) -> Result<Value, StoreError> {
-    let live = state.system.waiting_jobs().depths_of(account.id);
+fn figures(
+    core: &Core,
+    settings: &Settings,
+    account: &Account,
+    span: charts::Span,
+) -> Result<Value, StoreError> {
+    let live = core.system.waiting_jobs().depths_of(account.id);
     let balances = &account.balances;
     Ok(json!({
         "active": account.active,
@@ -75,29 +82,29 @@ fn figures(state: &AppState, account: &Account, span: charts::Span) -> Result<Va
             "balance": balances.balance.to_string(),
             "reserved": balances.reserved.to_string(),
             "available": balances.available().to_string(),
-            "low": is_low(state, balances.available()),
+            "low": is_low(settings, balances.available()),
             "below": account.low_balance.filter(|_| account.is_low()).map(|it| it.to_string()),
         },
         "jobs": {"queued": live.queued.iter().sum::<usize>(), "processing": live.running},
-        "keys": active_keys(state, account.id)?,
-        "today": charts::today(state, account.id)?,
-        "days": charts::read(state, account.id, None, span)?,
-        "webhooks": deliveries(state, account.id)?,
+        "keys": active_keys(core, account.id)?,
+        "today": charts::today(core, account.id)?,
+        "days": charts::read(core, account.id, None, span)?,
+        "webhooks": deliveries(core, account.id)?,
     }))
 }
 
 /// Counts the active keys without the panel's own key.
-fn active_keys(state: &AppState, account: AccountId) -> Result<usize, StoreError> {
-    let panel = state.store.panel_key(account).wait()?;
-    let keys = state.store.keys_of(account, MAX_KEYS, None).wait()?.items;
+fn active_keys(core: &Core, account: AccountId) -> Result<usize, StoreError> {
+    let panel = core.store.panel_key(account).wait()?;
+    let keys = core.store.keys_of(account, MAX_KEYS, None).wait()?.items;
     let own = keys.iter().filter(|it| it.active && Some(it.id) != panel);
     Ok(own.count())
 }
 
-fn is_low(state: &AppState, available: Amount) -> bool {
+fn is_low(settings: &Settings, available: Amount) -> bool {
     let prices = Tier::ALL
         .iter()
-        .flat_map(|tier| &state.catalog.tier(*tier).prices);
+        .flat_map(|tier| &settings.catalog.tier(*tier).prices);
     let Some(dearest) = prices.map(|(_, price)| *price).max() else {
         return false;
     };
@@ -109,12 +116,9 @@ fn is_low(state: &AppState, available: Amount) -> bool {
 }
 
 /// Counts the newest deliveries by state: pending, pending after a failed attempt, failed. `all` says whether these are all deliveries.
-fn deliveries(state: &AppState, account: AccountId) -> Result<Value, StoreError> {
+fn deliveries(core: &Core, account: AccountId) -> Result<Value, StoreError> {
     let (mut pending, mut retrying, mut failed) = (0, 0, 0);
-    let newest = state
-        .store
-        .deliveries_of(account, DELIVERIES, None)
-        .wait()?;
+    let newest = core.store.deliveries_of(account, DELIVERIES, None).wait()?;
     let all = newest.next.is_none();
     for delivery in newest.items {
         match delivery.state {
@@ -126,7 +130,7 @@ fn deliveries(state: &AppState, account: AccountId) -> Result<Value, StoreError>
             DeliveryState::Delivered { .. } => {}
         }
     }
-    let registered = state.store.webhooks(account).wait()?.len();
+    let registered = core.store.webhooks(account).wait()?.len();
     Ok(json!({
         "registered": registered,
         "pending": pending,

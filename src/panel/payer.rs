@@ -2,7 +2,7 @@
 
 use crate::application::panel_key;
 use crate::application::payer::Payer;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::web::access::OfAccount;
 use crate::web::problem::{Code, Problem};
 
@@ -10,8 +10,8 @@ use crate::web::problem::{Code, Problem};
 ///
 /// # Errors
 /// 403
-pub async fn of(state: &AppState, of: &OfAccount) -> Result<Payer, Problem> {
-    Ok(panel_key::payer(state, &of.caller, &of.account).await?)
+pub async fn of(accounts: &AccountService, of: &OfAccount) -> Result<Payer, Problem> {
+    Ok(panel_key::payer(accounts, &of.caller, &of.account).await?)
 }
 
 /// Explains a rejected submission: the person is signed in, so a 401 concerns the panel key.

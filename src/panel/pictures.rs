@@ -1,8 +1,9 @@
 //! Pictures and thumbnails. This host serves them, so the content security policy can forbid images from other hosts.
 
+use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::picture_views;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::images::{FAULT_TARGET, ImagesError, media_type};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::picture_view::{self, ViewQuery};
@@ -34,10 +35,10 @@ fn image_problem(error: ImagesError) -> Problem {
 pub async fn preview(
     of: OfAccount,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    core: web::Data<Core>,
 ) -> Result<HttpResponse, Problem> {
-    let job = jobs::find(&state, of.account.id, path_segment(&request, "job_id")).await?;
-    Ok(match state.system.preview(job.id) {
+    let job = jobs::find(&core, of.account.id, path_segment(&request, "job_id")).await?;
+    Ok(match core.system.preview(job.id) {
         Some(preview) => HttpResponse::Ok()
             .content_type(preview.media_type)
             .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
@@ -50,21 +51,21 @@ pub async fn preview(
 pub async fn picture(
     of: OfAccount,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let job = jobs::find(&state, of.account.id, path_segment(&request, "job_id")).await?;
+    let job = jobs::find(&jobs.core, of.account.id, path_segment(&request, "job_id")).await?;
     let none = || Problem::new(Code::NotFound, "this job has no picture");
     let key = &job.picture().ok_or_else(none)?.key;
     let ViewQuery { view, .. } = picture_view::parse(request.query_string());
     if let Some(view) = view.transpose()? {
-        let bytes = match picture_views::find(&state, key, view).await? {
+        let bytes = match picture_views::find(&jobs, key, view).await? {
             Some(bytes) => bytes,
-            None => picture_views::create(&state, job.account, key, view).await?,
+            None => picture_views::create(&jobs, job.account, key, view).await?,
         };
         let cache = CACHE_FOREVER.to_owned();
         return Ok(picture_view::respond(&request, bytes, key, view, cache));
     }
-    let found = state.images.reader(key).await.map_err(image_problem)?;
+    let found = jobs.images.reader(key).await.map_err(image_problem)?;
     let name = key.rsplit('/').next().unwrap_or_default();
     Ok(HttpResponse::Ok()
         .content_type(media_type(key))

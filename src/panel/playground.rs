@@ -4,9 +4,11 @@ use super::payer;
 use crate::api::answers::models_on_sale;
 use crate::api::generation::Endpoint;
 use crate::application::caller::check_active;
+use crate::application::core::Core;
 use crate::application::error::Error;
 use crate::application::pause;
-use crate::application::state::AppState;
+use crate::application::services::{AccountService, GenerationService};
+use crate::application::settings::Settings;
 use crate::application::submit_generation::{begin, submit_generation};
 use crate::images::FAULT_TARGET;
 use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
@@ -25,13 +27,17 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 /// `GET /models`: the models and their prices.
-pub async fn models(_: OfAccount, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
-    let pause = pause::current(&state).await?;
+pub async fn models(
+    _: OfAccount,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
+) -> Result<HttpResponse, Problem> {
+    let pause = pause::current(&core).await?;
     Ok(HttpResponse::Ok().json(json!({
-        "data": models_on_sale(&state, &pause, |_| true),
-        "max_prompt_chars": state.config.jobs.max_prompt_chars,
+        "data": models_on_sale(&settings, &pause, |_| true),
+        "max_prompt_chars": settings.config.jobs.max_prompt_chars,
         "max_inputs": MAX_INPUTS,
-        "max_input_bytes": state.config.inputs.max_total_bytes,
+        "max_input_bytes": settings.config.inputs.max_total_bytes,
     })))
 }
 
@@ -41,18 +47,22 @@ pub async fn create(
     of: OfAccount,
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
+    generations: web::Data<GenerationService>,
 ) -> Result<HttpResponse, Problem> {
     check_active(&of.account)?;
     let unknown = || Problem::new(Code::NotFound, "there is no such model");
     let tier: Tier = path_segment(&request, "tier")
         .parse()
         .map_err(|_| unknown())?;
-    let time = state.config.server.body_timeout();
+    let time = generations.settings.config.server.body_timeout();
     let timed_out = |_| Problem::new(Code::RequestTimeout, "the form did not arrive in time");
-    let (body, images) = timeout(time, receive(&request, payload, &state, of.account.id))
-        .await
-        .map_err(timed_out)??;
+    let (body, images) = timeout(
+        time,
+        receive(&request, payload, &generations, of.account.id),
+    )
+    .await
+    .map_err(timed_out)??;
     let with_inputs = !images.is_empty() || has_input_urls(&body);
     let endpoint = Endpoint {
         tier,
@@ -61,23 +71,23 @@ pub async fn create(
             false => Mode::TextToImage,
         },
     };
-    let payer = payer::of(&state, &of).await?;
+    let payer = payer::of(&accounts, &of).await?;
     let submitted = async {
-        begin(&state, &payer, tier).await?;
+        begin(&generations, &payer, tier).await?;
         let request = read(
             request.headers(),
             &body,
             endpoint,
             images,
             Vec::new(),
-            &state,
+            &generations.settings,
         )?;
-        Ok(submit_generation(&state, &payer, request).await?)
+        Ok(submit_generation(&generations, &payer, request).await?)
     };
     let job = submitted
         .await
         .map_err(|problem: Problem| payer::explain_rejection(&payer, problem))?;
-    Ok(accepted(&state, job))
+    Ok(accepted(&generations.settings, job))
 }
 
 fn has_input_urls(body: &[u8]) -> bool {
@@ -87,23 +97,25 @@ fn has_input_urls(body: &[u8]) -> bool {
 async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
-    state: &AppState,
+    generations: &GenerationService,
     account: AccountId,
 ) -> Result<(Vec<u8>, Vec<StoredUpload>), Problem> {
-    let limits = state.input_limits(account);
+    let limits = generations.input_limits(account);
     let malformed = |error| Problem::field("body", format!("is not a valid form: {error}"));
     let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
-    let mut bytes_left = state.config.inputs.max_total_bytes;
+    let mut bytes_left = generations.settings.config.inputs.max_total_bytes;
     let (mut body, mut images) = (None, Vec::new());
     let mut fields = Multipart::new(request.headers(), payload);
     while let Some(field) = fields.next().await {
         let field = field.map_err(malformed)?;
         match field.name().unwrap_or_default() {
-            "request" => body = Some(text(field, state.config.server.max_body_bytes).await?),
+            "request" => {
+                body = Some(text(field, generations.settings.config.server.max_body_bytes).await?)
+            }
             "image" if images.len() < MAX_INPUTS => {
                 let stem = prefix.clone().join(format!("h{}", images.len()));
                 let name = format!("image[{}]", images.len());
-                let upload = StagedUpload::begin(state.images.store(), stem, &limits);
+                let upload = StagedUpload::begin(generations.images.store(), stem, &limits);
                 images.push(picture(field, upload, &name, &mut bytes_left).await?);
             }
             "image" => {

@@ -2,9 +2,10 @@
 
 use super::names::Names;
 use crate::api::answers;
+use crate::application::core::Core;
 use crate::application::queue::{self, QueueFilter};
 use crate::application::queue_estimate::QueueEstimates;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::management::jobs::take_account;
 use crate::web::access::OperatorCall;
 use crate::web::problem::{FieldFault, Problem};
@@ -34,37 +35,38 @@ struct Queued<'a> {
 }
 
 /// `GET /queue?tier=&account_id=`: the next jobs of each model, and the number of all queued jobs.
-pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+    let core = &jobs.core;
     let filter = filter(&request).map_err(field_problem)?;
     let mut names = Names::default();
     let mut found = Vec::new();
     for tier in filter.tiers() {
-        for next in filter.next(&state, tier, SHOWN) {
+        for next in filter.next(core, tier, SHOWN) {
             // The job may be deleted meanwhile.
-            let job = state.store.job(next.account, next.job).await?;
+            let job = core.store.job(next.account, next.job).await?;
             found.extend(job.map(|job| (next.position, job)));
         }
     }
-    let estimates = QueueEstimates::now(&state);
+    let estimates = QueueEstimates::now(core);
     let mut data = Vec::with_capacity(found.len());
     for (position, job) in &found {
         let starts_at = estimates.starts_at(job.tier, *position);
         data.push(Queued {
-            record: answers::listed_job(&state, job).await?,
-            account_name: names.account(&state, job.account)?,
+            record: answers::listed_job(&jobs, job).await?,
+            account_name: names.account(core, job.account)?,
             position: *position,
             starts_at: starts_at.map(|it| it.to_string()),
         });
     }
-    let count = filter.count(&state);
+    let count = filter.count(core);
     Ok(HttpResponse::Ok().json(
-        json!({"data": data, "count": count, "shown_of_each": SHOWN, "models": models(&state)}),
+        json!({"data": data, "count": count, "shown_of_each": SHOWN, "models": models(core)}),
     ))
 }
 
-fn models(state: &AppState) -> Vec<serde_json::Value> {
+fn models(core: &Core) -> Vec<serde_json::Value> {
     let model = |tier: &Tier| {
-        let (queued, running, oldest) = state.system.waiting_jobs().of_tier(*tier);
+        let (queued, running, oldest) = core.system.waiting_jobs().of_tier(*tier);
         let since = oldest.and_then(|it| moment_of(&it.0));
         json!({
             "model": tier.word(),
@@ -80,11 +82,11 @@ fn models(state: &AppState) -> Vec<serde_json::Value> {
 pub async fn cancel(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
-    state: Data<AppState>,
+    jobs: Data<JobService>,
 ) -> Answer {
     let filter = filter(&request).map_err(field_problem)?;
     let before = created_before(&request).map_err(field_problem)?;
-    let canceled = queue::cancel(&state, &caller, filter, before).await?;
+    let canceled = queue::cancel(&jobs, &caller, filter, before).await?;
     Ok(HttpResponse::Ok().json(json!({"canceled": canceled.count, "more": canceled.more})))
 }
 

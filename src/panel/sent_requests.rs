@@ -1,6 +1,6 @@
 //! The recorded request of each delivery attempt: headers, and the body up to a stored length.
 
-use crate::application::state::AppState;
+use crate::application::core::Core;
 use crate::web::access::OfDelivery;
 use crate::web::problem::Problem;
 use actix_web::{HttpResponse, web};
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tintype_storage::domain::delivery::{Attempt, DeliveryId};
 
 /// `GET /deliveries/{delivery_id}/sent`.
-pub async fn list(of: OfDelivery, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+pub async fn list(of: OfDelivery, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
     let id = of.delivery.id;
-    let attempts = state.store.attempts(id).await?;
+    let attempts = core.store.attempts(id).await?;
     let data: Vec<Value> = attempts.iter().map(|it| view(id, it)).collect();
     Ok(HttpResponse::Ok().json(json!({"data": data})))
 }

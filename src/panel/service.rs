@@ -3,8 +3,8 @@
 use super::Panel;
 use crate::api::stats::stats;
 use crate::application::commit::detached;
+use crate::application::core::Core;
 use crate::application::service_stats;
-use crate::application::state::AppState;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
 use actix_web::HttpResponse;
@@ -51,10 +51,10 @@ impl StatsCache {
 
 /// The statistics of the whole service. The computation finishes even if the caller disconnects: the next caller finds its result and
 /// starts no second one.
-pub async fn figures(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Problem> {
+pub async fn figures(core: Data<Core>, panel: Data<Panel>) -> Result<Value, Problem> {
     detached(async move {
         let compute = async || {
-            let figures = stats(&service_stats::gather(&state).await?);
+            let figures = stats(&service_stats::gather(&core).await?);
             // A map with string keys always encodes.
             Ok(serde_json::to_value(figures).unwrap_or_default())
         };
@@ -66,8 +66,8 @@ pub async fn figures(state: Data<AppState>, panel: Data<Panel>) -> Result<Value,
 /// `GET /stats`.
 pub async fn show(
     _: OperatorCall,
-    state: Data<AppState>,
+    core: Data<Core>,
     panel: Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
-    Ok(HttpResponse::Ok().json(figures(state, panel).await?))
+    Ok(HttpResponse::Ok().json(figures(core, panel).await?))
 }

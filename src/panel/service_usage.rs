@@ -8,8 +8,9 @@ use super::service::StatsCache;
 use super::usage::DAYS;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
 use crate::application::commit::detached;
+use crate::application::core::Core;
 use crate::application::error;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::ledger_csv::quoted;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
@@ -43,14 +44,14 @@ impl UsageCache {
 pub async fn show(
     _: OperatorCall,
     request: HttpRequest,
-    state: Data<AppState>,
+    core: Data<Core>,
     panel: Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let days = charts::days_param(&request, DAYS)?;
     let cache = panel.usage.of(days);
     let usage = detached(async move {
         let read = async || {
-            let read = web::block(move || view(&state, days)).await;
+            let read = web::block(move || view(&core, days)).await;
             Ok(read.map_err(|_| error::busy())??)
         };
         cache.get(read).await
@@ -58,13 +59,13 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(usage.await?))
 }
 
-fn view(state: &AppState, days: i64) -> Result<Value, StoreError> {
-    let first = state.now().day() - days + 1;
+fn view(core: &Core, days: i64) -> Result<Value, StoreError> {
+    let first = core.now().day() - days + 1;
     let mut sums = Sums::default();
     let mut accounts = Vec::new();
-    let read = state.store.each_account(|account| {
+    let read = core.store.each_account(|account| {
         let mut total = UsageTotals::default();
-        let read = state
+        let read = core
             .store
             .each_daily_usage_since(account.id, first, |position, usage| {
                 sums.add(position.day, &usage);
@@ -95,12 +96,14 @@ fn view(state: &AppState, days: i64) -> Result<Value, StoreError> {
 pub async fn csv(
     _: OperatorCall,
     request: HttpRequest,
-    state: Data<AppState>,
+    core: Data<Core>,
+    settings: Data<Settings>,
 ) -> Result<HttpResponse, Problem> {
     let days = charts::days_param(&request, DAYS)?;
     let reader = Reader {
-        first: state.now().day() - days + 1,
-        state,
+        first: core.now().day() - days + 1,
+        core,
+        settings,
         after: None,
     };
     let head = format!("account_id,account_name,{CSV_HEAD}");
@@ -108,7 +111,8 @@ pub async fn csv(
 }
 
 struct Reader {
-    state: Data<AppState>,
+    core: Data<Core>,
+    settings: Data<Settings>,
     /// The first day, in days since 1970.
     first: i64,
     /// The last account that was read.
@@ -119,12 +123,19 @@ impl CsvSource for Reader {
     const CONTENT: &'static str = "usage";
 
     fn read(self) -> Result<(String, Option<Self>), StoreError> {
-        let Page { items, next } = self.state.store.accounts(PAGE, self.after).wait()?;
+        let Page { items, next } = self.core.store.accounts(PAGE, self.after).wait()?;
         let mut names = Names::default();
         let mut text = String::new();
         for account in items {
             let prefix = format!("{},{},", account.id, quoted(&account.name));
-            text += &csv_lines(&self.state, account.id, self.first, &prefix, &mut names)?;
+            text += &csv_lines(
+                &self.core,
+                &self.settings,
+                account.id,
+                self.first,
+                &prefix,
+                &mut names,
+            )?;
         }
         let rest = next.map(|last| Self {
             after: Some(last),

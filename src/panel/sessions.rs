@@ -2,9 +2,11 @@
 
 use super::guard::SignedIn;
 use super::{cookie, form};
+use crate::application::core::Core;
+use crate::application::services::AccountService;
 use crate::application::sessions::{self, NewSession, User};
+use crate::application::settings::Settings;
 use crate::application::sign_in;
-use crate::application::state::AppState;
 use crate::web::audit_context;
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
@@ -17,45 +19,53 @@ use tintype_storage::engine::Wait as _;
 pub async fn sign_in_operator(
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
-    let [token] = form::strings(["token"], &request, payload, &state).await?;
-    let origin = audit_context::origin(&request, &state);
-    signed_in(&state, sign_in::operator(&state, &origin, &token).await?)
+    let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
+    let origin = audit_context::origin(&request, &accounts);
+    signed_in(
+        &accounts.core,
+        &accounts.settings,
+        sign_in::operator(&accounts, &origin, &token).await?,
+    )
 }
 
 /// `POST /session`: signs in with e-mail address and password.
 pub async fn sign_in(
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
     let names = ["email", "password"];
-    let [email, password] = form::strings(names, &request, payload, &state).await?;
-    let origin = audit_context::origin(&request, &state);
-    let session = sign_in::person(&state, &origin, &email, password).await?;
-    signed_in(&state, session)
+    let [email, password] = form::strings(names, &request, payload, &accounts.settings).await?;
+    let origin = audit_context::origin(&request, &accounts);
+    let session = sign_in::person(&accounts, &origin, &email, password).await?;
+    signed_in(&accounts.core, &accounts.settings, session)
 }
 
 /// Answers with the session and its cookie.
-pub fn signed_in(state: &AppState, session: NewSession) -> Result<HttpResponse, Problem> {
+pub fn signed_in(
+    core: &Core,
+    settings: &Settings,
+    session: NewSession,
+) -> Result<HttpResponse, Problem> {
     let lifetime = Session::LIFETIME.as_secs();
-    let cookie = cookie::write(&state.public_url, &session.id, lifetime);
+    let cookie = cookie::write(&settings.public_url, &session.id, lifetime);
     Ok(HttpResponse::Created()
         .insert_header((header::SET_COOKIE, cookie))
-        .json(view(state, &session.user)?))
+        .json(view(core, settings, &session.user)?))
 }
 
-fn view(state: &AppState, user: &User) -> Result<Value, Problem> {
+fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem> {
     let mut all = json!({
-        "currency": state.config.billing.currency,
-        "public_url": state.public_url,
-        "demo_models": state.config.demo_models(),
+        "currency": settings.config.billing.currency,
+        "public_url": settings.public_url,
+        "demo_models": settings.config.demo_models(),
         "version": env!("CARGO_PKG_VERSION"),
     });
     let own = match user {
         User::Operator => {
-            let first = state
+            let first = core
                 .store
                 .accounts(1, None)
                 .wait()?
@@ -69,7 +79,7 @@ fn view(state: &AppState, user: &User) -> Result<Value, Problem> {
             })
         }
         User::Person(person) => {
-            let account = state.store.account(person.account).wait()?;
+            let account = core.store.account(person.account).wait()?;
             json!({
                 "kind": "person",
                 "email": person.email.as_str(),
@@ -86,30 +96,34 @@ fn view(state: &AppState, user: &User) -> Result<Value, Problem> {
 }
 
 /// `GET /session`: the signed-in visitor.
-pub async fn show(visitor: SignedIn, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
-    Ok(HttpResponse::Ok().json(view(&state, &visitor.user)?))
+pub async fn show(
+    visitor: SignedIn,
+    core: web::Data<Core>,
+    settings: web::Data<Settings>,
+) -> Result<HttpResponse, Problem> {
+    Ok(HttpResponse::Ok().json(view(&core, &settings, &visitor.user)?))
 }
 
 /// `DELETE /session`.
 pub async fn sign_out(
     visitor: SignedIn,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
-    let context = audit_context::of(visitor.user.actor(), &request, &state);
-    sessions::end(&state, &context, &visitor).await?;
-    Ok(signed_out(&state))
+    let context = audit_context::of(visitor.user.actor(), &request, &accounts);
+    sessions::end(&accounts.core, &context, &visitor).await?;
+    Ok(signed_out(&accounts.settings))
 }
 
 /// `DELETE /sessions`.
 pub async fn sign_out_everywhere(
     visitor: SignedIn,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
-    let context = audit_context::of(visitor.user.actor(), &request, &state);
-    sessions::end_all(&state, &context, &visitor).await?;
-    Ok(signed_out(&state))
+    let context = audit_context::of(visitor.user.actor(), &request, &accounts);
+    sessions::end_all(&accounts.core, &context, &visitor).await?;
+    Ok(signed_out(&accounts.settings))
 }
 
 /// `POST /session/password`: changes the password and ends all other sessions.
@@ -117,21 +131,24 @@ pub async fn change_password(
     visitor: SignedIn,
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
     let User::Person(person) = visitor.user else {
         let detail = "the operator has no password; the admin token is set in the configuration";
         return Err(Problem::new(Code::Forbidden, detail));
     };
     let names = ["current_password", "password"];
-    let [current, password] = form::strings(names, &request, payload, &state).await?;
-    let origin = audit_context::origin(&request, &state);
-    let changed = sign_in::change_password(&state, &origin, person, current, password);
-    signed_in(&state, changed.await?)
+    let [current, password] = form::strings(names, &request, payload, &accounts.settings).await?;
+    let origin = audit_context::origin(&request, &accounts);
+    let changed = sign_in::change_password(&accounts, &origin, person, current, password);
+    signed_in(&accounts.core, &accounts.settings, changed.await?)
 }
 
-fn signed_out(state: &AppState) -> HttpResponse {
+fn signed_out(settings: &Settings) -> HttpResponse {
     HttpResponse::NoContent()
-        .insert_header((header::SET_COOKIE, cookie::write(&state.public_url, "", 0)))
+        .insert_header((
+            header::SET_COOKIE,
+            cookie::write(&settings.public_url, "", 0),
+        ))
         .finish()
 }

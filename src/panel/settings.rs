@@ -1,6 +1,6 @@
 //! The effective settings, for the operator.
 
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
 use actix_web::HttpResponse;
@@ -8,6 +8,6 @@ use actix_web::web::Data;
 use serde_json::json;
 
 /// `GET /settings`: the output of `check-config`, with secrets masked.
-pub async fn show(_: OperatorCall, state: Data<AppState>) -> Result<HttpResponse, Problem> {
-    Ok(HttpResponse::Ok().json(json!({"toml": state.config.render()})))
+pub async fn show(_: OperatorCall, settings: Data<Settings>) -> Result<HttpResponse, Problem> {
+    Ok(HttpResponse::Ok().json(json!({"toml": settings.config.render()})))
 }

@@ -4,7 +4,7 @@ use super::charts;
 use super::names::Names;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
 use crate::application::error;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::web::access::OfAccount;
 use crate::web::problem::Problem;
 use actix_web::http::header;
@@ -23,9 +23,9 @@ pub const DAYS: i64 = 30;
 pub async fn show(
     of: OfAccount,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
-    let usage = read(of.account.id, &request, state, view).await?;
+    let usage = read(of.account.id, &request, accounts, view).await?;
     Ok(HttpResponse::Ok().json(usage))
 }
 
@@ -33,10 +33,10 @@ pub async fn show(
 pub async fn csv(
     of: OfAccount,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
     let account = of.account.id;
-    let lines = read(account, &request, state, file).await?;
+    let lines = read(account, &request, accounts, file).await?;
     let name = format!("attachment; filename=\"usage-{account}.csv\"");
     Ok(HttpResponse::Ok()
         .content_type("text/csv; charset=utf-8")
@@ -48,20 +48,21 @@ pub async fn csv(
 async fn read<T: Send + 'static>(
     account: AccountId,
     request: &HttpRequest,
-    state: web::Data<AppState>,
-    usage: fn(&AppState, AccountId, i64) -> Result<T, StoreError>,
+    accounts: web::Data<AccountService>,
+    usage: fn(&AccountService, AccountId, i64) -> Result<T, StoreError>,
 ) -> Result<T, Problem> {
     let days = charts::days_param(request, DAYS)?;
-    let read = web::block(move || usage(&state, account, days)).await;
+    let read = web::block(move || usage(&accounts, account, days)).await;
     Ok(read.map_err(|_| error::busy())??)
 }
 
-fn view(state: &AppState, account: AccountId, days: i64) -> Result<Value, StoreError> {
-    let first = state.now().day() - days + 1;
+fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Value, StoreError> {
+    let core = &accounts.core;
+    let first = core.now().day() - days + 1;
     let mut names = Names::default();
     let mut sums = Sums::default();
     let mut keys: BTreeMap<KeyId, UsageTotals> = BTreeMap::new();
-    let read = state
+    let read = core
         .store
         .each_daily_usage_since(account, first, |position, usage| {
             sums.add(position.day, &usage);
@@ -76,7 +77,7 @@ fn view(state: &AppState, account: AccountId, days: i64) -> Result<Value, StoreE
     for (key, usage) in keys {
         let mut line = charts::figures(&usage);
         line["key_id"] = json!(key);
-        line["key_name"] = json!(names.key(state, key)?);
+        line["key_name"] = json!(names.key(core, key)?);
         by_key.push(line);
     }
     let mut view = sums.view(first, days);
@@ -84,9 +85,16 @@ fn view(state: &AppState, account: AccountId, days: i64) -> Result<Value, StoreE
     Ok(view)
 }
 
-fn file(state: &AppState, account: AccountId, days: i64) -> Result<String, StoreError> {
-    let first = state.now().day() - days + 1;
+fn file(accounts: &AccountService, account: AccountId, days: i64) -> Result<String, StoreError> {
+    let first = accounts.core.now().day() - days + 1;
     let mut names = Names::default();
-    let lines = csv_lines(state, account, first, "", &mut names)?;
+    let lines = csv_lines(
+        &accounts.core,
+        &accounts.settings,
+        account,
+        first,
+        "",
+        &mut names,
+    )?;
     Ok(format!("{CSV_HEAD}{lines}"))
 }

@@ -2,7 +2,8 @@
 
 use super::charts::figures;
 use super::names::Names;
-use crate::application::state::AppState;
+use crate::application::core::Core;
+use crate::application::settings::Settings;
 use crate::ledger_csv::quoted;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -81,17 +82,18 @@ fn by_model(usage: &DailyUsage) -> impl Iterator<Item = (Model, UsageTotals)> {
 
 /// The lines of an account from day `first`, each with `prefix`. Blocks on reads of the store.
 pub fn csv_lines(
-    state: &AppState,
+    core: &Core,
+    settings: &Settings,
     account: AccountId,
     first: i64,
     prefix: &str,
     names: &mut Names,
 ) -> Result<String, StoreError> {
     let mut text = String::new();
-    let read = state
+    let read = core
         .store
         .each_daily_usage_since(account, first, |position, usage| {
-            let name = names.key(state, position.key)?.unwrap_or_default();
+            let name = names.key(core, position.key)?.unwrap_or_default();
             for (model, totals) in by_model(&usage) {
                 let fields = [
                     Timestamp::of_day(position.day).date(),
@@ -102,7 +104,7 @@ pub fn csv_lines(
                     totals.done.to_string(),
                     totals.failed.to_string(),
                     totals.spent.to_string(),
-                    state.config.billing.currency.clone(),
+                    settings.config.billing.currency.clone(),
                 ];
                 text += &format!("{prefix}{}\r\n", fields.join(","));
             }

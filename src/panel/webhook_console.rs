@@ -1,6 +1,8 @@
 //! Manual work on webhooks: verify a received delivery, and count failed deliveries before sending them again.
 
-use crate::application::state::AppState;
+use crate::application::core::Core;
+use crate::application::services::WebhookService;
+use crate::application::settings::Settings;
 use crate::application::{deliveries, webhooks};
 use crate::web::access::OfWebhook;
 use crate::web::body;
@@ -22,14 +24,15 @@ pub async fn verify(
     of: OfWebhook,
     request: HttpRequest,
     payload: Payload,
-    state: Data<AppState>,
+    settings: Data<Settings>,
+    webhooks: Data<WebhookService>,
 ) -> Answer {
-    let body = body::read_json_within(MAX_BYTES, &request, payload, &state).await?;
+    let body = body::read_json_within(MAX_BYTES, &request, payload, &settings).await?;
     let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
     let text = fields.required_string("delivery");
     fields.finish(&["delivery"]).map_err(Problem::validation)?;
     let text = text.unwrap_or_default();
-    let verified = webhooks::verify(&state, &of.webhook, &text).await?;
+    let verified = webhooks::verify(&webhooks, &of.webhook, &text).await?;
     let checks = verified
         .report
         .verdicts()
@@ -43,7 +46,7 @@ pub async fn verify(
 
 /// `GET /webhooks/{webhook_id}/redeliver?from=&to=`: counts the failed deliveries in a range; `all` is false if there are more than
 /// one call reads.
-pub async fn count_failed(of: OfWebhook, request: HttpRequest, state: Data<AppState>) -> Answer {
+pub async fn count_failed(of: OfWebhook, request: HttpRequest, core: Data<Core>) -> Answer {
     let moment = |name: &str| -> Result<Option<Timestamp>, Problem> {
         let fault = || FieldFault::new(name, "must be an RFC 3339 date and time");
         let text = query::value(&request, name).map_err(|it| Problem::validation(vec![it]))?;
@@ -55,6 +58,6 @@ pub async fn count_failed(of: OfWebhook, request: HttpRequest, state: Data<AppSt
         to: moment("to")?.unwrap_or(Timestamp::from_millis(i64::MAX)),
         after: None,
     };
-    let (count, all) = deliveries::count_failed(&state, of.webhook, range).await?;
+    let (count, all) = deliveries::count_failed(&core, of.webhook, range).await?;
     Ok(HttpResponse::Ok().json(json!({"failed": count, "all": all})))
 }

@@ -1,7 +1,7 @@
 //! Counts the deliveries of each webhook by state.
 
+use crate::application::core::Core;
 use crate::application::error;
-use crate::application::state::AppState;
 use crate::web::access::OfAccount;
 use crate::web::problem::Problem;
 use actix_web::{HttpResponse, web};
@@ -22,9 +22,9 @@ struct Outcomes {
 }
 
 /// `GET /webhook-outcomes`: counts by webhook id. `all` is false if the account has more deliveries than were counted.
-pub async fn show(of: OfAccount, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+pub async fn show(of: OfAccount, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
     let read = web::block(move || {
-        let newest = state.store.deliveries_of(of.account.id, DELIVERIES, None);
+        let newest = core.store.deliveries_of(of.account.id, DELIVERIES, None);
         newest.wait()
     });
     let newest = read.await.map_err(|_| error::busy())??;

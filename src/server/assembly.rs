@@ -8,15 +8,18 @@ use super::start_error::StartError;
 use super::{database_clock, fd_limits, maintenance};
 use crate::application::authentication::Authentication;
 use crate::application::call_limits::CallLimits;
-use crate::application::commit::ChangeLock;
+use crate::application::core::Core;
 use crate::application::damaged_inputs::DamagedInputs;
-use crate::application::file_locks::FileLocks;
 use crate::application::maintainer::Maintainer;
 use crate::application::pause;
 use crate::application::rate_exchange;
 use crate::application::rate_limit::{Elapsed, elapsed};
 use crate::application::search_index;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
+use crate::application::services::GenerationService;
+use crate::application::services::JobService;
+use crate::application::services::WebhookService;
+use crate::application::settings::Settings;
 use crate::backends::damaged_inputs::OnDamagedInput;
 use crate::batch_inputs::BatchInputs;
 use crate::catalog::catalog;
@@ -31,9 +34,9 @@ use crate::panel::Panel;
 use crate::result_store::{ResultStore, Writers};
 use crate::user_agent::USER_AGENT;
 use crate::webhooks::{Sender, SenderOptions, Vault};
-use actix_web::web::Data;
+use actix_web::rt::spawn;
+use actix_web::web::{Data, ServiceConfig};
 use ipnet::{Ipv4Net, Ipv6Net};
-use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -49,13 +52,12 @@ use tintype_actors::system::{
 use tintype_egress::header::HeaderValue;
 use tintype_egress::{Client, ClientOptions, Resolve};
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::domain::lock::LockName;
+use tintype_storage::domain::node::NodeProcess;
 use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Engine;
 use tintype_storage::store::{Limits, Store};
-use tokio::sync::watch;
 use uuid::Uuid;
 
 /// Concurrent delivery attempts to one healthy receiver.
@@ -99,15 +101,42 @@ impl Setup {
     }
 }
 
-/// A running instance: the shared data of its HTTP workers.
+/// A running instance: the services that its HTTP workers share.
 #[derive(Clone)]
 pub struct Instance {
-    pub state: Data<AppState>,
+    pub core: Data<Core>,
+    pub settings: Data<Settings>,
+    pub accounts: Data<AccountService>,
+    pub jobs: Data<JobService>,
+    pub webhooks: Data<WebhookService>,
+    pub generations: Data<GenerationService>,
     pub compat: Data<CompatState>,
+    /// Whether this node does the work that one node does for all.
+    pub maintainer: Data<Maintainer>,
+    /// Describes this process to the operator.
+    process: Data<NodeProcess>,
     pub(super) panel: Data<Panel>,
     pub(super) documents: Data<Documents>,
     pub(super) metrics: Data<Metrics>,
     pub(super) exporter: Option<Arc<Exporter>>,
+}
+
+impl Instance {
+    /// Gives handlers the services.
+    pub(super) fn provide(&self, app: &mut ServiceConfig) {
+        app.app_data(self.core.clone())
+            .app_data(self.settings.clone())
+            .app_data(self.accounts.clone())
+            .app_data(self.jobs.clone())
+            .app_data(self.webhooks.clone())
+            .app_data(self.generations.clone())
+            .app_data(self.compat.clone())
+            .app_data(self.process.clone())
+            .app_data(self.panel.clone())
+            .app_data(self.documents.clone())
+            .app_data(self.metrics.clone())
+            .app_data(self.metrics.requests.worker());
+    }
 }
 
 /// Starts the store, recovery, the actors and maintenance, but no listener. The caller must run an actix system.
@@ -242,41 +271,64 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     })?;
     system.joined().await.map_err(StartError::Join)?;
     let metrics = Metrics::new(started, store_dir(&config), traces.clone());
-    let lock = |name| ChangeLock::new(name, system.accounts().context());
-    let state = Data::new(AppState {
-        process,
+    let settings = Arc::new(Settings {
         catalog: catalog(&config.tiers),
-        limits: CallLimits::new(&config.limits, memory, damaged_inputs, &elapsed),
-        auth: Authentication::new(token.token.expose(), elapsed, system.node().is_some()),
-        pause: Arc::new(RwLock::new(store.pause().await?)),
-        result_store,
-        maintainer: Maintainer::new(system.node().is_none()),
-        operator: lock(LockName::Operator),
-        people: lock(LockName::People),
-        favourites: lock(LockName::Favourites),
-        file_locks: FileLocks::new(system.accounts().context()),
         config,
-        store: system.store().clone(),
-        system,
-        images,
-        vault,
-        egress,
-        clock,
-        stopping: watch::Sender::new(false),
-        fail_stop,
         public_url,
     });
+    let core = Arc::new(Core::new(system, clock, fail_stop).await?);
+    let limits = CallLimits::new(&settings.config.limits, memory, damaged_inputs, &elapsed);
+    let limits = Arc::new(limits);
+    let is_shared = core.system.node().is_some();
+    let accounts = Data::new(AccountService {
+        core: Arc::clone(&core),
+        settings: Arc::clone(&settings),
+        auth: Authentication::new(token.token.expose(), elapsed, is_shared),
+        limits: Arc::clone(&limits),
+    });
+    let jobs = Data::new(JobService {
+        core: Arc::clone(&core),
+        settings: Arc::clone(&settings),
+        images: images.clone(),
+        result_store,
+    });
+    let webhooks = Data::new(WebhookService {
+        core: Arc::clone(&core),
+        vault,
+        egress: egress.clone(),
+    });
+    let generations = Data::new(GenerationService {
+        core: Arc::clone(&core),
+        settings: Arc::clone(&settings),
+        limits,
+        egress,
+        images,
+    });
+    let maintainer = Data::new(Maintainer::new(!is_shared));
+    let (core, settings) = (Data::from(core), Data::from(settings));
     let (disconnects, disconnected) = DisconnectSender::new();
-    actix_web::rt::spawn(compat::cancel_disconnected(state.clone(), disconnected));
-    actix_web::rt::spawn(maintenance::run(state.clone()));
-    actix_web::rt::spawn(search_index::run(state.clone()));
-    if state.system.node().is_some() {
-        actix_web::rt::spawn(pause::follow(state.clone()));
-        actix_web::rt::spawn(rate_exchange::run(state.clone()));
+    let compat = CompatState::new(&accounts, &jobs, &generations, disconnects);
+    spawn(compat::cancel_disconnected(jobs.clone(), disconnected));
+    spawn(maintenance::run(
+        accounts.clone(),
+        jobs.clone(),
+        maintainer.clone(),
+    ));
+    spawn(search_index::run(core.clone(), maintainer.clone()));
+    if is_shared {
+        spawn(pause::follow(core.clone()));
+        spawn(rate_exchange::run(accounts.clone()));
     }
     Ok(Instance {
-        compat: Data::new(CompatState::new(state.clone(), disconnects)),
-        state,
+        core,
+        settings,
+        accounts,
+        jobs,
+        webhooks,
+        generations,
+        compat: Data::new(compat),
+        maintainer,
+        process: Data::new(process),
         panel: Data::default(),
         documents: Data::new(documents()),
         metrics: Data::new(metrics),

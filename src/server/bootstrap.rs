@@ -3,8 +3,9 @@
 use crate::application::Caller;
 use crate::application::accounts;
 use crate::application::api_keys;
+use crate::application::core::Core;
 use crate::application::error::Error;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::config::FirstRun;
 use tintype_storage::domain::account::{Account, NewAccount};
 use tintype_storage::domain::amount::Amount;
@@ -21,62 +22,64 @@ pub const TEMPORARY_KEY: &str = "generate";
 const PAGE: usize = 100;
 
 /// Returns the oldest account. Creates one if there is none.
-pub async fn ensure_account(state: &AppState) -> Result<Account, Error> {
-    if let Some(account) = oldest(state).await? {
+pub async fn ensure_account(accounts: &AccountService) -> Result<Account, Error> {
+    let core = &accounts.core;
+    if let Some(account) = oldest(core).await? {
         return Ok(account);
     }
-    let balance = opening_balance(&state.config.first_run);
+    let balance = opening_balance(&accounts.settings.config.first_run);
     let is_sound = Balances::default().deposit(balance).is_ok();
     let first = NewAccount {
         name: ACCOUNT.into(),
         balance: is_sound.then_some(balance),
         ..NewAccount::default()
     };
-    let guard = state.operator.lock().await?;
+    let guard = core.locks.operator.lock().await?;
     // Two nodes may start at the same time, and the other one may have created it.
-    if let Some(account) = oldest(state).await? {
+    if let Some(account) = oldest(core).await? {
         return Ok(account);
     }
-    accounts::create(state, guard, &Caller::service(), first, None).await
+    accounts::create(accounts, guard, &Caller::service(), first, None).await
 }
 
-async fn oldest(state: &AppState) -> Result<Option<Account>, StoreError> {
-    let page = state.store.accounts(1, None).await?;
+async fn oldest(core: &Core) -> Result<Option<Account>, StoreError> {
+    let page = core.store.accounts(1, None).await?;
     Ok(page.items.into_iter().next())
 }
 
 /// Issues a first key and returns its text, if the service has never had a key. An operator who has removed all keys gets no new
 /// one: the start would write it to the log.
-pub async fn issue_first_key(state: &AppState) -> Result<Option<String>, Error> {
-    let account = ensure_account(state).await?;
-    if state.store.had_first_key().await? {
+pub async fn issue_first_key(accounts: &AccountService) -> Result<Option<String>, Error> {
+    let core = &accounts.core;
+    let account = ensure_account(accounts).await?;
+    if core.store.had_first_key().await? {
         return Ok(None);
     }
-    let first = state.store.note_first_key();
-    if has_keys(state).await? {
-        state.commit(first).await?;
+    let first = core.store.note_first_key();
+    if has_keys(core).await? {
+        core.commit(first).await?;
         return Ok(None);
     }
     let shape = |key| ApiKey {
         name: "first".into(),
         ..key
     };
-    let guard = state.operator.lock().await?;
-    if state.store.had_first_key().await? {
+    let guard = core.locks.operator.lock().await?;
+    if core.store.had_first_key().await? {
         return Ok(None);
     }
     let author = Caller::service();
-    let (text, _) = api_keys::issue(state, guard, &author, account.id, shape, |_| first).await?;
+    let (text, _) = api_keys::issue(core, guard, &author, account.id, shape, |_| first).await?;
     Ok(Some(text))
 }
 
 /// Ignores the key of a killed `generate`: its text is lost.
-async fn has_keys(state: &AppState) -> Result<bool, StoreError> {
+async fn has_keys(core: &Core) -> Result<bool, StoreError> {
     let mut after = None;
     loop {
-        let page = state.store.accounts(PAGE, after).await?;
+        let page = core.store.accounts(PAGE, after).await?;
         for account in &page.items {
-            let keys = state.store.keys_of(account.id, PAGE, None).await?.items;
+            let keys = core.store.keys_of(account.id, PAGE, None).await?.items;
             let is_temporary = |key: &ApiKey| key.name == TEMPORARY_KEY && key.expires_at.is_some();
             if !keys.iter().all(is_temporary) {
                 return Ok(true);

@@ -1,6 +1,6 @@
 //! Answers requests with 503 while the database is unavailable, instead of letting them wait until it is back.
 
-use crate::application::state::AppState;
+use crate::application::core::Core;
 use crate::compat;
 use actix_web::web::Data;
 use std::time::Duration;
@@ -15,19 +15,19 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const NEEDS_DATABASE: [&str; 3] = ["/api/", "/admin/", "/panel/api/"];
 
 /// Must a new request to this path be refused?
-pub fn refuses(state: &AppState, path: &str) -> bool {
-    let outage = state.store.engine().outage();
+pub fn refuses(core: &Core, path: &str) -> bool {
+    let outage = core.store.engine().outage();
     outage.is_some_and(|it| it > REFUSE_NEW_AFTER) && needs_database(path)
 }
 
 /// Waits until an outage is long enough to abort requests in flight.
-pub async fn wait_until_abort(state: Option<Data<AppState>>) {
+pub async fn wait_until_abort(core: Option<Data<Core>>) {
     // A process with a local store has no database that could be unavailable.
-    let state = state.filter(|it| it.system.node().is_some());
-    let Some(state) = state else {
+    let core = core.filter(|it| it.system.node().is_some());
+    let Some(core) = core else {
         return std::future::pending().await;
     };
-    while state
+    while core
         .store
         .engine()
         .outage()

@@ -41,9 +41,7 @@ fn listen(address: std::net::SocketAddr) -> io::Result<TcpListener> {
 pub fn serve_metrics(instance: Instance, listener: TcpListener) -> io::Result<Server> {
     let server = HttpServer::new(move || {
         App::new()
-            .app_data(instance.state.clone())
-            .app_data(instance.metrics.clone())
-            .app_data(instance.metrics.requests.worker())
+            .configure(|app| instance.provide(app))
             .wrap(from_fn(middleware::wrap))
             .configure(http::configure_metrics)
     });
@@ -58,17 +56,12 @@ pub fn serve_metrics(instance: Instance, listener: TcpListener) -> io::Result<Se
 
 /// Serves all interfaces, until the handle stops the server. The caller handles signals.
 pub fn serve(instance: Instance, listener: TcpListener) -> io::Result<Server> {
-    let config = &instance.state.config;
+    let config = &instance.settings.config;
     let workers = config.server.workers();
     let grace = config.server.shutdown_grace_seconds;
     let server = HttpServer::new(move || {
         App::new()
-            .app_data(instance.state.clone())
-            .app_data(instance.compat.clone())
-            .app_data(instance.panel.clone())
-            .app_data(instance.documents.clone())
-            .app_data(instance.metrics.clone())
-            .app_data(instance.metrics.requests.worker())
+            .configure(|app| instance.provide(app))
             .wrap(from_fn(middleware::wrap))
             .configure(routes::configure)
     });

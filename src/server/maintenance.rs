@@ -2,7 +2,10 @@
 
 use super::orphaned_objects;
 use crate::application::commit::Change;
-use crate::application::state::AppState;
+use crate::application::core::Core;
+use crate::application::maintainer::Maintainer;
+use crate::application::services::{AccountService, JobService};
+use crate::application::settings::Settings;
 use crate::application::{favourites, operator_events, rate_exchange, sessions};
 use crate::images::THUMBNAILS;
 use crate::observability::log_rate_limit;
@@ -54,54 +57,58 @@ pub struct Sweeps {
     failed_batches: Vec<u8>,
 }
 
-pub(crate) async fn run(state: Data<AppState>) {
+pub(crate) async fn run(
+    accounts: Data<AccountService>,
+    jobs: Data<JobService>,
+    maintainer: Data<Maintainer>,
+) {
+    let core = &jobs.core;
     let mut sweeps = Sweeps::new(SWEEP);
     let mut ticker = interval(TICK);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for tick in 0u64.. {
         ticker.tick().await;
-        if !state.system.is_alive() {
-            state
-                .fail_stop
+        if !core.system.is_alive() {
+            core.fail_stop
                 .trip("the dispatcher actor or the delivery actor has died");
             return;
         }
-        state.images.add_writer_if_stuck();
+        jobs.images.add_writer_if_stuck();
         log_rate_limit::report();
-        state.maintainer.try_acquire(&state.system).await;
-        report_to_operator(&state, tick).await;
+        maintainer.try_acquire(&core.system).await;
+        report_to_operator(core, &jobs.settings, &maintainer, tick).await;
         if tick % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
-            note_key_uses(&state).await;
+            note_key_uses(&accounts).await;
         }
         if tick % SWEEP_EVERY == SWEEP_EVERY - 1 {
-            state.result_store.forget_kept_inputs(Instant::now()).await;
+            jobs.result_store.forget_kept_inputs(Instant::now()).await;
         }
-        if !state.maintainer.is_this_node() {
+        if !maintainer.is_this_node() {
             continue;
         }
         if tick % TEXT_SWEEP_EVERY == SWEEP_EVERY - 1 {
-            remove_orphaned_texts(&state).await;
+            remove_orphaned_texts(&jobs).await;
         }
         if tick % SWEEP_EVERY == SWEEP_EVERY - 1 {
-            forget_audit_log(&state).await;
-            sweeps.forget_idempotency_keys(&state).await;
-            remove_old_pictures(&state).await;
-            remove_old_thumbnails(&state).await;
-            remove_orphaned_inputs(&state).await;
-            sweeps.forget_old_deliveries(&state).await;
-            sweeps.forget_old_files(&state).await;
-            remove_orphaned_uploads(&state).await;
-            sessions::forget_old(&state).await;
-            delete_counts_of_gone_nodes(&state).await;
+            forget_audit_log(core, &jobs.settings).await;
+            sweeps.forget_idempotency_keys(core).await;
+            remove_old_pictures(&jobs).await;
+            remove_old_thumbnails(&jobs).await;
+            remove_orphaned_inputs(&jobs).await;
+            sweeps.forget_old_deliveries(core, &jobs.settings).await;
+            sweeps.forget_old_files(core, &jobs.settings).await;
+            remove_orphaned_uploads(&jobs).await;
+            sessions::forget_old(core).await;
+            delete_counts_of_gone_nodes(core).await;
         }
     }
 }
 
 /// Creates events for the operator's webhook. After a failure the next tick tries again.
-async fn report_to_operator(state: &AppState, tick: u64) {
-    let mut outcome = operator_events::watch_backends(state).await;
-    if tick.is_multiple_of(WATCH_DISK_EVERY) && state.maintainer.is_this_node() {
-        outcome = outcome.and(operator_events::watch_disk(state).await);
+async fn report_to_operator(core: &Core, settings: &Settings, maintainer: &Maintainer, tick: u64) {
+    let mut outcome = operator_events::watch_backends(core, settings).await;
+    if tick.is_multiple_of(WATCH_DISK_EVERY) && maintainer.is_this_node() {
+        outcome = outcome.and(operator_events::watch_disk(core, settings).await);
     }
     if let Err(error) = outcome {
         tracing::warn!(%error, "could not report an event to the operator");
@@ -120,12 +127,12 @@ impl Sweeps {
     }
 
     /// Removes expired idempotency keys.
-    pub async fn forget_idempotency_keys(&mut self, state: &AppState) {
+    pub async fn forget_idempotency_keys(&mut self, core: &Core) {
         for _ in 0..self.limits.steps {
             let cursor = &self.idempotency_keys;
-            let (now, step) = (state.now(), self.limits.step);
-            let found = state.store.forget_expired(now, cursor, step).await;
-            match commit_step(state, found, "idempotency keys").await {
+            let (now, step) = (core.now(), self.limits.step);
+            let found = core.store.forget_expired(now, cursor, step).await;
+            match commit_step(core, found, "idempotency keys").await {
                 Some(next) => self.idempotency_keys = next,
                 None => return,
             }
@@ -137,12 +144,12 @@ impl Sweeps {
 
     /// Removes the records of expired files, and of batches that failed longer ago than the retention of files. Then the content
     /// of such a file is an orphaned object.
-    pub async fn forget_old_files(&mut self, state: &AppState) {
+    pub async fn forget_old_files(&mut self, core: &Core, settings: &Settings) {
         for _ in 0..self.limits.steps {
             let cursor = &self.uploaded_files;
-            let (now, step) = (state.now(), self.limits.step);
-            let found = state.store.forget_uploaded_files(now, cursor, step).await;
-            match commit_step(state, found, "expired files").await {
+            let (now, step) = (core.now(), self.limits.step);
+            let found = core.store.forget_uploaded_files(now, cursor, step).await;
+            match commit_step(core, found, "expired files").await {
                 Some(next) => self.uploaded_files = next,
                 None => return,
             }
@@ -150,18 +157,18 @@ impl Sweeps {
                 break;
             }
         }
-        let Some(age) = state.config.batches.file_retention() else {
+        let Some(age) = settings.config.batches.file_retention() else {
             return;
         };
-        let older_than = before(state.now(), age);
+        let older_than = before(core.now(), age);
         for _ in 0..self.limits.steps {
             let cursor = &self.failed_batches;
             let step = self.limits.step;
-            let found = state
+            let found = core
                 .store
                 .forget_failed_file_batches(older_than, cursor, step)
                 .await;
-            match commit_step(state, found, "failed batches").await {
+            match commit_step(core, found, "failed batches").await {
                 Some(next) => self.failed_batches = next,
                 None => return,
             }
@@ -172,11 +179,11 @@ impl Sweeps {
     }
 
     /// Removes deliveries that ended before the retention period.
-    pub async fn forget_old_deliveries(&mut self, state: &AppState) {
-        let Some(age) = state.config.webhooks.delivery_retention() else {
+    pub async fn forget_old_deliveries(&mut self, core: &Core, settings: &Settings) {
+        let Some(age) = settings.config.webhooks.delivery_retention() else {
             return;
         };
-        let older_than = before(state.now(), age);
+        let older_than = before(core.now(), age);
         for _ in 0..self.limits.steps {
             let (reply, cursor) = oneshot::channel();
             let command = DeliveryCommand::Forget {
@@ -186,7 +193,7 @@ impl Sweeps {
                 reply,
             };
             // The actor refuses or drops the command when the process is busy or stopping. The next sweep continues.
-            if state.system.deliveries().try_send(command).is_err() {
+            if core.system.deliveries().try_send(command).is_err() {
                 return;
             }
             let Ok(Ok(next)) = cursor.await else { return };
@@ -200,13 +207,13 @@ impl Sweeps {
 
 /// Commits the writes of a sweep step and returns the cursor of the next step. `None` if the step failed.
 async fn commit_step(
-    state: &AppState,
+    core: &Core,
     found: Result<(Writes, Key), StoreError>,
     what: &str,
 ) -> Option<Key> {
     match found {
         Ok((writes, next)) => {
-            let is_done = writes.is_empty() || state.commit(writes).await.is_ok();
+            let is_done = writes.is_empty() || core.commit(writes).await.is_ok();
             is_done.then_some(next)
         }
         Err(error) => {
@@ -221,16 +228,16 @@ fn before(now: Timestamp, age: Duration) -> Timestamp {
     Timestamp::from_millis(now.millis().saturating_sub(age))
 }
 
-async fn forget_audit_log(state: &AppState) {
-    let Some(age) = state.config.audit.retention() else {
+async fn forget_audit_log(core: &Core, settings: &Settings) {
+    let Some(age) = settings.config.audit.retention() else {
         return;
     };
-    let older_than = before(state.now(), age);
+    let older_than = before(core.now(), age);
     for _ in 0..MAX_STEPS {
-        match state.store.forget_audit_log(older_than, STEP).await {
+        match core.store.forget_audit_log(older_than, STEP).await {
             Ok(writes) if writes.is_empty() => return,
             Ok(writes) => {
-                if state.commit(writes).await.is_err() {
+                if core.commit(writes).await.is_err() {
                     return;
                 }
             }
@@ -243,14 +250,15 @@ async fn forget_audit_log(state: &AppState) {
 }
 
 /// Writes the time of last use of each key that was used since the last write.
-pub async fn note_key_uses(state: &AppState) {
+pub async fn note_key_uses(accounts: &AccountService) {
+    let core = &accounts.core;
     for _ in 0..MAX_STEPS {
-        let mut uses = state.auth.api_keys.unwritten_uses(STEP);
+        let mut uses = accounts.auth.api_keys.unwritten_uses(STEP);
         if uses.is_empty() {
             return;
         }
         // The lock keeps callers from removing a key meanwhile, which would leave its last use behind for ever.
-        let guard = match state.operator.lock().await {
+        let guard = match core.locks.operator.lock().await {
             Ok(guard) => guard,
             Err(error) => {
                 tracing::warn!(%error, "could not write when keys were last used");
@@ -258,47 +266,47 @@ pub async fn note_key_uses(state: &AppState) {
             }
         };
         // A request that read a key just before its removal may have noted its use afterwards.
-        let found = join_all(uses.iter().map(|(id, _)| state.store.key(*id))).await;
+        let found = join_all(uses.iter().map(|(id, _)| core.store.key(*id))).await;
         let mut found = found.into_iter();
         uses.retain(|(id, _)| match found.next() {
             Some(Ok(None)) => {
-                state.auth.api_keys.forget_use(*id);
+                accounts.auth.api_keys.forget_use(*id);
                 false
             }
             _ => true,
         });
         let mut newer = uses.clone();
-        if state.system.node().is_some() {
+        if core.system.node().is_some() {
             // Another node may have seen a later use.
-            let written = newer.iter().map(|(id, _)| state.store.key_last_use(*id));
+            let written = newer.iter().map(|(id, _)| core.store.key_last_use(*id));
             let mut written = join_all(written).await.into_iter();
             newer.retain(|(_, at)| !matches!(written.next(), Some(Ok(Some(it))) if it >= *at));
         }
-        let writes = state.store.put_last_uses(&newer);
-        let api_keys = Arc::clone(&state.auth.api_keys);
+        let writes = core.store.put_last_uses(&newer);
+        let api_keys = Arc::clone(&accounts.auth.api_keys);
         let change =
             Change::under_lock(guard, writes).then(move || api_keys.mark_uses_written(&uses));
-        if state.commit(change).await.is_err() {
+        if core.commit(change).await.is_err() {
             return;
         }
     }
 }
 
 /// Older images have expired. `None`: images are kept for ever.
-fn image_cutoff(state: &AppState) -> Option<DateTime<Utc>> {
-    match state.config.results.retention_days {
+fn image_cutoff(core: &Core, settings: &Settings) -> Option<DateTime<Utc>> {
+    match settings.config.results.retention_days {
         0 => None,
-        days => Some(state.now().days_before(days).to_datetime()),
+        days => Some(core.now().days_before(days).to_datetime()),
     }
 }
 
 /// Removes expired images, except those of favourites.
-pub async fn remove_old_pictures(state: &AppState) {
-    let Some(older_than) = image_cutoff(state) else {
+pub async fn remove_old_pictures(jobs: &JobService) {
+    let Some(older_than) = image_cutoff(&jobs.core, &jobs.settings) else {
         return;
     };
     for _ in 0..MAX_STEPS {
-        match favourites::remove_old_pictures(state, older_than, STEP).await {
+        match favourites::remove_old_pictures(jobs, older_than, STEP).await {
             Ok(found) if found < STEP => return,
             Ok(_) => {}
             Err(error) => {
@@ -310,12 +318,12 @@ pub async fn remove_old_pictures(state: &AppState) {
 }
 
 /// Removes the thumbnails of favourites too: the next view creates them again.
-async fn remove_old_thumbnails(state: &AppState) {
-    let Some(older_than) = image_cutoff(state) else {
+async fn remove_old_thumbnails(jobs: &JobService) {
+    let Some(older_than) = image_cutoff(&jobs.core, &jobs.settings) else {
         return;
     };
     for _ in 0..MAX_STEPS {
-        match state.images.expire(THUMBNAILS, older_than, STEP).await {
+        match jobs.images.expire(THUMBNAILS, older_than, STEP).await {
             Ok(removed) if removed < STEP => return,
             Ok(_) => {}
             Err(error) => {
@@ -326,30 +334,30 @@ async fn remove_old_thumbnails(state: &AppState) {
     }
 }
 
-async fn delete_counts_of_gone_nodes(state: &AppState) {
-    if let Err(error) = rate_exchange::delete_counts_of_gone_nodes(state).await {
+async fn delete_counts_of_gone_nodes(core: &Core) {
+    if let Err(error) = rate_exchange::delete_counts_of_gone_nodes(core).await {
         tracing::warn!(%error, "could not remove the rates of nodes that have left the cluster");
     }
 }
 
-async fn remove_orphaned_inputs(state: &AppState) {
-    match orphaned_objects::remove_inputs(state).await {
+async fn remove_orphaned_inputs(jobs: &JobService) {
+    match orphaned_objects::remove_inputs(jobs).await {
         Ok(0) => {}
         Ok(removed) => tracing::info!(removed, "removed orphaned input images"),
         Err(error) => tracing::warn!(%error, "could not remove orphaned input images"),
     }
 }
 
-async fn remove_orphaned_uploads(state: &AppState) {
-    match orphaned_objects::remove_uploads(state).await {
+async fn remove_orphaned_uploads(jobs: &JobService) {
+    match orphaned_objects::remove_uploads(jobs).await {
         Ok(0) => {}
         Ok(removed) => tracing::info!(removed, "removed orphaned uploads"),
         Err(error) => tracing::warn!(%error, "could not remove orphaned uploads"),
     }
 }
 
-async fn remove_orphaned_texts(state: &AppState) {
-    match orphaned_objects::remove_request_texts(state).await {
+async fn remove_orphaned_texts(jobs: &JobService) {
+    match orphaned_objects::remove_request_texts(jobs).await {
         Ok(0) => {}
         Ok(removed) => tracing::info!(removed, "removed orphaned request texts"),
         Err(error) => tracing::warn!(%error, "could not remove orphaned request texts"),

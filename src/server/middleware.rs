@@ -1,8 +1,8 @@
 //! The outermost middleware: adds the request id, renders errors, catches panics, and logs and counts each request.
 
 use super::database_outage;
+use crate::application::core::Core;
 use crate::application::error;
-use crate::application::state::AppState;
 use crate::compat::{self, Dialect};
 use crate::observability::metrics::WorkerMetrics;
 use crate::observability::request_log;
@@ -66,12 +66,12 @@ async fn handle<B: MessageBody + 'static>(
         dialect,
         unread: unread.clone(),
     };
-    let state = request.app_data::<web::Data<AppState>>();
-    if let Some(refusal) = state.and_then(|state| early_refusal(state, request.path())) {
+    let core = request.app_data::<web::Data<Core>>();
+    if let Some(refusal) = core.and_then(|core| early_refusal(core, request.path())) {
         let answer = rendered(refusal).error_response();
         return Ok(with_headers(request.into_response(answer), id));
     }
-    let outage = database_outage::wait_until_abort(state.cloned());
+    let outage = database_outage::wait_until_abort(core.cloned());
     if AUDITED
         .iter()
         .any(|prefix| request.path().starts_with(prefix))
@@ -106,11 +106,11 @@ async fn handle<B: MessageBody + 'static>(
 }
 
 /// Refuses every request while the process stops, and those that would wait for the database during an outage.
-fn early_refusal(state: &AppState, path: &str) -> Option<Problem> {
-    if state.fail_stop.has_tripped() {
+fn early_refusal(core: &Core, path: &str) -> Option<Problem> {
+    if core.fail_stop.has_tripped() {
         return Some(error::stopping().into());
     }
-    database_outage::refuses(state, path).then(|| error::database_unavailable().into())
+    database_outage::refuses(core, path).then(|| error::database_unavailable().into())
 }
 
 fn problem_of(error: &Error, id: &RequestId) -> Problem {

@@ -1,7 +1,7 @@
 //! Removes orphaned objects, which no record names. A process killed between storing an object and writing its record leaves one,
 //! and so does an object store that fails to delete. The content of an expired file is one too.
 
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::images::{ImagesError, UPLOADS, upload_key};
 use crate::request_text;
 use futures_util::TryStreamExt as _;
@@ -41,9 +41,9 @@ pub enum SweepError {
 ///
 /// # Errors
 /// A store failed.
-pub async fn remove_inputs(state: &AppState) -> Result<usize, SweepError> {
+pub async fn remove_inputs(jobs: &JobService) -> Result<usize, SweepError> {
     sweep(
-        state,
+        jobs,
         INPUTS,
         INPUT_STEP,
         MAX_INPUT_STEPS,
@@ -58,9 +58,9 @@ pub async fn remove_inputs(state: &AppState) -> Result<usize, SweepError> {
 ///
 /// # Errors
 /// A store failed.
-pub async fn remove_request_texts(state: &AppState) -> Result<usize, SweepError> {
+pub async fn remove_request_texts(jobs: &JobService) -> Result<usize, SweepError> {
     sweep(
-        state,
+        jobs,
         request_text::PREFIX,
         TEXT_STEP,
         usize::MAX,
@@ -73,9 +73,9 @@ pub async fn remove_request_texts(state: &AppState) -> Result<usize, SweepError>
 ///
 /// # Errors
 /// A store failed.
-pub async fn remove_uploads(state: &AppState) -> Result<usize, SweepError> {
+pub async fn remove_uploads(jobs: &JobService) -> Result<usize, SweepError> {
     sweep(
-        state,
+        jobs,
         UPLOADS,
         TEXT_STEP,
         usize::MAX,
@@ -129,17 +129,17 @@ fn retain_orphaned_uploads(store: &Store, objects: &mut HashSet<String>) -> Resu
 }
 
 async fn sweep(
-    state: &AppState,
+    jobs: &JobService,
     prefix: &str,
     step: usize,
     max_steps: usize,
     retain_orphans: RetainOrphans,
 ) -> Result<usize, SweepError> {
-    let age = MIN_AGE + state.config.compat.timeout();
+    let age = MIN_AGE + jobs.settings.config.compat.timeout();
     let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    let older_than = Timestamp::from_millis(state.now().millis().saturating_sub(millis));
+    let older_than = Timestamp::from_millis(jobs.core.now().millis().saturating_sub(millis));
     let older_than = older_than.to_datetime();
-    let mut objects = state.images.list(prefix);
+    let mut objects = jobs.images.list(prefix);
     let mut removed = 0;
     for _ in 0..max_steps {
         let mut old = HashSet::new();
@@ -152,8 +152,8 @@ async fn sweep(
             }
         }
         let is_last = old.len() < step;
-        for key in orphans(state, old, retain_orphans).await? {
-            state.images.delete(&key).await?;
+        for key in orphans(jobs, old, retain_orphans).await? {
+            jobs.images.delete(&key).await?;
             removed += 1;
         }
         if is_last {
@@ -165,14 +165,14 @@ async fn sweep(
 
 /// Returns the objects that no record names and no running backup may still copy.
 async fn orphans(
-    state: &AppState,
+    jobs: &JobService,
     mut objects: HashSet<String>,
     retain_orphans: RetainOrphans,
 ) -> Result<HashSet<String>, StoreError> {
     if objects.is_empty() {
         return Ok(objects);
     }
-    let store = state.store.clone();
+    let store = jobs.core.store.clone();
     // Reads many jobs, which would block the maintenance loop on this thread.
     let read = tokio::task::spawn_blocking(move || {
         retain_orphans(&store, &mut objects)?;
@@ -181,6 +181,6 @@ async fn orphans(
     // After a panic no object is known to be orphaned.
     let mut orphaned = read.await.unwrap_or_else(|_| Ok(HashSet::new()))?;
     // Last: if a job ended during the read, its inputs are among the kept ones now.
-    state.result_store.exclude_kept(&mut orphaned);
+    jobs.result_store.exclude_kept(&mut orphaned);
     Ok(orphaned)
 }

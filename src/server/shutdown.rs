@@ -6,12 +6,12 @@ use std::time::Duration;
 
 /// Lets running jobs finish within the grace period. The next start resumes the others.
 pub async fn finish_jobs(instance: &Instance) {
-    let state = &instance.state;
-    state.stopping.send_replace(true);
-    let grace = Duration::from_secs(state.config.server.shutdown_grace_seconds);
-    state.system.drain(grace).await;
-    maintenance::note_key_uses(state).await;
-    state.system.leave().await;
+    let core = &instance.core;
+    core.stopping.send_replace(true);
+    let grace = Duration::from_secs(instance.settings.config.server.shutdown_grace_seconds);
+    core.system.drain(grace).await;
+    maintenance::note_key_uses(&instance.accounts).await;
+    core.system.leave().await;
     if let Some(exporter) = &instance.exporter {
         exporter.close().await;
     }
@@ -19,6 +19,6 @@ pub async fn finish_jobs(instance: &Instance) {
 
 /// Stops the actors, writes the last commits and releases the data directory. Blocks until the disk has finished.
 pub fn close(instance: &Instance) {
-    instance.state.system.stop();
-    instance.state.store.engine().close();
+    instance.core.system.stop();
+    instance.core.store.engine().close();
 }

@@ -1,9 +1,10 @@
 //! Extractors of management calls: the caller and the record that the path names. The operator interface and the panel share them and
 //! differ only in the [`Authenticator`].
 
-use super::auth::state_of;
+use super::auth::service;
 use super::problem::{Code, Problem};
 use crate::application::caller::Caller;
+use crate::application::core::Core;
 use crate::application::{accounts, api_keys, deliveries, people, webhooks};
 use actix_web::dev::Payload;
 use actix_web::http::Method;
@@ -109,7 +110,7 @@ async fn operator_call(request: HttpRequest) -> Result<OperatorCall, Problem> {
 async fn of_account(request: HttpRequest) -> Result<OfAccount, Problem> {
     let caller = caller(&request).await?;
     let id = id(&request, "account_id").ok_or_else(accounts::no_account)?;
-    let account = accounts::find(state_of(&request)?, &caller, id).await?;
+    let account = accounts::find(service::<Core>(&request)?, &caller, id).await?;
     if is_change(request.method()) {
         caller.change_in(&account)?;
     }
@@ -122,28 +123,28 @@ async fn of_account(request: HttpRequest) -> Result<OfAccount, Problem> {
 async fn of_key(request: HttpRequest) -> Result<OfKey, Problem> {
     let caller = scoped_caller(&request).await?;
     let id = id(&request, "key_id").ok_or_else(api_keys::no_key)?;
-    let (_, key) = api_keys::find(state_of(&request)?, &caller, id).await?;
+    let (_, key) = api_keys::find(service::<Core>(&request)?, &caller, id).await?;
     Ok(OfKey { caller, key })
 }
 
 async fn of_webhook(request: HttpRequest) -> Result<OfWebhook, Problem> {
     let caller = scoped_caller(&request).await?;
     let id = id(&request, "webhook_id").ok_or_else(webhooks::no_webhook)?;
-    let webhook = webhooks::find(state_of(&request)?, &caller, id).await?;
+    let webhook = webhooks::find(service::<Core>(&request)?, &caller, id).await?;
     Ok(OfWebhook { caller, webhook })
 }
 
 async fn of_delivery(request: HttpRequest) -> Result<OfDelivery, Problem> {
     let caller = scoped_caller(&request).await?;
     let id = id(&request, "delivery_id").ok_or_else(deliveries::no_delivery)?;
-    let delivery = deliveries::find(state_of(&request)?, &caller, id).await?;
+    let delivery = deliveries::find(service::<Core>(&request)?, &caller, id).await?;
     Ok(OfDelivery { caller, delivery })
 }
 
 async fn of_person(request: HttpRequest) -> Result<OfPerson, Problem> {
     let OfAccount { caller, account } = of_account(request.clone()).await?;
     let id = id(&request, "person_id").ok_or_else(people::no_person)?;
-    let person = people::find(state_of(&request)?, &caller, account.id, id).await?;
+    let person = people::find(service::<Core>(&request)?, &caller, account.id, id).await?;
     Ok(OfPerson(person))
 }
 

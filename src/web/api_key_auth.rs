@@ -5,7 +5,7 @@ use super::rate_headers;
 use crate::application::api_key_cache::{FoundKey, Reading};
 use crate::application::payer::Payer;
 use crate::application::rate_limit::Counted;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use crate::observability::request_log;
 use actix_web::HttpRequest;
 use actix_web::http::Method;
@@ -34,39 +34,39 @@ pub enum KeyRejected {
 /// Authenticates a call by its key, records the use of the key and counts the call.
 pub async fn authenticate(
     request: &HttpRequest,
-    state: &AppState,
+    accounts: &AccountService,
     text: &str,
 ) -> Result<Payer, KeyRejected> {
     let reading = match *request.method() {
         Method::POST => Reading::BeforeJobs,
         _ => Reading::Key,
     };
-    let key = find(request, state, text, reading).await?;
-    Ok(count_call(request, state, key))
+    let key = find(request, accounts, text, reading).await?;
+    Ok(count_call(request, accounts, key))
 }
 
 /// Authenticates a call by the cached key, if there is one, because the account's decision reads the key again.
 pub async fn authenticate_cached(
     request: &HttpRequest,
-    state: &AppState,
+    accounts: &AccountService,
     text: &str,
 ) -> Result<Payer, KeyRejected> {
-    let key = match find(request, state, text, Reading::Nothing).await {
+    let key = match find(request, accounts, text, Reading::Nothing).await {
         Ok(key) => key,
         // Another node may have changed the key since.
-        Err(_) => find(request, state, text, Reading::BeforeJobs).await?,
+        Err(_) => find(request, accounts, text, Reading::BeforeJobs).await?,
     };
-    Ok(count_call(request, state, key))
+    Ok(count_call(request, accounts, key))
 }
 
 /// Reads the key of a call that was authenticated from the cache. Counts the call again if a rate limit has changed.
 pub async fn reauthenticate(
     request: &HttpRequest,
-    state: &AppState,
+    accounts: &AccountService,
     text: &str,
     cached: &Payer,
 ) -> Result<Payer, KeyRejected> {
-    let key = find(request, state, text, Reading::BeforeJobs).await;
+    let key = find(request, accounts, text, Reading::BeforeJobs).await;
     // A refusal must not reveal the limits of the key.
     let key = key.inspect_err(|_| rate_headers::forget(request))?;
     let counted = cached.counted;
@@ -75,7 +75,7 @@ pub async fn reauthenticate(
         && key.found.account_rate_limit == account_rate;
     match has_same_limits {
         true => Ok(key.payer(counted)),
-        false => Ok(count_call(request, state, key)),
+        false => Ok(count_call(request, accounts, key)),
     }
 }
 
@@ -102,24 +102,24 @@ impl AuthenticatedKey {
     }
 }
 
-fn count_call(request: &HttpRequest, state: &AppState, key: AuthenticatedKey) -> Payer {
+fn count_call(request: &HttpRequest, accounts: &AccountService, key: AuthenticatedKey) -> Payer {
     let AuthenticatedKey { found, .. } = &key;
-    let counted = rate_headers::count(request, state, &found.key, found.account_rate_limit);
+    let counted = rate_headers::count(request, accounts, &found.key, found.account_rate_limit);
     key.payer(counted)
 }
 
 async fn find(
     request: &HttpRequest,
-    state: &AppState,
+    accounts: &AccountService,
     text: &str,
     reading: Reading,
 ) -> Result<AuthenticatedKey, KeyRejected> {
-    let now = state.now();
-    let keys = &state.auth.api_keys;
-    let found = keys.find(&state.store, text, now, reading).await?;
+    let now = accounts.core.now();
+    let keys = &accounts.auth.api_keys;
+    let found = keys.find(&accounts.core.store, text, now, reading).await?;
     let found = found.ok_or(KeyRejected::Unknown)?;
     found.admit(now)?;
-    let address = client_address(request, state);
+    let address = client_address(request, accounts);
     if !found.key.allowed_ips.is_empty()
         && !address.is_some_and(|it| found.key.admits_from(it.into()))
     {

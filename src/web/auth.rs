@@ -7,7 +7,6 @@ use super::problem::{Code, Problem};
 use crate::application::audit_context::AuditContext;
 use crate::application::payer::Payer;
 use crate::application::sign_in;
-use crate::application::state::AppState;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
@@ -40,9 +39,9 @@ impl CachedPrincipal {
         if !self.caller.is_cached {
             return Ok(self.caller.clone());
         }
-        let state = state_of(request)?;
+        let accounts = service(request)?;
         let token = bearer(request, "<API_KEY>")?;
-        let read = api_key_auth::reauthenticate(request, state, token, &self.caller).await;
+        let read = api_key_auth::reauthenticate(request, accounts, token, &self.caller).await;
         read.map_err(to_problem)
     }
 }
@@ -84,17 +83,17 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
 }
 
 async fn authenticate(request: HttpRequest) -> Result<Principal, Problem> {
-    let state = state_of(&request)?;
+    let accounts = service(&request)?;
     let token = bearer(&request, "<API_KEY>")?;
-    let admitted = api_key_auth::authenticate(&request, state, token).await;
+    let admitted = api_key_auth::authenticate(&request, accounts, token).await;
     let caller = admitted.map_err(to_problem)?;
     Ok(Principal { caller })
 }
 
 async fn authenticate_cached(request: HttpRequest) -> Result<CachedPrincipal, Problem> {
-    let state = state_of(&request)?;
+    let accounts = service(&request)?;
     let token = bearer(&request, "<API_KEY>")?;
-    let recognized = api_key_auth::authenticate_cached(&request, state, token).await;
+    let recognized = api_key_auth::authenticate_cached(&request, accounts, token).await;
     let caller = recognized.map_err(to_problem)?;
     Ok(CachedPrincipal { caller })
 }
@@ -109,22 +108,25 @@ fn to_problem(rejected: KeyRejected) -> Problem {
 }
 
 async fn authenticate_operator(request: HttpRequest) -> Result<Operator, Problem> {
-    let state = state_of(&request)?;
+    let accounts = service(&request)?;
     let token = bearer(&request, "<ADMIN_TOKEN>")?;
-    let origin = audit_context::origin(&request, state);
+    let origin = audit_context::origin(&request, accounts);
     let wrong = "the admin token is not valid";
-    sign_in::check_admin_token(state, &origin, token, wrong).await?;
+    sign_in::check_admin_token(accounts, &origin, token, wrong).await?;
     Ok(Operator {
         audit: AuditContext::new(Actor::Operator, &origin),
     })
 }
 
 /// # Errors
-/// `Internal` if the state is missing
-pub fn state_of(request: &HttpRequest) -> Result<&web::Data<AppState>, Problem> {
-    request
-        .app_data()
-        .ok_or_else(|| Problem::new(Code::Internal, "the service is misconfigured: no state"))
+/// `Internal` if the application has no such service
+pub fn service<T: 'static>(request: &HttpRequest) -> Result<&web::Data<T>, Problem> {
+    request.app_data().ok_or_else(|| {
+        Problem::new(
+            Code::Internal,
+            "the service is misconfigured: a handler has no service",
+        )
+    })
 }
 
 fn bearer<'a>(request: &'a HttpRequest, placeholder: &str) -> Result<&'a str, Problem> {

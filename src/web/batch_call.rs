@@ -8,7 +8,7 @@ use crate::api::batch::{self, Bounds, Form, Parsed};
 use crate::application::batch_request::BatchRequest;
 use crate::application::error::{self, Error};
 use crate::application::payer::Payer;
-use crate::application::state::AppState;
+use crate::application::services::{GenerationService, JobService};
 use crate::application::submit_batch::{self, estimate_batch, submit_batch};
 use crate::inputs::Reservation;
 use actix_web::http::header;
@@ -37,17 +37,17 @@ pub struct Received {
 pub async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
-    state: &AppState,
+    generations: &GenerationService,
     account: AccountId,
     extra: u64,
 ) -> Result<Received, Problem> {
     body::check_length(MAX_BODY_BYTES, request.headers())?;
     let declared = body::declared_length(request.headers());
     let length = declared.unwrap_or(u64::MAX).min(MAX_BODY_BYTES as u64);
-    let memory = state.input_limits(account).memory;
+    let memory = generations.input_limits(account).memory;
     let reserved = memory.reserve_whole(length * MEMORY_FACTOR + extra).await;
     let reserved = reserved.map_err(Error::from)?;
-    let bytes = body::read_within(MAX_BODY_BYTES, request, payload, state).await?;
+    let bytes = body::read_within(MAX_BODY_BYTES, request, payload, &generations.settings).await?;
     Ok(Received {
         bytes,
         _memory: reserved,
@@ -59,22 +59,22 @@ pub async fn receive(
 /// # Errors
 /// 500
 pub async fn parse(
-    state: &web::Data<AppState>,
+    generations: &web::Data<GenerationService>,
     account: AccountId,
     body: Bytes,
     form: Form,
 ) -> Result<Parsed, Problem> {
-    let shared = state.clone();
+    let shared = generations.clone();
     let length = body.len();
     let parse = move || {
         let bounds = Bounds {
-            catalog: &shared.catalog,
-            max_prompt_chars: shared.config.jobs.max_prompt_chars,
-            max_requests: shared.config.batches.max_requests,
+            catalog: &shared.settings.catalog,
+            max_prompt_chars: shared.settings.config.jobs.max_prompt_chars,
+            max_requests: shared.settings.config.batches.max_requests,
         };
         batch::parse(&body, form, bounds)
     };
-    let _permit = state.limits.batches.acquire(account).await;
+    let _permit = generations.limits.batches.acquire(account).await;
     off_thread(length, parse).await
 }
 
@@ -98,7 +98,8 @@ pub async fn off_thread<T: Send + 'static>(
 /// # Errors
 /// The first check that fails
 pub async fn submit(
-    state: &web::Data<AppState>,
+    jobs: &JobService,
+    generations: &web::Data<GenerationService>,
     caller: &Payer,
     request: &HttpRequest,
     parsed: Parsed,
@@ -108,7 +109,7 @@ pub async fn submit(
     let key = idempotency_key::key(request.headers());
     let (batch, is_dry_run) = combine(parsed.request, key, is_dry_run)?;
     if is_dry_run {
-        let estimate = estimate_batch(state, caller, batch).await?;
+        let estimate = estimate_batch(generations, caller, batch).await?;
         let mut answer = HttpResponse::Ok();
         answer.insert_header((header::CACHE_CONTROL, "no-store"));
         return Ok(answer.json(BatchEstimate {
@@ -117,19 +118,26 @@ pub async fn submit(
             available: estimate.available.into(),
         }));
     }
-    let accepted = submit_batch(state, caller, batch).await?;
-    let found = state.store.batch(caller.account(), accepted.batch).await;
+    let accepted = submit_batch(generations, caller, batch).await?;
+    let found = jobs
+        .core
+        .store
+        .batch(caller.account(), accepted.batch)
+        .await;
     let found = found.map_err(Error::from)?;
     let batch = found.ok_or_else(error::internal)?;
     let mut answer = HttpResponse::Accepted();
-    let path = format!("{}/api/v1/batches/{}", state.public_url, accepted.batch);
+    let path = format!(
+        "{}/api/v1/batches/{}",
+        generations.settings.public_url, accepted.batch
+    );
     answer.insert_header((header::LOCATION, path));
     answer.insert_header((header::RETRY_AFTER, "2"));
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     if accepted.replayed {
         answer.insert_header(idempotency_key::REPLAYED);
     }
-    Ok(answer.json(answers::batch(state, &batch).await?))
+    Ok(answer.json(answers::batch(jobs, &batch).await?))
 }
 
 /// Combines body, headers and query into a request, or lists the faults of all three.

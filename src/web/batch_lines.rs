@@ -3,7 +3,7 @@
 use super::problem::Problem;
 use crate::application::error::Error;
 use crate::application::jobs::image_url;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use actix_web::http::{Method, header};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
@@ -17,9 +17,9 @@ use tintype_storage::domain::job::Job;
 const PAGE_SIZE: usize = 200;
 
 /// Streams the results of a batch, one line per request.
-pub fn results(request: &HttpRequest, state: web::Data<AppState>, batch: Batch) -> HttpResponse {
-    respond(request, state, batch, async |state, job| {
-        let url = image_url(state, job).await?;
+pub fn results(request: &HttpRequest, jobs: web::Data<JobService>, batch: Batch) -> HttpResponse {
+    respond(request, jobs, batch, async |jobs, job| {
+        let url = image_url(jobs, job).await?;
         // A struct of strings always serializes.
         Ok(Some(
             serde_json::to_vec(&BatchResult::new(job, url)).unwrap_or_default(),
@@ -30,12 +30,12 @@ pub fn results(request: &HttpRequest, state: web::Data<AppState>, batch: Batch) 
 /// Streams the line that `write` returns for each job; `None` omits the job.
 pub fn respond<W>(
     request: &HttpRequest,
-    state: web::Data<AppState>,
+    service: web::Data<JobService>,
     batch: Batch,
     write: W,
 ) -> HttpResponse
 where
-    W: AsyncFn(&AppState, &Job) -> Result<Option<Vec<u8>>, Error> + 'static,
+    W: AsyncFn(&JobService, &Job) -> Result<Option<Vec<u8>>, Error> + 'static,
 {
     let mut answer = HttpResponse::Ok();
     answer.content_type("application/x-ndjson");
@@ -43,7 +43,7 @@ where
     if request.method() == Method::HEAD {
         return answer.finish();
     }
-    let jobs = Jobs::of(state, batch);
+    let jobs = Jobs::of(service, batch);
     let lines = stream::unfold(Some((jobs, write)), |rest| async move {
         let (jobs, write) = rest?;
         match block(jobs, &write).await {
@@ -59,7 +59,7 @@ where
 /// Returns the lines of the next jobs, and the remaining jobs; no lines at the end.
 async fn block<W>(mut jobs: Jobs, write: &W) -> Result<(Option<Bytes>, Option<Jobs>), Error>
 where
-    W: AsyncFn(&AppState, &Job) -> Result<Option<Vec<u8>>, Error>,
+    W: AsyncFn(&JobService, &Job) -> Result<Option<Vec<u8>>, Error>,
 {
     let mut block = Vec::new();
     // A chunk of the response must not be empty.
@@ -69,7 +69,7 @@ where
             return Ok((None, None));
         }
         for job in &next {
-            if let Some(line) = write(&jobs.state, job).await? {
+            if let Some(line) = write(&jobs.service, job).await? {
                 block.extend(line);
                 block.push(b'\n');
             }
@@ -80,15 +80,15 @@ where
 
 /// Reads the jobs of a batch page by page.
 pub struct Jobs {
-    state: web::Data<AppState>,
+    service: web::Data<JobService>,
     batch: Batch,
     last: Option<JobId>,
 }
 
 impl Jobs {
-    pub fn of(state: web::Data<AppState>, batch: Batch) -> Self {
+    pub fn of(service: web::Data<JobService>, batch: Batch) -> Self {
         Self {
-            state,
+            service,
             batch,
             last: None,
         }
@@ -100,7 +100,8 @@ impl Jobs {
     /// The store fails.
     pub async fn next(&mut self) -> Result<Vec<Job>, Error> {
         let jobs = self
-            .state
+            .service
+            .core
             .store
             .jobs_of_batch(&self.batch, self.last, PAGE_SIZE)
             .await?;

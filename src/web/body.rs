@@ -1,7 +1,7 @@
 //! Reads request bodies: JSON only, never decompressed, bounded in size and time.
 
 use super::problem::{Code, Problem};
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpMessage as _, HttpRequest, web};
 use bytes::{Bytes, BytesMut};
@@ -16,10 +16,10 @@ use std::time::Duration;
 pub async fn read_json(
     request: &HttpRequest,
     payload: web::Payload,
-    state: &AppState,
+    settings: &Settings,
 ) -> Result<Bytes, Problem> {
-    let limit = state.config.server.max_body_bytes;
-    read_json_within(limit, request, payload, state).await
+    let limit = settings.config.server.max_body_bytes;
+    read_json_within(limit, request, payload, settings).await
 }
 
 /// [`read_json`] with another limit.
@@ -27,10 +27,10 @@ pub async fn read_json_within(
     limit: usize,
     request: &HttpRequest,
     payload: web::Payload,
-    state: &AppState,
+    settings: &Settings,
 ) -> Result<Bytes, Problem> {
     check_type(request)?;
-    read_within(limit, request, payload, state).await
+    read_within(limit, request, payload, settings).await
 }
 
 /// [`read_json`] without the check of the media type.
@@ -38,9 +38,9 @@ pub async fn read_within(
     limit: usize,
     request: &HttpRequest,
     payload: web::Payload,
-    state: &AppState,
+    settings: &Settings,
 ) -> Result<Bytes, Problem> {
-    let server = &state.config.server;
+    let server = &settings.config.server;
     let time = Duration::from_secs(server.body_timeout_seconds);
     check_length(limit, request.headers())?;
     let read = async {
@@ -81,7 +81,7 @@ pub async fn read_within(
 pub async fn read_optional_json(
     request: &HttpRequest,
     payload: web::Payload,
-    state: &AppState,
+    settings: &Settings,
 ) -> Result<Option<Bytes>, Problem> {
     let headers = request.headers();
     let sends = declared_length(headers).is_some_and(|length| length > 0)
@@ -89,7 +89,7 @@ pub async fn read_optional_json(
     if !sends {
         return Ok(None);
     }
-    read_json(request, payload, state).await.map(Some)
+    read_json(request, payload, settings).await.map(Some)
 }
 
 /// Refuses a declared length over the limit.

@@ -3,7 +3,7 @@
 //! Any client can send `X-Forwarded-For`, so only entries of trusted proxies count. Each proxy appends its peer, so the list is read from
 //! its end up to the first address that is not a trusted proxy.
 
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderMap;
 use ipnet::IpNet;
@@ -12,11 +12,11 @@ use std::net::{IpAddr, SocketAddr};
 const FORWARDED: &str = "x-forwarded-for";
 
 /// The client's address; `None` if a trusted proxy reports an invalid address.
-pub fn client_address(request: &HttpRequest, state: &AppState) -> Option<IpAddr> {
+pub fn client_address(request: &HttpRequest, accounts: &AccountService) -> Option<IpAddr> {
     let peer = request.peer_addr()?.ip().to_canonical();
-    let trusted = &state.config.server.trusted_proxies;
+    let trusted = &accounts.settings.config.server.trusted_proxies;
     if request.headers().contains_key(FORWARDED) && !is_in(trusted, peer) {
-        state.auth.untrusted_proxies.note(peer);
+        accounts.auth.untrusted_proxies.note(peer);
     }
     resolve(peer, request.headers(), trusted)
 }

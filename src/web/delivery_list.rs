@@ -3,8 +3,8 @@
 use super::paging::{self, Window, listing_async};
 use super::problem::{FieldFault, Problem};
 use crate::api::answers;
+use crate::application::core::Core;
 use crate::application::filtered_page::filter_page;
-use crate::application::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -58,44 +58,44 @@ impl Filter {
 
 pub async fn of_all(
     request: &HttpRequest,
-    state: &web::Data<AppState>,
+    core: &web::Data<Core>,
 ) -> Result<HttpResponse, Problem> {
-    list(request, state, Filter::default(), Filter::NAMES).await
+    list(request, core, Filter::default(), Filter::NAMES).await
 }
 
 /// No filter can select another account.
 pub async fn of_account(
     account: AccountId,
     request: &HttpRequest,
-    state: &web::Data<AppState>,
+    core: &web::Data<Core>,
 ) -> Result<HttpResponse, Problem> {
     let filter = Filter {
         account: Some(account),
         ..Filter::default()
     };
-    list(request, state, filter, &["job_id", "webhook_id", "status"]).await
+    list(request, core, filter, &["job_id", "webhook_id", "status"]).await
 }
 
 async fn list(
     request: &HttpRequest,
-    state: &web::Data<AppState>,
+    core: &web::Data<Core>,
     mut filter: Filter,
     names: &[&str],
 ) -> Result<HttpResponse, Problem> {
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
-    let page = read_page(state, filter, window).await?;
-    let view = async |delivery| answers::delivery(state, delivery).await;
+    let page = read_page(core, filter, window).await?;
+    let view = async |delivery| answers::delivery(core, delivery).await;
     Ok(HttpResponse::Ok().json(listing_async(page, view).await?))
 }
 
 async fn read_page(
-    state: &web::Data<AppState>,
+    core: &web::Data<Core>,
     filter: Filter,
     window: Window,
 ) -> Result<Page<Delivery>, Problem> {
     if let Some(job) = filter.job {
         // A delivery has the id of its job, so this is a direct lookup.
-        let found = state.store.delivery(DeliveryId(job.0)).await?;
+        let found = core.store.delivery(DeliveryId(job.0)).await?;
         let is_new = |it: &Delivery| {
             window
                 .after
@@ -107,7 +107,7 @@ async fn read_page(
             next: None,
         });
     }
-    let (store, account) = (state.store.clone(), filter.account);
+    let (store, account) = (core.store.clone(), filter.account);
     Ok(filter_page(
         window,
         move |limit, after| match account {

@@ -4,7 +4,7 @@ use super::problem::{FieldFault, Problem};
 use super::{cancel_after, idempotency_key};
 use crate::api::generation::{self, Endpoint};
 use crate::application::generation_request::{GenerationRequest, Input};
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::inputs::StoredUpload;
 use crate::observability::request_log;
 use actix_web::HttpResponse;
@@ -20,13 +20,13 @@ pub fn read(
     endpoint: Endpoint,
     uploads: Vec<StoredUpload>,
     before: Vec<FieldFault>,
-    state: &AppState,
+    settings: &Settings,
 ) -> Result<GenerationRequest, Problem> {
     let name = idempotency_key::key(headers);
     let cancel_after = cancel_after::span(headers);
-    let max_prompt_chars = state.config.jobs.max_prompt_chars;
+    let max_prompt_chars = settings.config.jobs.max_prompt_chars;
     let count = uploads.len();
-    let request = generation::parse(body, endpoint, count, &state.catalog, max_prompt_chars);
+    let request = generation::parse(body, endpoint, count, &settings.catalog, max_prompt_chars);
     match (request, name, cancel_after) {
         (Ok(mut request), Ok(name), Ok(cancel_after)) if before.is_empty() => {
             request.idempotency_key = name;
@@ -47,12 +47,12 @@ pub fn read(
 }
 
 /// 202 with the job.
-pub fn accepted(state: &AppState, Accepted { job, replayed }: Accepted) -> HttpResponse {
+pub fn accepted(settings: &Settings, Accepted { job, replayed }: Accepted) -> HttpResponse {
     let status_url = format!("/api/v1/jobs/{job}");
     let mut answer = HttpResponse::Accepted();
     answer.insert_header((
         header::LOCATION,
-        format!("{}{status_url}", state.public_url),
+        format!("{}{status_url}", settings.public_url),
     ));
     answer.insert_header((header::RETRY_AFTER, "2"));
     answer.insert_header((header::CACHE_CONTROL, "no-store"));

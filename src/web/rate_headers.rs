@@ -1,7 +1,7 @@
 //! Counts a call against the rate limits of its API key and account, and writes the `RateLimit` headers of the response.
 
 use crate::application::rate_limit::Counted;
-use crate::application::state::AppState;
+use crate::application::services::AccountService;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::{HttpMessage as _, HttpRequest};
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
@@ -13,12 +13,12 @@ const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 /// Counts a call and stores the outcome for [`counted`].
 pub fn count(
     request: &HttpRequest,
-    state: &AppState,
+    accounts: &AccountService,
     key: &ApiKey,
     account_rate: Option<RateLimit>,
 ) -> Counted {
-    let of_key = state.limits.keys.count(key);
-    let counted = Counted::new(of_key, key.account, account_rate, &state.limits.accounts);
+    let of_key = accounts.limits.keys.count(key);
+    let counted = Counted::new(of_key, key.account, account_rate, &accounts.limits.accounts);
     request.extensions_mut().insert(counted);
     counted
 }

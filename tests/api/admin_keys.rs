@@ -276,7 +276,9 @@ fn the_first_key_is_made_once_in_the_life_of_the_service() {
     let server = Server::start();
     let first = || {
         let system = actix_web::rt::System::new();
-        let key = system.block_on(tintype::server::bootstrap::issue_first_key(server.inside()));
+        let key = system.block_on(tintype::server::bootstrap::issue_first_key(
+            &server.instance().accounts,
+        ));
         key.map_err(|_| "refused").unwrap()
     };
     let text = first().expect("a key");

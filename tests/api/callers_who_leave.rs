@@ -105,7 +105,7 @@ fn paused(world: &World) -> Value {
 fn the_next_change_waits_for_theirs() {
     let world = World::new();
     let change = |body: Value| world.server.admin("PATCH", &world.key_path()).json(&body);
-    let turns = &world.server.inside().operator;
+    let turns = &world.server.inside().locks.operator;
     assert!(turns.lock().now_or_never().is_some());
     world.disconnect_during_commit(&change(json!({"active": false})));
     assert!(turns.lock().now_or_never().is_none());

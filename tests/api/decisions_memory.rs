@@ -43,7 +43,7 @@ fn six_trials_of_slow_images_hold_half_of_the_budget_until_their_callers_leave()
     ]);
     let server = server_with_budget();
     let (hostile, other) = (server.customer("1.00"), server.customer("1.00"));
-    let free = || server.inside().limits.memory.free() as i64;
+    let free = || server.instance().accounts.limits.memory.free() as i64;
     let calls = (0..6).map(|_| {
         let mut wire = Wire::open(server.address);
         wire.send(&trial(&server, &hostile, vec![origin.url("/slow"); 14]).wire());
@@ -70,7 +70,7 @@ fn a_fetch_ends_with_its_caller_and_makes_no_job() {
         .set("inputs.timeout_seconds", 3_600);
     let server = Server::with(options);
     let customer = server.customer("1.00");
-    let free = || server.inside().limits.memory.free() as i64;
+    let free = || server.instance().accounts.limits.memory.free() as i64;
     let body = fox_with(json!({"input_images_urls": [origin.url("/slow")]}));
     let mut wire = Wire::open(server.address);
     wire.send(
@@ -98,7 +98,7 @@ fn a_call_that_gets_no_memory_in_time_is_overloaded() {
     let customer = server.customer("1.00");
     let answer = trial(&server, &customer, vec![origin.url("/slow"); 2]).refused(503, "overloaded");
     assert_eq!(answer.header("retry-after"), Some("5"));
-    let free = || server.inside().limits.memory.free() as i64;
+    let free = || server.instance().accounts.limits.memory.free() as i64;
     until("the memory is free", || free() == 16 * MIB);
 }
 

@@ -100,7 +100,7 @@ fn decisions_13_nodes_that_start_at_one_moment_on_an_empty_store_make_one_accoun
             start.wait();
             let node = Server::node(options.clone());
             let system = actix_web::rt::System::new();
-            let key = system.block_on(bootstrap::issue_first_key(node.inside()));
+            let key = system.block_on(bootstrap::issue_first_key(&node.instance().accounts));
             (node, key.unwrap())
         };
         let nodes: Vec<(Server, Option<String>)> = thread::scope(|scope| {
@@ -199,7 +199,7 @@ fn a_rate_is_used_up_at_one_node_for_the_other() {
 #[test]
 fn one_node_maintains_the_store_and_another_when_it_is_gone() {
     let [one, other] = start();
-    let maintains = |it: &Server| it.inside().maintainer.is_this_node();
+    let maintains = |it: &Server| it.instance().maintainer.is_this_node();
     until("one node maintains the store", || {
         maintains(&one) != maintains(&other)
     });

@@ -57,7 +57,7 @@ impl Desk {
 
     fn sweep(&self) {
         let runtime = actix_web::rt::System::new();
-        runtime.block_on(remove_old_pictures(self.server.inside()));
+        runtime.block_on(remove_old_pictures(&self.server.instance().jobs));
     }
 }
 

@@ -90,10 +90,10 @@ impl Desk {
         let runtime = actix_web::rt::System::new();
         runtime.block_on(async {
             let mut indexer = SearchIndexer::default();
-            let state = self.server.inside();
-            indexer.begin_round(state).await.unwrap();
+            let core = self.server.inside();
+            indexer.begin_round(core).await.unwrap();
             while !indexer.is_done() {
-                indexer.turn(state).await.unwrap();
+                indexer.turn(core).await.unwrap();
             }
         });
     }

@@ -91,7 +91,7 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
         age(&place(key), days);
     }
     age(&place(&live), 3);
-    let sweep = || block_on(orphaned_objects::remove_inputs(server.inside()));
+    let sweep = || block_on(orphaned_objects::remove_inputs(&server.instance().jobs));
     assert_eq!(sweep(), 1);
     let left: Vec<String> = server.objects_left();
     assert!(left.contains(&live), "a live job needs it: {left:?}");
@@ -119,7 +119,11 @@ fn request_texts_of_no_job_are_swept_once_they_are_old() {
         objects.sort();
         objects
     };
-    let sweep = || block_on(orphaned_objects::remove_request_texts(server.inside()));
+    let sweep = || {
+        block_on(orphaned_objects::remove_request_texts(
+            &server.instance().jobs,
+        ))
+    };
     let long = asking(&"a fox ".repeat(2_000));
     server.gemini(&customer, "fast", &long).expect(200);
     let of_ended = stored();

@@ -287,8 +287,8 @@ fn files_expire_and_leave_nothing() {
     server.clock.advance(Duration::from_secs(2 * 86_400));
     let mut sweeps = Sweeps::new(SweepLimits { step: 1, steps: 9 });
     let mut sweep = || {
-        block_on(sweeps.forget_old_files(server.inside()));
-        block_on(orphaned_objects::remove_uploads(server.inside())).unwrap()
+        block_on(sweeps.forget_old_files(server.inside(), &server.instance().settings));
+        block_on(orphaned_objects::remove_uploads(&server.instance().jobs)).unwrap()
     };
     assert_eq!(sweep(), 1);
     assert_eq!(uploads(&server), 1);
@@ -387,8 +387,9 @@ fn a_caller_who_leaves_leaves_no_file() {
     let whole = server.upload_call(&customer, &form).wire();
     let mut wire = crate::support::Wire::open(server.address);
     wire.send(&whole[..whole.len() / 2]);
-    let inside = server.inside();
-    let is_free = || inside.limits.memory.free() == inside.config.limits.ingest_bytes;
+    let accounts = &server.instance().accounts;
+    let ingest_bytes = accounts.settings.config.limits.ingest_bytes;
+    let is_free = || accounts.limits.memory.free() == ingest_bytes;
     until("the memory is held", || !is_free());
     wire.reset();
     until("the memory is free", is_free);

@@ -71,7 +71,7 @@ fn large_bodies_that_find_no_room_are_told_to_come_again() {
     let server = Server::with(options.set("inputs.timeout_seconds", 1));
     let customer = server.customer("1.00");
     let large = with_picture(&STANDARD.encode(pictures::heavy_png(2_000_000)));
-    let memory = &server.instance().state.limits.memory;
+    let memory = &server.instance().accounts.limits.memory;
     let mut places = Vec::new();
     // One account may not reserve all of the memory.
     for account in [1, 2].map(|it| AccountId(Uuid::from_u128(it))) {

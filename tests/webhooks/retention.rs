@@ -162,7 +162,8 @@ fn a_sweep_goes_on_where_the_last_one_stopped() {
     let runtime = actix_web::rt::System::new();
     let mut left = vec![15];
     for _ in 0..4 {
-        runtime.block_on(sweeps.forget_old_deliveries(server.inside()));
+        runtime
+            .block_on(sweeps.forget_old_deliveries(server.inside(), &server.instance().settings));
         left.push(server.deliveries("limit=100").len());
     }
     assert_eq!(left.last(), Some(&3), "{left:?}");

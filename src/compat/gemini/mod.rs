@@ -84,15 +84,15 @@ async fn admit(
     rest: &str,
     state: &web::Data<CompatState>,
 ) -> Result<AdmittedCall, Refusal> {
-    let deadline = deadline::of_request(request, state);
+    let deadline = deadline::of_request(request, &state.settings);
     let unknown = || {
         let message = format!("unknown path: POST /{version}/models/{rest}");
         Refusal::new(Kind::NotFound, message)
     };
     let (model, method_name) = rest.rsplit_once(':').ok_or_else(unknown)?;
     let method = Method::parse(method_name).ok_or_else(unknown)?;
-    let caller = auth::authenticate(request, state).await?;
-    let tier = models::tier_of(&state.config.tiers, model)
+    let caller = auth::authenticate(request, &state.accounts).await?;
+    let tier = models::tier_of(&state.settings.config.tiers, model)
         .ok_or_else(|| models::unknown(model, version, method_name))?;
     submission::check_scope(&caller, tier, model)?;
     let idempotency_key = idempotency_key::key(request.headers())
@@ -129,9 +129,9 @@ async fn respond(
     let received =
         body::receive(request, payload, state, account, images, admitted.deadline).await?;
     if admitted.method != Method::CountTokens {
-        load_shedding::check(state, account).await?;
+        load_shedding::check(&state.generations, account).await?;
     }
-    let body = request::parse(&received.text, admitted.tier, state)?;
+    let body = request::parse(&received.text, admitted.tier, &state.settings)?;
     let prompt = PromptTokens::estimate(&body.prompt, body.images.len());
     if admitted.method == Method::CountTokens {
         return Ok(count_tokens(prompt));

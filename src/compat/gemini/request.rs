@@ -4,7 +4,7 @@ use super::content::{self, InputImage, Source};
 use super::fields::Object;
 use super::options::{self, Options};
 use crate::application::generation_request::{GenerationRequest, Input, Shape};
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::compat::body::{BodyImage, Received};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
@@ -22,7 +22,7 @@ pub struct ParsedBody {
 
 /// # Errors
 /// The text is not JSON, or a field is invalid.
-pub fn parse(text: &str, tier: Tier, state: &AppState) -> Result<ParsedBody, Refusal> {
+pub fn parse(text: &str, tier: Tier, settings: &Settings) -> Result<ParsedBody, Refusal> {
     let json = Json::parse(text, MAX_DEPTH).map_err(|fault| {
         let path = fault.path.trim_start_matches('.');
         if path.is_empty() {
@@ -32,11 +32,11 @@ pub fn parse(text: &str, tier: Tier, state: &AppState) -> Result<ParsedBody, Ref
         }
     })?;
     let body = Object::of("", &json)?;
-    let content = content::read(&body, state.config.jobs.max_prompt_chars)?;
+    let content = content::read(&body, settings.config.jobs.max_prompt_chars)?;
     Ok(ParsedBody {
         prompt: content.prompt,
         images: content.images,
-        options: options::read(&body, tier, &state.catalog)?,
+        options: options::read(&body, tier, &settings.catalog)?,
     })
 }
 

@@ -31,7 +31,7 @@ async fn edit(
     mut payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
-    let deadline = deadline::of_request(request, state);
+    let deadline = deadline::of_request(request, &state.settings);
     let (caller, name) = match preflight_call(request, state).await {
         Ok(preflight_call) => preflight_call,
         Err(refusal) => {
@@ -43,8 +43,8 @@ async fn edit(
     let account = caller.account();
     let form =
         multipart::receive(request, payload, &upload_prefix, state, account, deadline).await?;
-    load_shedding::check(state, account).await?;
-    let options = form.options.read(&caller, state)?;
+    load_shedding::check(&state.generations, account).await?;
+    let options = form.options.read(&caller, &state.settings)?;
     if form.images.is_empty() {
         let message = "is required: send at least one part of this name";
         return Err(Refusal::field("image", message));
@@ -58,7 +58,7 @@ async fn edit(
     let generation_request = options.request(form.images, name);
     let waiter = submission::submit(state, &caller, generation_request, deadline).await?;
     request_log::note_job(request, waiter.job);
-    response::wait_and_respond(vec![waiter], &options, inputs, deadline, state).await
+    response::wait_and_respond(vec![waiter], &options, inputs, deadline, &state.core).await
 }
 
 /// All checks before the body is read. Returns the caller and the idempotency key.
@@ -66,7 +66,7 @@ async fn preflight_call(
     request: &HttpRequest,
     state: &web::Data<CompatState>,
 ) -> Result<(Payer, Option<String>), Refusal> {
-    let caller = auth::authenticate(request, state).await?;
+    let caller = auth::authenticate(request, &state.accounts).await?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     preflight::check_any(state, &caller, name.as_deref()).await?;

@@ -33,18 +33,18 @@ async fn generate(
     payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
-    let deadline = deadline::of_request(request, state);
-    let caller = auth::authenticate(request, state).await?;
+    let deadline = deadline::of_request(request, &state.settings);
+    let caller = auth::authenticate(request, &state.accounts).await?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
-    let body = body::read_json(request, payload, state).await?;
-    load_shedding::check(state, caller.account()).await?;
-    let options = RawOptions::of_json(&body)?.read(&caller, state)?;
+    let body = body::read_json(request, payload, &state.settings).await?;
+    load_shedding::check(&state.generations, caller.account()).await?;
+    let options = RawOptions::of_json(&body)?.read(&caller, &state.settings)?;
     let waiters = submit_all(state, &caller, &options, name, deadline).await?;
     if let Some(waiter) = waiters.first() {
         request_log::note_job(request, waiter.job);
     }
-    response::wait_and_respond(waiters, &options, 0, deadline, state).await
+    response::wait_and_respond(waiters, &options, 0, deadline, &state.core).await
 }
 
 /// Finds or submits a job for each image. Submits new jobs only if the account can pay all of them. If one is refused anyway, the
@@ -83,7 +83,7 @@ async fn submit_new(
     waiters: &mut Vec<JobWaiter>,
 ) -> Result<(), Refusal> {
     if let Some(one) = rest.first() {
-        check_pictures(&state.app, caller, one, rest.len()).await?;
+        check_pictures(&state.generations, caller, one, rest.len()).await?;
     }
     for generation_request in rest {
         waiters.push(submission::submit_new(state, caller, generation_request, deadline).await?);

@@ -3,7 +3,7 @@
 use super::counted_body::{CountedBody, is_form};
 use super::options::RawOptions;
 use crate::application::generation_request::Input;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::compat::body::{MAX_BODY_BYTES, check_headers, too_large};
 use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::drain::drain;
@@ -39,17 +39,17 @@ pub async fn receive(
     deadline: Instant,
 ) -> Result<Form, Refusal> {
     let mut body = CountedBody::new(payload, MAX_BODY_BYTES);
-    let timeouts = BodyTimeouts::new(state, deadline);
+    let timeouts = BodyTimeouts::new(&state.settings, deadline);
     let read = async {
         check_headers(request)?;
         check_type(request)?;
         let reader = FormReader {
             body: body.clone(),
             timeouts,
-            limits: state.input_limits(account),
-            text_bytes_left: state.config.server.max_body_bytes,
+            limits: state.generations.input_limits(account),
+            text_bytes_left: state.settings.config.server.max_body_bytes,
         };
-        reader.read(request, prefix, state).await
+        reader.read(request, prefix, &state.jobs).await
     };
     let outcome = timeouts.with_deadline(read).await;
     if outcome.is_err() {
@@ -80,7 +80,7 @@ impl FormReader {
         mut self,
         request: &HttpRequest,
         prefix: &Path,
-        state: &AppState,
+        jobs: &JobService,
     ) -> Result<Form, Refusal> {
         let mut form = Form {
             options: RawOptions::default(),
@@ -99,7 +99,7 @@ impl FormReader {
                         return Err(Refusal::field("image", message));
                     }
                     let stem = prefix.clone().join(format!("h{number}"));
-                    let upload = StagedUpload::begin(state.images.store(), stem, &self.limits);
+                    let upload = StagedUpload::begin(jobs.images.store(), stem, &self.limits);
                     let name = format!("image[{number}]");
                     form.images.push(self.image(field, upload, &name).await?);
                 }

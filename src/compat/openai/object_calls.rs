@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Authenticates the caller and checks its rate limit.
 pub async fn authenticate(request: &HttpRequest, state: &CompatState) -> Result<Payer, Refusal> {
-    let caller = auth::authenticate(request, state).await?;
+    let caller = auth::authenticate(request, &state.accounts).await?;
     caller.check_rate()?;
     Ok(caller)
 }

@@ -3,7 +3,7 @@
 use super::size;
 use crate::application::generation_request::{GenerationRequest, Input, Shape};
 use crate::application::payer::Payer;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::compat::models;
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::submission;
@@ -133,9 +133,9 @@ impl RawOptions {
     ///
     /// # Errors
     /// The model does not exist, the key may not use it, or an option is invalid.
-    pub fn read(&self, caller: &Payer, state: &AppState) -> Result<Options, Refusal> {
+    pub fn read(&self, caller: &Payer, settings: &Settings) -> Result<Options, Refusal> {
         let model = self.get("model").unwrap_or("fast");
-        let tier = models::tier_of(&state.config.tiers, model).ok_or_else(|| {
+        let tier = models::tier_of(&settings.config.tiers, model).ok_or_else(|| {
             let message = format!(
                 "The model `{model}` does not exist; GET /v1/models lists the available models"
             );
@@ -167,10 +167,10 @@ impl RawOptions {
             "response_format must be `b64_json` or `url`",
         )?;
         let (ratio, offer) = match self.get("size") {
-            None | Some("auto") => (None, state.catalog.default_offer(tier)),
+            None | Some("auto") => (None, settings.catalog.default_offer(tier)),
             Some(text) => {
                 let (ratio, offer) =
-                    size::nearest(text, tier, &state.catalog).ok_or_else(|| {
+                    size::nearest(text, tier, &settings.catalog).ok_or_else(|| {
                         Refusal::field("size", "must be `auto` or a size such as `1024x1024`")
                     })?;
                 (Some(ratio), Some(offer))
@@ -182,7 +182,7 @@ impl RawOptions {
         };
         Ok(Options {
             offer: offer.ok_or_else(no_offer)?,
-            prompt: self.prompt(state.config.jobs.max_prompt_chars)?,
+            prompt: self.prompt(settings.config.jobs.max_prompt_chars)?,
             count: self.count()?,
             ratio,
             as_url: self.get("response_format") == Some("url"),

@@ -1,7 +1,7 @@
 //! Responses of the Images API.
 
 use super::options::Options;
-use crate::application::state::AppState;
+use crate::application::core::Core;
 use crate::compat::base64_body::{self, Part};
 use crate::compat::job_waiter::{JobOutcome, JobWaiter, mark_answered};
 use crate::compat::refusal::{Kind, Refusal};
@@ -24,7 +24,7 @@ pub async fn wait_and_respond(
     options: &Options,
     inputs: usize,
     deadline: Instant,
-    state: &AppState,
+    core: &Core,
 ) -> Result<HttpResponse, Refusal> {
     let outcomes = join_all(waiters.iter_mut().map(|waiter| waiter.wait(deadline))).await;
     let is_replay = waiters.iter().any(|waiter| waiter.replayed);
@@ -49,7 +49,7 @@ pub async fn wait_and_respond(
     if is_replay {
         response.insert_header(("Idempotent-Replayed", "true"));
     }
-    let created = state.now().millis() / 1_000;
+    let created = core.now().millis() / 1_000;
     let head = Part::Text(head(&images, options, inputs, created));
     let end = Part::Text("]}".into());
     let parts = [head].into_iter().chain(images.entries).chain([end]);

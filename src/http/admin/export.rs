@@ -1,7 +1,7 @@
 //! Streams a point-in-time export of all records.
 
 use crate::application::export;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -11,9 +11,9 @@ use futures_util::stream;
 /// `GET /export`
 pub async fn show(
     OperatorCall(caller): OperatorCall,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let receiver = export::start(&state, &caller)?;
+    let receiver = export::start(&jobs, &caller)?;
     let blocks = stream::unfold(receiver, |mut receiver| async {
         let block = receiver.recv().await?;
         Some((Ok::<_, actix_web::Error>(block), receiver))

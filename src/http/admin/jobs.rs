@@ -1,8 +1,9 @@
 //! Shows and cancels a job of any account.
 
 use crate::api::answers;
+use crate::application::core::Core;
 use crate::application::jobs;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::management::jobs::take_account;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
@@ -11,11 +12,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
 
 /// Finds the job of the path. Without `account_id` in the query, the search reads many accounts.
-async fn find(
-    id: &str,
-    request: &HttpRequest,
-    state: &web::Data<AppState>,
-) -> Result<Job, Problem> {
+async fn find(id: &str, request: &HttpRequest, core: &Core) -> Result<Job, Problem> {
     let id = jobs::read_id(id)?;
     let mut account = None;
     let named = query::value(request, "account_id");
@@ -27,7 +24,7 @@ async fn find(
     if let Some(fault) = fault {
         return Err(Problem::validation(vec![fault]));
     }
-    Ok(jobs::find_in_all(state, account, id).await?)
+    Ok(jobs::find_in_all(core, account, id).await?)
 }
 
 /// `DELETE /jobs/{job_id}`: cancels a queued job.
@@ -35,11 +32,11 @@ pub async fn cancel(
     OperatorCall(caller): OperatorCall,
     path: web::Path<String>,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let Job { id, account, .. } = find(&path, &request, &state).await?;
-    let job = jobs::cancel(&state, &caller, account, id).await?;
-    Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
+    let Job { id, account, .. } = find(&path, &request, &jobs.core).await?;
+    let job = jobs::cancel(&jobs, &caller, account, id).await?;
+    Ok(HttpResponse::Ok().json(answers::job_record(&jobs, &job).await?))
 }
 
 /// `GET /jobs/{job_id}`
@@ -47,9 +44,9 @@ pub async fn show(
     _: OperatorCall,
     path: web::Path<String>,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    jobs: web::Data<JobService>,
 ) -> Result<HttpResponse, Problem> {
-    let job = find(&path, &request, &state).await?;
-    let record = answers::job_record(&state, &job).await?;
-    Ok(HttpResponse::Ok().json(answers::for_operator(&state, &job, record)))
+    let job = find(&path, &request, &jobs.core).await?;
+    let record = answers::job_record(&jobs, &job).await?;
+    Ok(HttpResponse::Ok().json(answers::for_operator(&jobs.core, &job, record)))
 }

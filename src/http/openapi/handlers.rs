@@ -3,7 +3,7 @@
 //! The client document needs no key, because a reader may not have one yet. The operator's document needs the token like every path below
 //! `/admin/v1`: one rule without exceptions is easier to keep, also for a proxy.
 
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::web::auth::Operator;
 use crate::web::problem::Problem;
 use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
@@ -22,7 +22,7 @@ pub struct Documents {
     operator: OnceLock<Written>,
 }
 
-pub type WriteDocument = fn(&AppState) -> Value;
+pub type WriteDocument = fn(&Settings) -> Value;
 
 impl Documents {
     pub fn new(write_native: WriteDocument, write_operator: WriteDocument) -> Self {
@@ -54,20 +54,20 @@ impl Written {
 
 pub async fn native(
     request: HttpRequest,
-    state: web::Data<AppState>,
+    settings: web::Data<Settings>,
     documents: web::Data<Documents>,
 ) -> Result<HttpResponse, Problem> {
-    let generate = || Written::new(&(documents.write_native)(&state));
+    let generate = || Written::new(&(documents.write_native)(&settings));
     Ok(respond(&request, documents.native.get_or_init(generate)))
 }
 
 pub async fn operator(
     _: Operator,
     request: HttpRequest,
-    state: web::Data<AppState>,
+    settings: web::Data<Settings>,
     documents: web::Data<Documents>,
 ) -> Result<HttpResponse, Problem> {
-    let generate = || Written::new(&(documents.write_operator)(&state));
+    let generate = || Written::new(&(documents.write_operator)(&settings));
     Ok(respond(&request, documents.operator.get_or_init(generate)))
 }
 

@@ -1,6 +1,6 @@
 //! The introductions of the documents and of their tags.
 
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use serde_json::{Value, json};
 
 /// The tags of the client document, in display order.
@@ -58,10 +58,10 @@ pub fn groups(groups: &[(&str, &str)]) -> Value {
     groups.iter().map(tag).collect()
 }
 
-pub fn native(state: &AppState) -> String {
-    let lifetime = span(state.config.results.url_lifetime_seconds);
-    let remembered = state.config.idempotency.retention_hours;
-    let body = state.config.server.max_body_bytes;
+pub fn native(settings: &Settings) -> String {
+    let lifetime = span(settings.config.results.url_lifetime_seconds);
+    let remembered = settings.config.idempotency.retention_hours;
+    let body = settings.config.server.max_body_bytes;
     format!(
         "\
 Tintype generates an image from a prompt and optional input images. A call creates a **job** and returns `202` within milliseconds. \

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use tintype::application::state::AppState;
+use tintype::application::core::Core;
 use tintype::server::{self, Instance, Setup};
 use tintype_actors::ports::Generator;
 use tintype_storage::domain::ids::NodeId;
@@ -116,8 +116,8 @@ impl Server {
     }
 
     /// Internal state, for checks and nudges only.
-    pub fn inside(&self) -> &AppState {
-        &self.instance().state
+    pub fn inside(&self) -> &Core {
+        &self.instance().core
     }
 
     /// Internal state, with the caches of the interfaces.
@@ -144,7 +144,7 @@ impl Server {
         let later = Instant::now() + Duration::from_secs(3_600);
         let system = actix_web::rt::System::new();
         for node in [self].into_iter().chain(&self.others) {
-            let results = &node.inside().result_store;
+            let results = &node.instance().jobs.result_store;
             system.block_on(results.forget_kept_inputs(later));
         }
     }

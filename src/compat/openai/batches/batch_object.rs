@@ -1,8 +1,9 @@
 //! The batch object of the OpenAI API.
 
 use super::batch_body::{COMPLETION_WINDOW, ENDPOINT};
+use crate::application::core::Core;
 use crate::application::file_batches::{FileBatchStatus, ResultsKind};
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::compat::openai::object_ids::{self, WireFileId};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -10,11 +11,11 @@ use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
 use tintype_storage::domain::file_batch::{LineFault, Validation};
 use tintype_storage::domain::time::Timestamp;
 
-pub fn json(batch: &FileBatchStatus, state: &AppState) -> Value {
+pub fn json(batch: &FileBatchStatus, core: &Core, settings: &Settings) -> Value {
     let of_file = &batch.of_file;
     let progress = batch.accepted.as_ref().map(|(_, progress)| progress);
     let results = |kind| {
-        let file = batch.results_of(kind, state)?;
+        let file = batch.results_of(kind, core, settings)?;
         Some(WireFileId::Results(kind, file.batch.id).to_string())
     };
     let created = of_file.created_at.seconds();

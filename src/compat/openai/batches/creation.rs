@@ -33,7 +33,8 @@ pub async fn create(
 ) -> HttpResponse {
     match submit_batch(&request, payload, &state).await {
         Ok((batch, replayed)) => {
-            let mut response = json_response(Ok(batch_object::json(&batch, &state)));
+            let mut response =
+                json_response(Ok(batch_object::json(&batch, &state.core, &state.settings)));
             if replayed {
                 let (name, value) = idempotency_key::REPLAYED;
                 if let Ok(name) = HeaderName::try_from(name) {
@@ -53,11 +54,11 @@ async fn submit_batch(
     payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<(FileBatchStatus, bool), Refusal> {
-    let caller = auth::authenticate(request, state).await?;
+    let caller = auth::authenticate(request, &state.accounts).await?;
     let key = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
-    let body = body::read_json(request, payload, state).await?;
-    load_shedding::check(state, caller.account()).await?;
+    let body = body::read_json(request, payload, &state.settings).await?;
+    load_shedding::check(&state.generations, caller.account()).await?;
     let batch_body = BatchBody::read(&body)?;
     caller.check_rate()?;
     let call = Call {
@@ -86,15 +87,15 @@ impl Call {
     async fn submit(mut self) -> Result<(FileBatchStatus, bool), Refusal> {
         let (state, caller) = (&self.state, &self.caller);
         let input = self.batch_body.terms.input;
-        let _guard = state.file_locks.lock(input).await?;
+        let _guard = state.core.locks.files.lock(input).await?;
         if self.is_retry {
             let terms = &self.batch_body.terms;
-            let earlier = file_batches::find_earlier_attempt(state, caller, terms).await?;
+            let earlier = file_batches::find_earlier_attempt(&state.core, caller, terms).await?;
             if let Some(batch) = earlier {
                 return Ok((batch, true));
             }
         }
-        let file = uploaded_files::find(state, caller.account(), input).await?;
+        let file = uploaded_files::find(&state.core, caller.account(), input).await?;
         let unknown = || no_such_file(&WireFileId::Uploaded(input).to_string(), "input_file_id");
         let read = read_lines(state, caller, &file.ok_or_else(unknown)?).await?;
         match read {
@@ -107,11 +108,12 @@ impl Call {
                     idempotency_key: self.key,
                     file: Some(self.batch_body.terms),
                 };
-                Ok(file_batches::submit(&state.app, caller, batch).await?)
+                Ok(file_batches::submit(&state.generations, caller, batch).await?)
             }
             Err(faults) => {
                 let terms = self.batch_body.terms;
-                let failed = file_batches::record_failed(state, caller, terms, faults).await?;
+                let failed =
+                    file_batches::record_failed(&state.core, caller, terms, faults).await?;
                 Ok((failed, false))
             }
         }
@@ -130,12 +132,12 @@ async fn read_lines(
     caller: &Payer,
     file: &UploadedFile,
 ) -> Result<input_lines::Read, Refusal> {
-    let memory = state.input_limits(caller.account()).memory;
+    let memory = state.generations.input_limits(caller.account()).memory;
     let reservation = memory.reserve_whole(file.bytes * MEMORY_FACTOR).await;
     let _reservation = reservation.map_err(Error::from)?;
-    let content: Bytes = uploaded_files::read(state, file).await?;
+    let content: Bytes = uploaded_files::read(&state.jobs, file).await?;
     let (shared, caller) = (state.clone(), caller.clone());
-    let read = spawn_blocking(move || input_lines::read(&content, &caller, &shared));
+    let read = spawn_blocking(move || input_lines::read(&content, &caller, &shared.settings));
     let read = read.await.map_err(|_| error::internal())?;
     Ok(read)
 }

@@ -3,7 +3,7 @@
 use super::batch_body::ENDPOINT;
 use crate::application::batch_request::BatchEntry;
 use crate::application::payer::Payer;
-use crate::application::state::AppState;
+use crate::application::settings::Settings;
 use crate::compat::dialect::Dialect;
 use crate::compat::openai::options::{Options, RawOptions};
 use crate::compat::refusal::Refusal;
@@ -29,20 +29,20 @@ pub type Read = Result<Input, Vec<LineFault>>;
 
 /// # Errors
 /// The first errors, each with its line.
-pub fn read(content: &[u8], caller: &Payer, state: &AppState) -> Read {
+pub fn read(content: &[u8], caller: &Payer, settings: &Settings) -> Read {
     let lines = content.split(|byte| *byte == b'\n').zip(1..);
     let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
     let lines = lines.filter(|(line, _)| !is_blank(line));
     let mut file = File {
         caller,
-        state,
+        settings,
         entries: Vec::new(),
         as_urls: None,
         names: HashMap::new(),
         faults: Vec::new(),
         fault_bytes: 0,
     };
-    let max = state.config.batches.max_requests;
+    let max = settings.config.batches.max_requests;
     let mut count = 0;
     for (line, number) in lines {
         count += 1;
@@ -69,7 +69,7 @@ pub fn read(content: &[u8], caller: &Payer, state: &AppState) -> Read {
 
 struct File<'a> {
     caller: &'a Payer,
-    state: &'a AppState,
+    settings: &'a Settings,
     entries: Vec<BatchEntry>,
     /// Taken from the first request.
     as_urls: Option<bool>,
@@ -84,7 +84,7 @@ impl File<'_> {
         let mut line = Line::parse(line)?;
         let custom_id = line.custom_id()?;
         line.check_call()?;
-        let options = line.options()?.read(self.caller, self.state)?;
+        let options = line.options()?.read(self.caller, self.settings)?;
         self.check(&options)?;
         if let Some(other) = self.names.insert(custom_id.clone(), number) {
             let message = format!("Line {other} has the same custom_id.");

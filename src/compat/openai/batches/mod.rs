@@ -64,13 +64,14 @@ async fn list_batches(request: &HttpRequest, state: &CompatState) -> Result<Valu
         ),
     };
     let page = state
+        .core
         .store
         .file_batches(caller.account(), Direction::Falling, limit, after)
         .await?;
     let mut data = Vec::with_capacity(page.items.len());
     for batch in page.items {
-        let batch = file_batches::status(state, batch).await?;
-        data.push(batch_object::json(&batch, state));
+        let batch = file_batches::status(&state.core, batch).await?;
+        data.push(batch_object::json(&batch, &state.core, &state.settings));
     }
     Ok(list_query::page(data, page.next.is_some()))
 }
@@ -86,7 +87,7 @@ async fn show(
 async fn get_batch(request: &HttpRequest, id: &str, state: &CompatState) -> Result<Value, Refusal> {
     let caller = authenticate(request, state).await?;
     let batch = find(&caller, id, state).await?;
-    Ok(batch_object::json(&batch, state))
+    Ok(batch_object::json(&batch, &state.core, &state.settings))
 }
 
 async fn cancel(
@@ -104,18 +105,18 @@ async fn cancel_batch(
 ) -> Result<Value, Refusal> {
     let caller = authenticate(request, state).await?;
     let batch = find(&caller, id, state).await?;
-    let outcome = file_batches::cancel(&state.app, &caller, batch).await;
+    let outcome = file_batches::cancel(&state.jobs, &caller, batch).await;
     let batch = outcome.map_err(|error| match error.kind {
         ErrorKind::Conflict => Refusal::new(Kind::Conflict, error.detail),
         _ => error.into(),
     })?;
-    Ok(batch_object::json(&batch, state))
+    Ok(batch_object::json(&batch, &state.core, &state.settings))
 }
 
 /// A batch of the caller's account. A batch that was submitted without a file counts as unknown.
 async fn find(caller: &Payer, id: &str, state: &CompatState) -> Result<FileBatchStatus, Refusal> {
     let found = match parse_batch_id(id) {
-        Some(batch) => file_batches::find(state, caller.account(), batch).await?,
+        Some(batch) => file_batches::find(&state.core, caller.account(), batch).await?,
         None => None,
     };
     found.ok_or_else(|| no_such_batch(id))

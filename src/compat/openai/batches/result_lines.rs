@@ -4,7 +4,7 @@
 use crate::application::error::{Error, ErrorKind};
 use crate::application::file_batches::{ResultsFile, ResultsKind};
 use crate::application::result_url::presign;
-use crate::application::state::AppState;
+use crate::application::services::JobService;
 use crate::compat::base64_body::{Part, StoredImage, pieces, streamed};
 use crate::compat::dialect::Dialect;
 use crate::compat::job_waiter::{JobOutcome, job_outcome};
@@ -13,19 +13,19 @@ use crate::compat::usage::{self, PromptTokens};
 use crate::images::{self, FAULT_TARGET, ImagesError};
 use crate::request_text;
 use actix_web::body::BoxBody;
-use actix_web::web::Data;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, Job, JobState, PromptRef, ResultImage};
 
 /// Jobs read at a time.
 const STEP: usize = 100;
 
-pub fn body(state: &Data<AppState>, file: ResultsFile) -> BoxBody {
+pub fn body(jobs: &Arc<JobService>, file: ResultsFile) -> BoxBody {
     let lines = Lines {
-        state: state.clone(),
+        service: Arc::clone(jobs),
         file,
         last: None,
         jobs: VecDeque::new(),
@@ -50,7 +50,7 @@ fn stream_error(error: Error) -> object_store::Error {
 
 /// The remaining lines.
 struct Lines {
-    state: Data<AppState>,
+    service: Arc<JobService>,
     file: ResultsFile,
     /// The last job read from the store.
     last: Option<JobId>,
@@ -67,7 +67,11 @@ impl Lines {
                 }
             }
             let batch = &self.file.batch;
-            let jobs = self.state.store.jobs_of_batch(batch, self.last, STEP);
+            let jobs = self
+                .service
+                .core
+                .store
+                .jobs_of_batch(batch, self.last, STEP);
             self.jobs = jobs.await?.into();
             match self.jobs.back() {
                 Some(last) => self.last = Some(last.id),
@@ -90,7 +94,7 @@ impl Lines {
 
     async fn success_line(&self, job: &Job, image: &ResultImage) -> Result<Vec<Part>, Error> {
         let entry = if self.file.as_urls {
-            let url = presign(&self.state, &image.key).await?;
+            let url = presign(&self.service, &image.key).await?;
             vec![Part::Text(json!({ "url": url }).to_string())]
         } else {
             match self.open(image).await? {
@@ -110,7 +114,7 @@ impl Lines {
 
     /// `None` if the image is no longer stored.
     async fn open(&self, image: &ResultImage) -> Result<Option<StoredImage>, Error> {
-        match StoredImage::open(&self.state, &image.key).await {
+        match StoredImage::open(&self.service, &image.key).await {
             Ok(image_data) => Ok(Some(image_data)),
             Err(ImagesError::NotFound { .. }) => Ok(None),
             Err(error) => {
@@ -150,7 +154,7 @@ impl Lines {
             PromptRef::Inline(text) => return Ok(Some(text.prompt.clone())),
             PromptRef::Stored(key) => key,
         };
-        match request_text::load(&self.state.images, key).await {
+        match request_text::load(&self.service.images, key).await {
             Ok(text) => Ok(Some(text.prompt)),
             Err(error) if error.is_gone() => Ok(None),
             Err(error) => {

@@ -67,10 +67,11 @@ impl List<'_> {
     async fn uploaded(&self) -> Result<Vec<File>, Refusal> {
         let mut after = self.after.map(|name| name.as_bytes());
         let mut files = Vec::new();
-        let now = self.state.now();
+        let now = self.state.core.now();
         loop {
             let page = self
                 .state
+                .core
                 .store
                 .uploaded_files(self.account, self.direction, STEP, after)
                 .await?;
@@ -88,20 +89,26 @@ impl List<'_> {
         let mut after = self.after.map(|name| name.as_bytes());
         let mut files = Vec::new();
         if let Some(WireFileId::Results(ResultsKind::Output, batch)) = self.after
-            && let Some(batch) = file_batches::find(self.state, self.account, batch).await?
+            && let Some(batch) = file_batches::find(&self.state.core, self.account, batch).await?
         {
-            let errors = batch.results_of(ResultsKind::Errors, self.state);
+            let errors =
+                batch.results_of(ResultsKind::Errors, &self.state.core, &self.state.settings);
             files.extend(errors.map(File::Results));
         }
         loop {
             let page = self
                 .state
+                .core
                 .store
                 .file_batches(self.account, self.direction, STEP, after)
                 .await?;
             for batch in page.items {
-                let batch = file_batches::status(self.state, batch).await?;
-                files.extend(batch.results(self.state).map(File::Results));
+                let batch = file_batches::status(&self.state.core, batch).await?;
+                files.extend(
+                    batch
+                        .results(&self.state.core, &self.state.settings)
+                        .map(File::Results),
+                );
             }
             after = page.next;
             if after.is_none() || files.len() >= self.max_files {

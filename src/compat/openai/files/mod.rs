@@ -64,7 +64,7 @@ async fn store_file(
     mut payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<Value, Refusal> {
-    let deadline = deadline::of_request(request, state);
+    let deadline = deadline::of_request(request, &state.settings);
     let caller = match authenticate(request, state).await {
         Ok(caller) => caller,
         Err(refusal) => {
@@ -74,7 +74,7 @@ async fn store_file(
     };
     let account = caller.account();
     let upload = upload::receive(request, payload, state, account, deadline).await?;
-    let file = uploaded_files::add(&state.app, account, upload.file).await?;
+    let file = uploaded_files::add(&state.jobs, account, upload.file).await?;
     Ok(file_object::json(&File::Uploaded(file)))
 }
 
@@ -110,8 +110,8 @@ async fn delete_file(
     state: &web::Data<CompatState>,
 ) -> Result<Value, Refusal> {
     match find_file(request, id, state).await? {
-        File::Uploaded(file) => uploaded_files::delete(&state.app, file).await?,
-        File::Results(file) => file_batches::delete_results(&state.app, file).await?,
+        File::Uploaded(file) => uploaded_files::delete(&state.jobs, file).await?,
+        File::Results(file) => file_batches::delete_results(&state.core, file).await?,
     }
     Ok(json!({"id": id, "object": "file", "deleted": true}))
 }
@@ -138,11 +138,11 @@ async fn open_content(
     response.insert_header((header::CONTENT_DISPOSITION, "attachment"));
     Ok(match file {
         File::Uploaded(file) => {
-            let pieces = uploaded_files::content(state, &file).await?;
+            let pieces = uploaded_files::content(&state.jobs, &file).await?;
             response.no_chunking(file.bytes);
             response.streaming(pieces)
         }
-        File::Results(file) => response.body(result_lines::body(&state.app, file)),
+        File::Results(file) => response.body(result_lines::body(&state.jobs, file)),
     })
 }
 
@@ -155,12 +155,12 @@ async fn find_file(
     let account = authenticate(request, state).await?.account();
     let file = match WireFileId::parse(id) {
         Some(WireFileId::Uploaded(file)) => {
-            let file = uploaded_files::find(state, account, file).await?;
+            let file = uploaded_files::find(&state.core, account, file).await?;
             file.map(File::Uploaded)
         }
         Some(WireFileId::Results(kind, batch)) => {
-            let batch = file_batches::find(state, account, batch).await?;
-            let file = batch.and_then(|it| it.results_of(kind, state));
+            let batch = file_batches::find(&state.core, account, batch).await?;
+            let file = batch.and_then(|it| it.results_of(kind, &state.core, &state.settings));
             file.map(File::Results)
         }
         None => None,

@@ -50,7 +50,7 @@ pub async fn receive(
     deadline: Instant,
 ) -> Result<Upload, Refusal> {
     let mut body = CountedBody::new(payload, MAX_BODY_BYTES);
-    let timeouts = BodyTimeouts::new(state, deadline);
+    let timeouts = BodyTimeouts::new(&state.settings, deadline);
     let read = async {
         check_headers(request)?;
         if !is_form(request) {
@@ -61,7 +61,7 @@ pub async fn receive(
         if declared > MAX_BODY_BYTES {
             return Err(too_large());
         }
-        let memory = state.input_limits(account).memory;
+        let memory = state.generations.input_limits(account).memory;
         let reservation = memory.reserve_whole(declared * MEMORY_FACTOR).await;
         let reservation = reservation.map_err(Error::from)?;
         let mut form = Form {

@@ -1,94 +1,81 @@
-//! The shared state of all handlers.
+//! What every use case needs: records, actors, time, locks and durable commits.
 
-use super::authentication::Authentication;
-use super::call_limits::CallLimits;
 use super::commit::{Change, ChangeGuard, ChangeLock};
 use super::file_locks::FileLocks;
-use super::maintainer::Maintainer;
-use crate::config::Config;
-use crate::images::Images;
-use crate::inputs::InputLimits;
-use crate::result_store::ResultStore;
-use crate::webhooks::Vault;
 use parking_lot::RwLock;
 use std::sync::Arc;
-use std::time::Duration;
 use tintype_actors::account::{AccountCommand, KeyChange};
 use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::system::System;
-use tintype_egress::Client;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::catalog::Catalog;
-use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::node::NodeProcess;
+use tintype_storage::domain::lock::LockName;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::sync::{oneshot, watch};
 
-pub struct AppState {
-    /// The effective configuration, defaults included.
-    pub config: Config,
-    pub catalog: Catalog,
+pub struct Core {
     pub store: Store,
     pub system: System,
-    /// The object store of results and input images.
-    pub images: Images,
-    /// Deletes the input images of ended jobs.
-    pub result_store: ResultStore,
-    /// Encrypts webhook secrets.
-    pub vault: Vault,
-    /// HTTP client for input images and for the check of webhook URLs.
-    pub egress: Client,
     pub clock: Clock,
-    /// Describes this process to the operator.
-    pub process: NodeProcess,
-    /// True once a graceful shutdown begins.
-    pub stopping: watch::Sender<bool>,
     /// Stops the process after a storage failure.
     pub fail_stop: FailStop,
-    pub limits: CallLimits,
-    pub auth: Authentication,
+    /// True once a graceful shutdown begins.
+    pub stopping: watch::Sender<bool>,
     /// Copy of the durable pause switches.
     pub pause: Arc<RwLock<Pause>>,
-    /// Prefix of absolute links.
-    pub public_url: String,
-    pub maintainer: Maintainer,
+    pub locks: ChangeLocks,
+}
+
+/// The locks under which use cases read, decide and write.
+pub struct ChangeLocks {
     /// Guards changes of keys, webhooks and pause switches.
     pub operator: ChangeLock,
     /// Guards changes of people and their sessions.
     pub people: ChangeLock,
-    pub file_locks: FileLocks,
     /// Guards new favourites, and the removal of images that are not favourites.
     pub favourites: ChangeLock,
+    pub files: FileLocks,
 }
 
-impl AppState {
-    pub fn now(&self) -> Timestamp {
-        (self.clock)()
-    }
-
-    pub fn url_lifetime(&self) -> Duration {
-        Duration::from_secs(self.config.results.url_lifetime_seconds)
-    }
-
-    pub fn input_limits(&self, account: AccountId) -> InputLimits {
-        let inputs = &self.config.inputs;
-        // Shorter than the body timeout, so that an upload does not time out while it waits for memory.
-        let memory_timeout = inputs.timeout().min(self.config.server.body_timeout()) / 2;
-        InputLimits {
-            memory: self.limits.memory.of(account, memory_timeout),
-            timeout: inputs.timeout(),
-            max_total_bytes: inputs.max_total_bytes,
-            max_pixels: inputs.max_pixels,
-            ..InputLimits::default()
+impl ChangeLocks {
+    fn new(system: &System) -> Self {
+        let context = system.accounts().context();
+        Self {
+            operator: ChangeLock::new(LockName::Operator, context),
+            people: ChangeLock::new(LockName::People, context),
+            favourites: ChangeLock::new(LockName::Favourites, context),
+            files: FileLocks::new(context),
         }
     }
 }
 
-impl AppState {
+impl Core {
+    /// # Errors
+    /// The pause switches cannot be read.
+    pub async fn new(
+        system: System,
+        clock: Clock,
+        fail_stop: FailStop,
+    ) -> Result<Self, StoreError> {
+        let store = system.store().clone();
+        Ok(Self {
+            pause: Arc::new(RwLock::new(store.pause().await?)),
+            locks: ChangeLocks::new(&system),
+            stopping: watch::Sender::new(false),
+            store,
+            system,
+            clock,
+            fail_stop,
+        })
+    }
+
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
     /// Commits, and returns once the writes are durable and memory is updated. Both happen even if the caller disconnects.
     ///
     /// # Errors

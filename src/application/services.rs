@@ -1,0 +1,66 @@
+//! The services that use cases run on. Each has only the parts that its use cases need.
+
+use super::authentication::Authentication;
+use super::call_limits::CallLimits;
+use super::core::Core;
+use super::settings::Settings;
+use crate::images::Images;
+use crate::inputs::InputLimits;
+use crate::result_store::ResultStore;
+use crate::webhooks::Vault;
+use std::sync::Arc;
+use tintype_egress::Client;
+use tintype_storage::domain::ids::AccountId;
+
+/// Accounts, their API keys and people: who calls, and how often they may.
+pub struct AccountService {
+    pub core: Arc<Core>,
+    pub settings: Arc<Settings>,
+    pub auth: Authentication,
+    pub limits: Arc<CallLimits>,
+}
+
+/// Submits jobs and batches.
+pub struct GenerationService {
+    pub core: Arc<Core>,
+    pub settings: Arc<Settings>,
+    pub limits: Arc<CallLimits>,
+    /// Fetches input images.
+    pub egress: Client,
+    /// The object store of input images and long texts.
+    pub images: Images,
+}
+
+/// Jobs and batches that exist, with their objects.
+pub struct JobService {
+    pub core: Arc<Core>,
+    pub settings: Arc<Settings>,
+    /// The object store of results and input images.
+    pub images: Images,
+    /// Deletes the input images of ended jobs.
+    pub result_store: ResultStore,
+}
+
+pub struct WebhookService {
+    pub core: Arc<Core>,
+    /// Encrypts webhook secrets.
+    pub vault: Vault,
+    /// Checks webhook URLs.
+    pub egress: Client,
+}
+
+impl GenerationService {
+    pub fn input_limits(&self, account: AccountId) -> InputLimits {
+        let config = &self.settings.config;
+        let inputs = &config.inputs;
+        // Shorter than the body timeout, so that an upload does not time out while it waits for memory.
+        let memory_timeout = inputs.timeout().min(config.server.body_timeout()) / 2;
+        InputLimits {
+            memory: self.limits.memory.of(account, memory_timeout),
+            timeout: inputs.timeout(),
+            max_total_bytes: inputs.max_total_bytes,
+            max_pixels: inputs.max_pixels,
+            ..InputLimits::default()
+        }
+    }
+}
