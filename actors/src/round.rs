@@ -1,7 +1,7 @@
 //! Rounds with an outcome for which one task waits.
 
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
+use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
 use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::sync::oneshot;
 
@@ -13,13 +13,13 @@ pub trait Decision: Send + 'static {
     fn holds(&self) -> Vec<Key>;
 
     /// See [`Round::needs`].
-    fn needs(&self) -> Vec<Ask>;
+    fn needs(&self) -> Vec<ReadRequest>;
 
     /// See [`Round::decide`].
     ///
     /// # Errors
     /// A record is damaged.
-    fn decide(&self, seen: &Seen) -> Result<Decided<Self::Outcome>, StoreError>;
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<Self::Outcome>, StoreError>;
 
     /// See [`Round::fences`]. Called after the decision.
     fn fences(&self, _outcome: &Self::Outcome) -> Option<NodeId> {
@@ -29,7 +29,8 @@ pub trait Decision: Send + 'static {
 
 pub enum Decided<T> {
     Write(Writes, T),
-    Ask(Vec<Ask>),
+    /// The decision needs these reads too.
+    Read(Vec<ReadRequest>),
 }
 
 /// Makes a decision, and returns its outcome once it is durable.
@@ -59,20 +60,20 @@ impl<D: Decision> Round for Running<D> {
         self.decision.holds()
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         self.decision.needs()
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        match self.decision.decide(seen) {
-            Ok(Decided::Ask(asks)) => Verdict::Ask(asks),
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        match self.decision.decide(reads) {
+            Ok(Decided::Read(requests)) => RoundStep::Read(requests),
             Ok(Decided::Write(writes, outcome)) => {
                 self.outcome = Some(Ok(outcome));
-                Verdict::Write(writes)
+                RoundStep::Write(writes)
             }
             Err(error) => {
                 self.outcome = Some(Err(error));
-                Verdict::Write(Writes::new())
+                RoundStep::Write(Writes::new())
             }
         }
     }
@@ -101,10 +102,10 @@ impl<D: Decision> Round for Running<D> {
 /// # Errors
 /// The key was not read, or the record is damaged.
 pub fn value_of<T>(
-    seen: &Seen,
+    reads: &ReadResults,
     key: &[u8],
     decode: impl FnOnce(&[u8]) -> Result<T, StoreError>,
 ) -> Result<Option<T>, StoreError> {
-    let value = seen.value(key).ok_or(StoreError::NotRead)?;
+    let value = reads.value(key).ok_or(StoreError::NotRead)?;
     value.map(|it| decode(it)).transpose()
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use tintype_actors::round::{Decided, Decision, decide, value_of};
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
-use tintype_storage::engine::{Ask, Key, Seen};
+use tintype_storage::engine::{Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::VAULT_KEY;
 use tintype_storage::store::{Store, StoreError, Writes};
 use uuid::Uuid;
@@ -190,12 +190,12 @@ impl Decision for StoreFirstKey {
         vec![VAULT_KEY.key(&())]
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        vec![Ask::Get(VAULT_KEY.key(&()))]
+    fn needs(&self) -> Vec<ReadRequest> {
+        vec![ReadRequest::Get(VAULT_KEY.key(&()))]
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<SealedSecret>, StoreError> {
-        let kept = value_of(seen, &VAULT_KEY.key(&()), |it| VAULT_KEY.decode(it))?;
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<SealedSecret>, StoreError> {
+        let kept = value_of(reads, &VAULT_KEY.key(&()), |it| VAULT_KEY.decode(it))?;
         Ok(match kept {
             Some(kept) => Decided::Write(Writes::new(), kept),
             None => Decided::Write(vec![VAULT_KEY.put(&(), &self.0)], self.0.clone()),

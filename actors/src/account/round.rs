@@ -13,7 +13,7 @@ use tintype_storage::domain::ids::{AccountId, BatchId, JobId, NodeId, Transactio
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
+use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
 use tintype_storage::store::{
     Accepted, AcceptedBatch, AccountState, Decided, Decisions, EventError, NewBatch, StateChange,
     StoreError, Writes,
@@ -60,7 +60,7 @@ impl Round for AccountRound {
         vec![AccountState::hold_of(self.shared.id)]
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         let mut needs = needs(&self.shared.state.lock(), &self.commands);
         if self.shared.context.node.is_some() {
             needs.extend(AccountState::shared_state_reads(self.shared.id));
@@ -68,15 +68,15 @@ impl Round for AccountRound {
         needs
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
         self.decision = Decision::default();
-        let verdict = match self.shared.context.node.clone() {
-            None => self.decide_on_memory(seen),
-            Some(node) => self.decide_on_store(node.id, seen),
+        let step = match self.shared.context.node.clone() {
+            None => self.decide_on_memory(reads),
+            Some(node) => self.decide_on_store(node.id, reads),
         };
-        verdict.unwrap_or_else(|error| {
+        step.unwrap_or_else(|error| {
             self.decision.error = Some(error);
-            Verdict::Write(Writes::new())
+            RoundStep::Write(Writes::new())
         })
     }
 
@@ -108,36 +108,40 @@ impl Round for AccountRound {
 
 impl AccountRound {
     /// Decides on the state in memory: only this process changes the account.
-    fn decide_on_memory(&mut self, seen: &Seen) -> Result<Verdict, StoreError> {
+    fn decide_on_memory(&mut self, reads: &ReadResults) -> Result<RoundStep, StoreError> {
         let context = &self.shared.context;
         let state = self.shared.state.lock();
-        let decisions = state.decisions(seen, context.limits).under(&self.pause);
+        let decisions = state.decisions(reads, context.limits).under(&self.pause);
         self.decision
-            .decide(&mut self.commands, decisions, seen, context)
+            .decide(&mut self.commands, decisions, reads, context)
     }
 
     /// Decides on the state in the store, which other nodes change too.
-    fn decide_on_store(&mut self, node: NodeId, seen: &Seen) -> Result<Verdict, StoreError> {
+    fn decide_on_store(
+        &mut self,
+        node: NodeId,
+        reads: &ReadResults,
+    ) -> Result<RoundStep, StoreError> {
         let context = &self.shared.context;
-        let read = match AccountState::of_shared(node, self.shared.id, seen)? {
+        let read = match AccountState::of_shared(node, self.shared.id, reads)? {
             Ok(read) => read,
-            Err(unread) => return Ok(Verdict::Ask(unread)),
+            Err(unread) => return Ok(RoundStep::Read(unread)),
         };
         if let Some(newest) = read.state.newest_of_others() {
             context.ids.raise(newest);
         }
-        let decisions = read.state.decisions(seen, context.limits);
+        let decisions = read.state.decisions(reads, context.limits);
         let decisions = decisions.under(&read.pause);
-        let verdict = self
+        let step = self
             .decision
-            .decide(&mut self.commands, decisions, seen, context)?;
+            .decide(&mut self.commands, decisions, reads, context)?;
         self.read = Some(read.state);
-        Ok(verdict)
+        Ok(step)
     }
 }
 
 /// The records that every decision about these commands reads.
-fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<Ask> {
+fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<ReadRequest> {
     let mut needs = Vec::new();
     for command in commands {
         match command {
@@ -171,9 +175,9 @@ impl Decision {
         &mut self,
         commands: &mut [AccountCommand],
         mut decisions: Decisions<'_>,
-        seen: &Seen,
+        reads: &ReadResults,
         context: &AccountContext,
-    ) -> Result<Verdict, StoreError> {
+    ) -> Result<RoundStep, StoreError> {
         let now = (context.clock)();
         let mut unread = Vec::new();
         for command in commands {
@@ -189,7 +193,7 @@ impl Decision {
             self.decided += 1;
         }
         if !unread.is_empty() {
-            return Ok(Verdict::Ask(unread));
+            return Ok(RoundStep::Read(unread));
         }
         if let Some(operator) = &context.operator {
             decisions.report_low_balance(operator, || DeliveryId(context.ids.next(now)), now);
@@ -201,14 +205,14 @@ impl Decision {
             change,
         } = decisions.finish()?;
         if let Some(queue) = &context.shared_queue {
-            match queue.remove_ended(&left_queue, seen, &mut writes)? {
+            match queue.remove_ended(&left_queue, reads, &mut writes)? {
                 Removal::Changes(changes) => self.queue_changes = changes,
-                Removal::Unread(asks) => return Ok(Verdict::Ask(asks)),
+                Removal::Unread(requests) => return Ok(RoundStep::Read(requests)),
             }
         }
         self.deliveries = deliveries;
         self.change = Some(change);
-        Ok(Verdict::Write(writes))
+        Ok(RoundStep::Write(writes))
     }
 
     fn command(

@@ -3,7 +3,7 @@
 
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
+use tintype_storage::engine::{EngineError, Key, ReadRequest, ReadResults, Round, RoundStep};
 use tintype_storage::store::tables::DELIVERIES;
 use tintype_storage::store::{StoreError, Writes};
 
@@ -25,9 +25,9 @@ impl<D, T, E> DeliveryRound<D, T, E> {
         }
     }
 
-    fn found(&self, seen: &Seen) -> Result<Vec<Option<Delivery>>, StoreError> {
+    fn found(&self, reads: &ReadResults) -> Result<Vec<Option<Delivery>>, StoreError> {
         let found = self.keys.iter().map(|key| {
-            let value = seen.value(key).ok_or(StoreError::NotRead)?;
+            let value = reads.value(key).ok_or(StoreError::NotRead)?;
             value.map(|it| DELIVERIES.decode(it)).transpose()
         });
         found.collect()
@@ -44,12 +44,12 @@ where
         self.keys.clone()
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        self.keys.iter().cloned().map(Ask::Get).collect()
+    fn needs(&self) -> Vec<ReadRequest> {
+        self.keys.iter().cloned().map(ReadRequest::Get).collect()
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        let (writes, outcome) = match self.found(seen) {
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        let (writes, outcome) = match self.found(reads) {
             Ok(found) => {
                 let (writes, outcome) = (self.decide)(found);
                 (writes, Ok(outcome))
@@ -57,7 +57,7 @@ where
             Err(error) => (Writes::new(), Err(error)),
         };
         self.outcome = Some(outcome);
-        Verdict::Write(writes)
+        RoundStep::Write(writes)
     }
 
     fn done(self: Box<Self>, durable: Result<(), EngineError>) {

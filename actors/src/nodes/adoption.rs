@@ -13,7 +13,7 @@ use tintype_storage::domain::node::AccountLoad;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Ask, Direction, Key, Seen};
+use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{
     ACCOUNT_LOADS, ADOPTION, DELIVERIES, DUE_BY_SHARD, DUE_DELIVERIES, EXPIRIES, LIVE_JOBS, QUEUE,
 };
@@ -45,8 +45,8 @@ pub async fn adopt(store: &Store) -> Result<(), StoreError> {
     }
 }
 
-fn adoption(seen: &Seen) -> Result<Adoption, StoreError> {
-    let found = value_of(seen, &ADOPTION.key(&()), |it| ADOPTION.decode(it))?;
+fn adoption(reads: &ReadResults) -> Result<Adoption, StoreError> {
+    let found = value_of(reads, &ADOPTION.key(&()), |it| ADOPTION.decode(it))?;
     Ok(found.unwrap_or_default())
 }
 
@@ -64,12 +64,12 @@ impl Decision for AdoptJobs {
         vec![ADOPTION.key(&())]
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        vec![Ask::Get(ADOPTION.key(&()))]
+    fn needs(&self) -> Vec<ReadRequest> {
+        vec![ReadRequest::Get(ADOPTION.key(&()))]
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
-        let Adoption::Jobs { after } = adoption(seen)? else {
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<()>, StoreError> {
+        let Adoption::Jobs { after } = adoption(reads)? else {
             return nothing();
         };
         let range = LIVE_JOBS.range(&All);
@@ -77,18 +77,18 @@ impl Decision for AdoptJobs {
             Some(after) => range.above(LIVE_JOBS.key(&after)),
             None => range,
         };
-        let scan = Ask::Scan(range, Direction::Rising, STEP);
-        let Some(pairs) = seen.pairs(&scan) else {
-            return Ok(Decided::Ask(vec![scan]));
+        let scan = ReadRequest::Scan(range, Direction::Rising, STEP);
+        let Some(pairs) = reads.pairs(&scan) else {
+            return Ok(Decided::Read(vec![scan]));
         };
         let jobs = pairs.iter().map(|(_, job)| LIVE_JOBS.decode(job));
         let jobs: Vec<Job> = jobs.collect::<Result<_, _>>()?;
         let load_keys = jobs.iter().map(|job| ACCOUNT_LOADS.key(&job.account));
-        let unread = load_keys.filter(|key| seen.value(key).is_none());
-        let mut unread: Vec<Ask> = unread.map(Ask::Get).collect();
+        let unread = load_keys.filter(|key| reads.value(key).is_none());
+        let mut unread: Vec<ReadRequest> = unread.map(ReadRequest::Get).collect();
         unread.dedup();
         if !unread.is_empty() {
-            return Ok(Decided::Ask(unread));
+            return Ok(Decided::Read(unread));
         }
         let mut loads: HashMap<AccountId, AccountLoad> = HashMap::new();
         let mut writes = Writes::new();
@@ -97,7 +97,7 @@ impl Decision for AdoptJobs {
                 Some(load) => Some(load),
                 None => {
                     let key = ACCOUNT_LOADS.key(&job.account);
-                    value_of(seen, &key, |it| ACCOUNT_LOADS.decode(it))?
+                    value_of(reads, &key, |it| ACCOUNT_LOADS.decode(it))?
                 }
             };
             let mut load = load.unwrap_or_default();
@@ -164,17 +164,17 @@ impl Decision for AdoptDeliveries {
         [ADOPTION.key(&())].into_iter().chain(deliveries).collect()
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         let entries = self.entries().flat_map(|(due, delivery)| [due, delivery]);
-        let needs = entries.chain([ADOPTION.key(&())]).map(Ask::Get);
+        let needs = entries.chain([ADOPTION.key(&())]).map(ReadRequest::Get);
         needs.chain([first_due()]).collect()
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
-        if adoption(seen)? != Adoption::Deliveries {
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<()>, StoreError> {
+        if adoption(reads)? != Adoption::Deliveries {
             return nothing();
         }
-        let left = seen.pairs(&first_due()).ok_or(StoreError::NotRead)?;
+        let left = reads.pairs(&first_due()).ok_or(StoreError::NotRead)?;
         let mut writes = Writes::new();
         if left.is_empty() {
             writes.push(ADOPTION.put(&(), &Adoption::Done));
@@ -182,12 +182,12 @@ impl Decision for AdoptDeliveries {
         for (due, id, entry) in &self.due {
             let key = DUE_DELIVERIES.key(&(*due, *id));
             // Another node has moved it.
-            if seen.value(&key).ok_or(StoreError::NotRead)?.is_none() {
+            if reads.value(&key).ok_or(StoreError::NotRead)?.is_none() {
                 continue;
             }
             writes.push((key, None));
             let key = DELIVERIES.key(&(entry.account, *id));
-            let delivery = value_of(seen, &key, |it| DELIVERIES.decode(it))?;
+            let delivery = value_of(reads, &key, |it| DELIVERIES.decode(it))?;
             if delivery.is_some_and(|it| it.state.due() == Some(*due)) {
                 let place = (Shard::of(entry.webhook), (*due, *id));
                 writes.push(DUE_BY_SHARD.put(&place, entry));
@@ -197,6 +197,6 @@ impl Decision for AdoptDeliveries {
     }
 }
 
-fn first_due() -> Ask {
-    Ask::Scan(DUE_DELIVERIES.range(&All), Direction::Rising, 1)
+fn first_due() -> ReadRequest {
+    ReadRequest::Scan(DUE_DELIVERIES.range(&All), Direction::Rising, 1)
 }

@@ -4,7 +4,7 @@ use super::living_nodes::all_nodes;
 use crate::round::{Decided, Decision, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::{Node, NodeProcess};
-use tintype_storage::engine::{Ask, Key, Seen};
+use tintype_storage::engine::{Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::NODES;
 use tintype_storage::store::{StoreError, Writes};
 
@@ -36,11 +36,11 @@ impl Decision for Join {
         vec![NODES.key(&self.node)]
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         Vec::new()
     }
 
-    fn decide(&self, _: &Seen) -> Result<Decided<()>, StoreError> {
+    fn decide(&self, _: &ReadResults) -> Result<Decided<()>, StoreError> {
         let joined = Node::new(self.process.clone());
         let writes = vec![NODES.put(&self.node, &joined)];
         Ok(Decided::Write(writes, ()))
@@ -54,19 +54,19 @@ impl Decision for Heartbeat {
         vec![NODES.key(&self.node)]
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        vec![Ask::Get(NODES.key(&self.node)), all_nodes()]
+    fn needs(&self) -> Vec<ReadRequest> {
+        vec![ReadRequest::Get(NODES.key(&self.node)), all_nodes()]
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<HeartbeatOutcome>, StoreError> {
-        let own = value_of(seen, &NODES.key(&self.node), |it| NODES.decode(it))?;
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<HeartbeatOutcome>, StoreError> {
+        let own = value_of(reads, &NODES.key(&self.node), |it| NODES.decode(it))?;
         let Some(own) = own.filter(|it| !it.has_ended) else {
             return Ok(Decided::Write(
                 Writes::new(),
                 HeartbeatOutcome::DeclaredDead,
             ));
         };
-        let pairs = seen.pairs(&all_nodes()).ok_or(StoreError::NotRead)?;
+        let pairs = reads.pairs(&all_nodes()).ok_or(StoreError::NotRead)?;
         let nodes = pairs
             .iter()
             .filter_map(|(key, value)| NODES.entry(key, value).transpose())

@@ -16,7 +16,7 @@ use tintype_storage::domain::ids::{JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::{Ask, Direction, Key, Seen};
+use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{NODES, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS};
 use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::time::{Instant, timeout};
@@ -190,28 +190,28 @@ impl Decision for Take {
         holds
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         let mut needs = vec![
-            Ask::Get(SERVED_TURNS.key(&self.tier)),
-            Ask::Get(NODES.key(&self.node)),
-            Ask::Get(PAUSE.key(&())),
+            ReadRequest::Get(SERVED_TURNS.key(&self.tier)),
+            ReadRequest::Get(NODES.key(&self.node)),
+            ReadRequest::Get(PAUSE.key(&())),
         ];
         needs.extend(self.demands.needs());
         needs
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<Self::Outcome>, StoreError> {
-        let served = value_of(seen, &SERVED_TURNS.key(&self.tier), |it| {
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<Self::Outcome>, StoreError> {
+        let served = value_of(reads, &SERVED_TURNS.key(&self.tier), |it| {
             SERVED_TURNS.decode(it)
         })?;
         let mut served = served.unwrap_or_default();
-        let own = value_of(seen, &NODES.key(&self.node), |it| NODES.decode(it))?;
-        let pause = value_of(seen, &PAUSE.key(&()), |it| PAUSE.decode(it))?;
+        let own = value_of(reads, &NODES.key(&self.node), |it| NODES.decode(it))?;
+        let pause = value_of(reads, &PAUSE.key(&()), |it| PAUSE.decode(it))?;
         if own.is_none_or(|it| it.has_ended) {
             return Ok(Decided::Write(Writes::new(), Taken::default()));
         }
         let takes_jobs = self.takes_jobs && !pause.is_some_and(|it| it.covers(self.tier));
-        let mut slots = self.demands.settle(self.node, seen)?;
+        let mut slots = self.demands.settle(self.node, reads)?;
         let limit = match takes_jobs {
             true => (self.own_slots + slots.free()).min(MAX_JOBS),
             false => 0,
@@ -224,17 +224,17 @@ impl Decision for Take {
             return Ok(Decided::Write(slots.writes(), nothing));
         }
         let scans = QueueClass::ALL.map(|class| self.scan(class, served.of(class), limit));
-        let unread: Vec<Ask> = scans
+        let unread: Vec<ReadRequest> = scans
             .iter()
-            .filter(|scan| seen.pairs(scan).is_none())
+            .filter(|scan| reads.pairs(scan).is_none())
             .cloned()
             .collect();
         if !unread.is_empty() {
-            return Ok(Decided::Ask(unread));
+            return Ok(Decided::Read(unread));
         }
         let before = served;
         let (mut writes, mut jobs, mut taken) = (Writes::new(), Vec::new(), Vec::new());
-        let waiting = scans.iter().filter_map(|scan| seen.pairs(scan)).flatten();
+        let waiting = scans.iter().filter_map(|scan| reads.pairs(scan)).flatten();
         for (key, value) in waiting.take(limit) {
             let Some((place, account)) = QUEUE.entry(key, value)? else {
                 continue;
@@ -277,7 +277,7 @@ impl Decision for Take {
 }
 
 impl Take {
-    fn scan(&self, class: QueueClass, served: u64, limit: usize) -> Ask {
+    fn scan(&self, class: QueueClass, served: u64, limit: usize) -> ReadRequest {
         let mut range = QUEUE.range(&(self.tier, class));
         let scans_all = IN_TURN
             .iter()
@@ -292,6 +292,6 @@ impl Take {
             };
             range = range.starting_at(QUEUE.key(&first));
         }
-        Ask::Scan(range, Direction::Rising, limit)
+        ReadRequest::Scan(range, Direction::Rising, limit)
     }
 }

@@ -9,7 +9,7 @@ use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::lock::{Lock, LockName};
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Ask, Direction, Key, Seen};
+use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{LOCKS, NODES};
 use tintype_storage::store::{All, Store, StoreError, Write, Writes};
 
@@ -58,26 +58,26 @@ impl Decision for TakeLock {
         vec![LOCKS.key(&self.name), NODES.key(&self.node)]
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        self.holds().into_iter().map(Ask::Get).collect()
+    fn needs(&self) -> Vec<ReadRequest> {
+        self.holds().into_iter().map(ReadRequest::Get).collect()
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<Taken>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<Taken>, StoreError> {
         let nothing = |outcome| Ok(Decided::Write(Writes::new(), outcome));
         let is_alive = |node: Option<Node>| node.is_some_and(|it| !it.has_ended);
-        let node = |id: NodeId| value_of(seen, &NODES.key(&id), |it| NODES.decode(it));
+        let node = |id: NodeId| value_of(reads, &NODES.key(&id), |it| NODES.decode(it));
         if !is_alive(node(self.node)?) {
             return nothing(Taken::NotJoined);
         }
-        let lock = value_of(seen, &LOCKS.key(&self.name), |it| LOCKS.decode(it))?;
+        let lock = value_of(reads, &LOCKS.key(&self.name), |it| LOCKS.decode(it))?;
         let lock = lock.unwrap_or_default();
         let newest = lock.newest;
         if lock.holder == Some(self.node) {
             return nothing(Taken::Yes { newest });
         }
         if let Some(holder) = lock.holder {
-            if seen.value(&NODES.key(&holder)).is_none() {
-                return Ok(Decided::Ask(vec![Ask::Get(NODES.key(&holder))]));
+            if reads.value(&NODES.key(&holder)).is_none() {
+                return Ok(Decided::Read(vec![ReadRequest::Get(NODES.key(&holder))]));
             }
             if is_alive(node(holder)?) {
                 return nothing(Taken::Held);
@@ -93,16 +93,16 @@ impl Decision for TakeLock {
 }
 
 /// The read that [`has_any`] needs.
-pub fn all() -> Ask {
-    Ask::Scan(LOCKS.range(&All), Direction::Rising, usize::MAX)
+pub fn all() -> ReadRequest {
+    ReadRequest::Scan(LOCKS.range(&All), Direction::Rising, usize::MAX)
 }
 
 /// Does a node hold a lock under which it may still commit?
 ///
 /// # Errors
 /// The locks were not read, or are damaged.
-pub fn has_any(seen: &Seen, node: NodeId) -> Result<bool, StoreError> {
-    for (key, value) in seen.pairs(&all()).ok_or(StoreError::NotRead)? {
+pub fn has_any(reads: &ReadResults, node: NodeId) -> Result<bool, StoreError> {
+    for (key, value) in reads.pairs(&all()).ok_or(StoreError::NotRead)? {
         // Two nodes may maintain the store at the same time for a moment.
         let lock = LOCKS.entry(key, value)?;
         let lock = lock.filter(|(name, _)| *name != LockName::Maintenance);

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::shard::{Shard, ShardHolder};
-use tintype_storage::engine::{Ask, Direction, Key, Seen};
+use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{NODES, SHARD_HOLDERS};
 use tintype_storage::store::{All, Store, StoreError, Writes};
 use tokio::sync::oneshot;
@@ -125,20 +125,20 @@ impl Decision for Move {
         shards.map(|it| SHARD_HOLDERS.key(it)).collect()
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        let holders = self.holds().into_iter().map(Ask::Get);
+    fn needs(&self) -> Vec<ReadRequest> {
+        let holders = self.holds().into_iter().map(ReadRequest::Get);
         holders.chain([all_nodes()]).collect()
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<()>, StoreError> {
-        let living = living_nodes(seen)?;
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<()>, StoreError> {
+        let living = living_nodes(reads)?;
         let mut writes = Writes::new();
         if !living.contains(&self.node) {
             return Ok(Decided::Write(writes, ()));
         }
         let holder = |shard: &Shard| {
             let key = SHARD_HOLDERS.key(shard);
-            let holder = value_of(seen, &key, |it| SHARD_HOLDERS.decode(it))?;
+            let holder = value_of(reads, &key, |it| SHARD_HOLDERS.decode(it))?;
             Ok::<_, StoreError>(holder.unwrap_or_default().0)
         };
         for shard in &self.take {

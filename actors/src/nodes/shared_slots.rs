@@ -6,7 +6,7 @@ use crate::backends::SlotDemand;
 use crate::round::value_of;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::shared_slots::{SharedSlots, SlotGrant, SlotRequest};
-use tintype_storage::engine::{Ask, Key, Seen};
+use tintype_storage::engine::{Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::SHARED_SLOTS;
 use tintype_storage::store::{StoreError, Writes};
 
@@ -36,9 +36,9 @@ impl SlotDemands {
         (!self.0.is_empty()).then(|| SHARED_SLOTS.key(&()))
     }
 
-    pub fn needs(&self) -> Vec<Ask> {
+    pub fn needs(&self) -> Vec<ReadRequest> {
         match self.holds() {
-            Some(key) => vec![Ask::Get(key), all_nodes()],
+            Some(key) => vec![ReadRequest::Get(key), all_nodes()],
             None => Vec::new(),
         }
     }
@@ -47,7 +47,11 @@ impl SlotDemands {
     ///
     /// # Errors
     /// A record is damaged, or was not read.
-    pub fn settle(&self, node: NodeId, seen: &Seen) -> Result<GrantedSlots<'_>, StoreError> {
+    pub fn settle(
+        &self,
+        node: NodeId,
+        reads: &ReadResults,
+    ) -> Result<GrantedSlots<'_>, StoreError> {
         let mut slots = GrantedSlots {
             demands: &self.0,
             node,
@@ -58,8 +62,8 @@ impl SlotDemands {
         let Some(key) = self.holds() else {
             return Ok(slots);
         };
-        let living = living_nodes(seen)?;
-        let places = value_of(seen, &key, |it| SHARED_SLOTS.decode(it))?;
+        let living = living_nodes(reads)?;
+        let places = value_of(reads, &key, |it| SHARED_SLOTS.decode(it))?;
         slots.before = places.unwrap_or_default();
         slots.places = slots.before.clone();
         for demand in &self.0 {

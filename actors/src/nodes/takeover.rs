@@ -8,7 +8,7 @@ use crate::round::{Decided, Decision, value_of};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
-use tintype_storage::engine::{Ask, Direction, Key, Seen};
+use tintype_storage::engine::{Direction, Key, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{NODES, QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{StoreError, Writes};
 
@@ -31,17 +31,17 @@ impl Decision for DeclareDead {
         vec![NODES.key(&self.dead)]
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         vec![
-            Ask::Get(NODES.key(&self.dead)),
-            Ask::Get(NODES.key(&self.by)),
+            ReadRequest::Get(NODES.key(&self.dead)),
+            ReadRequest::Get(NODES.key(&self.by)),
         ]
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<bool>, StoreError> {
-        let by = node(seen, self.by)?;
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<bool>, StoreError> {
+        let by = node(reads, self.by)?;
         let is_silent = |it: &Node| it.beat == self.beat && !it.has_ended;
-        let dead = node(seen, self.dead)?.filter(is_silent);
+        let dead = node(reads, self.dead)?.filter(is_silent);
         let (Some(dead), Some(_)) = (dead, by.filter(|it| !it.has_ended)) else {
             return Ok(Decided::Write(Writes::new(), false));
         };
@@ -85,20 +85,20 @@ impl Decision for Requeue {
         vec![NODES.key(&self.node)]
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        let mut needs = vec![Ask::Get(NODES.key(&self.node)), self.taken()];
+    fn needs(&self) -> Vec<ReadRequest> {
+        let mut needs = vec![ReadRequest::Get(NODES.key(&self.node)), self.taken()];
         if self.is_leaving {
             needs.push(locks::all());
         }
         needs
     }
 
-    fn decide(&self, seen: &Seen) -> Result<Decided<Requeued>, StoreError> {
-        let found = node(seen, self.node)?;
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<Requeued>, StoreError> {
+        let found = node(reads, self.node)?;
         if found.is_none_or(|it| it.has_ended == self.is_leaving) {
             return Ok(Decided::Write(Writes::new(), Requeued::None));
         }
-        let taken = seen.pairs(&self.taken()).ok_or(StoreError::NotRead)?;
+        let taken = reads.pairs(&self.taken()).ok_or(StoreError::NotRead)?;
         let mut writes = Writes::new();
         for (key, value) in taken {
             let Some(((_, job), taken)) = TAKEN_JOBS.entry(key, value)? else {
@@ -114,7 +114,7 @@ impl Decision for Requeue {
             writes.push(QUEUE.put(&place, &taken.account));
         }
         let is_last = taken.len() < STEP;
-        let outcome = match is_last && self.is_leaving && locks::has_any(seen, self.node)? {
+        let outcome = match is_last && self.is_leaving && locks::has_any(reads, self.node)? {
             // Without the record another node would take the lock over before the work under it is committed.
             true => Requeued::Locked(taken.len()),
             false if is_last => {
@@ -128,12 +128,12 @@ impl Decision for Requeue {
 }
 
 impl Requeue {
-    fn taken(&self) -> Ask {
+    fn taken(&self) -> ReadRequest {
         let range = TAKEN_JOBS.range(&self.node);
-        Ask::Scan(range, Direction::Rising, STEP)
+        ReadRequest::Scan(range, Direction::Rising, STEP)
     }
 }
 
-fn node(seen: &Seen, id: NodeId) -> Result<Option<Node>, StoreError> {
-    value_of(seen, &NODES.key(&id), |it| NODES.decode(it))
+fn node(reads: &ReadResults, id: NodeId) -> Result<Option<Node>, StoreError> {
+    value_of(reads, &NODES.key(&id), |it| NODES.decode(it))
 }

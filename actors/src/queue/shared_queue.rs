@@ -11,7 +11,7 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::{Ask, Direction, KeyRange, Seen};
+use tintype_storage::engine::{Direction, KeyRange, ReadRequest, ReadResults};
 use tintype_storage::store::tables::{QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{All, Store, StoreError, Writes};
 
@@ -85,7 +85,7 @@ impl QueueChange {
 pub enum Removal {
     Changes(Vec<QueueChange>),
     /// The caller must read this first: another node may have queued one of the jobs since the last refresh.
-    Unread(Vec<Ask>),
+    Unread(Vec<ReadRequest>),
 }
 
 /// The queue as a refresh has read it.
@@ -102,7 +102,7 @@ impl SharedQueue {
     pub fn remove_ended(
         &self,
         jobs: &[(Tier, JobId)],
-        seen: &Seen,
+        reads: &ReadResults,
         writes: &mut Writes,
     ) -> Result<Removal, StoreError> {
         let state = self.state.lock();
@@ -112,14 +112,14 @@ impl SharedQueue {
         };
         let unknown = jobs.iter().filter(is_unknown);
         let tiers: BTreeSet<Tier> = unknown.map(|(tier, _)| *tier).collect();
-        let (read, unread): (Vec<Ask>, Vec<Ask>) = tiers
+        let (read, unread): (Vec<ReadRequest>, Vec<ReadRequest>) = tiers
             .into_iter()
             .map(queue_of)
-            .partition(|it| seen.pairs(it).is_some());
+            .partition(|it| reads.pairs(it).is_some());
         if !unread.is_empty() {
             return Ok(Removal::Unread(unread));
         }
-        let read = read.iter().filter_map(|it| seen.pairs(it)).flatten();
+        let read = read.iter().filter_map(|it| reads.pairs(it)).flatten();
         let read = read.filter_map(|(key, _)| QUEUE.read_key(key));
         let read: HashMap<JobId, QueueEntry> = read.map(|it| (it.job, it)).collect();
         let place = |job| state.places.get(job).or_else(|| read.get(job));
@@ -333,8 +333,8 @@ impl TierCopy {
 }
 
 /// The same scan as that of a refresh.
-fn queue_of(tier: Tier) -> Ask {
-    Ask::Scan(QUEUE.range(&tier), Direction::Rising, LISTED)
+fn queue_of(tier: Tier) -> ReadRequest {
+    ReadRequest::Scan(QUEUE.range(&tier), Direction::Rising, LISTED)
 }
 
 async fn read(store: &Store) -> Result<QueueRead, StoreError> {
@@ -449,10 +449,10 @@ mod tests {
         assert_eq!(queue.oldest(Tier::Pro), Some(place(2, 2).job));
     }
 
-    fn remove(number: u128, queue: &SharedQueue, seen: &Seen) -> (Removal, Writes) {
+    fn remove(number: u128, queue: &SharedQueue, reads: &ReadResults) -> (Removal, Writes) {
         let mut writes = Writes::new();
         let jobs = [(Tier::Pro, place(0, number).job)];
-        let removal = queue.remove_ended(&jobs, seen, &mut writes);
+        let removal = queue.remove_ended(&jobs, reads, &mut writes);
         (removal.expect("sound"), writes)
     }
 
@@ -461,7 +461,7 @@ mod tests {
         let queue = SharedQueue::default();
         let changes = QueueChange::of(&queued(4, 1)).expect("sound");
         queue.apply(changes, TURNS);
-        let (Removal::Changes(changes), writes) = remove(1, &queue, &Seen::default()) else {
+        let (Removal::Changes(changes), writes) = remove(1, &queue, &ReadResults::default()) else {
             panic!("the job is listed");
         };
         assert_eq!(writes, [QUEUE.delete(&place(4, 1))]);
@@ -472,22 +472,22 @@ mod tests {
     #[test]
     fn a_place_that_another_node_has_just_added_is_read() {
         let queue = SharedQueue::default();
-        let mut seen = Seen::default();
-        let (Removal::Unread(asks), writes) = remove(2, &queue, &seen) else {
+        let mut reads = ReadResults::default();
+        let (Removal::Unread(requests), writes) = remove(2, &queue, &reads) else {
             panic!("the job is unknown");
         };
-        assert_eq!((asks.len(), writes), (1, Writes::new()));
+        assert_eq!((requests.len(), writes), (1, Writes::new()));
         let of_others = [queued(3, 1), queued(4, 2)].concat();
         let pairs = of_others
             .into_iter()
             .map(|(key, value)| (key, value.expect("put")));
-        seen.add_pairs(asks[0].clone(), pairs.collect());
-        let (Removal::Changes(_), writes) = remove(2, &queue, &seen) else {
+        reads.add_pairs(requests[0].clone(), pairs.collect());
+        let (Removal::Changes(_), writes) = remove(2, &queue, &reads) else {
             panic!("the place was read");
         };
         assert_eq!(writes, [QUEUE.delete(&place(4, 2))]);
         // A node has taken job 5.
-        let (Removal::Changes(changes), writes) = remove(5, &queue, &seen) else {
+        let (Removal::Changes(changes), writes) = remove(5, &queue, &reads) else {
             panic!("the queue was read");
         };
         assert!(changes.is_empty() && writes.is_empty());

@@ -281,7 +281,7 @@ pub fn size(key: &[u8], value: Option<&Value>) -> usize {
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tintype_storage::engine::{Ask, Seen, Verdict};
+    use tintype_storage::engine::{ReadRequest, ReadResults, RoundStep};
     use tokio::time::timeout;
 
     struct Named(&'static [&'static str]);
@@ -291,12 +291,12 @@ mod tests {
             self.0.iter().map(|key| key.as_bytes().to_vec()).collect()
         }
 
-        fn needs(&self) -> Vec<Ask> {
+        fn needs(&self) -> Vec<ReadRequest> {
             Vec::new()
         }
 
-        fn decide(&mut self, _: &Seen) -> Verdict {
-            Verdict::Write(Vec::new())
+        fn decide(&mut self, _: &ReadResults) -> RoundStep {
+            RoundStep::Write(Vec::new())
         }
 
         fn done(self: Box<Self>, _: Result<(), EngineError>) {}

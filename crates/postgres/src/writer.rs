@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
-    Ask, Commit, EngineError, Key, Seen, Value, Verdict, deferred_wake, oversized,
+    Commit, EngineError, Key, ReadRequest, ReadResults, RoundStep, Value, deferred_wake, oversized,
 };
 use tokio::time::timeout;
 use tokio_postgres::Error;
@@ -187,9 +187,10 @@ async fn decide_all(
     group: &mut Group,
     again: &mut Vec<HeldRound>,
 ) -> Result<(Vec<Decision>, HashSet<Key>), Fault> {
-    let mut asks: Vec<Vec<Ask>> = group.rounds.iter().map(|it| it.round.needs()).collect();
+    let mut requests: Vec<Vec<ReadRequest>> =
+        group.rounds.iter().map(|it| it.round.needs()).collect();
     let held: Vec<Key> = group.rounds.iter().flat_map(|it| it.keys.clone()).collect();
-    let begin = hold_and_read(session, &held, group.waits(), &asks);
+    let begin = hold_and_read(session, &held, group.waits(), &requests);
     let (locked, mut answers) = timeout(RESPONSE_TIMEOUT, begin).await??;
     let unlocked = held.iter().filter(|key| !locked.contains(*key));
     let unlocked: ReadBatch<'_> = ReadBatch::of_keys(unlocked);
@@ -212,17 +213,21 @@ async fn decide_all(
         .iter()
         .map(|it| !it.keys.iter().any(is_elsewhere))
         .collect::<Vec<bool>>();
-    let mut seen: Vec<Seen> = group.rounds.iter().map(|_| Seen::default()).collect();
+    let mut reads: Vec<ReadResults> = group
+        .rounds
+        .iter()
+        .map(|_| ReadResults::default())
+        .collect();
     let mut decisions: Vec<Option<Decision>> = group.rounds.iter().map(|_| None).collect();
     loop {
-        distribute(&mut seen, &mut asks, &mut answers);
+        distribute(&mut reads, &mut requests, &mut answers);
         for (place, round) in group.rounds.iter_mut().enumerate() {
             if !mine[place] || decisions[place].is_some() {
                 continue;
             }
-            match catch_unwind(AssertUnwindSafe(|| round.round.decide(&seen[place]))) {
-                Ok(Verdict::Ask(more)) => asks[place] = more,
-                Ok(Verdict::Write(writes)) => {
+            match catch_unwind(AssertUnwindSafe(|| round.round.decide(&reads[place]))) {
+                Ok(RoundStep::Read(more)) => requests[place] = more,
+                Ok(RoundStep::Write(writes)) => {
                     decisions[place] = Some(oversized(&writes).map_or(Ok(writes), Err));
                 }
                 Err(_) => decisions[place] = Some(Err(EngineError::Panicked)),
@@ -232,7 +237,7 @@ async fn decide_all(
         if !(0..group.rounds.len()).any(is_open) {
             break;
         }
-        let questions = questions(&HashSet::new(), &asks);
+        let questions = questions(&HashSet::new(), &requests);
         let further = read(&session.session, &session.statements, &questions);
         answers = timeout(RESPONSE_TIMEOUT, further).await??;
         answers.remove_reserved(&reserved);
@@ -274,15 +279,15 @@ async fn reserve(session: &Prepared, mut absent: Vec<&[u8]>) -> Result<HashSet<K
 }
 
 /// The reads of rounds, without the keys that they hold.
-fn questions<'a>(held: &HashSet<&Key>, asks: &'a [Vec<Ask>]) -> ReadBatch<'a> {
+fn questions<'a>(held: &HashSet<&Key>, requests: &'a [Vec<ReadRequest>]) -> ReadBatch<'a> {
     let mut questions = ReadBatch::default();
     let mut known = HashSet::new();
-    for ask in asks.iter().flatten() {
-        match ask {
-            Ask::Get(key) if held.contains(key) => {}
-            Ask::Get(key) => drop(questions.keys.insert(key)),
-            Ask::Scan(range, direction, limit) => {
-                if known.insert(ask) {
+    for request in requests.iter().flatten() {
+        match request {
+            ReadRequest::Get(key) if held.contains(key) => {}
+            ReadRequest::Get(key) => drop(questions.keys.insert(key)),
+            ReadRequest::Scan(range, direction, limit) => {
+                if known.insert(request) {
                     questions.scans.push((range, *direction, *limit));
                 }
             }
@@ -297,7 +302,7 @@ async fn hold_and_read(
     session: &Prepared,
     held: &[Key],
     waits: bool,
-    asks: &[Vec<Ask>],
+    requests: &[Vec<ReadRequest>],
 ) -> Result<(HashSet<Key>, ReadResults), Error> {
     let Prepared {
         session,
@@ -312,7 +317,7 @@ async fn hold_and_read(
         let rows = lock.rows(session, &[keys]).await?;
         pairs(&rows)
     });
-    let questions = questions(&held.iter().collect(), asks);
+    let questions = questions(&held.iter().collect(), requests);
     // The driver sends them in this order, and each statement sees what was committed before it.
     let ((), locked, mut answers) = tokio::try_join!(
         biased;
@@ -327,26 +332,30 @@ async fn hold_and_read(
 }
 
 /// Distributes the results to the rounds that requested them.
-fn distribute(seen: &mut [Seen], asks: &mut [Vec<Ask>], answers: &mut ReadResults) {
-    let mut scans: std::collections::HashMap<Ask, Vec<(Key, Value)>> = Default::default();
+fn distribute(
+    reads: &mut [ReadResults],
+    requests: &mut [Vec<ReadRequest>],
+    answers: &mut ReadResults,
+) {
+    let mut scans: std::collections::HashMap<ReadRequest, Vec<(Key, Value)>> = Default::default();
     let mut in_order = answers.scans.drain(..);
-    for (seen, asks) in seen.iter_mut().zip(asks) {
-        for ask in asks.drain(..) {
-            match ask {
-                Ask::Get(key) => {
+    for (reads, requests) in reads.iter_mut().zip(requests) {
+        for request in requests.drain(..) {
+            match request {
+                ReadRequest::Get(key) => {
                     let value = answers.values.get(&key).cloned();
-                    seen.add_value(key, value);
+                    reads.add_value(key, value);
                 }
-                Ask::Scan(..) => {
-                    let pairs = match scans.get(&ask) {
+                ReadRequest::Scan(..) => {
+                    let pairs = match scans.get(&request) {
                         Some(pairs) => pairs.clone(),
                         None => {
                             let pairs = in_order.next().unwrap_or_default();
-                            scans.insert(ask.clone(), pairs.clone());
+                            scans.insert(request.clone(), pairs.clone());
                             pairs
                         }
                     };
-                    seen.add_pairs(ask, pairs);
+                    reads.add_pairs(request, pairs);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Rounds of an engine whose process is the only writer: key locks are in memory, and reads are ready at once.
 
-use super::round::{Round, Seen, Verdict};
+use super::round::{ReadResults, Round, RoundStep};
 use super::{Commit, Engine, EngineError, Key, Value};
 use parking_lot::Mutex;
 use std::cell::RefCell;
@@ -154,13 +154,13 @@ fn decide(
     engine: &dyn Engine,
     round: &mut dyn Round,
 ) -> Result<Vec<(Key, Option<Value>)>, EngineError> {
-    let mut seen = Seen::default();
-    let mut asks = round.needs();
+    let mut reads = ReadResults::default();
+    let mut requests = round.needs();
     loop {
-        seen.read(engine, asks)?;
-        match round.decide(&seen) {
-            Verdict::Write(writes) => return Ok(writes),
-            Verdict::Ask(more) => asks = more,
+        reads.read(engine, requests)?;
+        match round.decide(&reads) {
+            RoundStep::Write(writes) => return Ok(writes),
+            RoundStep::Read(more) => requests = more,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::histogram::Reading;
 use crossbeam_channel::Receiver;
 pub use holds::Holds;
 pub use read::{Read, Wait};
-pub use round::{Ask, Round, Seen, Verdict};
+pub use round::{ReadRequest, ReadResults, Round, RoundStep};
 pub use snapshot::{Snapshot, SnapshotError};
 use std::fmt;
 use std::ops::Bound;

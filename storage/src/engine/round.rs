@@ -11,12 +11,12 @@ pub trait Round: Send {
     fn holds(&self) -> Vec<Key>;
 
     /// The reads that are known in advance. They run before the first call of [`Round::decide`].
-    fn needs(&self) -> Vec<Ask>;
+    fn needs(&self) -> Vec<ReadRequest>;
 
-    /// Decides from the reads alone. The engine calls it again with more reads after [`Verdict::Ask`], and from the start with
+    /// Decides from the reads alone. The engine calls it again with more reads after [`RoundStep::Read`], and from the start with
     /// new reads if another process won the commit. Only the last call counts: the method may change only the round itself,
     /// must be quick and must not call the engine.
-    fn decide(&mut self, seen: &Seen) -> Verdict;
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep;
 
     /// The process that this round fences: after this round's commit, no commit of that process succeeds, including commits in
     /// flight. Called after the decision. Only shared engines support fencing.
@@ -30,15 +30,15 @@ pub trait Round: Send {
 }
 
 /// The outcome of a decision.
-pub enum Verdict {
+pub enum RoundStep {
     /// The writes of one commit. Keys are unique.
     Write(Vec<(Key, Option<Value>)>),
     /// The decision needs these reads too.
-    Ask(Vec<Ask>),
+    Read(Vec<ReadRequest>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Ask {
+pub enum ReadRequest {
     Get(Key),
     /// Up to so many pairs of a range, in order.
     Scan(KeyRange, Direction, usize),
@@ -46,29 +46,29 @@ pub enum Ask {
 
 /// The results of a decision's reads.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct ReadResults {
     values: HashMap<Key, Option<Value>>,
-    scans: HashMap<Ask, Vec<(Key, Value)>>,
+    scans: HashMap<ReadRequest, Vec<(Key, Value)>>,
 }
 
-impl Seen {
+impl ReadResults {
     /// `None` if the key was not read.
     pub fn value(&self, key: &[u8]) -> Option<Option<&Value>> {
         self.values.get(key).map(Option::as_ref)
     }
 
     /// `None` if the scan was not run.
-    pub fn pairs(&self, scan: &Ask) -> Option<&[(Key, Value)]> {
+    pub fn pairs(&self, scan: &ReadRequest) -> Option<&[(Key, Value)]> {
         self.scans.get(scan).map(Vec::as_slice)
     }
 
-    /// Adds the result of an [`Ask::Get`].
+    /// Adds the result of an [`ReadRequest::Get`].
     pub fn add_value(&mut self, key: Key, value: Option<Value>) {
         self.values.insert(key, value);
     }
 
-    /// Adds the result of an [`Ask::Scan`].
-    pub fn add_pairs(&mut self, scan: Ask, pairs: Vec<(Key, Value)>) {
+    /// Adds the result of an [`ReadRequest::Scan`].
+    pub fn add_pairs(&mut self, scan: ReadRequest, pairs: Vec<(Key, Value)>) {
         self.scans.insert(scan, pairs);
     }
 
@@ -76,17 +76,21 @@ impl Seen {
     ///
     /// # Errors
     /// A read failed.
-    pub fn read(&mut self, engine: &dyn Engine, asks: Vec<Ask>) -> Result<(), EngineError> {
-        for ask in asks {
-            match ask {
-                Ask::Scan(..) if self.scans.contains_key(&ask) => {}
-                Ask::Get(key) => {
+    pub fn read(
+        &mut self,
+        engine: &dyn Engine,
+        requests: Vec<ReadRequest>,
+    ) -> Result<(), EngineError> {
+        for request in requests {
+            match request {
+                ReadRequest::Scan(..) if self.scans.contains_key(&request) => {}
+                ReadRequest::Get(key) => {
                     let value = engine.get(&key).wait()?;
                     self.add_value(key, value);
                 }
-                Ask::Scan(ref range, direction, limit) => {
+                ReadRequest::Scan(ref range, direction, limit) => {
                     let pairs = engine.scan(range, direction, limit).wait()?;
-                    self.add_pairs(ask, pairs);
+                    self.add_pairs(request, pairs);
                 }
             }
         }

@@ -43,7 +43,7 @@ use crate::domain::spending::Spending;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::Webhook;
-use crate::engine::{Ask, Key, Value};
+use crate::engine::{Key, ReadRequest, Value};
 use admission::AdmissionRequest;
 use batches::BatchStep;
 use owed_delivery::of_job;
@@ -59,7 +59,7 @@ const MAX_BYTES: usize = 256 * 1024;
 pub struct Decisions<'a> {
     state: &'a AccountState,
     read_set: &'a dyn ReadSet,
-    unread: Vec<Ask>,
+    unread: Vec<ReadRequest>,
     limits: Limits,
     pause: Option<&'a Pause>,
     writes: HashMap<Key, Option<Value>>,

@@ -3,7 +3,9 @@
 
 use super::{Store, Writes};
 use crate::domain::ids::NodeId;
-use crate::engine::{Ask, Commit, EngineError, Key, OnFailure, Round, Seen, Verdict};
+use crate::engine::{
+    Commit, EngineError, Key, OnFailure, ReadRequest, ReadResults, Round, RoundStep,
+};
 use std::sync::Arc;
 
 impl Store {
@@ -47,12 +49,12 @@ impl Round for WatchedRound {
         self.round.holds()
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         self.round.needs()
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        self.round.decide(seen)
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        self.round.decide(reads)
     }
 
     fn fences(&self) -> Option<NodeId> {

@@ -7,7 +7,7 @@ use super::{IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
-use crate::engine::{Ask, Direction, Key};
+use crate::engine::{Direction, Key, ReadRequest};
 
 impl Store {
     /// The use in force at `now`. An expired use is not in force, nor one whose job frees the key (see
@@ -64,13 +64,13 @@ impl Store {
 
 /// Reads the use of a key that ends last. Only that one counts, because a new use requires that all earlier ones have expired
 /// or were deleted.
-pub(super) fn last_use_of(call: IdempotentCall, account: AccountId, name: &str) -> Ask {
+pub(super) fn last_use_of(call: IdempotentCall, account: AccountId, name: &str) -> ReadRequest {
     let uses = UsesOf {
         account,
         call,
         name,
     };
-    Ask::Scan(IDEMPOTENCY.range(&uses), Direction::Falling, 1)
+    ReadRequest::Scan(IDEMPOTENCY.range(&uses), Direction::Falling, 1)
 }
 
 /// The use that has not expired at `now`, from the read of [`last_use_of`].

@@ -3,7 +3,7 @@
 use super::codec::{self, Earlier};
 use super::table_key::{KeyBytes, TableKey, Under};
 use super::{Store, StoreError, Writes};
-use crate::engine::{Ask, Direction, Key, KeyRange, Value};
+use crate::engine::{Direction, Key, KeyRange, ReadRequest, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -144,8 +144,12 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     /// The records of a scan, without keys.
-    pub(super) async fn read(&self, store: &Store, scan: &Ask) -> Result<Vec<R>, StoreError> {
-        let Ask::Scan(range, direction, limit) = scan else {
+    pub(super) async fn read(
+        &self,
+        store: &Store,
+        scan: &ReadRequest,
+    ) -> Result<Vec<R>, StoreError> {
+        let ReadRequest::Scan(range, direction, limit) = scan else {
             return Ok(Vec::new());
         };
         let found = self.scan(store, range, *direction, *limit).await?;

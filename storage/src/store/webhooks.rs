@@ -5,7 +5,7 @@ use super::{All, Page, Store, StoreError, Write, Writes};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
-use crate::engine::{Ask, Direction};
+use crate::engine::{Direction, ReadRequest};
 
 /// Webhooks per account.
 pub const MAX_WEBHOOKS: usize = 100;
@@ -92,6 +92,6 @@ impl Store {
 }
 
 /// Oldest first.
-pub(super) fn webhooks_of(account: AccountId) -> Ask {
-    Ask::Scan(WEBHOOKS.range(&account), Direction::Rising, MAX_WEBHOOKS)
+pub(super) fn webhooks_of(account: AccountId) -> ReadRequest {
+    ReadRequest::Scan(WEBHOOKS.range(&account), Direction::Rising, MAX_WEBHOOKS)
 }

@@ -2,8 +2,8 @@
 
 use crate::domain::ids::NodeId;
 use crate::engine::{
-    Ask, Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, Read, Round,
-    Seen, Snapshot, SnapshotError, Value, Verdict,
+    Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, Read, ReadRequest,
+    ReadResults, Round, RoundStep, Snapshot, SnapshotError, Value,
 };
 use std::sync::Arc;
 
@@ -89,14 +89,14 @@ impl Round for DecidedTwice {
         self.0.holds()
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         self.0.needs()
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        match self.0.decide(seen) {
-            Verdict::Write(_) => self.0.decide(seen),
-            asks => asks,
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        match self.0.decide(reads) {
+            RoundStep::Write(_) => self.0.decide(reads),
+            requests => requests,
         }
     }
 

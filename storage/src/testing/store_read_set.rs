@@ -1,6 +1,6 @@
 //! A store as a read set that reads each record on demand, for tests and benchmarks that decide outside of rounds.
 
-use crate::engine::{Ask, Seen};
+use crate::engine::{ReadRequest, ReadResults};
 use crate::store::{Pairs, ReadSet, Store, StoreError};
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ impl ReadSet for Store {
         Some(value.map(|it| it.map(Cow::Owned)).map_err(StoreError::from))
     }
 
-    fn pairs(&self, scan: &Ask) -> Option<Result<Pairs<'_>, StoreError>> {
-        let mut seen = Seen::default();
-        let read = seen.read(&**self.engine(), vec![scan.clone()]);
-        let pairs = read.map(|()| seen.pairs(scan).unwrap_or_default().to_vec());
+    fn pairs(&self, scan: &ReadRequest) -> Option<Result<Pairs<'_>, StoreError>> {
+        let mut reads = ReadResults::default();
+        let read = reads.read(&**self.engine(), vec![scan.clone()]);
+        let pairs = read.map(|()| reads.pairs(scan).unwrap_or_default().to_vec());
         Some(pairs.map(Cow::Owned).map_err(StoreError::from))
     }
 }

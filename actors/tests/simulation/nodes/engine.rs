@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
-use tintype_storage::engine::{Ask, Commit, Engine, EngineError, Holds, Key, Round, Seen, Verdict};
+use tintype_storage::engine::{
+    Commit, Engine, EngineError, Holds, Key, ReadRequest, ReadResults, Round, RoundStep,
+};
 use tintype_storage::store::tables::NODES;
 use tintype_storage::testing::layer::{DecidedTwice, Layer};
 use tokio::sync::Notify;
@@ -201,14 +203,14 @@ impl Round for NotesFence {
         self.round.holds()
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         self.round.needs()
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        let verdict = self.round.decide(seen);
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        let step = self.round.decide(reads);
         *self.fence.lock() = self.round.fences();
-        verdict
+        step
     }
 
     fn done(self: Box<Self>, outcome: Result<(), EngineError>) {

@@ -8,7 +8,8 @@ use tintype_postgres::testing::{Database, server};
 use tintype_postgres::{PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
-    Ask, Direction, Engine, EngineError, Key, KeyRange, Round, Seen, Verdict, commit_and_wait,
+    Direction, Engine, EngineError, Key, KeyRange, ReadRequest, ReadResults, Round, RoundStep,
+    commit_and_wait,
 };
 
 fn node(number: u128) -> NodeId {
@@ -41,17 +42,17 @@ impl Round for Increment {
         vec![KEY.to_vec()]
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        vec![Ask::Get(KEY.to_vec())]
+    fn needs(&self) -> Vec<ReadRequest> {
+        vec![ReadRequest::Get(KEY.to_vec())]
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        let text = seen.value(KEY).expect("an answer");
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        let text = reads.value(KEY).expect("an answer");
         let number: u64 = text.map_or(0, |it| {
             let text = std::str::from_utf8(it).expect("text");
             text.parse().expect("a number")
         });
-        Verdict::Write(vec![(
+        RoundStep::Write(vec![(
             KEY.to_vec(),
             Some((number + 1).to_string().into_bytes()),
         )])
@@ -76,18 +77,18 @@ impl Round for Look {
         vec![KEY.to_vec()]
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         Vec::new()
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        let all = Ask::Scan(KeyRange::prefix(b"a n"), Direction::Rising, 10);
-        match seen.pairs(&all) {
-            None => Verdict::Ask(vec![Ask::Get(KEY.to_vec()), all]),
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        let all = ReadRequest::Scan(KeyRange::prefix(b"a n"), Direction::Rising, 10);
+        match reads.pairs(&all) {
+            None => RoundStep::Read(vec![ReadRequest::Get(KEY.to_vec()), all]),
             Some(pairs) => {
                 assert!(pairs.is_empty(), "{pairs:?}");
-                assert_eq!(seen.value(KEY), Some(None));
-                Verdict::Write(vec![put("another", "1")])
+                assert_eq!(reads.value(KEY), Some(None));
+                RoundStep::Write(vec![put("another", "1")])
             }
         }
     }

@@ -9,7 +9,7 @@ use tintype_postgres::testing::Server;
 use tintype_postgres::testing::proxy::{CommitFault, Proxy};
 use tintype_postgres::{PostgresEngine, PostgresOptions};
 use tintype_storage::engine::{
-    Ask, Engine, EngineError, Key, Round, Seen, Verdict, commit_and_wait,
+    Engine, EngineError, Key, ReadRequest, ReadResults, Round, RoundStep, commit_and_wait,
 };
 
 type Outcome = Result<(), EngineError>;
@@ -25,16 +25,16 @@ impl Round for Increment {
         vec![self.key.clone()]
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        vec![Ask::Get(self.key.clone())]
+    fn needs(&self) -> Vec<ReadRequest> {
+        vec![ReadRequest::Get(self.key.clone())]
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        let value = seen.value(&self.key).expect("it was asked for");
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        let value = reads.value(&self.key).expect("it was asked for");
         let text = value.map_or("0", |it| std::str::from_utf8(it).expect("text"));
         let next = text.parse::<u32>().expect("a number") + 1;
         let text = next.to_string().into_bytes();
-        Verdict::Write(vec![(self.key.clone(), Some(text))])
+        RoundStep::Write(vec![(self.key.clone(), Some(text))])
     }
 
     fn done(self: Box<Self>, outcome: Outcome) {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use tintype_postgres::testing::server;
 use tintype_storage::engine::{
-    Ask, Direction, Engine, EngineError, Key, KeyRange, Round, Seen, Value, Verdict,
-    commit_and_wait,
+    Direction, Engine, EngineError, Key, KeyRange, ReadRequest, ReadResults, Round, RoundStep,
+    Value, commit_and_wait,
 };
 
 /// Requests all scans at once and sends the results.
 struct Scans {
-    asks: Vec<Ask>,
+    requests: Vec<ReadRequest>,
     sender: Sender<Vec<Vec<(Key, Value)>>>,
 }
 
@@ -20,16 +20,16 @@ impl Round for Scans {
         vec![b"account".to_vec()]
     }
 
-    fn needs(&self) -> Vec<Ask> {
-        self.asks.clone()
+    fn needs(&self) -> Vec<ReadRequest> {
+        self.requests.clone()
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        let pairs = |ask| seen.pairs(ask).expect("an answer").to_vec();
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        let pairs = |request| reads.pairs(request).expect("an answer").to_vec();
         self.sender
-            .send(self.asks.iter().map(pairs).collect())
+            .send(self.requests.iter().map(pairs).collect())
             .expect("the test listens");
-        Verdict::Write(Vec::new())
+        RoundStep::Write(Vec::new())
     }
 
     fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
@@ -53,29 +53,29 @@ fn scans_of_one_round_trip_get_the_same_pairs_as_single_ones() {
         })
     });
     commit_and_wait(&*engine, writes.collect()).expect("a commit");
-    let asks: Vec<Ask> = ["j0", "j1", "l2", "nothing", "l", "e3", "e0-0", "", "j3"]
+    let requests: Vec<ReadRequest> = ["j0", "j1", "l2", "nothing", "l", "e3", "e0-0", "", "j3"]
         .into_iter()
         .flat_map(|prefix| {
             let range = KeyRange::prefix(prefix.as_bytes());
             [
-                Ask::Scan(range.clone(), Direction::Rising, 3),
-                Ask::Scan(range.clone(), Direction::Falling, 7),
-                Ask::Scan(range, Direction::Falling, usize::MAX),
+                ReadRequest::Scan(range.clone(), Direction::Rising, 3),
+                ReadRequest::Scan(range.clone(), Direction::Falling, 7),
+                ReadRequest::Scan(range, Direction::Falling, usize::MAX),
             ]
         })
         .collect();
-    let alone: Vec<_> = asks
+    let alone: Vec<_> = requests
         .iter()
-        .map(|ask| match ask {
-            Ask::Scan(range, direction, limit) => {
+        .map(|request| match request {
+            ReadRequest::Scan(range, direction, limit) => {
                 engine.scan(range, *direction, *limit).wait().expect("read")
             }
-            Ask::Get(_) => Vec::new(),
+            ReadRequest::Get(_) => Vec::new(),
         })
         .collect();
-    let (sender, seen) = channel();
-    let scans = Scans { asks, sender };
+    let (sender, reads) = channel();
+    let scans = Scans { requests, sender };
     Arc::clone(&engine).round(Box::new(scans));
-    assert_eq!(seen.recv().expect("an answer"), alone);
+    assert_eq!(reads.recv().expect("an answer"), alone);
     assert!(alone.iter().filter(|it| !it.is_empty()).count() > 20);
 }

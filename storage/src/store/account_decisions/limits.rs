@@ -7,7 +7,7 @@ use crate::domain::daily_usage::DailyUsage;
 use crate::domain::ids::KeyId;
 use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
-use crate::engine::{Ask, Direction};
+use crate::engine::{Direction, ReadRequest};
 use crate::store::commands::AcceptError;
 use crate::store::tables::{API_KEY_SPENDING, DAILY_USAGE};
 use crate::store::{DailyUsageKey, StoreError};
@@ -69,7 +69,7 @@ impl Decisions<'_> {
     /// Sums the account's spending from the daily charges of its keys.
     pub(super) fn count_spending(&mut self) -> Result<Spending, StoreError> {
         let range = DAILY_USAGE.range(&self.account_id());
-        let scan = Ask::Scan(range, Direction::Rising, usize::MAX);
+        let scan = ReadRequest::Scan(range, Direction::Rising, usize::MAX);
         let stored = self.scan_entries(&DAILY_USAGE, scan)?;
         let mut usage: HashMap<DailyUsageKey, DailyUsage> = stored.into_iter().collect();
         usage.extend(

@@ -4,7 +4,7 @@ use super::AccountState;
 use crate::domain::caller::ShownKey;
 use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::JobEvent;
-use crate::engine::Ask;
+use crate::engine::ReadRequest;
 use crate::store::IdempotentCall;
 use crate::store::commands::{Deposit, IdempotencyUse, NewBatch, NewJob};
 use crate::store::idempotency::last_use_of;
@@ -13,26 +13,28 @@ use crate::store::webhooks::webhooks_of;
 
 impl AccountState {
     /// For [`Decisions::accept`](super::Decisions::accept).
-    pub fn needs_to_accept(&self, new: &NewJob, needs: &mut Vec<Ask>) {
+    pub fn needs_to_accept(&self, new: &NewJob, needs: &mut Vec<ReadRequest>) {
         self.needs_of_key(new.key, new.shown.as_ref(), needs);
         self.needs_of_turn(new.tier, needs);
         self.needs_of_use(IdempotentCall::Generation, new.idempotency.as_ref(), needs);
     }
 
     /// For [`Decisions::accept_batch`](super::Decisions::accept_batch).
-    pub fn needs_to_accept_batch(&self, new: &NewBatch, needs: &mut Vec<Ask>) {
+    pub fn needs_to_accept_batch(&self, new: &NewBatch, needs: &mut Vec<ReadRequest>) {
         self.needs_of_key(new.key, new.shown.as_ref(), needs);
         self.needs_of_use(IdempotentCall::Batch, new.idempotency.as_ref(), needs);
     }
 
     /// For [`Decisions::cancel_batch`](super::Decisions::cancel_batch).
-    pub fn needs_to_cancel_batch(&self, batch: BatchId, needs: &mut Vec<Ask>) {
-        needs.push(Ask::Get(BATCH_PROGRESS.key(&(self.account.id, batch))));
+    pub fn needs_to_cancel_batch(&self, batch: BatchId, needs: &mut Vec<ReadRequest>) {
+        needs.push(ReadRequest::Get(
+            BATCH_PROGRESS.key(&(self.account.id, batch)),
+        ));
     }
 
     /// For [`Decisions::apply`](super::Decisions::apply).
-    pub fn needs_to_apply(&self, job: JobId, event: &JobEvent, needs: &mut Vec<Ask>) {
-        needs.push(Ask::Get(LIVE_JOBS.key(&(self.account.id, job))));
+    pub fn needs_to_apply(&self, job: JobId, event: &JobEvent, needs: &mut Vec<ReadRequest>) {
+        needs.push(ReadRequest::Get(LIVE_JOBS.key(&(self.account.id, job))));
         match event {
             JobEvent::Finish { .. }
             | JobEvent::Fail { .. }
@@ -45,18 +47,18 @@ impl AccountState {
     }
 
     /// For [`Decisions::deposit`](super::Decisions::deposit).
-    pub fn needs_to_deposit(&self, deposit: &Deposit, needs: &mut Vec<Ask>) {
+    pub fn needs_to_deposit(&self, deposit: &Deposit, needs: &mut Vec<ReadRequest>) {
         self.needs_of_use(IdempotentCall::Deposit, deposit.idempotency.as_ref(), needs);
     }
 
-    fn needs_of_key(&self, key: KeyId, shown: Option<&ShownKey>, needs: &mut Vec<Ask>) {
+    fn needs_of_key(&self, key: KeyId, shown: Option<&ShownKey>, needs: &mut Vec<ReadRequest>) {
         let cached = self.keys.get(&key).and_then(|it| it.terms.as_ref());
         // A node's cached key only hints at the key's hash: another node may have changed the key.
         if cached.is_none() || self.sharing.is_some() {
-            needs.push(Ask::Get(API_KEYS_BY_ID.key(&key)));
+            needs.push(ReadRequest::Get(API_KEYS_BY_ID.key(&key)));
             let cached_hash = || cached.and_then(|it| Some(&it.as_ref()?.0));
             let hash = shown.map(|it| &it.hash).or_else(cached_hash);
-            needs.extend(hash.map(|hash| Ask::Get(API_KEYS.key(hash))));
+            needs.extend(hash.map(|hash| ReadRequest::Get(API_KEYS.key(hash))));
         }
     }
 
@@ -64,7 +66,7 @@ impl AccountState {
         &self,
         call: IdempotentCall,
         used: Option<&IdempotencyUse>,
-        needs: &mut Vec<Ask>,
+        needs: &mut Vec<ReadRequest>,
     ) {
         needs.extend(used.map(|used| last_use_of(call, self.account.id, &used.name)));
     }

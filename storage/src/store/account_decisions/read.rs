@@ -2,12 +2,12 @@
 
 use super::Decisions;
 use crate::domain::ids::AccountId;
-use crate::engine::Ask;
+use crate::engine::ReadRequest;
 use crate::store::{Record, StoreError, Table, TableKey};
 
 impl Decisions<'_> {
     /// The missing reads. If there are any, read them and decide again.
-    pub fn unread(&mut self) -> Vec<Ask> {
+    pub fn unread(&mut self) -> Vec<ReadRequest> {
         std::mem::take(&mut self.unread)
     }
 
@@ -20,7 +20,7 @@ impl Decisions<'_> {
         match self.read_set.value(&key) {
             Some(value) => value?.map(|value| table.decode(&value)).transpose(),
             None => {
-                self.unread.push(Ask::Get(key));
+                self.unread.push(ReadRequest::Get(key));
                 Err(StoreError::NotRead)
             }
         }
@@ -29,7 +29,7 @@ impl Decisions<'_> {
     pub(super) fn scan<K: TableKey, R: Record>(
         &mut self,
         table: &Table<K, R>,
-        scan: Ask,
+        scan: ReadRequest,
     ) -> Result<Vec<R>, StoreError> {
         match self.read_set.pairs(&scan) {
             Some(pairs) => pairs?
@@ -47,7 +47,7 @@ impl Decisions<'_> {
     pub(super) fn scan_entries<K: TableKey, R: Record>(
         &mut self,
         table: &Table<K, R>,
-        scan: Ask,
+        scan: ReadRequest,
     ) -> Result<Vec<(K, R)>, StoreError> {
         match self.read_set.pairs(&scan) {
             Some(pairs) => pairs?

@@ -1,6 +1,6 @@
 //! The read set of a round: the records that were read for it. Decisions read nothing else.
 
-use crate::engine::{Ask, Key, Seen, Value};
+use crate::engine::{Key, ReadRequest, ReadResults, Value};
 use crate::store::StoreError;
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ pub trait ReadSet {
     fn value(&self, key: &[u8]) -> Option<Result<Option<Cow<'_, [u8]>>, StoreError>>;
 
     /// `None` if the scan was not requested.
-    fn pairs(&self, scan: &Ask) -> Option<Result<Pairs<'_>, StoreError>>;
+    fn pairs(&self, scan: &ReadRequest) -> Option<Result<Pairs<'_>, StoreError>>;
 }
 
-impl ReadSet for Seen {
+impl ReadSet for ReadResults {
     fn value(&self, key: &[u8]) -> Option<Result<Option<Cow<'_, [u8]>>, StoreError>> {
         Some(Ok(self.value(key)?.map(|it| Cow::Borrowed(it.as_slice()))))
     }
 
-    fn pairs(&self, scan: &Ask) -> Option<Result<Pairs<'_>, StoreError>> {
+    fn pairs(&self, scan: &ReadRequest) -> Option<Result<Pairs<'_>, StoreError>> {
         Some(Ok(Cow::Borrowed(self.pairs(scan)?)))
     }
 }

@@ -10,7 +10,7 @@ use crate::domain::pause::Pause;
 use crate::domain::queue_entry::{QueueClass, QueueEntry, Turns};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
-use crate::engine::{Ask, Direction, Key, KeyRange};
+use crate::engine::{Direction, Key, KeyRange, ReadRequest};
 use crate::store::tables::{
     ACCOUNT_LOADS, ACCOUNTS, ENDED_JOBS, LEDGER, LIVE_JOBS, PAUSE, QUEUE, SERVED_TURNS, TAKEN_JOBS,
     WAITING_CALLERS,
@@ -31,11 +31,11 @@ impl AccountState {
     }
 
     /// The reads of every round about an account.
-    pub fn shared_state_reads(account: AccountId) -> [Ask; 3] {
+    pub fn shared_state_reads(account: AccountId) -> [ReadRequest; 3] {
         [
-            Ask::Get(ACCOUNTS.key(&account)),
-            Ask::Get(ACCOUNT_LOADS.key(&account)),
-            Ask::Get(PAUSE.key(&())),
+            ReadRequest::Get(ACCOUNTS.key(&account)),
+            ReadRequest::Get(ACCOUNT_LOADS.key(&account)),
+            ReadRequest::Get(PAUSE.key(&())),
         ]
     }
 
@@ -47,7 +47,7 @@ impl AccountState {
         node: NodeId,
         account: AccountId,
         read_set: &dyn ReadSet,
-    ) -> Result<Result<SharedState, Vec<Ask>>, StoreError> {
+    ) -> Result<Result<SharedState, Vec<ReadRequest>>, StoreError> {
         let (account_key, load_key) = (ACCOUNTS.key(&account), ACCOUNT_LOADS.key(&account));
         let (Some(record), Some(load), Some(pause)) = (
             read_set.value(&account_key),
@@ -125,9 +125,9 @@ impl AccountState {
     }
 
     /// The reads for accepting a job of this tier.
-    pub(super) fn needs_of_turn(&self, tier: Tier, needs: &mut Vec<Ask>) {
+    pub(super) fn needs_of_turn(&self, tier: Tier, needs: &mut Vec<ReadRequest>) {
         if self.sharing.is_some() {
-            needs.push(Ask::Get(SERVED_TURNS.key(&tier)));
+            needs.push(ReadRequest::Get(SERVED_TURNS.key(&tier)));
         }
     }
 }
@@ -216,8 +216,8 @@ impl Decisions<'_> {
 fn newest_id(
     account: AccountId,
     read_set: &dyn ReadSet,
-) -> Result<Result<Option<Timestamp>, Vec<Ask>>, StoreError> {
-    let last = |range: KeyRange| Ask::Scan(range, Direction::Falling, 1);
+) -> Result<Result<Option<Timestamp>, Vec<ReadRequest>>, StoreError> {
+    let last = |range: KeyRange| ReadRequest::Scan(range, Direction::Falling, 1);
     let scans = [
         last(LIVE_JOBS.range(&account)),
         last(ENDED_JOBS.range(&account)),

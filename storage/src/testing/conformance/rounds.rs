@@ -2,18 +2,19 @@
 
 use super::{get, scan, write};
 use crate::engine::{
-    Ask, Direction, Engine, EngineError, Key, KeyRange, Round, Seen, Value, Verdict,
+    Direction, Engine, EngineError, Key, KeyRange, ReadRequest, ReadResults, Round, RoundStep,
+    Value,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::Arc;
 
 type Outcome = Result<(), EngineError>;
-type Decide = Box<dyn FnMut(&Seen) -> Verdict + Send>;
+type Decide = Box<dyn FnMut(&ReadResults) -> RoundStep + Send>;
 
 /// A test round.
 struct Step {
     holds: Vec<Key>,
-    needs: Vec<Ask>,
+    needs: Vec<ReadRequest>,
     decide: Decide,
     done: Sender<Outcome>,
 }
@@ -23,12 +24,12 @@ impl Round for Step {
         self.holds.clone()
     }
 
-    fn needs(&self) -> Vec<Ask> {
+    fn needs(&self) -> Vec<ReadRequest> {
         self.needs.clone()
     }
 
-    fn decide(&mut self, seen: &Seen) -> Verdict {
-        (self.decide)(seen)
+    fn decide(&mut self, reads: &ReadResults) -> RoundStep {
+        (self.decide)(reads)
     }
 
     fn done(self: Box<Self>, outcome: Outcome) {
@@ -40,11 +41,11 @@ impl Round for Step {
 fn begin(
     engine: &Arc<dyn Engine>,
     keys: &[&str],
-    decide: impl FnMut(&Seen) -> Verdict + Send + 'static,
+    decide: impl FnMut(&ReadResults) -> RoundStep + Send + 'static,
 ) -> Receiver<Outcome> {
     let holds: Vec<Key> = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
     let (done, outcomes) = unbounded();
-    let needs = holds.iter().cloned().map(Ask::Get).collect();
+    let needs = holds.iter().cloned().map(ReadRequest::Get).collect();
     Arc::clone(engine).round(Box::new(Step {
         holds,
         needs,
@@ -57,13 +58,13 @@ fn begin(
 fn run(
     engine: &Arc<dyn Engine>,
     keys: &[&str],
-    decide: impl FnMut(&Seen) -> Verdict + Send + 'static,
+    decide: impl FnMut(&ReadResults) -> RoundStep + Send + 'static,
 ) -> Outcome {
     begin(engine, keys, decide).recv().expect("an outcome")
 }
 
-fn number(seen: &Seen, key: &str) -> u32 {
-    let value = seen.value(key.as_bytes()).expect("it was asked for");
+fn number(reads: &ReadResults, key: &str) -> u32 {
+    let value = reads.value(key.as_bytes()).expect("it was asked for");
     value.map_or(0, |value| {
         let text = std::str::from_utf8(value).expect("text");
         text.parse().expect("a number")
@@ -75,10 +76,10 @@ fn put(key: &str, number: u32) -> (Key, Option<Value>) {
     (key.as_bytes().to_vec(), Some(value))
 }
 
-fn increment(keys: &'static [&'static str]) -> impl FnMut(&Seen) -> Verdict + Send {
-    move |seen| {
-        let writes = keys.iter().map(|key| put(key, number(seen, key) + 1));
-        Verdict::Write(writes.collect())
+fn increment(keys: &'static [&'static str]) -> impl FnMut(&ReadResults) -> RoundStep + Send {
+    move |reads| {
+        let writes = keys.iter().map(|key| put(key, number(reads, key) + 1));
+        RoundStep::Write(writes.collect())
     }
 }
 
@@ -99,21 +100,21 @@ pub fn increments_add_up(engine: &Arc<dyn Engine>) {
 }
 
 pub fn reads_are_current(engine: &Arc<dyn Engine>) {
-    let log = || Ask::Scan(KeyRange::prefix(b"log"), Direction::Falling, 1);
+    let log = || ReadRequest::Scan(KeyRange::prefix(b"log"), Direction::Falling, 1);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..50 {
-                    let decide = move |seen: &Seen| {
-                        let Some(lines) = seen.pairs(&log()) else {
-                            return Verdict::Ask(vec![log()]);
+                    let decide = move |reads: &ReadResults| {
+                        let Some(lines) = reads.pairs(&log()) else {
+                            return RoundStep::Read(vec![log()]);
                         };
-                        let count = number(seen, "n");
+                        let count = number(reads, "n");
                         let newest = lines.first().map(|(key, _)| key.clone());
                         let expected = (count > 0).then(|| format!("log{count:04}").into_bytes());
                         assert_eq!(newest, expected);
                         let line = put(&format!("log{:04}", count + 1), count);
-                        Verdict::Write(vec![put("n", count + 1), line])
+                        RoundStep::Write(vec![put("n", count + 1), line])
                     };
                     run(engine, &["n"], decide).expect("a commit");
                 }
@@ -145,11 +146,11 @@ pub fn overlapping_holds_end(engine: &Arc<dyn Engine>) {
 
 pub fn asks_for_more(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", "7"), ("b7", "3")]);
-    let decide = |seen: &Seen| {
-        let other = format!("b{}", number(seen, "a"));
-        match seen.value(other.as_bytes()) {
-            None => Verdict::Ask(vec![Ask::Get(other.into_bytes())]),
-            Some(_) => Verdict::Write(vec![put("sum", 7 + number(seen, &other))]),
+    let decide = |reads: &ReadResults| {
+        let other = format!("b{}", number(reads, "a"));
+        match reads.value(other.as_bytes()) {
+            None => RoundStep::Read(vec![ReadRequest::Get(other.into_bytes())]),
+            Some(_) => RoundStep::Write(vec![put("sum", 7 + number(reads, &other))]),
         }
     };
     run(engine, &["a"], decide).expect("a commit");
@@ -166,13 +167,13 @@ pub fn panic_changes_nothing(engine: &Arc<dyn Engine>) {
 }
 
 pub fn done_once(engine: &Arc<dyn Engine>) {
-    let large = |_: &Seen| {
+    let large = |_: &ReadResults| {
         let value = vec![b'x'; crate::engine::MAX_VALUE_BYTES + 1];
-        Verdict::Write(vec![(b"n".to_vec(), Some(value))])
+        RoundStep::Write(vec![(b"n".to_vec(), Some(value))])
     };
     let rounds = [
         begin(engine, &["n"], increment(&["n"])),
-        begin(engine, &["n"], |_| Verdict::Write(Vec::new())),
+        begin(engine, &["n"], |_| RoundStep::Write(Vec::new())),
         begin(engine, &["n"], large),
         begin(engine, &["n"], |_| panic!("on purpose")),
         begin(engine, &["n"], increment(&["n"])),
@@ -185,8 +186,8 @@ pub fn done_once(engine: &Arc<dyn Engine>) {
 
 pub fn no_writes(engine: &Arc<dyn Engine>) {
     write(engine, &[("n", "1")]);
-    run(engine, &["n"], |_| Verdict::Write(Vec::new())).expect("done");
-    run(engine, &[], |_| Verdict::Write(Vec::new())).expect("done");
+    run(engine, &["n"], |_| RoundStep::Write(Vec::new())).expect("done");
+    run(engine, &[], |_| RoundStep::Write(Vec::new())).expect("done");
     assert_eq!(get(engine, "n").as_deref(), Some("1"));
 }
 
