@@ -307,7 +307,7 @@ impl Faults {
     fn finish(mut self) -> Result<(), Vec<FieldFault>> {
         let unlisted = self.found - self.listed.len();
         if unlisted > 0 {
-            let message = format!("has {unlisted} more faults than are listed here");
+            let message = format!("has {unlisted} more errors that are not listed");
             self.listed.push(FieldFault::new("body", message));
         }
         match self.listed.is_empty() {
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(faults.len(), MAX_FAULTS + 1);
         assert_eq!(
             faults.last().unwrap(),
-            "body: has 200 more faults than are listed here"
+            "body: has 200 more errors that are not listed"
         );
     }
 }

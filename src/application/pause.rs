@@ -48,15 +48,20 @@ pub async fn for_call(core: &Core, caller: &Payer) -> Result<Pause, StoreError> 
 /// until the process stops.
 pub async fn follow(core: Data<Core>) {
     // The dispatcher may have read an older version before.
-    let mut is_first = true;
+    let (mut is_first, mut is_readable) = (true, true);
     while !*core.stopping.borrow() {
         match core.store.pause().await {
-            Ok(pause) if is_first || *core.pause.read() != pause => {
-                publish(&core.pause, &core.system.dispatcher(), pause);
-                is_first = false;
+            Ok(pause) => {
+                if is_first || *core.pause.read() != pause {
+                    publish(&core.pause, &core.system.dispatcher(), pause);
+                }
+                (is_first, is_readable) = (false, true);
             }
-            Ok(_) => {}
-            Err(error) => return tracing::error!(%error, "could not read what is paused"),
+            Err(error) if is_readable => {
+                tracing::error!(%error, "could not read the pause switches; retrying");
+                is_readable = false;
+            }
+            Err(_) => {}
         }
         sleep(POLL_INTERVAL).await;
     }

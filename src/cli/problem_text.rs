@@ -67,7 +67,7 @@ mod tests {
             ("requests[7].prompt", "is empty"),
             ("requests[8].inputs[0]", "is damaged"),
             ("requests[8].inputs[1]", "is damaged"),
-            ("body", "has 900 more faults than are listed here"),
+            ("body", "has 900 more errors that are not listed"),
         ];
         let expected = [
             "  requests[0].model is required (and in 2 more requests)",
@@ -75,7 +75,7 @@ mod tests {
             "  requests[2].model must be a text",
             "  requests[8].inputs[0] is damaged",
             "  requests[8].inputs[1] is damaged",
-            "  body has 900 more faults than are listed here",
+            "  body has 900 more errors that are not listed",
         ];
         assert_eq!(group_errors(errors.into_iter()), expected);
     }

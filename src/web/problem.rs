@@ -97,7 +97,7 @@ impl Code {
             Self::UrlExpired => (403, "url_expired", "URL expired"),
             Self::NotFound => (404, "not_found", "Not found"),
             Self::MethodNotAllowed => (405, "method_not_allowed", "Method not allowed"),
-            Self::RequestTimeout => (408, "request_timeout", "Request body too slow"),
+            Self::RequestTimeout => (408, "request_timeout", "Request timeout"),
             Self::Conflict => (409, "conflict", "Conflict"),
             Self::Gone => (410, "gone", "Gone"),
             Self::PayloadTooLarge => (413, "payload_too_large", "Request body too large"),

@@ -180,7 +180,7 @@ impl<'a> Fields<'a> {
         }
         let unlisted = self.found - self.faults.len();
         if unlisted > 0 {
-            let message = format!("has {unlisted} more faults than are listed here");
+            let message = format!("has {unlisted} more errors that are not listed");
             self.faults.push(FieldFault::new("body", message));
         }
         if self.faults.is_empty() {
