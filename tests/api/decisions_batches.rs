@@ -157,7 +157,7 @@ fn a_hundred_faults_are_listed_and_the_others_counted() {
     let errors = errors.as_array().unwrap();
     assert_eq!(errors.len(), 101);
     assert_eq!(errors[99]["field"], "requests[99].prompt");
-    let rest = json!({"field": "body", "message": "has 900 more faults than are listed here"});
+    let rest = json!({"field": "body", "message": "has 900 more errors that are not listed"});
     assert_eq!(errors[100], rest);
 }
 
