@@ -204,13 +204,13 @@ impl Drop for ChangeGuard {
     }
 }
 
-pub(super) type AfterCommit = Box<dyn FnOnce() + Send>;
+type AfterCommit = Box<dyn FnOnce() + Send>;
 
 /// Writes and what must follow their commit.
 pub struct Change {
-    pub(super) writes: Writes,
-    pub(super) guard: Option<ChangeGuard>,
-    pub(super) after_commit: Option<AfterCommit>,
+    writes: Writes,
+    guard: Option<ChangeGuard>,
+    after_commit: Option<AfterCommit>,
 }
 
 impl From<Writes> for Change {
@@ -240,6 +240,24 @@ impl Change {
             after_commit: Some(Box::new(after_commit)),
             ..self
         }
+    }
+
+    /// The writes, with the release of the lock, and what to call after their commit with whether it succeeded.
+    pub(super) fn into_parts(self) -> (Writes, impl FnOnce(bool) + Send + 'static) {
+        let Self {
+            mut writes,
+            guard,
+            after_commit,
+        } = self;
+        guard.iter().for_each(|it| it.add_release(&mut writes));
+        let finish = move |is_durable: bool| {
+            if is_durable {
+                after_commit.into_iter().for_each(|it| it());
+            }
+            // After a failure too: it stops the process.
+            guard.into_iter().for_each(ChangeGuard::released);
+        };
+        (writes, finish)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What every use case needs: records, actors, time, locks and durable commits.
 
-use super::commit::{Change, ChangeGuard, ChangeLock};
+use super::commit::{Change, ChangeLock};
 use super::file_locks::FileLocks;
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -101,26 +101,13 @@ impl Core {
         let Ok(Some(account)) = self.system.accounts().get(before.account) else {
             return Ok(self.commit(change).await?);
         };
-        let Change {
-            mut writes,
-            guard,
-            after_commit,
-        } = change;
-        guard
-            .iter()
-            .for_each(|guard| guard.add_release(&mut writes));
-        let then = Box::new(move || {
-            after_commit
-                .into_iter()
-                .for_each(|after_commit| after_commit());
-            guard.into_iter().for_each(ChangeGuard::released);
-        });
+        let (writes, finish) = change.into_parts();
         let (reply, outcome) = oneshot::channel();
         let change = KeyChange {
             key: before.id,
             after,
             writes,
-            then,
+            then: Box::new(|| finish(true)),
             reply: reply.into(),
         };
         let command = AccountCommand::ChangeKey(Box::new(change));
@@ -143,7 +130,7 @@ impl Core {
 
 type CommitOutcome = oneshot::Receiver<Result<(), EngineError>>;
 
-/// Splits a change into its writes, the callback of the commit, and the receiver of its outcome.
+/// The writes of a change, the callback of their commit, and the receiver of its outcome.
 fn split(
     change: Change,
 ) -> (
@@ -151,23 +138,10 @@ fn split(
     impl FnOnce(Result<(), EngineError>) + Send + 'static,
     CommitOutcome,
 ) {
-    let Change {
-        mut writes,
-        guard,
-        after_commit,
-    } = change;
-    guard
-        .iter()
-        .for_each(|guard| guard.add_release(&mut writes));
+    let (writes, finish) = change.into_parts();
     let (sender, receiver) = oneshot::channel();
     let then = move |outcome: Result<(), EngineError>| {
-        if outcome.is_ok() {
-            after_commit
-                .into_iter()
-                .for_each(|after_commit| after_commit());
-        }
-        // After a failure too: it stops the process.
-        guard.into_iter().for_each(ChangeGuard::released);
+        finish(outcome.is_ok());
         // The send fails only if the caller disconnected.
         drop(sender.send(outcome));
     };
