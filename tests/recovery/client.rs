@@ -208,6 +208,13 @@ impl Client {
         })
     }
 
+    /// Waits until the job has ended.
+    pub fn job_when_ended(&self, id: &str) -> Value {
+        until(&format!("job {id} has ended"), || {
+            Some(self.job(id)).filter(|job| !job["finished_at"].is_null())
+        })
+    }
+
     /// Does the service answer?
     pub fn look(&self, connection: &mut Connection) -> Result<(), Cut> {
         connection

@@ -4,7 +4,7 @@ use crate::connector::Connector;
 use crate::engine_thread::{Command, EngineThread};
 use crate::latch::Latch;
 use crate::options::{PostgresOptions, Purpose};
-use crate::read_queue::{ReadRequest, Reply};
+use crate::read_queue::{QueuedRead, Reply};
 use crate::shared::Shared;
 use crate::snapshot::PostgresSnapshot;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl PostgresEngine {
         })
     }
 
-    fn read<T: Send + 'static>(&self, request: impl FnOnce(Reply<T>) -> ReadRequest) -> Read<T> {
+    fn read<T: Send + 'static>(&self, request: impl FnOnce(Reply<T>) -> QueuedRead) -> Read<T> {
         let (reply, answer) = oneshot::channel();
         self.shared.reads.add(request(reply));
         // A caller may block its thread on the answer inside a tokio task, whose budget then never resets.
@@ -92,14 +92,14 @@ impl PostgresEngine {
 
 impl Engine for PostgresEngine {
     fn get(&self, key: &[u8]) -> Read<Option<Value>> {
-        self.read(|reply| ReadRequest::Get(key.to_vec(), reply))
+        self.read(|reply| QueuedRead::Get(key.to_vec(), reply))
     }
 
     fn get_many(&self, keys: &[Key]) -> Read<Vec<Option<Value>>> {
         if keys.is_empty() {
             return Ok(Vec::new()).into();
         }
-        self.read(|reply| ReadRequest::GetMany(keys.to_vec(), reply))
+        self.read(|reply| QueuedRead::GetMany(keys.to_vec(), reply))
     }
 
     fn scan(
@@ -111,18 +111,18 @@ impl Engine for PostgresEngine {
         if limit == 0 || range.is_empty() {
             return Ok(Vec::new()).into();
         }
-        self.read(|reply| ReadRequest::Scan(range.clone(), direction, limit, reply))
+        self.read(|reply| QueuedRead::Scan(range.clone(), direction, limit, reply))
     }
 
     fn count(&self, range: &KeyRange) -> Read<usize> {
         if range.is_empty() {
             return Ok(0).into();
         }
-        self.read(|reply| ReadRequest::Count(range.clone(), reply))
+        self.read(|reply| QueuedRead::Count(range.clone(), reply))
     }
 
     fn time(&self) -> Read<Option<Timestamp>> {
-        self.read(ReadRequest::Time)
+        self.read(QueuedRead::Time)
     }
 
     fn round(self: Arc<Self>, round: Box<dyn Round>) {

@@ -12,7 +12,7 @@ const MAX_READS: usize = 256;
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
 /// A read and its caller.
-pub enum ReadRequest {
+pub enum QueuedRead {
     Get(Key, Reply<Option<Value>>),
     GetMany(Vec<Key>, Reply<Vec<Option<Value>>>),
     Scan(KeyRange, Direction, usize, Reply<Vec<(Key, Value)>>),
@@ -21,7 +21,7 @@ pub enum ReadRequest {
     Time(Reply<Option<Timestamp>>),
 }
 
-impl ReadRequest {
+impl QueuedRead {
     pub fn refuse(self, error: EngineError) {
         // A caller that has gone needs no response.
         match self {
@@ -53,12 +53,12 @@ pub struct ReadQueue {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<ReadRequest>,
+    waiting: VecDeque<QueuedRead>,
     refusal: Option<EngineError>,
 }
 
 impl ReadQueue {
-    pub fn add(&self, request: ReadRequest) {
+    pub fn add(&self, request: QueuedRead) {
         let mut state = self.state();
         if let Some(error) = &state.refusal {
             let error = error.clone();
@@ -83,7 +83,7 @@ impl ReadQueue {
     }
 
     /// Waits for reads; `None` after a refusal of all.
-    pub async fn take(&self) -> Option<Vec<ReadRequest>> {
+    pub async fn take(&self) -> Option<Vec<QueuedRead>> {
         loop {
             let mut added = std::pin::pin!(self.added.notified());
             added.as_mut().enable();
@@ -93,7 +93,7 @@ impl ReadQueue {
                     return None;
                 }
                 let count = state.waiting.len().min(MAX_READS);
-                let mut taken: Vec<ReadRequest> = state.waiting.drain(..count).collect();
+                let mut taken: Vec<QueuedRead> = state.waiting.drain(..count).collect();
                 taken.retain(|request| !request.caller_gone());
                 if !taken.is_empty() {
                     if !state.waiting.is_empty() {

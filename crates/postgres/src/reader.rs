@@ -2,7 +2,7 @@
 
 use crate::connector::Prepared;
 use crate::outage::{Fault, Outage};
-use crate::read_queue::ReadRequest;
+use crate::read_queue::QueuedRead;
 use crate::schema::{Part, Relation, parts};
 use crate::session::{READ_ONLY, RESPONSE_TIMEOUT, Session, explain};
 use crate::shared::Shared;
@@ -56,8 +56,8 @@ pub async fn run_on_snapshot(shared: Arc<Shared>, view: Prepared) {
 async fn answers(
     shared: &Shared,
     session: &mut Option<Prepared>,
-    requests: &[ReadRequest],
-) -> Result<ReadResults, Fault> {
+    requests: &[QueuedRead],
+) -> Result<BatchResults, Fault> {
     let prepared = match session {
         Some(session) => session,
         None => session.insert(timeout(RESPONSE_TIMEOUT, shared.connector.prepared()).await??),
@@ -67,7 +67,7 @@ async fn answers(
 
 /// Reads outside of a transaction. With a pooler, a transaction keeps one round trip's reads on one connection with this
 /// engine's settings.
-async fn read_alone(prepared: &Prepared, questions: &ReadBatch<'_>) -> Result<ReadResults, Error> {
+async fn read_alone(prepared: &Prepared, questions: &ReadBatch<'_>) -> Result<BatchResults, Error> {
     let Prepared {
         session,
         statements,
@@ -101,7 +101,7 @@ impl<'a> ReadBatch<'a> {
 }
 
 /// The results. Scans and counts are in the order of the questions.
-pub struct ReadResults {
+pub struct BatchResults {
     pub values: HashMap<Key, Value>,
     pub scans: Vec<Vec<(Key, Value)>>,
     pub counts: Vec<usize>,
@@ -109,7 +109,7 @@ pub struct ReadResults {
     pub time: Option<Timestamp>,
 }
 
-impl ReadResults {
+impl BatchResults {
     /// Removes rows that this transaction inserted only to lock their keys.
     pub fn remove_reserved(&mut self, reserved: &HashSet<Key>) {
         self.values.retain(|key, _| !reserved.contains(key));
@@ -119,42 +119,42 @@ impl ReadResults {
     }
 }
 
-fn questions(requests: &[ReadRequest]) -> ReadBatch<'_> {
+fn questions(requests: &[QueuedRead]) -> ReadBatch<'_> {
     let mut questions = ReadBatch::default();
     for it in requests {
         match it {
-            ReadRequest::Get(key, _) => drop(questions.keys.insert(key)),
-            ReadRequest::GetMany(keys, _) => questions.keys.extend(keys),
-            ReadRequest::Scan(range, direction, limit, _) => {
+            QueuedRead::Get(key, _) => drop(questions.keys.insert(key)),
+            QueuedRead::GetMany(keys, _) => questions.keys.extend(keys),
+            QueuedRead::Scan(range, direction, limit, _) => {
                 questions.scans.push((range, *direction, *limit));
             }
-            ReadRequest::Count(range, _) => questions.counts.push(range),
-            ReadRequest::Time(_) => questions.time = true,
+            QueuedRead::Count(range, _) => questions.counts.push(range),
+            QueuedRead::Time(_) => questions.time = true,
         }
     }
     questions
 }
 
-fn reply(requests: Vec<ReadRequest>, answers: &ReadResults) {
+fn reply(requests: Vec<QueuedRead>, answers: &BatchResults) {
     let value = |key: &Key| answers.values.get(key).cloned();
     let mut scans = answers.scans.iter();
     let mut counts = answers.counts.iter();
     // A caller that has gone needs no response.
     for it in requests {
         match it {
-            ReadRequest::Get(key, reply) => drop(reply.send(Ok(value(&key)))),
-            ReadRequest::GetMany(keys, reply) => {
+            QueuedRead::Get(key, reply) => drop(reply.send(Ok(value(&key)))),
+            QueuedRead::GetMany(keys, reply) => {
                 drop(reply.send(Ok(keys.iter().map(value).collect())));
             }
-            ReadRequest::Scan(_, _, _, reply) => {
+            QueuedRead::Scan(_, _, _, reply) => {
                 let pairs = scans.next().cloned();
                 drop(reply.send(pairs.ok_or(EngineError::Stopped)));
             }
-            ReadRequest::Count(_, reply) => {
+            QueuedRead::Count(_, reply) => {
                 let count = counts.next().copied();
                 drop(reply.send(count.ok_or(EngineError::Stopped)));
             }
-            ReadRequest::Time(reply) => drop(reply.send(Ok(answers.time))),
+            QueuedRead::Time(reply) => drop(reply.send(Ok(answers.time))),
         }
     }
 }
@@ -164,7 +164,7 @@ pub async fn read(
     session: &Session,
     statements: &Statements,
     questions: &ReadBatch<'_>,
-) -> Result<ReadResults, Error> {
+) -> Result<BatchResults, Error> {
     let gets = by_relation(questions.keys.iter().map(|key| key.as_slice()))
         .into_iter()
         .map(|(relation, keys)| get(session, statements, relation, keys));
@@ -177,7 +177,7 @@ pub async fn read(
         try_join_all(counts),
         time(session, statements, questions.time)
     )?;
-    Ok(ReadResults {
+    Ok(BatchResults {
         values: values.into_iter().flatten().collect(),
         scans,
         counts,

@@ -6,7 +6,7 @@
 use crate::connector::Prepared;
 use crate::mark::{self, Mark, Outcome};
 use crate::outage::{Fault, Outage};
-use crate::reader::{ReadBatch, ReadResults, by_relation, pairs, read};
+use crate::reader::{BatchResults, ReadBatch, by_relation, pairs, read};
 use crate::session::{READ_WRITE, RESPONSE_TIMEOUT, bytes};
 use crate::shared::Shared;
 use crate::write_queue::{Group, HeldRound, size};
@@ -303,7 +303,7 @@ async fn hold_and_read(
     held: &[Key],
     waits: bool,
     requests: &[Vec<ReadRequest>],
-) -> Result<(HashSet<Key>, ReadResults), Error> {
+) -> Result<(HashSet<Key>, BatchResults), Error> {
     let Prepared {
         session,
         statements,
@@ -335,7 +335,7 @@ async fn hold_and_read(
 fn distribute(
     reads: &mut [ReadResults],
     requests: &mut [Vec<ReadRequest>],
-    answers: &mut ReadResults,
+    answers: &mut BatchResults,
 ) {
     let mut scans: std::collections::HashMap<ReadRequest, Vec<(Key, Value)>> = Default::default();
     let mut in_order = answers.scans.drain(..);
