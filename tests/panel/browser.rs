@@ -9,7 +9,7 @@ use hyper::Method;
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Map, Value, json};
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -37,10 +37,7 @@ struct Driver {
 
 impl Driver {
     fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|it| it.local_addr())
-            .expect("a free port")
-            .port();
+        let port = tintype_postgres::testing::free_port();
         let process = Command::new("chromedriver")
             .arg(format!("--port={port}"))
             .stdout(Stdio::null())

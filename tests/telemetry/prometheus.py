@@ -7,6 +7,7 @@ Run by tests/compat/served.py, which starts the program.
 import json
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import sys
@@ -47,9 +48,12 @@ def promtool(*arguments, text=None):
 
 
 def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    """A port below those that Linux gives to clients, so that no other process takes it before Prometheus listens."""
+    for port in random.sample(range(20_000, 30_000), 1_000):
+        with socket.socket() as taken:
+            if taken.connect_ex(("127.0.0.1", port)):
+                return port
+    raise SystemExit("no port is free")
 
 
 def until(what, look):

@@ -406,7 +406,14 @@ fn own(home: &TempDir) {
     }
 }
 
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
+/// A free port below those that Linux gives to clients and to listeners without a number. So no other process takes the port before
+/// the server listens, or while it restarts.
+///
+/// # Panics
+/// All ports are in use.
+pub fn free_port() -> u16 {
+    (0..1_000)
+        .map(|_| rand::random_range(20_000..30_000))
+        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("a free port")
 }
