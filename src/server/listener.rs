@@ -72,7 +72,8 @@ pub fn serve(instance: Instance, listener: TcpListener) -> io::Result<Server> {
         // With Nagle's algorithm a small event waits until the client acknowledges the one before: 40 ms on Linux.
         .tcp_nodelay(true)
         .shutdown_timeout(grace)
-        // A client that closes its side has left: actix drops its request, and the disconnect is reported.
+        // A client that closes its side has left: actix drops its request, and the disconnect is reported. The same
+        // applies to a client that sends bytes behind its request that are not HTTP.
         .h1_allow_half_closed(false)
         .disable_signals()
         .listen(listener)?;

@@ -1,6 +1,9 @@
 //! The command line: the real binary against a real server on loopback.
 
 mod batches;
+#[path = "../recovery/bucket.rs"]
+mod bucket;
+mod cluster;
 mod installed;
 mod operating;
 mod receiving;

@@ -1,5 +1,6 @@
 //! Runs the real binary: commands until they exit, and servers until SIGTERM.
 
+use crate::cluster::Cluster;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
@@ -155,36 +156,71 @@ fn collect(stream: impl Read + Send + 'static, lines: Arc<Mutex<Vec<String>>>) {
     });
 }
 
-/// A running server with its own data directory.
+/// A running server with its own data directory, or several nodes if the environment asks for them.
 pub struct Service {
     /// The working directory. The data directory is `data` in it.
     pub directory: TempDir,
     pub url: String,
     /// The first API key.
     pub key: String,
-    running: Running,
+    processes: Vec<Running>,
+    cluster: Option<Cluster>,
 }
 
 impl Service {
     /// Starts `tintype serve` on a free port. Webhooks may go to loopback and are retried after a second.
     pub fn start() -> Self {
+        Self::start_with(Cluster::requested())
+    }
+
+    /// Starts a single process whatever the environment asks for.
+    pub fn start_alone() -> Self {
+        Self::start_with(None)
+    }
+
+    fn start_with(mut cluster: Option<Cluster>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut command = tintype(directory.path(), &["serve", "--listen", "127.0.0.1:0"]);
-        command
-            .env("TINTYPE__EGRESS__ALLOW", r#"["127.0.0.0/8"]"#)
-            .env("TINTYPE__WEBHOOKS__RETRY_DELAYS_SECONDS", "[1,1,1,1,1,1]");
-        let running = Running::start(command);
-        let url = running.after("is ready at");
-        let key = running.line("a key", |line| {
+        let serve = |listen: &str, data_dir: &str| {
+            let arguments = ["serve", "--listen", listen, "--data-dir", data_dir];
+            let mut command = tintype(directory.path(), &arguments);
+            command
+                .env("TINTYPE__EGRESS__ALLOW", r#"["127.0.0.0/8"]"#)
+                .env("TINTYPE__WEBHOOKS__RETRY_DELAYS_SECONDS", "[1,1,1,1,1,1]")
+                .envs(cluster.iter().flat_map(Cluster::variables));
+            Running::start(command)
+        };
+        let (first, others) = match &cluster {
+            Some(cluster) => (cluster.nodes[0].as_str(), &cluster.nodes[1..]),
+            None => ("127.0.0.1:0", &[][..]),
+        };
+        let first = serve(first, "data");
+        let url = first.after("is ready at");
+        let key = first.line("a key", |line| {
             let word = line.trim();
             word.starts_with("tt_").then(|| word.to_owned())
         });
+        let others = others
+            .iter()
+            .map(|listen| serve(listen, &format!("data-of-{listen}")));
+        let others: Vec<Running> = others.collect();
+        for node in &others {
+            node.after("is ready at");
+        }
+        if let Some(cluster) = &mut cluster {
+            cluster.balance();
+        }
         Self {
             directory,
             url,
             key,
-            running,
+            processes: [first].into_iter().chain(others).collect(),
+            cluster,
         }
+    }
+
+    /// The number of processes, each of which gets the next call in turn.
+    pub fn nodes(&self) -> usize {
+        self.processes.len()
     }
 
     /// A command for this server, with the token of its data directory.
@@ -215,12 +251,25 @@ impl Service {
         })
     }
 
-    /// Stops the server gracefully; returns its directory.
-    pub fn stop(self) -> TempDir {
-        let Self {
-            directory, running, ..
-        } = self;
-        assert_eq!(running.stop(), Some(0));
-        directory
+    /// Stops the server gracefully.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    /// Stops the server gracefully, and runs a command on its records that must succeed; returns standard output.
+    #[track_caller]
+    pub fn stop_and_run(mut self, arguments: &[&str]) -> String {
+        self.end();
+        let mut command = tintype(self.directory.path(), arguments);
+        command.envs(self.cluster.iter().flat_map(Cluster::variables));
+        run(command, b"").success()
+    }
+
+    fn end(&mut self) {
+        for process in self.processes.drain(..) {
+            let lines = Arc::clone(&process.lines);
+            let code = process.stop();
+            assert_eq!(code, Some(0), "{:#?}", lines.lock().unwrap());
+        }
     }
 }

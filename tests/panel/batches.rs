@@ -301,7 +301,7 @@ fn pictures_that_are_gone_are_named_in_the_archive() {
         browser.see("span", "2 done of 2").await;
         let job = "return (await send('GET', base + '/jobs?limit=1')).data[0].job_id;";
         let job = calls(&browser, job).await;
-        service.remove_picture(job.as_str().unwrap());
+        service.remove_picture(job.as_str().unwrap()).await;
         let deadline = Instant::now() + PATIENCE;
         loop {
             let zip = download(&browser, "Download images").await;

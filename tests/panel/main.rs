@@ -1,5 +1,7 @@
 //! The panel and the API reference in a real browser: headless Chromium, driven over WebDriver.
 //!
+//! With `TINTYPE_TEST_NODES=3` each service is three nodes, and each call goes to the next one.
+//!
 //! Needs `chromium`, `chromedriver`, and axe-core below target/test-tools; `tests/run` installs them and sets
 //! `TINTYPE_TEST_BROWSER=1`. Without the variable these tests pass without running.
 
@@ -11,6 +13,8 @@ mod browser;
 #[path = "../recovery/bucket.rs"]
 mod bucket;
 mod calls;
+#[path = "../cli/cluster.rs"]
+mod cluster;
 mod deliveries;
 mod drafts;
 mod filters;
@@ -53,10 +57,13 @@ fn browse_with<F: Future<Output = ()>>(
     settings: &[(&str, &str)],
     test: impl FnOnce(Service, Browser) -> F,
 ) {
-    if !is_enabled() {
-        return;
+    if is_enabled() {
+        browse_at(Service::start(settings), test);
     }
-    let service = Service::start(settings);
+}
+
+/// Runs a test with a service and a browser with an empty profile.
+fn browse_at<F: Future<Output = ()>>(service: Service, test: impl FnOnce(Service, Browser) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -134,8 +134,8 @@ pub fn half_drawing_back_end() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Settings that give the fast model one slot at a backend that never answers.
-pub fn slow_back_end() -> [(&'static str, String); 4] {
+/// Settings that give the fast model one slot, over all nodes, at a backend that never answers.
+pub fn slow_back_end() -> [(&'static str, String); 5] {
     [
         ("TINTYPE__BACKENDS__SLOW__KIND", "openai".into()),
         (
@@ -143,6 +143,7 @@ pub fn slow_back_end() -> [(&'static str, String); 4] {
             format!("{}/v1", silent()),
         ),
         ("TINTYPE__BACKENDS__SLOW__CONCURRENCY", "1".into()),
+        ("TINTYPE__BACKENDS__SLOW__SHARED", "true".into()),
         (
             "TINTYPE__TIERS__FAST__BACKENDS",
             "[{ name = \"slow\" }]".into(),

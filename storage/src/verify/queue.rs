@@ -1,11 +1,12 @@
-//! Checks the nodes' queue against the live jobs: each job is queued or taken by a node.
+//! Checks what nodes record of live jobs: each job is queued or taken by a node, and the sums of its account count it.
 
 use super::Report;
 use crate::domain::adoption::Adoption;
-use crate::domain::ids::JobId;
+use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::{JobState, Origin};
+use crate::domain::node::AccountLoad;
 use crate::engine::Wait as _;
-use crate::store::tables::{ADOPTION, LIVE_JOBS, QUEUE, TAKEN_JOBS};
+use crate::store::tables::{ACCOUNT_LOADS, ADOPTION, LIVE_JOBS, QUEUE, TAKEN_JOBS};
 use crate::store::{All, Store, StoreError};
 use std::collections::HashMap;
 
@@ -25,8 +26,10 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
     TAKEN_JOBS
         .each(store, &All, |(_, job), _| count(job))
         .wait()?;
+    let mut loads: HashMap<AccountId, AccountLoad> = HashMap::new();
     LIVE_JOBS
         .each(store, &All, |(_, id), job| {
+            loads.entry(job.account).or_default().add(&job);
             let places = places.get(&id).copied().unwrap_or_default();
             // The caller of a synchronous job may have left: the job fails soon and never starts.
             let may_be_left = job.state == JobState::Queued && job.origin == Origin::Synchronous;
@@ -38,5 +41,24 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             }
             Ok(())
         })
-        .wait()
+        .wait()?;
+    let mut compare = |account: AccountId, recorded: &AccountLoad, counted: &AccountLoad| {
+        if (recorded.live_jobs, &recorded.keys) != (counted.live_jobs, &counted.keys) {
+            report.fault(format!(
+                "account {account}: its {} live jobs and their holds differ from the recorded sums of {}",
+                counted.live_jobs, recorded.live_jobs
+            ));
+        }
+    };
+    ACCOUNT_LOADS
+        .each(store, &All, |account, recorded| {
+            let counted = loads.remove(&account).unwrap_or_default();
+            compare(account, &recorded, &counted);
+            Ok(())
+        })
+        .wait()?;
+    for (account, counted) in loads {
+        compare(account, &AccountLoad::default(), &counted);
+    }
+    Ok(())
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{JobId, NodeId};
-use tintype_storage::domain::node::TakenJob;
+use tintype_storage::domain::node::{AccountLoad, TakenJob};
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::shard::{Shard, ShardHolder};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Engine, Wait as _, commit_and_wait};
 use tintype_storage::store::tables::{
-    ADOPTION, DUE_BY_SHARD, DUE_DELIVERIES, QUEUE, SHARD_HOLDERS, TAKEN_JOBS,
+    ACCOUNT_LOADS, ADOPTION, DUE_BY_SHARD, DUE_DELIVERIES, LIVE_JOBS, QUEUE, SHARD_HOLDERS,
+    TAKEN_JOBS,
 };
 use tintype_storage::store::{Store, Writes};
 use tintype_storage::verify::verify;
@@ -53,6 +54,7 @@ impl Shared {
         shared.write(shared.store.add_delivery(&shared.delivery));
         shared.write(vec![
             ADOPTION.put(&(), &Adoption::Done),
+            ACCOUNT_LOADS.put(&ACCOUNT, &shared.load()),
             QUEUE.put(&place, &ACCOUNT),
             SHARD_HOLDERS.put(&Shard::of(webhook().id), &ShardHolder(Some(NODE))),
         ]);
@@ -61,6 +63,14 @@ impl Shared {
 
     fn engine(&self) -> &Arc<dyn Engine> {
         self.store.engine()
+    }
+
+    /// The sums over the account's only live job.
+    fn load(&self) -> AccountLoad {
+        let job = LIVE_JOBS.get(&self.store, &(ACCOUNT, self.job)).wait();
+        let mut load = AccountLoad::default();
+        load.add(&job.expect("readable").expect("a job"));
+        load
     }
 
     fn write(&self, writes: Writes) {
@@ -98,6 +108,26 @@ fn each_live_job_has_one_place() {
     // A single process keeps its queue in memory.
     shared.write(vec![ADOPTION.delete(&())]);
     shared.finds(&[]);
+}
+
+#[test]
+fn the_sums_of_an_account_count_its_live_jobs() {
+    let shared = Shared::new();
+    let fault = |recorded: u64| {
+        vec![format!(
+            "account {ACCOUNT}: its 1 live jobs and their holds differ from the recorded sums of {recorded}"
+        )]
+    };
+    shared.write(vec![ACCOUNT_LOADS.delete(&ACCOUNT)]);
+    shared.finds(&fault(0));
+    let mut load = shared.load();
+    load.keys[0].held = amount("0.20");
+    shared.write(vec![ACCOUNT_LOADS.put(&ACCOUNT, &load)]);
+    shared.finds(&fault(1));
+    load = shared.load();
+    load.live_jobs = 2;
+    shared.write(vec![ACCOUNT_LOADS.put(&ACCOUNT, &load)]);
+    shared.finds(&fault(2));
 }
 
 #[test]

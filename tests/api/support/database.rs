@@ -11,23 +11,39 @@ use tintype_storage::engine::Engine;
 /// The value `postgres` gives every test server its own database.
 const ENGINE: &str = "TINTYPE_TEST_ENGINE";
 
-/// Whether test servers keep their records in PostgreSQL.
-pub fn is_on_postgres() -> bool {
-    env::var(ENGINE).as_deref() == Ok("postgres")
+/// The database of a server. The first start creates it; the last owner drops it.
+#[derive(Clone)]
+pub struct TestDatabase {
+    pub(super) is_used: bool,
+    created: Arc<OnceLock<Database<'static>>>,
 }
 
-/// The database of a server. The first start creates it; the last owner drops it.
-#[derive(Clone, Default)]
-pub struct TestDatabase(Arc<OnceLock<Database<'static>>>);
+/// Used if the environment asks for PostgreSQL.
+impl Default for TestDatabase {
+    fn default() -> Self {
+        Self {
+            is_used: env::var(ENGINE).as_deref() == Ok("postgres"),
+            created: Arc::default(),
+        }
+    }
+}
 
 impl TestDatabase {
-    /// An engine on the database; `None` if the tests run without PostgreSQL.
+    /// Used whatever the environment asks for; `None` if PostgreSQL is not installed.
+    pub fn required() -> Option<Self> {
+        server().map(|_| Self {
+            is_used: true,
+            created: Arc::default(),
+        })
+    }
+
+    /// An engine on the database; `None` if the server runs without PostgreSQL.
     pub fn engine(&self, node: NodeId) -> Option<Arc<dyn Engine>> {
-        if !is_on_postgres() {
+        if !self.is_used {
             return None;
         }
         let server = server().expect("PostgreSQL's programs are not there");
-        let database = self.0.get_or_init(|| server.database());
+        let database = self.created.get_or_init(|| server.database());
         let engine = PostgresEngine::open(PostgresOptions {
             node: Some(node),
             url: DatabaseUrl::parse(&database.url()).expect("a URL"),

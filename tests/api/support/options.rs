@@ -1,7 +1,7 @@
 //! Settings of a test server.
 
 use super::clock::TestClock;
-use super::database::{TestDatabase, is_on_postgres};
+use super::database::TestDatabase;
 use super::generator::TestGenerator;
 use super::nodes::SharedRecords;
 use futures_util::FutureExt as _;
@@ -137,11 +137,21 @@ impl Options {
         self
     }
 
+    /// Keeps records in PostgreSQL whatever the environment asks for; `None` if it is not installed.
+    pub fn on_postgres(mut self) -> Option<Self> {
+        self.database = TestDatabase::required()?;
+        Some(self)
+    }
+
+    pub fn is_on_postgres(&self) -> bool {
+        self.database.is_used
+    }
+
     /// The number of nodes: the environment's, if the nodes can share their records.
     pub(super) fn nodes(&self) -> usize {
         let asked = env::var(NODES).ok().and_then(|it| it.parse().ok());
         let is_alone = self.one_node.is_some() || self.gate.is_some();
-        match is_alone || self.sled && !is_on_postgres() {
+        match is_alone || self.sled && !self.is_on_postgres() {
             true => 1,
             false => asked.unwrap_or(1),
         }

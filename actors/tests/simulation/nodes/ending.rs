@@ -10,7 +10,6 @@ use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::engine::{Direction, Engine, Wait as _};
 use tintype_storage::store::tables::{ACCOUNT_LOADS, NODES, QUEUE, TAKEN_JOBS};
 use tintype_storage::store::{All, Store};
-use tintype_storage::verify::verify;
 use tokio::time::{Instant, sleep};
 
 impl World {
@@ -74,17 +73,8 @@ impl World {
         nodes.wait().expect("readable");
     }
 
-    /// Verifies the invariants of the store, which hold between any two commits.
-    pub fn verify(&self) {
-        let store = Store::new(Arc::clone(&self.shared.memory) as Arc<dyn Engine>);
-        let report = verify(&store, |_| {}).expect("a report");
-        for fault in report.faults {
-            self.shared.fault(fault);
-        }
-    }
-
     async fn check(&self, store: &Store) {
-        self.verify();
+        self.shared.verify();
         self.check_changes(store);
         self.check_deliveries(store);
         let acknowledged = self.acknowledged.lock();

@@ -6,11 +6,12 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::domain::adoption::Adoption;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::engine::{
     Commit, Engine, EngineError, Holds, Key, ReadRequest, ReadResults, Round, RoundStep,
 };
-use tintype_storage::store::tables::NODES;
+use tintype_storage::store::tables::{ADOPTION, NODES};
 use tintype_storage::testing::layer::{DecidedTwice, Layer};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
@@ -142,7 +143,11 @@ impl NodeEngine {
             self.shared.fence(node);
         }
         self.shared.committed(self.id, &commit.writes);
+        let ends_adoption = commit.writes.contains(&ADOPTION.put(&(), &Adoption::Done));
         self.shared.memory.submit(commit);
+        if ends_adoption {
+            self.shared.verify();
+        }
         let may_die = is_fencing && !self.shared.is_calm() && !self.is_cut();
         if may_die && self.rng.one_in(4) {
             self.shared

@@ -241,7 +241,7 @@ impl World {
                 7 => self.deposit(at),
                 8..=10 => self.send_again(at),
                 11..=12 => self.redeliver(at),
-                13 => self.verify(),
+                13 => self.shared.verify(),
                 _ => {
                     for _ in 0..=self.rng.below(4) {
                         self.send(at, None);

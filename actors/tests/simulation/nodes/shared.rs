@@ -10,9 +10,11 @@ use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::{JobId, NodeId};
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::engine::{Holds, Key, Value};
+use tintype_storage::engine::{Engine, Holds, Key, Value};
+use tintype_storage::store::Store;
 use tintype_storage::store::tables::{ENDED_JOBS, QUEUE, TAKEN_JOBS};
 use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::verify::verify;
 use tokio::time::Instant;
 
 /// The longest time for which takes may skip a job: a second until the next full scan, the wait of a take for a late node that holds
@@ -158,6 +160,13 @@ impl Shared {
             let text = format!("{node} and {others:?} send to webhook {webhook}");
             state.faults.push(text);
         }
+    }
+
+    /// Verifies the invariants of the store, which hold between any two commits.
+    pub fn verify(&self) {
+        let store = Store::new(Arc::clone(&self.memory) as Arc<dyn Engine>);
+        let report = verify(&store, |_| {}).expect("a report");
+        report.faults.into_iter().for_each(|it| self.fault(it));
     }
 
     /// Checks a commit that becomes durable now.

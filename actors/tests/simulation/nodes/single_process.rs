@@ -12,9 +12,9 @@ impl World {
         for _ in 0..2 + self.rng.below(3) {
             self.join();
         }
+        self.call_meanwhile().await;
         if is_adopted && self.rng.one_in(2) {
-            // During the adoption.
-            sleep(self.rng.millis(0, 12)).await;
+            sleep(self.rng.millis(0, 6)).await;
             if let Some(at) = self.rng.pick(&self.healthy()) {
                 match self.rng.one_in(2) {
                     true => self.die(at),
@@ -22,11 +22,19 @@ impl World {
                 }
             }
         }
-        // Callers do not wait for the adoption.
+        self.call_meanwhile().await;
+    }
+
+    /// Callers do not wait for the adoption.
+    async fn call_meanwhile(&mut self) {
         for _ in 0..self.rng.below(4) {
             if let Some(at) = self.rng.pick(&self.healthy()) {
-                self.send(at, None);
+                match self.rng.one_in(4) {
+                    true => self.cancel(at),
+                    false => self.send(at, None),
+                }
             }
+            sleep(self.rng.millis(0, 3)).await;
         }
     }
 
