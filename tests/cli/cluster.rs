@@ -1,12 +1,12 @@
 //! Three processes as one service: they share a database and a bucket, and HAProxy sends each call to the next one.
 
 use crate::bucket::Bucket;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 use tempfile::TempDir;
-use tintype_postgres::testing::{Database, server};
+use tintype_postgres::testing::{Database, free_port, server};
 
 /// The variable with the number of nodes of a test service.
 const NODES: &str = "TINTYPE_TEST_NODES";
@@ -39,9 +39,7 @@ impl Cluster {
 
     fn new() -> Self {
         let server = server().expect("PostgreSQL's programs are not there");
-        // Bound at the same time, so that they differ.
-        let ports = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
-        let [address, nodes @ ..] = ports.map(|it| it.local_addr().expect("it").to_string());
+        let [address, nodes @ ..] = [(); 4].map(|()| format!("127.0.0.1:{}", free_port()));
         Self {
             address,
             nodes,

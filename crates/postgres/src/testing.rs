@@ -9,11 +9,14 @@ pub use pooler::{Pooler, has_pooler};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, OnceLock};
 use std::{env, fs};
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 
+/// The number of ports that servers of tests choose from.
+const PORTS: u32 = 10_000;
 /// If set, tests that need PostgreSQL fail if it is not installed.
 const DEMAND: &str = "TINTYPE_TEST_POSTGRES";
 
@@ -407,13 +410,16 @@ fn own(home: &TempDir) {
 }
 
 /// A free port below those that Linux gives to clients and to listeners without a number. So no other process takes the port before
-/// the server listens, or while it restarts.
+/// the server listens, or while it restarts. A process gets each port once.
 ///
 /// # Panics
 /// All ports are in use.
 pub fn free_port() -> u16 {
-    (0..1_000)
-        .map(|_| rand::random_range(20_000..30_000))
+    static FIRST: LazyLock<u32> = LazyLock::new(|| rand::random_range(0..PORTS));
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    (0..PORTS)
+        .map(|_| *FIRST + GIVEN.fetch_add(1, Ordering::Relaxed))
+        .map(|number| 20_000 + (number % PORTS) as u16)
         .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
         .expect("a free port")
 }
