@@ -23,6 +23,8 @@ pub struct Cluster {
     address: String,
     /// The addresses at which the nodes must listen.
     pub nodes: [String; 3],
+    /// Keeps the balancer's port until the balancer starts.
+    reserved: Option<TcpListener>,
     database: Database<'static>,
     bucket: Bucket,
     directory: TempDir,
@@ -41,10 +43,12 @@ impl Cluster {
         let server = server().expect("PostgreSQL's programs are not there");
         // Bound at the same time, so that they differ.
         let ports = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
-        let [address, nodes @ ..] = ports.map(|it| it.local_addr().expect("it").to_string());
+        let address = |it: &TcpListener| it.local_addr().expect("its address").to_string();
+        let [balancer, nodes @ ..] = ports;
         Self {
-            address,
-            nodes,
+            address: address(&balancer),
+            nodes: nodes.map(|it| address(&it)),
+            reserved: Some(balancer),
             database: server.database(),
             bucket: Bucket::start(),
             directory: tempfile::tempdir().expect("a directory"),
@@ -90,15 +94,17 @@ impl Cluster {
         }
         let path = self.directory.path().join("haproxy.cfg");
         fs::write(&path, text).expect("a file");
-        let process = Command::new("haproxy")
-            .arg("-f")
-            .arg(&path)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        self.balancer = Some(process.expect("haproxy: install the package of this name"));
+        let mut command = Command::new("haproxy");
+        command.arg("-f").arg(&path);
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        self.reserved = None;
+        let process = command.spawn();
+        let process = process.expect("haproxy: install the package of this name");
+        let process = self.balancer.insert(process);
         let deadline = Instant::now() + TIMEOUT;
         while TcpStream::connect(&self.address).is_err() {
+            let ended = process.try_wait().expect("its status");
+            assert_eq!(ended, None, "HAProxy has ended");
             assert!(Instant::now() < deadline, "HAProxy does not listen");
             thread::sleep(Duration::from_millis(10));
         }
