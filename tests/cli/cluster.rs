@@ -94,9 +94,12 @@ impl Cluster {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        self.balancer = Some(process.expect("haproxy: install the package of this name"));
+        let process = process.expect("haproxy: install the package of this name");
+        let process = self.balancer.insert(process);
         let deadline = Instant::now() + TIMEOUT;
         while TcpStream::connect(&self.address).is_err() {
+            let ended = process.try_wait().expect("its status");
+            assert_eq!(ended, None, "HAProxy has ended");
             assert!(Instant::now() < deadline, "HAProxy does not listen");
             thread::sleep(Duration::from_millis(10));
         }

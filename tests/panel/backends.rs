@@ -1,8 +1,7 @@
 //! What the operator sees of backends and of the jobs that fail on them.
 
 use crate::calls::calls;
-use crate::service::Service;
-use crate::{browse_at, browse_with, is_enabled};
+use crate::{browse_alone, browse_with};
 use serde_json::json;
 
 #[test]
@@ -13,59 +12,52 @@ fn a_back_end_is_shown_as_it_was_seen_and_a_failed_job_with_its_cause() {
         ("TINTYPE__BACKENDS__GONE__RETRIES", "0"),
         ("TINTYPE__TIERS__FAST__BACKENDS", "[{ name = \"gone\" }]"),
     ];
-    if !is_enabled() {
-        return;
-    }
     // A node shows the health that it has observed itself.
-    browse_at(
-        Service::start_alone(&settings),
-        |service, browser| async move {
-            browser.sign_in_as_operator().await;
-            browser.go("#/service", "Service").await;
-            let state =
-                |name: &str| format!("//li[.//b[.='{name}']]//span[contains(@class, 'badge')]");
-            browser
-                .find(&format!("{}[.='unknown']", state("gone")))
-                .await;
-            browser
-                .find(&format!("{}[.='unknown']", state("builtin")))
-                .await;
-            let made = "return await make(base, { prompt: 'a red fox', aspect_ratio: '1:1' });";
-            let job = calls(&browser, made).await;
-            browser
-                .find(&format!("{}[.='degraded']", state("gone")))
-                .await;
-            browser.see("li", "1 failure in a row").await;
-            browser.see("li", "no connection").await;
-            browser
-                .see("li", "Last hour: 1 try, 1 failed (100 %)")
-                .await;
-            browser.press_in("//button[@aria-label='Test gone']").await;
-            browser
-                .find("//ul[@aria-label='Test of gone']/li[contains(., 'Fails:')]")
-                .await;
-            browser
-                .press_in("//button[@aria-label='Test builtin']")
-                .await;
-            browser
-                .find("//ul[@aria-label='Test of builtin']/li[contains(., 'needs no network')]")
-                .await;
-            browser.find(&format!("{}[.='up']", state("builtin"))).await;
-            // The list over all accounts names the job's account.
-            browser
-                .find("//tr[contains(., 'a red fox')]//button[.='default']")
-                .await;
-            let page = format!("#/jobs/{}", job["job_id"].as_str().unwrap());
-            browser.go(&page, "Job").await;
-            browser.see("h2", "Cause").await;
-            browser.see("li", "no connection").await;
-            browser
-                .find("//dd/a[starts-with(., 'panel tt_')]/code")
-                .await;
-            browser.leave().await;
-            drop(service);
-        },
-    );
+    browse_alone(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/service", "Service").await;
+        let state = |name: &str| format!("//li[.//b[.='{name}']]//span[contains(@class, 'badge')]");
+        browser
+            .find(&format!("{}[.='unknown']", state("gone")))
+            .await;
+        browser
+            .find(&format!("{}[.='unknown']", state("builtin")))
+            .await;
+        let made = "return await make(base, { prompt: 'a red fox', aspect_ratio: '1:1' });";
+        let job = calls(&browser, made).await;
+        browser
+            .find(&format!("{}[.='degraded']", state("gone")))
+            .await;
+        browser.see("li", "1 failure in a row").await;
+        browser.see("li", "no connection").await;
+        browser
+            .see("li", "Last hour: 1 try, 1 failed (100 %)")
+            .await;
+        browser.press_in("//button[@aria-label='Test gone']").await;
+        browser
+            .find("//ul[@aria-label='Test of gone']/li[contains(., 'Fails:')]")
+            .await;
+        browser
+            .press_in("//button[@aria-label='Test builtin']")
+            .await;
+        browser
+            .find("//ul[@aria-label='Test of builtin']/li[contains(., 'needs no network')]")
+            .await;
+        browser.find(&format!("{}[.='up']", state("builtin"))).await;
+        // The list over all accounts names the job's account.
+        browser
+            .find("//tr[contains(., 'a red fox')]//button[.='default']")
+            .await;
+        let page = format!("#/jobs/{}", job["job_id"].as_str().unwrap());
+        browser.go(&page, "Job").await;
+        browser.see("h2", "Cause").await;
+        browser.see("li", "no connection").await;
+        browser
+            .find("//dd/a[starts-with(., 'panel tt_')]/code")
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
 }
 
 #[test]

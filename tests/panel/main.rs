@@ -62,6 +62,16 @@ fn browse_with<F: Future<Output = ()>>(
     }
 }
 
+/// Like [`browse_with`], with a single process whatever the environment asks for.
+fn browse_alone<F: Future<Output = ()>>(
+    settings: &[(&str, &str)],
+    test: impl FnOnce(Service, Browser) -> F,
+) {
+    if is_enabled() {
+        browse_at(Service::start_alone(settings), test);
+    }
+}
+
 /// Runs a test with a service and a browser with an empty profile.
 fn browse_at<F: Future<Output = ()>>(service: Service, test: impl FnOnce(Service, Browser) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread()
