@@ -115,13 +115,7 @@ impl Listener {
         let mut text = self.opening.take().unwrap_or_default().to_owned();
         loop {
             // The watch began before this read, so no later change is missed.
-            let job = self
-                .jobs
-                .core
-                .store
-                .job(self.account, self.job)
-                .await
-                .ok()??;
+            let job = self.read_job().await?;
             let number = state_number(&job);
             if number > self.last_sent {
                 // Read before the event reads it: sending a position twice is better than never.
@@ -161,15 +155,14 @@ impl Listener {
         }
     }
 
+    async fn read_job(&self) -> Option<Job> {
+        let store = &self.jobs.core.store;
+        store.job(self.account, self.job).await.ok()?
+    }
+
     /// Compares the state with the store: changes by other nodes cause no wake-up.
     async fn has_changed(&self, job: &Job) -> Option<bool> {
-        let now = self
-            .jobs
-            .core
-            .store
-            .job(self.account, self.job)
-            .await
-            .ok()??;
+        let now = self.read_job().await?;
         Some(state_number(&now) != state_number(job))
     }
 
