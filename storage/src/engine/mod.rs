@@ -8,7 +8,7 @@ pub use read::{Read, Wait};
 pub use round::{ReadRequest, ReadResults, Round, RoundStep};
 pub use snapshot::{Snapshot, SnapshotError};
 use std::fmt;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,6 +107,14 @@ impl KeyRange {
             (Included(from), Included(to)) => from > to,
             (Included(from) | Excluded(from), Included(to) | Excluded(to)) => from >= to,
         }
+    }
+
+    pub fn contains(&self, key: &[u8]) -> bool {
+        let bounds = (
+            self.from.as_ref().map(Vec::as_slice),
+            self.to.as_ref().map(Vec::as_slice),
+        );
+        bounds.contains(key)
     }
 
     /// All keys that begin with `prefix`.

@@ -22,6 +22,8 @@ impl Scenario {
 /// Every commit writes its number here.
 pub const COUNTER: &[u8] = b"counter";
 const KEYS: u64 = 250;
+/// Keys of values so large that a leaf of sled with several of them needs special care.
+const LARGE_KEYS: u64 = 40;
 
 /// Small files and short flushes, so that a short scenario recycles files and uses sled heavily.
 pub fn options() -> SledOptions {
@@ -49,6 +51,11 @@ fn writes(number: u64) -> Vec<(Key, Option<Value>)> {
         let length = random.below(1_500) as usize;
         let value = (random.below(4) > 0).then(|| vec![random.below(256) as u8; length]);
         writes.insert(key, value);
+    }
+    if random.below(3) == 0 {
+        let key = format!("large {}", random.below(LARGE_KEYS)).into_bytes();
+        let length = 4_000 + random.below(12_000) as usize;
+        writes.insert(key, Some(vec![random.below(256) as u8; length]));
     }
     writes.insert(COUNTER.to_vec(), Some(number.to_be_bytes().to_vec()));
     writes.into_iter().collect()

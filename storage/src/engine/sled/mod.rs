@@ -9,6 +9,7 @@
 //! closures that may run twice).
 
 mod backlog;
+mod blocks;
 mod committer;
 mod failure;
 mod flusher;
@@ -29,6 +30,7 @@ use super::{
 };
 use backlog::Backlog;
 pub use backlog::FlushPolicy;
+use blocks::{BlockTree, ReadError};
 use committer::Committer;
 use failure::{Failure, Latch, OpensLatch};
 use flusher::FlusherThread;
@@ -46,10 +48,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use watchdog::Watchdog;
 
-/// The key in sled's tree for the last applied group of the journal. No record's key begins with a zero byte.
+/// The key in sled's tree for the last applied group of the journal. Blocks begin with another byte.
 const APPLIED: &[u8] = b"\0applied";
 /// The delay between attempts to lock the directory.
 const LOCK_RETRY: Duration = Duration::from_millis(100);
+/// A read meets a replaced large value once, or again if the memtable is flushed meanwhile.
+const READ_ATTEMPTS: usize = 100;
 
 #[derive(Clone)]
 pub struct SledOptions {
@@ -88,7 +92,7 @@ pub type SyncStep = Box<dyn Fn(&File) -> io::Result<()> + Send>;
 
 pub struct SledEngine {
     /// `None` only during the drop.
-    tree: Option<::sled::Tree>,
+    blocks: Option<Arc<BlockTree>>,
     memtable: Arc<Memtable>,
     snapshots: Arc<Snapshots>,
     committer: Committer,
@@ -134,7 +138,7 @@ impl SledEngine {
             let limit = options.commit_timeout.max(watchdog::SHORTEST_LIMIT);
             watchdog::watched(limit, move |steps| open::open(&directory, &options, steps))?
         };
-        let tree = sled.tree.clone();
+        let blocks = Arc::clone(&sled.blocks);
         let checkpoints = Checkpoints::new(directory.to_owned(), options.checkpoint_after, &sled);
         let memtable = Arc::new(Memtable::default());
         let snapshots = Arc::new(Snapshots::default());
@@ -180,7 +184,7 @@ impl SledEngine {
             sync,
         )?;
         Ok(Self {
-            tree: Some(tree),
+            blocks: Some(blocks),
             memtable,
             snapshots,
             committer,
@@ -192,20 +196,23 @@ impl SledEngine {
         })
     }
 
-    /// Reads from sled. sled panics on some damage instead of returning an error; either is a failure of the engine.
-    fn read<T>(
-        &self,
-        ask: impl FnOnce(&::sled::Tree) -> Result<T, ::sled::Error>,
-    ) -> Result<T, EngineError> {
-        let Some(tree) = &self.tree else {
+    /// Reads the memtable and sled. sled panics on some damage instead of returning an error; either is a failure of the engine.
+    fn read<T>(&self, ask: impl Fn(&BlockTree) -> Result<T, ReadError>) -> Result<T, EngineError> {
+        let Some(blocks) = &self.blocks else {
             return Err(EngineError::Stopped);
         };
-        let outcome = match catch_unwind(AssertUnwindSafe(|| ask(tree))) {
-            Ok(outcome) => outcome.map_err(failed),
-            Err(_) => Err(EngineError::Failed(
-                "a record cannot be read: the store is damaged; restore a backup".into(),
-            )),
-        };
+        let mut outcome = Err(ReadError::Replaced);
+        for _ in 0..READ_ATTEMPTS {
+            outcome = catch_unwind(AssertUnwindSafe(|| ask(blocks)))
+                .unwrap_or_else(|_| Err(damaged().into()));
+            if !matches!(outcome, Err(ReadError::Replaced)) {
+                break;
+            }
+        }
+        let outcome = outcome.map_err(|error| match error {
+            ReadError::Failed(error) => error,
+            ReadError::Replaced => damaged(),
+        });
         if let Err(error) = &outcome {
             self.failure.report(error);
         }
@@ -215,10 +222,11 @@ impl SledEngine {
 
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Read<Option<Value>> {
-        match self.memtable.get(key) {
+        // Read the memtable before sled.
+        self.read(|blocks| match self.memtable.get(key) {
             Some(known) => Ok(known),
-            None => self.read(|tree| Ok(tree.get(key)?.map(|value| value.to_vec()))),
-        }
+            None => blocks.get(key),
+        })
         .into()
     }
 
@@ -228,23 +236,12 @@ impl Engine for SledEngine {
         direction: Direction,
         limit: usize,
     ) -> Read<Vec<(Key, Value)>> {
-        // Read the memtable before sled.
-        let changes = self.memtable.within(range, direction, limit);
-        let own = |pair: &Result<(::sled::IVec, ::sled::IVec), ::sled::Error>| {
-            pair.as_ref().map_or(true, |(key, _)| &**key != APPLIED)
-        };
-        let owned = |pair: Result<(::sled::IVec, ::sled::IVec), ::sled::Error>| {
-            pair.map(|(key, value)| (key.to_vec(), value.to_vec()))
-        };
-        self.read(|tree| {
-            let pairs = tree.range::<Key, _>((range.from.clone(), range.to.clone()));
-            match direction {
-                Direction::Rising => merge(pairs.filter(own).map(owned), changes, direction, limit),
-                Direction::Falling => {
-                    let pairs = pairs.rev().filter(own).map(owned);
-                    merge(pairs, changes, direction, limit)
-                }
-            }
+        if range.is_empty() {
+            return Ok(Vec::new()).into();
+        }
+        self.read(|blocks| {
+            let changes = self.memtable.within(range, direction, limit);
+            merge(blocks.scan(range, direction), changes, direction, limit)
         })
         .into()
     }
@@ -262,8 +259,8 @@ impl Engine for SledEngine {
     }
 
     fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
-        let tree = self.tree.clone().ok_or(EngineError::Stopped)?;
-        self.snapshots.begin(tree)?;
+        let blocks = self.blocks.clone().ok_or(EngineError::Stopped)?;
+        self.snapshots.begin(blocks)?;
         Ok(Box::new(SledSnapshot::new(self)))
     }
 
@@ -294,15 +291,19 @@ impl Drop for SledEngine {
         self.close();
         // Dropping the last handle makes sled sync its log, which panics on a failing disk and waits for ever on a hanging one.
         // Every answered commit is in the journal, so neither loses data.
-        let tree = self.tree.take();
+        let blocks = self.blocks.take();
         let let_go = move |_: &watchdog::Steps| {
-            drop(tree);
+            drop(blocks);
             Ok(())
         };
         if watchdog::watched(watchdog::SHORTEST_LIMIT, let_go).is_err() {
             tracing::warn!("could not sync the store while closing it; the next start repairs it");
         }
     }
+}
+
+fn damaged() -> EngineError {
+    EngineError::Failed("a record cannot be read: the store is damaged; restore a backup".into())
 }
 
 fn failed(error: ::sled::Error) -> EngineError {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The value of [`FORMAT_KEY`]: the format of this version.
-const FORMAT: &str = "tintype 1";
+const FORMAT: &str = "tintype 2";
 const FORMAT_KEY: &[u8] = b"format";
 
 /// The subdirectory of the journal.
@@ -69,7 +69,7 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
         steps.begin();
         sync_directory(directory, outermost_new.as_deref())
             .map_err(|error| wrong(with_advice(&error)))?;
-        let sled = SledTree { db, tree, log_file };
+        let sled = SledTree::new(db, tree, log_file);
         let segments = Segments::new(options.wal);
         let of_journal = |error: io::Error| wrong(format!("its journal: {}", with_advice(&error)));
         let Replay { next, stale } =

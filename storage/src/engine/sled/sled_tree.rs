@@ -1,53 +1,65 @@
-//! sled's tree with a file descriptor of its log: applies the journal's changes durably.
+//! sled's blocks with a file descriptor of its log: applies the journal's changes durably.
 
 use super::super::wal::GroupNumber;
 use super::super::{EngineError, Key, Value};
+use super::blocks::BlockTree;
 use super::io_advice::with_advice;
 use super::memtable::Changes;
 use super::{APPLIED, failed};
 use std::fs::File;
+use std::sync::Arc;
 
-/// Bytes applied before sled's log is synced. sled writes about four times as much to its log (pages are rewritten as they
-/// grow), which stays within one segment of 512 KiB: after a power cut sled detects a hole only in the last two segments.
-const MAX_UNSYNCED_BYTES: usize = 96 * 1024;
-/// sled's tree and a separate descriptor of its log.
+/// Bytes written to sled before its log is synced. sled writes up to four times as much to its log (pages are rewritten as they
+/// grow). With what one merge writes, that stays within one segment of 512 KiB: after a power cut sled detects a hole only in the
+/// last two segments.
+const MAX_UNSYNCED_BYTES: usize = 80 * 1024;
+
+/// sled's records and a separate descriptor of its log.
 pub struct SledTree {
     pub db: ::sled::Db,
     pub tree: ::sled::Tree,
+    pub blocks: Arc<BlockTree>,
     pub log_file: File,
 }
 
 impl SledTree {
+    pub fn new(db: ::sled::Db, tree: ::sled::Tree, log_file: File) -> Self {
+        Self {
+            db,
+            blocks: Arc::new(BlockTree::new(tree.clone())),
+            tree,
+            log_file,
+        }
+    }
+
     /// Returns when sled durably holds `changes` and records that it is complete up to `last`.
     ///
-    /// Applies the changes one by one in key order, so neighbours find their page in the processor's cache. A sled batch was
+    /// Merges the changes one by one in key order, so neighbours find their page in the processor's cache. A sled batch was
     /// refused: its atomicity is useless here (readers use the memtable meanwhile, and after a crash the journal applies the
     /// changes again), it applies in hash order, and it blocks readers.
     ///
-    /// Calls `each_step` with the size in bytes of each part that sled holds.
+    /// Calls `each_step` with the size in bytes of each part of the changes that sled holds.
     pub fn apply(
         &self,
         changes: &Changes,
         last: GroupNumber,
         each_step: impl Fn(usize),
     ) -> Result<(), EngineError> {
-        let mut unsynced = 0;
-        for (key, value) in changes {
+        let mut changes = changes.iter().peekable();
+        let (mut unsynced, mut changed) = (0, 0);
+        while changes.peek().is_some() {
             if unsynced > MAX_UNSYNCED_BYTES {
                 self.sync()?;
-                each_step(unsynced);
-                unsynced = 0;
+                each_step(changed);
+                (unsynced, changed) = (0, 0);
             }
-            unsynced += size(key, value.as_ref());
-            match value {
-                Some(value) => self.tree.insert(key, value.as_slice()),
-                None => self.tree.remove(key),
-            }
-            .map_err(failed)?;
+            let merged = self.blocks.merge(&mut changes)?;
+            unsynced += merged.written;
+            changed += merged.changed;
         }
         // Written only after the sync, so it is true after any power cut.
         self.sync()?;
-        each_step(unsynced);
+        each_step(changed);
         self.tree
             .insert(APPLIED, &last.to_be_bytes())
             .map_err(failed)?;

@@ -8,6 +8,7 @@
 use super::super::snapshot::{Snapshot, SnapshotError};
 use super::super::{Direction, Engine as _, Key, KeyRange, Value};
 use super::SledEngine;
+use super::blocks::{BlockTree, ReadError};
 use super::memtable::{Changes, Memtable, merge};
 use super::sled_tree::size;
 use parking_lot::{Mutex, MutexGuard};
@@ -29,7 +30,7 @@ pub struct Snapshots {
 
 /// The reader's position and the old values kept for it.
 pub struct SnapshotState {
-    tree: ::sled::Tree,
+    blocks: Arc<BlockTree>,
     /// The reader has all keys up to this one.
     passed: Option<Key>,
     /// The old values of later keys that have changed.
@@ -43,13 +44,13 @@ pub struct SnapshotState {
 
 impl Snapshots {
     /// Starts keeping old values.
-    pub fn begin(&self, tree: ::sled::Tree) -> Result<(), SnapshotError> {
+    pub fn begin(&self, blocks: Arc<BlockTree>) -> Result<(), SnapshotError> {
         let mut state = self.state.lock();
         if state.is_some() {
             return Err(SnapshotError::UnderWay);
         }
         *state = Some(SnapshotState {
-            tree,
+            blocks,
             passed: None,
             before: Changes::new(),
             bytes: 0,
@@ -137,15 +138,14 @@ impl SnapshotState {
         }
     }
 
+    /// No flush replaces the value meanwhile: its change would be in the memtable.
     fn stored(&self, key: &Key) -> Result<Option<Value>, SnapshotError> {
-        let read = catch_unwind(AssertUnwindSafe(|| self.tree.get(key)));
-        let read = read.unwrap_or_else(|_| {
-            Err(::sled::Error::Unsupported(
-                "a record cannot be read: the store is damaged".into(),
-            ))
-        });
-        let value = read.map_err(super::failed)?;
-        Ok(value.map(|value| value.to_vec()))
+        let read = catch_unwind(AssertUnwindSafe(|| self.blocks.get(key)));
+        match read {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(ReadError::Failed(error))) => Err(error.into()),
+            Ok(Err(ReadError::Replaced)) | Err(_) => Err(super::damaged().into()),
+        }
     }
 
     fn give_up(&mut self, fault: SnapshotError) {
