@@ -25,8 +25,7 @@ pub mod wal;
 pub type Key = Vec<u8>;
 pub type Value = Vec<u8>;
 
-/// The largest value that an engine accepts. sled would move a value past about 128 KiB to a file that it never syncs; this
-/// limit leaves room for several values in one tree node.
+/// The largest value that an engine accepts.
 pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
 /// One atomic change and its completion callback.

@@ -68,7 +68,7 @@ pub fn decode<'a>(block: &[u8], bytes: &'a [u8]) -> Result<Vec<Record<'a>>, Engi
     let mut entries = Entries::new(block, bytes);
     while let Some(value) = entries.next()? {
         records.push(Record {
-            key: Cow::Owned(entries.key.clone()),
+            key: Cow::Owned(entries.key().to_vec()),
             value,
         });
     }
@@ -83,28 +83,35 @@ pub fn find<'a>(
 ) -> Result<Option<StoredValue<'a>>, EngineError> {
     let mut entries = Entries::new(block, bytes);
     while let Some(value) = entries.next()? {
-        if *entries.key >= *key {
-            return Ok((*entries.key == *key).then_some(value));
+        if entries.key() >= key {
+            return Ok((entries.key() == key).then_some(value));
         }
     }
     Ok(None)
 }
 
-struct Entries<'a> {
+/// Reads a block record by record.
+pub struct Entries<'a> {
     rest: &'a [u8],
-    /// The key of the last entry.
+    /// The key of the last record.
     key: Vec<u8>,
 }
 
 impl<'a> Entries<'a> {
-    fn new(block: &[u8], bytes: &'a [u8]) -> Self {
+    pub fn new(block: &[u8], bytes: &'a [u8]) -> Self {
         Self {
             rest: bytes,
             key: block.to_vec(),
         }
     }
 
-    fn next(&mut self) -> Result<Option<StoredValue<'a>>, EngineError> {
+    /// The key of the record whose value `next` has returned.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The value of the next record.
+    pub fn next(&mut self) -> Result<Option<StoredValue<'a>>, EngineError> {
         if self.rest.is_empty() {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! Reading records from blocks.
 
 use super::super::super::{Direction, EngineError, Key, KeyRange, Value};
-use super::block::{self, Record, StoredValue};
+use super::block::{self, Entries, StoredValue};
 use super::{AFTER_BLOCKS, BLOCKS, Block, BlockTree, place};
 use std::iter;
 use std::ops::Bound;
@@ -75,9 +75,8 @@ impl BlockTree {
                 Some(Err(_)) | None => None,
             };
             let after = passed.take();
-            let is_within = |record: &Record<'_>| {
-                let is_new = after.as_ref().is_none_or(|after| *record.key > **after);
-                is_new && range.contains(&record.key)
+            let is_within = |key: &[u8]| {
+                after.as_deref().is_none_or(|after| key > after) && range.contains(key)
             };
             let records = self.pairs(&block, end, is_within);
             let last = records.iter().rev().find_map(|it| it.as_ref().ok());
@@ -95,8 +94,8 @@ impl BlockTree {
                 Ok(block) => block?,
                 Err(error) => return Some(vec![Err(error.into())]),
             };
-            let is_within = |record: &Record<'_>| range.contains(&record.key);
-            let mut records = self.pairs(&block, end.as_ref().map(Block::key), is_within);
+            let end_key = end.as_ref().map(Block::key);
+            let mut records = self.pairs(&block, end_key, |key| range.contains(key));
             records.reverse();
             let is_first = match &range.from {
                 Bound::Included(from) | Bound::Excluded(from) => block.key() <= &**from,
@@ -109,23 +108,30 @@ impl BlockTree {
         records.flatten()
     }
 
-    /// The records of a block that count, with their values.
+    /// The records of a block below `end`, with their values.
     fn pairs(
         &self,
         block: &Block,
         end: Option<&[u8]>,
-        is_within: impl Fn(&Record<'_>) -> bool,
+        is_within: impl Fn(&[u8]) -> bool,
     ) -> Vec<Result<Pair, ReadError>> {
-        let records = match block.records_below(end) {
-            Ok(records) => records,
-            Err(error) => return vec![Err(error.into())],
-        };
-        let records = records.into_iter().filter(is_within);
-        let pair = |Record { key, value }: Record<'_>| {
-            let value = self.value(&key, value)?;
-            Ok((key.into_owned(), value))
-        };
-        records.map(pair).collect()
+        let mut pairs = Vec::new();
+        let mut entries = Entries::new(block.key(), &block.bytes);
+        loop {
+            let value = match entries.next() {
+                Ok(Some(value)) => value,
+                Ok(None) => return pairs,
+                Err(error) => return vec![Err(error.into())],
+            };
+            let key = entries.key();
+            if end.is_some_and(|end| key >= end) {
+                return pairs;
+            }
+            if is_within(key) {
+                let value = self.value(key, value);
+                pairs.push(value.map(|value| (key.to_vec(), value)));
+            }
+        }
     }
 
     fn value(&self, key: &[u8], value: StoredValue<'_>) -> Result<Value, ReadError> {
