@@ -6,8 +6,7 @@ use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, defe
 use super::backlog::Backlog;
 use super::failure::{Failure, Latch, OpensLatch};
 use super::io_advice::with_advice;
-use super::memtable::Memtable;
-use super::sled_tree::size;
+use super::memtable::{Memtable, size};
 use super::snapshot::Snapshots;
 use super::watchdog::Watchdog;
 use super::{SledOptions, SyncStep};

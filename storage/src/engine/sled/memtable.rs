@@ -13,6 +13,11 @@ use std::sync::Arc;
 /// The newest value of each key; `None` is a deletion.
 pub type Changes = BTreeMap<Key, Option<Value>>;
 
+/// The approximate size of a change.
+pub fn size(key: &Key, value: Option<&Value>) -> usize {
+    key.len() + value.map_or(0, Vec::len)
+}
+
 /// Two layers: the changes being flushed, and above them the later ones.
 #[derive(Default)]
 pub struct Memtable {

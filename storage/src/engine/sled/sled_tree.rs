@@ -1,7 +1,7 @@
 //! sled's blocks with a file descriptor of its log: applies the journal's changes durably.
 
+use super::super::EngineError;
 use super::super::wal::GroupNumber;
-use super::super::{EngineError, Key, Value};
 use super::blocks::BlockTree;
 use super::io_advice::with_advice;
 use super::memtable::Changes;
@@ -74,9 +74,4 @@ impl SledTree {
             .sync_data()
             .map_err(|error| EngineError::Failed(format!("fdatasync: {}", with_advice(&error))))
     }
-}
-
-/// The approximate size of a change.
-pub fn size(key: &Key, value: Option<&Value>) -> usize {
-    key.len() + value.map_or(0, Vec::len)
 }

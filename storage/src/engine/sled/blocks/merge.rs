@@ -2,7 +2,7 @@
 
 use super::super::super::{EngineError, Key, Value};
 use super::super::failed;
-use super::super::sled_tree::size;
+use super::super::memtable::size;
 use super::block::{self, Record, StoredValue};
 use super::large_value::{LargeValue, MAX_ENTRY_BYTES};
 use super::{AFTER_BLOCKS, Block, BlockTree, place};

@@ -1,3 +1,5 @@
+//! Blocks against a map, in the middle of a cut, and beside readers.
+
 use super::super::super::{Direction, KeyRange, Value};
 use super::super::memtable::Changes;
 use super::block::{self, StoredValue};
