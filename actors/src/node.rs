@@ -38,8 +38,8 @@ pub enum NodeState {
 pub struct SeenNode {
     pub id: NodeId,
     pub node: Node,
-    /// When its heartbeat counter last changed, by this node's clock. For this node, and for ended ones, the time of the last
-    /// confirmed heartbeat of this node.
+    /// When its heartbeat counter last changed, by this node's clock, without gaps that this node did not see. For this node, and for
+    /// ended ones, the time of the last confirmed heartbeat of this node.
     pub since: Instant,
 }
 

@@ -22,6 +22,9 @@ use tokio::time::{Instant, sleep};
 const LOCK_POLL: Duration = Duration::from_millis(20);
 /// A node that still holds a lock after this time stays on record: the others declare it dead and fence it.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// After an outage of the database, a living node sends a heartbeat within this time: its engine pauses up to a second before it
+/// reconnects, and up to a second again if a commit was interrupted. The rest is for the connection.
+const RECONNECT_TIME: Duration = Duration::from_millis(2_500);
 
 pub struct Membership {
     pub node: Arc<NodeContext>,
@@ -31,10 +34,17 @@ pub struct Membership {
     pub fail_stop: FailStop,
 }
 
+/// The other nodes, as this node has seen them.
+struct OtherNodes {
+    last_beats: HashMap<NodeId, LastBeat>,
+    looked: Instant,
+}
+
 /// The heartbeat counter of another node.
 struct LastBeat {
     beat: u64,
-    /// When the counter last changed, by this node's clock.
+    /// When the counter last changed, by this node's clock. Later if this node has not seen the time since then: see
+    /// [`skip_unseen_time`].
     since: Instant,
 }
 
@@ -81,8 +91,7 @@ impl Membership {
         suspects: watch::Sender<Suspects>,
     ) -> Result<(), StoreError> {
         let own = self.node.id;
-        let mut others: HashMap<NodeId, LastBeat> = HashMap::new();
-        let mut confirmed = joined;
+        let mut others = OtherNodes::since(joined);
         loop {
             sleep(HEARTBEAT_INTERVAL).await;
             let sent = Instant::now();
@@ -99,17 +108,12 @@ impl Membership {
                     return Ok(());
                 }
             };
-            // A node that was cut off for a while starts to watch the others anew: its own view may have been the one that stood still.
-            if sent.duration_since(confirmed) + sent.elapsed() > self.node.dead_after {
-                others.clear();
-            }
-            confirmed = sent;
             self.node.confirm(sent);
             let dead = nodes.iter().filter(|(_, node)| node.has_ended);
             let dead = dead.map(|(id, _)| *id).collect();
-            let silent = silent_nodes(&mut others, &nodes, own, self.node.dead_after);
+            let silent = others.silent(&nodes, own, self.node.dead_after);
             suspects.send_replace(Suspects { silent, dead });
-            self.node.set_nodes(seen_nodes(&others, nodes, sent));
+            self.node.set_nodes(others.seen(nodes, sent));
             // Looks for jobs that another node has queued.
             self.node.take.notify_one();
         }
@@ -182,39 +186,70 @@ async fn requeue_jobs(
     }
 }
 
-/// Updates the heartbeats of the other nodes, and returns the nodes whose heartbeats have stopped for too long.
-fn silent_nodes(
-    others: &mut HashMap<NodeId, LastBeat>,
-    nodes: &[(NodeId, Node)],
-    own: NodeId,
-    dead_after: Duration,
-) -> Vec<(NodeId, u64)> {
-    let now = Instant::now();
-    others.retain(|id, _| nodes.iter().any(|(other, _)| other == id));
-    let mut silent = Vec::new();
-    for (id, node) in nodes.iter().filter(|(id, it)| *id != own && !it.has_ended) {
-        let beat = node.beat;
-        let last = others.entry(*id).or_insert(LastBeat { beat, since: now });
-        if last.beat != beat {
-            *last = LastBeat { beat, since: now };
-        } else if now.duration_since(last.since) >= dead_after {
-            silent.push((*id, beat));
+impl OtherNodes {
+    fn since(looked: Instant) -> Self {
+        Self {
+            last_beats: HashMap::new(),
+            looked,
         }
     }
-    silent
+
+    /// Updates the heartbeats of the other nodes, and returns the nodes whose heartbeats have stopped for too long.
+    fn silent(
+        &mut self,
+        nodes: &[(NodeId, Node)],
+        own: NodeId,
+        dead_after: Duration,
+    ) -> Vec<(NodeId, u64)> {
+        let now = Instant::now();
+        skip_unseen_time(&mut self.last_beats, now - self.looked, dead_after);
+        self.looked = now;
+        self.last_beats
+            .retain(|id, _| nodes.iter().any(|(other, _)| other == id));
+        let mut silent = Vec::new();
+        for (id, node) in nodes.iter().filter(|(id, it)| *id != own && !it.has_ended) {
+            let beat = node.beat;
+            let last = self
+                .last_beats
+                .entry(*id)
+                .or_insert(LastBeat { beat, since: now });
+            if last.beat != beat {
+                *last = LastBeat { beat, since: now };
+            } else if now.duration_since(last.since) >= dead_after {
+                silent.push((*id, beat));
+            }
+        }
+        silent
+    }
+
+    fn seen(&self, nodes: Vec<(NodeId, Node)>, confirmed: Instant) -> Vec<SeenNode> {
+        let seen = |(id, node)| SeenNode {
+            id,
+            node,
+            since: self.last_beats.get(&id).map_or(confirmed, |it| it.since),
+        };
+        nodes.into_iter().map(seen).collect()
+    }
 }
 
-fn seen_nodes(
-    others: &HashMap<NodeId, LastBeat>,
-    nodes: Vec<(NodeId, Node)>,
-    confirmed: Instant,
-) -> Vec<SeenNode> {
-    let seen = |(id, node)| SeenNode {
-        id,
-        node,
-        since: others.get(&id).map_or(confirmed, |it| it.since),
-    };
-    nodes.into_iter().map(seen).collect()
+/// Removes a long gap between two looks from the ages of the heartbeats: an outage of the database may have stopped the others too. A
+/// gap of up to half of `dead_after` counts, so that takeovers continue while the database is slow. The other half is enough to
+/// reconnect after such a short outage.
+fn skip_unseen_time(
+    last_beats: &mut HashMap<NodeId, LastBeat>,
+    gap: Duration,
+    dead_after: Duration,
+) {
+    if gap <= dead_after / 2 {
+        return;
+    }
+    let now = Instant::now();
+    // The outage may have begun earlier for another node. So each node gets the time to reconnect, however old its heartbeat was.
+    let longest = dead_after.saturating_sub(RECONNECT_TIME);
+    for last in last_beats.values_mut() {
+        let seen = now.duration_since(last.since).saturating_sub(gap);
+        last.since = now - (seen + HEARTBEAT_INTERVAL).min(longest);
+    }
 }
 
 #[cfg(test)]
@@ -224,6 +259,7 @@ mod tests {
     use uuid::Uuid;
 
     const DEAD_AFTER: Duration = Duration::from_secs(3);
+    const SECOND: Duration = Duration::from_secs(1);
 
     fn node(number: u128, beat: u64) -> (NodeId, Node) {
         let node = Node {
@@ -236,19 +272,142 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_observers_clock_measures_the_age_of_a_heartbeat() {
         let (own, other) = (node(1, 0), node(2, 7));
-        let mut others = HashMap::new();
+        let mut others = OtherNodes::since(Instant::now());
         let mut look = |nodes: &[(NodeId, Node)]| {
-            let silent = silent_nodes(&mut others, nodes, own.0, DEAD_AFTER);
-            let ages = seen_nodes(&others, nodes.to_vec(), Instant::now());
+            let silent = others.silent(nodes, own.0, DEAD_AFTER);
+            let ages = others.seen(nodes.to_vec(), Instant::now());
             let ages: Vec<u64> = ages.iter().map(|it| it.since.elapsed().as_secs()).collect();
             (silent, ages)
         };
         assert_eq!(look(&[own.clone(), other.clone()]), (vec![], vec![0, 0]));
-        tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(look(&[own.clone(), other.clone()]), (vec![], vec![0, 2]));
-        tokio::time::advance(Duration::from_secs(1)).await;
+        for age in 1..3 {
+            tokio::time::advance(SECOND).await;
+            assert_eq!(look(&[own.clone(), other.clone()]), (vec![], vec![0, age]));
+        }
+        tokio::time::advance(SECOND).await;
         let silent = vec![(other.0, 7)];
         assert_eq!(look(&[own.clone(), other]), (silent, vec![0, 3]));
         assert_eq!(look(&[own.clone(), node(2, 8)]), (vec![], vec![0, 0]));
+    }
+
+    /// The age of a heartbeat after a gap, if it was `age` before.
+    async fn age_after(age: Duration, gap: Duration, dead_after: Duration) -> Duration {
+        let (other, since) = (node(2, 7).0, Instant::now());
+        let mut others = HashMap::from([(other, LastBeat { beat: 7, since })]);
+        tokio::time::advance(age + gap).await;
+        skip_unseen_time(&mut others, gap, dead_after);
+        others[&other].since.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_gap_counts_in_full() {
+        let gap = DEAD_AFTER / 2;
+        assert_eq!(age_after(SECOND, gap, DEAD_AFTER).await, SECOND + gap);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_gap_keeps_the_age_before_it() {
+        for gap in [6 * SECOND, 40 * SECOND] {
+            let age = age_after(4 * SECOND, gap, 10 * SECOND).await;
+            assert_eq!(age, 4 * SECOND + HEARTBEAT_INTERVAL);
+        }
+        let age = age_after(Duration::ZERO, DEAD_AFTER, DEAD_AFTER).await;
+        assert_eq!(age, HEARTBEAT_INTERVAL);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_gap_leaves_the_others_time_to_reconnect() {
+        let age = age_after(9 * SECOND, 40 * SECOND, 10 * SECOND).await;
+        assert_eq!(age, 10 * SECOND - RECONNECT_TIME);
+        let age = age_after(SECOND, 40 * SECOND, 2 * SECOND).await;
+        assert_eq!(age, Duration::ZERO);
+    }
+
+    /// An outage of the database, for a node that looks at another one. Times are since the first look.
+    struct Outage {
+        begins: Duration,
+        ends: Duration,
+        /// The last heartbeat of the other node.
+        last_beat: Duration,
+        next_beat: Option<Duration>,
+    }
+
+    impl Outage {
+        /// When the other node is declared dead.
+        async fn declares_dead(&self) -> Option<Duration> {
+            let began = Instant::now();
+            let mut others = OtherNodes::since(began);
+            while began.elapsed() < self.ends + 2 * DEAD_AFTER {
+                let nodes = [node(2, self.beats(began.elapsed()))];
+                if !others.silent(&nodes, node(1, 0).0, DEAD_AFTER).is_empty() {
+                    return Some(began.elapsed());
+                }
+                sleep(HEARTBEAT_INTERVAL).await;
+                if (self.begins..self.ends).contains(&began.elapsed()) {
+                    tokio::time::sleep_until(began + self.ends).await;
+                }
+            }
+            None
+        }
+
+        /// The heartbeats of the other node up to a moment.
+        fn beats(&self, at: Duration) -> u64 {
+            let interval = HEARTBEAT_INTERVAL.as_millis() as u64;
+            let every = |span: Duration| 1 + span.as_millis() as u64 / interval;
+            let first = Duration::from_millis(self.last_beat.as_millis() as u64 % interval);
+            let before = at.min(self.last_beat).checked_sub(first);
+            let after = self.next_beat.and_then(|it| at.checked_sub(it));
+            before.map_or(0, every) + after.map_or(0, every)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_living_node_that_the_same_outage_stalls_is_not_declared_dead() {
+        for tenths in 1..80 {
+            let lasts = tenths * SECOND / 10;
+            // Pauses grow with the outage, up to a second. Only a longer outage can have begun much earlier for the other node.
+            let pauses = match lasts > DEAD_AFTER / 2 {
+                true => [(Duration::ZERO, 2 * SECOND), (SECOND, 2 * SECOND)],
+                false => [(Duration::ZERO, lasts.min(SECOND)); 2],
+            };
+            for ((earlier, pause), phase) in pauses
+                .into_iter()
+                .flat_map(|it| (0..10).map(move |at| (it, at)))
+            {
+                let begins = 10 * SECOND + phase * SECOND / 20;
+                let ends = begins + lasts;
+                let outage = Outage {
+                    begins,
+                    ends,
+                    last_beat: begins - earlier,
+                    next_beat: Some(ends + pause),
+                };
+                let dead = outage.declares_dead().await;
+                assert_eq!(
+                    dead, None,
+                    "after {lasts:?}, {earlier:?} earlier, phase {phase}"
+                );
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_dies_while_the_watching_one_stalls_is_declared_dead() {
+        for (tenths, phase) in (1..80).flat_map(|it| (0..10).map(move |phase| (it, phase))) {
+            let lasts = tenths * SECOND / 10;
+            let begins = 10 * SECOND + phase * SECOND / 20;
+            let outage = Outage {
+                begins,
+                ends: begins + lasts,
+                last_beat: begins,
+                next_beat: None,
+            };
+            let after = outage.declares_dead().await.expect("dead") - begins;
+            let gap = lasts + HEARTBEAT_INTERVAL;
+            assert!(
+                (DEAD_AFTER..=DEAD_AFTER + gap).contains(&after),
+                "{after:?} after {lasts:?}"
+            );
+        }
     }
 }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_postgres::Error;
 
 const SHORTEST_DELAY: Duration = Duration::from_millis(20);
+/// After an outage, nodes wait for each other's heartbeats as long as two of these pauses take.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// The failed attempts of one connection since it last worked.

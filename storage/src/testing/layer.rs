@@ -15,6 +15,11 @@ pub trait Layer: Send + Sync + 'static {
     /// The key locks of this layer's rounds. Their commits go through [`Layer::submit`].
     fn holds(&self) -> &Arc<Holds>;
 
+    /// May keep a round back, to run it later.
+    fn admit_round(&self, round: Box<dyn Round>) -> Option<Box<dyn Round>> {
+        Some(round)
+    }
+
     /// May wrap a round before it runs.
     fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {
         round
@@ -55,6 +60,9 @@ impl<L: Layer> Engine for L {
     }
 
     fn round(self: Arc<Self>, round: Box<dyn Round>) {
+        let Some(round) = self.admit_round(round) else {
+            return;
+        };
         let holds = Arc::clone(self.holds());
         let round = self.wrap_round(round);
         holds.run(self, round);

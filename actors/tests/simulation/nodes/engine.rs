@@ -14,7 +14,7 @@ use tintype_storage::engine::{
 use tintype_storage::store::tables::{ADOPTION, NODES};
 use tintype_storage::testing::layer::{DecidedTwice, Layer};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// What happens to the commits of a node that stalls for long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,10 @@ struct State {
     is_cut: bool,
     has_lost_beats: bool,
     stall: Option<(Instant, Stall)>,
+    /// The connection is broken until this moment.
+    away_until: Option<Instant>,
+    /// Rounds that begin once the connection is back.
+    kept_back: Vec<Box<dyn Round>>,
 }
 
 impl NodeEngine {
@@ -97,6 +101,36 @@ impl NodeEngine {
         self.state.lock().stall = Some((Instant::now() + span, stall));
     }
 
+    /// Commits everything in flight. Returns whether there was anything.
+    pub fn flush(&self) -> bool {
+        let queue = std::mem::take(&mut self.state.lock().queue);
+        let had_any = !queue.is_empty();
+        for (commit, fence) in queue {
+            self.apply(commit, fence);
+        }
+        had_any
+    }
+
+    /// Breaks the connection for a while. Unlike in a stall, the node holds no lock meanwhile, and loses nothing.
+    pub fn disconnect(self: Arc<Self>, until: Instant) {
+        self.state.lock().away_until = Some(until);
+        actix::spawn(async move {
+            sleep_until(until).await;
+            let rounds = {
+                let mut state = self.state.lock();
+                if state.away_until != Some(until) {
+                    // The next outage has begun.
+                    return;
+                }
+                state.away_until = None;
+                std::mem::take(&mut state.kept_back)
+            };
+            for round in rounds {
+                Arc::clone(&self).round(round);
+            }
+        });
+    }
+
     fn current_stall(&self) -> Option<(Instant, Stall)> {
         let state = self.state.lock();
         state.stall.filter(|(until, _)| *until > Instant::now())
@@ -114,6 +148,10 @@ impl NodeEngine {
             }
             if self.rng.one_in(2) {
                 sleep(self.rng.millis(0, 4)).await;
+            }
+            let away_until = self.state.lock().away_until;
+            if let Some(until) = away_until {
+                sleep_until(until).await;
             }
             if let Some((until, stall)) = self.current_stall() {
                 if until - Instant::now() >= IDLE_TIMEOUT && stall != Stall::IsLate {
@@ -166,6 +204,15 @@ impl Layer for NodeEngine {
 
     fn holds(&self) -> &Arc<Holds> {
         &self.shared.holds
+    }
+
+    fn admit_round(&self, round: Box<dyn Round>) -> Option<Box<dyn Round>> {
+        let mut state = self.state.lock();
+        if state.away_until.is_none() {
+            return Some(round);
+        }
+        state.kept_back.push(round);
+        None
     }
 
     fn wrap_round(&self, round: Box<dyn Round>) -> Box<dyn Round> {

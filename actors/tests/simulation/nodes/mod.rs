@@ -1,7 +1,8 @@
 //! Several nodes on one store: each has its own engine, clock and backend, and all share the records.
 //!
-//! At random, nodes join, leave, die and stall, also during their commits. Clients call any node. The simulation checks what each commit
-//! does to the queue and the jobs; at the end all accepted jobs must have ended, and the store must be consistent.
+//! At random, nodes join, leave, die and stall, also during their commits, and all of them lose the database for a while. Clients call
+//! any node. The simulation checks what each commit does to the queue and the jobs; at the end all accepted jobs must have ended, no node
+//! without a fault may have been declared dead, and the store must be consistent.
 
 mod account;
 mod deliveries;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 
 const SEEDS: u64 = 60;
 /// Events that must happen within these seeds. Without them the simulation proves little.
-const EXPECTED: [&str; 22] = [
+const EXPECTED: [&str; 23] = [
     "abandoned",
     "accepted",
     "calls without an answer",
@@ -38,6 +39,7 @@ const EXPECTED: [&str; 22] = [
     "nodes joined",
     "nodes left",
     "nodes stood still",
+    "outages of the database",
     "replayed at another node",
     "runs in shared places",
     "shards moved",

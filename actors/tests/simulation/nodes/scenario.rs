@@ -232,7 +232,7 @@ impl World {
             for _ in 0..self.rng.below(4) {
                 self.change(at);
             }
-            match self.rng.below(27) {
+            match self.rng.below(28) {
                 0 if step > 3 => self.die(at),
                 1 if step > 3 => self.stall(at),
                 2 if self.healthy().len() > 1 => self.leave(at).await,
@@ -242,6 +242,7 @@ impl World {
                 8..=10 => self.send_again(at),
                 11..=12 => self.redeliver(at),
                 13 => self.shared.verify(),
+                14 if step > 3 => self.lose_database().await,
                 _ => {
                     for _ in 0..=self.rng.below(4) {
                         self.send(at, None);
@@ -272,6 +273,25 @@ impl World {
         self.shared
             .trace(format!("{} status stall for {span:?}: {stall:?}", node.id));
         node.engine.stall(span, stall);
+    }
+
+    /// An outage of the database, which none of the nodes may take for the death of another one. The nodes reconnect one after another.
+    async fn lose_database(&mut self) {
+        let lasts = self.rng.millis(100, 8_000);
+        self.shared.count("outages of the database");
+        self.shared
+            .trace(format!("the database is away for {lasts:?}"));
+        while self.nodes.iter().any(|it| it.engine.flush()) {}
+        let longest = match lasts > DEAD_AFTER / 2 {
+            true => Duration::from_secs(2),
+            false => lasts.min(Duration::from_secs(1)),
+        };
+        for node in &self.nodes {
+            let pause = self.rng.millis(0, longest.as_millis() as i64);
+            let until = Instant::now() + lasts + pause;
+            Arc::clone(&node.engine).disconnect(until);
+        }
+        sleep(lasts).await;
     }
 
     async fn leave(&mut self, at: usize) {
