@@ -7,7 +7,11 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::RangeBounds as _;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// Regions of records that are cut beside readers.
+const ROUNDS: u32 = 400;
 
 fn store() -> (::sled::Db, BlockTree) {
     let config = ::sled::Config::new().temporary(true).flush_every_ms(None);
@@ -159,45 +163,72 @@ fn records_that_a_crash_left_in_two_blocks_count_once_and_stay_deleted() {
     expect(&numbered(0..2, 1));
 }
 
+/// Between the two writes of a cut, a reader and a crash find moved records in both blocks.
 #[test]
-fn readers_miss_nothing_while_blocks_are_cut_and_removed() {
+fn the_right_part_of_a_cut_is_written_first() {
+    let (_db, blocks) = store();
+    apply(&blocks, &numbered((0..10).step_by(2), 1));
+    let mut writes = blocks.tree.watch_prefix([BLOCKS]);
+    apply(&blocks, &numbered((1..10).step_by(2), 2));
+    let mut places = Vec::new();
+    while let Ok(event) = writes.next_timeout(Duration::ZERO) {
+        places.push(event.key().to_vec());
+    }
+    assert_eq!(places.len(), entries(&blocks, BLOCKS));
+    assert!(places.is_sorted_by(|a, b| a > b), "{places:?}");
+}
+
+#[test]
+fn readers_miss_nothing_while_blocks_are_cut() {
     let (_db, blocks) = store();
     let blocks = &blocks;
-    // Every tenth record stays; the others come and go around it.
-    let stays: Changes = numbered((0..400).step_by(10), 1);
-    apply(blocks, &stays);
-    let ended = AtomicBool::new(false);
+    let region = &AtomicU32::new(0);
+    let numbers = |region: u32| region * 400..region * 400 + 400;
+    // Every tenth record of a region is there before readers look at it. Records between them cut its blocks.
+    let (stays, others): (Vec<_>, Vec<_>) = (0..ROUNDS)
+        .map(|region| {
+            let (stays, others): (Vec<_>, Vec<_>) = numbers(region).partition(|it| it % 10 == 0);
+            (
+                numbered(stays.into_iter(), 1),
+                numbered(others.into_iter(), 2),
+            )
+        })
+        .unzip();
     let stays = &stays;
-    std::thread::scope(|scope| {
-        let readers = [Direction::Rising, Direction::Falling].map(|direction| {
-            let ended = &ended;
-            scope.spawn(move || {
-                let mut scans = 0;
-                while !ended.load(Ordering::Relaxed) || scans == 0 {
-                    let found = records(blocks, &KeyRange::prefix(b""), direction);
-                    let mut keys: Vec<Key> = found.into_iter().map(|(key, _)| key).collect();
-                    if direction == Direction::Falling {
-                        keys.reverse();
-                    }
-                    assert!(keys.is_sorted_by(|a, b| a < b), "a record was read twice");
-                    let there = keys.iter().filter(|it| stays.contains_key(*it)).count();
-                    assert_eq!(there, stays.len(), "{direction:?}");
-                    for key in stays.keys() {
-                        assert!(blocks.get(key).expect("read").is_some());
-                    }
-                    scans += 1;
-                }
-            })
-        });
-        for round in 0..60u32 {
-            let others = (0..400).filter(|it| it % 10 != 0 && it % 7 != round % 7);
-            let mut changes = numbered(others, 2);
-            apply(blocks, &changes);
-            changes.values_mut().for_each(|value| *value = None);
-            apply(blocks, &changes);
-            apply(blocks, stays);
+    let read = move |direction: Direction| {
+        while region.load(Ordering::Acquire) < ROUNDS {
+            let current = region.load(Ordering::Acquire).min(ROUNDS - 1);
+            let stays = &stays[current as usize];
+            let begin = numbers(current).start.to_be_bytes().to_vec();
+            let range = KeyRange {
+                from: Bound::Included(begin),
+                to: Bound::Unbounded,
+            };
+            let mut keys: Vec<Key> = records(blocks, &range, direction)
+                .into_iter()
+                .map(|(key, _)| key)
+                .collect();
+            if direction == Direction::Falling {
+                keys.reverse();
+            }
+            assert!(keys.is_sorted_by(|a, b| a < b), "a record was read twice");
+            let there = keys.iter().filter(|it| stays.contains_key(*it)).count();
+            assert_eq!(there, stays.len(), "{direction:?}");
+            for key in stays.keys() {
+                assert!(blocks.get(key).expect("read").is_some());
+            }
         }
-        ended.store(true, Ordering::Relaxed);
+    };
+    apply(blocks, &stays[0]);
+    std::thread::scope(|scope| {
+        let readers = [Direction::Rising, Direction::Falling]
+            .map(|direction| scope.spawn(move || read(direction)));
+        for (number, others) in others.iter().enumerate() {
+            apply(blocks, &stays[number]);
+            region.store(number as u32, Ordering::Release);
+            apply(blocks, others);
+        }
+        region.store(ROUNDS, Ordering::Release);
         for reader in readers {
             reader.join().expect("the reader");
         }
