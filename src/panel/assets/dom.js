@@ -131,8 +131,12 @@ export function form(props, submit, ...children) {
     } finally {
       if (button) { button.disabled = false; button.classList.remove("busy"); }
     }
+      // In a long form the message may be outside the window.
+      if (text) said.scrollIntoView({ block: "nearest" });
   } }, ...children);
-  const last = element.querySelector(".actions, [type=submit]");
-  if (last) last.before(said); else element.append(said);
+  // A row of actions holds the message, because the row may be sticky.
+  const actions = element.querySelector(".actions");
+  const send = element.querySelector("[type=submit]");
+  if (actions) actions.prepend(said); else if (send) send.before(said); else element.append(said);
   return element;
 }

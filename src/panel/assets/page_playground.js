@@ -190,7 +190,7 @@ export async function playground(main, context) {
     h("details", { class: "further", open: Boolean(metadata.value || callback.value) }, h("summary", {}, "Metadata and callback"), h("div", { class: "stack" },
       field("Metadata", metadata, "A JSON object, returned with the job and sent to the webhook."),
       field("Callback URL", callback, "A registered webhook to call instead of the default one."))),
-    h("div", { class: "actions row spread" }, h("div", {}, h("div", { class: "small muted" }, "Price"), price),
+    h("div", { class: "actions row wraps spread" }, h("div", {}, h("div", { class: "small muted" }, "Price"), price),
       h("button", { class: "button main", type: "submit" }, "Generate")));
 
   function say(words) {
