@@ -17,7 +17,8 @@ export function menu(label, items) {
     const at = button.getBoundingClientRect();
     const below = at.bottom + GAP + list.offsetHeight <= innerHeight;
     list.style.top = `${below ? at.bottom + GAP : Math.max(GAP, at.top - GAP - list.offsetHeight)}px`;
-    list.style.left = `${Math.max(GAP, at.right - list.offsetWidth)}px`;
+    const right = Math.min(at.right, document.documentElement.clientWidth - GAP);
+    list.style.left = `${Math.max(GAP, right - list.offsetWidth)}px`;
     list.dataset.placed = "";
     if (!list.contains(document.activeElement)) list.querySelector("button").focus();
   }

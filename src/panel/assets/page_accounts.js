@@ -47,8 +47,8 @@ export async function accounts(main, context) {
   const slim = (text, work, name) => h("button", { class: "button slim", type: "button", "aria-label": `${text} ${name}`, onclick: work }, text);
   const choose = (account) => context.choose({ id: account.account_id, name: account.name });
   const columns = [
-    { title: "Name", cell: (it) => h("span", { class: "row" },
-      h("button", { class: "link", type: "button", onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)), isOff(it) ? badge("inactive") : null) },
+    { title: "Name", kind: "rest", cell: (it) => h("span", { class: "row" },
+      h("button", { class: "link", type: "button", title: it.name, onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)), isOff(it) ? badge("inactive") : null) },
     { title: "Balance", kind: "num fit", cell: (it) => money(it.balance) },
     { title: "Available", kind: "num fit", cell: (it) => money(it.available) },
     { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },
