@@ -85,6 +85,46 @@ fn filters_are_folded_on_a_phone() {
 }
 
 #[test]
+fn the_foot_of_the_menu_is_in_sight_and_the_entries_scroll() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let seen = "const box = document.querySelector('[aria-label=\"Sign out\"]').getBoundingClientRect(), current = document.querySelector('.nav [aria-current]').getBoundingClientRect(), nav = document.querySelector('.nav').getBoundingClientRect();
+            return [box.top >= 0 && box.bottom <= innerHeight && box.left >= 0, current.top >= nav.top && current.bottom <= nav.bottom];";
+        for (width, height) in [(1280, 800), (1280, 600), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/audit", "Audit log").await;
+            if width < 600 {
+                browser.press("Menu").await;
+            }
+            browser.comes_to(seen, json!([true, true])).await;
+        }
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn long_prompts_of_the_ledger_are_cut_on_a_phone() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let prompt = "a red fox in the snow at dusk ".repeat(8);
+        let script =
+            format!("return await make(base, {{ prompt: '{prompt}', aspect_ratio: '1:1' }});");
+        calls(&browser, &script).await;
+        resize(&browser, 390, 844, "light").await;
+        browser.go("#/ledger", "Ledger").await;
+        browser.see("b", "Charge").await;
+        let inside = "const edge = document.querySelector('.sheet').getBoundingClientRect().right;
+            const all = [...document.querySelectorAll('td.rest .clip, td.rest .small')].map((it) => it.getBoundingClientRect());
+            return all.length > 1 && all.every((it) => it.right <= edge);";
+        browser.comes_to(inside, json!(true)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
 fn generate_stays_in_sight_and_rare_ratios_are_on_demand() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
