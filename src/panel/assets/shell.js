@@ -53,6 +53,18 @@ export async function signOut(everywhere = false) {
   dispatchEvent(new CustomEvent("signed-out"));
 }
 
+/** The padding of the menu in pixels. */
+const EDGE = 3;
+
+/** Restores the scroll position of the menu, and scrolls on if the current page is not in sight. */
+function scrollToCurrent(nav, before) {
+  nav.scrollTop = before;
+  const current = nav.querySelector("[aria-current]")?.getBoundingClientRect();
+  const seen = nav.getBoundingClientRect();
+  if (!current) return;
+  nav.scrollTop += Math.max(0, current.bottom + EDGE - seen.bottom) - Math.max(0, seen.top + EDGE - current.top);
+}
+
 /** Draws the frame with the status line `line`; returns the element for the page. */
 export function frame(app, session, account, current, line) {
   const operator = session.kind === "operator";
@@ -60,7 +72,7 @@ export function frame(app, session, account, current, line) {
     box.classList.add("drawer-used");
     box.classList.toggle("drawer-open", open);
     menu.setAttribute("aria-expanded", String(open));
-    if (open) box.querySelector(".nav a")?.focus();
+    if (open) (box.querySelector(".nav [aria-current]") ?? box.querySelector(".nav a"))?.focus();
   };
   const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", "aria-expanded": "false", onclick: () => drawer(!box.classList.contains("drawer-open")) }, icon("menu", 22));
   const page = h("div", {});
@@ -76,13 +88,15 @@ export function frame(app, session, account, current, line) {
         account ? OWN.map((it) => link(it, current)) : null,
         operator ? [h("div", { class: "nav-title" }, "Operator"), OPERATOR.map((it) => link(it, current))] : null),
       h("div", { class: "foot" },
-        h("a", { class: "who small", href: "/docs" }, "API reference"),
+        h("a", { class: "who small", href: "#/profile", title: operator ? null : session.email }, operator ? "Operator" : session.email),
         h("div", { class: "row" },
-          h("a", { class: "who small", href: "#/profile", title: operator ? null : session.email }, operator ? "Operator" : session.email),
+          h("a", { class: "who small", href: "/docs" }, "API reference"),
           h("span", { class: "row tight" }, densitySwitch(), themeSwitch(),
             h("button", { class: "icon", type: "button", title: "Sign out", "aria-label": "Sign out", onclick: () => attempt(signOut) }, icon("out"))))) ),
     main);
+  const before = app.querySelector(".nav")?.scrollTop ?? 0;
   fill(app, box);
+  scrollToCurrent(box.querySelector(".nav"), before);
   return page;
 }
 
