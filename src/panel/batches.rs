@@ -11,7 +11,7 @@ use crate::application::error::{Error, ErrorKind};
 use crate::application::services::{AccountService, GenerationService, JobService};
 use crate::application::submit_batch;
 use crate::images::FAULT_TARGET;
-use crate::request_text;
+use crate::request_text::{self, RequestTextError};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::batch_call::{self, MAX_BODY_BYTES};
 use crate::web::batch_lines;
@@ -184,22 +184,14 @@ struct RequestLine<'a> {
 }
 
 async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
-    let unreadable = |error: request_text::RequestTextError| {
+    let unreadable = |error: RequestTextError| {
         tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt or the input URLs of a job");
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     };
     let text = answers::prompt_text(jobs, job).await.map_err(unreadable)?;
     let metadata = text.as_ref().and_then(|it| it.metadata.as_deref());
-    let urls = match job.input_urls() {
-        None => Vec::new(),
-        Some(InputUrls::Inline(urls)) => urls.clone(),
-        Some(InputUrls::Stored(key)) => match request_text::load_urls(&jobs.images, key).await {
-            Ok(urls) => urls,
-            Err(error) if error.is_gone() => Vec::new(),
-            Err(error) => return Err(unreadable(error)),
-        },
-    };
+    let urls = input_urls(jobs, job).await.map_err(unreadable)?;
     let line = RequestLine {
         custom_id: job.member().map(|it| it.custom_id()).unwrap_or_default(),
         model: job.tier.word(),
@@ -214,3 +206,18 @@ async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
     // A struct of strings always encodes.
     Ok(serde_json::to_vec(&line).unwrap_or_default())
 }
+/// The URLs of the input images of a batch's job. Empty if their object was deleted from the object store.
+pub(super) async fn input_urls(
+    jobs: &JobService,
+    job: &Job,
+) -> Result<Vec<String>, RequestTextError> {
+    match job.member().map(|it| &it.input_urls) {
+        None => Ok(Vec::new()),
+        Some(InputUrls::Inline(urls)) => Ok(urls.clone()),
+        Some(InputUrls::Stored(key)) => match request_text::load_urls(&jobs.images, key).await {
+            Err(error) if error.is_gone() => Ok(Vec::new()),
+            loaded => loaded,
+        },
+    }
+}
+

@@ -1,5 +1,6 @@
 //! Jobs with the names of their keys and, for the operator, of their accounts.
 
+use super::batches;
 use super::names::Names;
 use crate::api::answers;
 use crate::application::core::Core;
@@ -7,6 +8,7 @@ use crate::application::favourites;
 use crate::application::job_list;
 use crate::application::jobs;
 use crate::application::services::JobService;
+use crate::images::FAULT_TARGET;
 use crate::management;
 use crate::web::access::{OfAccount, OperatorCall, path_segment};
 use crate::web::job_query;
@@ -95,6 +97,10 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService
     let record = answers::job_record(&jobs, &job).await?;
     let key = core.store.key(job.key).await?;
     let favourite = core.store.is_favourite(job.account, job.id).await?;
+    let input_urls = batches::input_urls(&jobs, &job).await.unwrap_or_else(|error| {
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the input URLs of a job");
+        Vec::new()
+    });
     Ok(HttpResponse::Ok().json(JobDetails {
         record: match of.caller.is_operator() {
             true => answers::for_operator(core, &job, record),
@@ -104,6 +110,7 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService
             name: key.name,
             prefix: key.text_prefix,
         }),
+        input_urls,
         favourite,
         kept_until: favourites::kept_until(&jobs.settings, &job, favourite).map(Moment::from),
         progress: core.system.progress(job.id),
@@ -117,6 +124,8 @@ struct JobDetails<'a> {
     record: JobRecord<'a>,
     /// `None` if the key was deleted.
     key: Option<NamedKey>,
+    /// The URLs of the input images, for a job of a batch.
+    input_urls: Vec<String>,
     favourite: bool,
     /// When retention deletes the picture; `None`: never.
     kept_until: Option<Moment>,

@@ -12,6 +12,8 @@ let numbered = 0;
 
 export const inputFile = (file) => ({ file, preview: URL.createObjectURL(file), number: String(++numbered) });
 
+export const inputUrl = (url) => ({ url, number: String(++numbered) });
+
 /** `changed` is called when an image is added or removed; `chosen` holds the images. */
 export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen, changed) {
   const list = h("ul", { class: "inputs" });
@@ -50,7 +52,7 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen,
     if (!url) { address.focus(); return; }
     if (chosen.length >= most) { refuse(`The limit is ${most} images.`); return; }
     if (!/^https?:\/\/./.test(url)) { refuse("Enter the full URL, such as https://example.com/fox.png."); address.focus(); return; }
-    chosen.push({ url, number: String(++numbered) });
+    chosen.push(inputUrl(url));
     address.value = "";
     draw();
     changed();

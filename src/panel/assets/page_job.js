@@ -86,5 +86,6 @@ export async function job(main, context) {
         : h("p", { class: "muted" }, found.finished_at ? "No webhook was called: none was registered when the job ended, or the caller waited for the result." : "The webhook is called when the job ends.")));
   };
   await draw();
+          ["Input URLs", found.input_urls.length ? h("ol", { class: "stack tight" }, found.input_urls.map((it, at) => h("li", { class: "wrap" }, found.input_urls.length > 1 ? h("span", { class: "muted" }, `[${at}] `) : null, it))) : null],
   return reload;
 }

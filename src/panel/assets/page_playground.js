@@ -4,7 +4,7 @@ import { get, parse, upload } from "./api.js";
 import { duration, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, notice } from "./dialogs.js";
-import { inputImages } from "./input_images.js";
+import { inputImages, inputUrl } from "./input_images.js";
 import { draftOf } from "./drafts.js";
 import { lightbox } from "./lightbox.js";
 import { picture, pictureAt } from "./picture.js";
@@ -47,6 +47,12 @@ function choices(name, label, options, chosen, change, more = null) {
     h("span", { class: "fault", hidden: true }));
 }
 
+/** `count` is 0 if no input image was ever stored. */
+function deletedInputs(count) {
+  if (!count) return "The job had input images, which are not stored. Add them again.";
+  return count === 1 ? "The input image was deleted when the job ended. Add it again." : `The ${count} input images were deleted when the job ended. Add them again.`;
+}
+
 /** `null` if the job does not exist. */
 async function jobOf(id, context) {
   if (!id) return null;
@@ -67,10 +73,13 @@ export async function playground(main, context) {
   const [models, asked] = await Promise.all([get(`${context.base}/models`, context.signal), jobOf(wanted, context)]);
   const draft = draftOf(context.account.id);
   const isNew = asked && !context.returned;
-  if (isNew) draft.replace({ tier: asked.tier, prompt: asked.prompt ?? "", metadata: asked.metadata ? metadataOf(asked) : "", callback_url: asked.callback_url ?? "", aspect_ratio: asked.aspect_ratio, resolution: asked.resolution });
+  if (isNew) {
+    draft.replace({ tier: asked.tier, prompt: asked.prompt ?? "", metadata: asked.metadata ? metadataOf(asked) : "", callback_url: asked.callback_url ?? "", aspect_ratio: asked.aspect_ratio, resolution: asked.resolution });
+    draft.images.push(...asked.input_urls.map(inputUrl));
+  }
   const kept = draft.read();
   const first = models.data.find((it) => it.id === kept.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
-  const state = { tier: first.id, ratio: kept.aspect_ratio ?? "1:1", resolution: kept.resolution ?? "1K", variants: kept.variants ?? "1", needsImages: Boolean(isNew && asked.inputs.length) };
+  const state = { tier: first.id, ratio: kept.aspect_ratio ?? "1:1", resolution: kept.resolution ?? "1K", variants: kept.variants ?? "1", needsImages: Boolean(isNew && asked.mode === "image-to-image" && !draft.images.length) };
   const submit = idempotentSubmits();
   /** The jobs on the stage, until all have ended. */
   let running = kept.jobs ?? [];
@@ -128,13 +137,12 @@ export async function playground(main, context) {
   }
 
   function showEarlier() {
-    const count = asked?.inputs.length;
     fill(notes, demoNotice(context, [state.tier]),
       wanted && !asked ? notice("warn", "The job to run again does not exist.") : null,
       asked && asked.prompt === null ? notice("warn", "The prompt of the job was too long to store and is no longer available.") : null,
       asked && !models.data.some((it) => it.id === asked.tier) ? notice("warn", `The model ${asked.tier} of the job is not available.`) : null,
       state.needsImages ? notice("warn", h("div", { class: "row wraps spread" },
-        h("span", {}, count === 1 ? "The input image was deleted when the job ended. Add it again." : `The ${count} input images were deleted when the job ended. Add them again.`),
+        h("span", {}, deletedInputs(asked.inputs.length)),
         h("button", { class: "button slim", type: "button", onclick: () => { state.needsImages = false; draw(); } }, "Continue without"))) : null);
   }
 
