@@ -13,7 +13,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::delivery::DeliveryState;
+use tintype_storage::domain::delivery::{Delivery, DeliveryKind, DeliveryState, FailReason};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
@@ -115,24 +115,33 @@ fn is_low(settings: &Settings, available: Amount) -> bool {
     available < needed
 }
 
-/// Counts the newest deliveries by state: pending, pending after a failed attempt, failed. `all` says whether these are all deliveries.
+/// Counts the newest deliveries by state: pending, pending after a failed attempt, and failed after all attempts. `all` says whether
+/// these are all deliveries.
+///
+/// `failed` counts only what the account's people can send again: events whose webhook is still registered.
 fn deliveries(core: &Core, account: AccountId) -> Result<Value, StoreError> {
     let (mut pending, mut retrying, mut failed) = (0, 0, 0);
     let newest = core.store.deliveries_of(account, DELIVERIES, None).wait()?;
     let all = newest.next.is_none();
+    let registered = core.store.webhooks(account).wait()?;
+    let can_resend = |delivery: &Delivery| {
+        delivery.kind != DeliveryKind::Test && registered.iter().any(|it| it.id == delivery.webhook)
+    };
     for delivery in newest.items {
         match delivery.state {
             DeliveryState::Pending { .. } => {
                 pending += 1;
                 retrying += usize::from(delivery.attempts > 0);
             }
-            DeliveryState::Failed { .. } => failed += 1,
-            DeliveryState::Delivered { .. } => {}
+            DeliveryState::Failed {
+                reason: FailReason::AttemptsExhausted,
+                ..
+            } if can_resend(&delivery) => failed += 1,
+            DeliveryState::Failed { .. } | DeliveryState::Delivered { .. } => {}
         }
     }
-    let registered = core.store.webhooks(account).wait()?.len();
     Ok(json!({
-        "registered": registered,
+        "registered": registered.len(),
         "pending": pending,
         "retrying": retrying,
         "failed": failed,

@@ -1,7 +1,7 @@
 //! Deliveries in the panel: the request of each attempt, new attempts, and links to one delivery.
 
 use crate::calls::calls;
-use crate::{browse, receiver};
+use crate::{browse, browse_with, receiver};
 use serde_json::json;
 
 #[test]
@@ -119,6 +119,47 @@ fn a_delivery_about_a_batch_names_it() {
                 "//summary[contains(., 'batch {short}') and contains(., 'HTTP 200')]"
             ))
             .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn only_a_delivery_that_can_be_sent_again_is_called_failed() {
+    let once = [("TINTYPE__WEBHOOKS__RETRY_DELAYS_SECONDS", "[1]")];
+    browse_with(&once, |service, browser| async move {
+        let hook = receiver::answering("500 Oops", "{}");
+        browser.sign_in_as_operator().await;
+        let script = format!(
+            "const hook = await send('POST', base + '/webhooks', {{ url: '{hook}' }});
+             await send('POST', base + '/webhooks/' + hook.webhook_id + '/test');
+             await make(base, {{ prompt: 'a fox', aspect_ratio: '1:1' }});
+             return hook;"
+        );
+        let webhook = calls(&browser, &script).await;
+        // The test delivery fails too, and does not count.
+        browser
+            .see("div", "1 delivery has failed after all attempts.")
+            .await;
+        browser.go("#/deliveries?status=failed", "Deliveries").await;
+        browser
+            .find("//div[count(details)=2]/details//button[.='Send again']")
+            .await;
+        let script = format!(
+            "await send('DELETE', base + '/webhooks/{}'); return {{}};",
+            webhook["webhook_id"].as_str().unwrap()
+        );
+        calls(&browser, &script).await;
+        browser.go("#/overview", "Overview").await;
+        browser.see("h2", "Latest").await;
+        let text = browser.text().await;
+        assert!(!text.contains("after all attempts"), "{text}");
+        browser.go("#/deliveries", "Deliveries").await;
+        browser
+            .find("//span[contains(., 'attempts exhausted · webhook deleted')]")
+            .await;
+        let offered = "return [...document.querySelectorAll('details button')].some((it) => it.textContent === 'Send again');";
+        assert_eq!(browser.run(offered, vec![]).await, json!(false));
         browser.leave().await;
         drop(service);
     });

@@ -32,6 +32,9 @@ function subject(it, show) {
   return it.kind === "test" ? "test delivery, about no job" : ["job ", show(it.job_id, "jobs")];
 }
 
+/** As the API names this reason. */
+const DELETED = "webhook deleted";
+
 function last({ attempts }) {
   const tried = attempts[attempts.length - 1];
   return tried ? (tried.status_code ? `HTTP ${tried.status_code}` : "no response") : null;
@@ -45,12 +48,16 @@ export function deliveryList(context, reload, areOpen = false) {
   const folds = new Map();
   /** The loaded requests by delivery id. */
   const requests = new Map();
+  /** The ids of the registered webhooks. */
+  let webhooks = new Set();
   const read = async (id) => { requests.set(id, (await get(`${context.base}/deliveries/${id}/sent`, context.signal)).data); };
 
-  /** Loads the requests of new attempts too. */
+  /** Loads the requests of new attempts, and which webhooks exist: without one, nothing can be sent again. */
   async function ready(deliveries) {
+    if (!deliveries.length) return;
     const stale = deliveries.filter((it) => requests.has(it.delivery_id) && requests.get(it.delivery_id).length < it.attempts.length);
-    await Promise.all(stale.map((it) => read(it.delivery_id)));
+    const [registered] = await Promise.all([options(`${context.base}/webhooks`, context.signal, (it) => [it.webhook_id]), ...stale.map((it) => read(it.delivery_id))]);
+    webhooks = new Set(registered.map(([webhook]) => webhook));
   }
 
   function show(it) {
@@ -59,6 +66,8 @@ export function deliveryList(context, reload, areOpen = false) {
     const shown = requests.get(id);
     const resend = () => attempt(() => post(`${context.base}/deliveries/${id}/redeliver`), "Queued again", reload);
     const toggleRequest = () => attempt(() => (shown ? requests.delete(id) : read(id)), null, reload);
+    const isGone = !webhooks.has(it.webhook_id);
+    const notes = [it.reason, isGone && it.reason !== DELETED ? DELETED : null].filter(Boolean);
     const state = it.status === "pending" && count > 0 ? "retrying" : it.status;
     return h("details", { open: folds.get(id) ?? areOpen, "data-key": id,
       ontoggle: (event) => folds.set(id, event.target.open) },
@@ -69,9 +78,9 @@ export function deliveryList(context, reload, areOpen = false) {
     h("div", { class: "stack" },
       h("div", { class: "row wraps spread" },
         h("span", { class: "small muted" }, subject(it, (id, list) => h("a", { href: `#/${list}/${id}` }, shortId(id))), " · webhook-id ", h("code", { class: "wrap" }, id),
-          it.reason ? ` · ${it.reason}` : "", it.next_attempt_at ? [" · next attempt ", time(it.next_attempt_at)] : ""),
+          notes.map((note) => ` · ${note}`), it.next_attempt_at ? [" · next attempt ", time(it.next_attempt_at)] : ""),
         h("span", { class: "row" }, count ? h("button", { class: "button slim", type: "button", "aria-expanded": String(Boolean(shown)), onclick: toggleRequest }, shown ? "Hide request" : "Show request") : null,
-          context.canChange ? h("button", { class: "button slim", type: "button", onclick: resend }, "Send again") : null)),
+          context.canChange && !isGone ? h("button", { class: "button slim", type: "button", onclick: resend }, "Send again") : null)),
       count ? h("ol", { class: "timeline" }, it.attempts.map((tried, at) => outcome(tried, at, shown))) : h("p", { class: "muted" }, "The first attempt has not started yet.")));
   }
 
