@@ -52,6 +52,13 @@ const causes = (job) => (job.causes?.length ? h("section", { class: "card" }, h(
   h("ul", { class: "stack lines" }, job.causes.map((it) => h("li", {}, h("b", {}, it.backend), h("div", { class: "wrap" }, it.message),
     h("time", { class: "small muted", datetime: it.at, title: it.at }, moment(it.at)))))) : null);
 
+/** Why a job has no delivery. */
+function noDelivery(job) {
+  if (job.batch_id) return ["Jobs of a batch send no webhook. The ", h("a", { href: `#/batches/${job.batch_id}` }, "batch"), " sends one when it ends."];
+  if (job.origin === "synchronous") return "No webhook is called, because the caller waits for the result.";
+  return job.finished_at ? "No webhook was called: none was registered when the job ended." : "The webhook is called when the job ends.";
+}
+
 export const metadataOf = (job) => JSON.stringify(job.metadata, null, 2);
 
 export async function job(main, context) {
@@ -83,7 +90,7 @@ export async function job(main, context) {
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(metadataOf(found))) : null)),
     h("section", { class: "stack after" }, h("h2", {}, "Deliveries"),
       sent.data.length ? h("div", { class: "sheet" }, sent.data.map(show))
-        : h("p", { class: "muted" }, found.finished_at ? "No webhook was called: none was registered when the job ended, or the caller waited for the result." : "The webhook is called when the job ends.")));
+        : h("p", { class: "muted" }, noDelivery(found))));
   };
   await draw();
           ["Input URLs", found.input_urls.length ? h("ol", { class: "stack tight" }, found.input_urls.map((it, at) => h("li", { class: "wrap" }, found.input_urls.length > 1 ? h("span", { class: "muted" }, `[${at}] `) : null, it))) : null],
