@@ -2,6 +2,7 @@
 //! session authentication.
 
 mod audit;
+mod batch_charges;
 mod batch_pictures;
 mod batches;
 mod charts;
@@ -35,6 +36,7 @@ mod zip_archive;
 
 pub use routes::configure;
 
+use batch_charges::BatchCharges;
 use service::StatsCache;
 use service_usage::UsageCache;
 
@@ -43,4 +45,5 @@ use service_usage::UsageCache;
 pub struct Panel {
     stats: StatsCache,
     usage: UsageCache,
+    batch_charges: BatchCharges,
 }

@@ -109,6 +109,7 @@ fn decisions_12_the_panel_takes_a_table_and_hands_out_its_pictures() {
             .await;
         browser.see("h1", "Job").await;
         browser.see("dd", "as fox").await;
+        browser.see("p", "Jobs of a batch send no webhook.").await;
         browser.see("code", "\"sku\": \"7\"").await;
         browser.go("#/audit?action=batch", "Audit log").await;
         browser.see("p", "submitted the batch").await;
@@ -227,6 +228,10 @@ fn what_failed_is_listed_with_its_reason_and_run_again() {
         browser.press("Submit 2 requests").await;
         browser.see("h1", "ended").await;
         browser.see("span", "1 done, 1 failed of 2").await;
+        browser
+            .see("dd", "0.039 USD charged of 0.14 reserved")
+            .await;
+        browser.see("td", "not charged").await;
         browser.press("Show why 1 failed").await;
         browser
             .find("//main//tbody[count(tr)=1]//span[contains(., 'input_images_urls[0]')]")
@@ -259,6 +264,21 @@ fn what_failed_is_listed_with_its_reason_and_run_again() {
         let chosen = "return document.querySelector('[name=status]')?.value ?? '';";
         browser.comes_to(chosen, json!("failed")).await;
         browser.find("//main//tbody[count(tr)=1]").await;
+        // The job alone is run again with the images that it had.
+        browser.press("1").await;
+        browser.see("h1", "Job").await;
+        browser.see("dd", &no_picture).await;
+        browser.press("Run again").await;
+        browser.see("h1", "Playground").await;
+        browser
+            .find(&format!(
+                "//ul[@class='inputs']/li[contains(., '{no_picture}')]"
+            ))
+            .await;
+        browser.go("#/batches", "Batches").await;
+        browser
+            .find("//td[contains(., '0.039 USD') and contains(., 'of 0.14 reserved')]")
+            .await;
         browser.leave().await;
         drop(service);
     });

@@ -1,7 +1,15 @@
 // The progress of a batch.
 import { h } from "./dom.js";
+import { badge } from "./format.js";
 
-export const batchState = (batch) => (batch.status === "in_progress" ? "running" : batch.status);
+const stateOf = (batch) => (batch.status === "in_progress" ? "running" : batch.status);
+
+/** The state; the colour of an ended batch shows whether requests failed. */
+export function batchBadge(batch) {
+  const { done, failed } = batch.counts;
+  const state = stateOf(batch);
+  return badge(state === "ended" && failed ? (done ? "degraded" : "failed") : state, state);
+}
 
 function words({ total, queued, processing, done, failed }) {
   const parts = [[done, "done"], [failed, "failed"], [processing, "running"], [queued, "queued"]].filter(([count]) => count);

@@ -7,9 +7,14 @@ import { code, dialog } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { deliveryList } from "./page_deliveries.js";
-import { batchState, meter } from "./batch_progress.js";
+import { batchBadge, meter } from "./batch_progress.js";
 import { metadataOf, pairs } from "./page_job.js";
-import { thumbnail, tile } from "./page_jobs.js";
+import { jobPrice, thumbnail, tile } from "./page_jobs.js";
+
+function batchPrice({ price, charged }) {
+  if (charged === null) return `${money(price)} at most: a failed image is not charged`;
+  return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${price} reserved`;
+}
 
 const columns = (context) => [
   { title: "Request", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, context.base),
@@ -17,7 +22,7 @@ const columns = (context) => [
       h("span", { class: job.error ? "small bad-text wrap" : "small muted clip" }, job.error ?? job.prompt ?? "A long prompt"))) },
   { title: "State", kind: "fit", cell: (job) => badge(job.status) },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
-  { title: "Price", kind: "num fit", cell: (job) => money(job.price) },
+  { title: "Price", kind: "num fit", cell: jobPrice },
 ];
 
 export async function batch(main, context) {
@@ -63,9 +68,9 @@ export async function batch(main, context) {
   async function draw() {
     const found = await get(path, context.signal);
     if (found.delivery) await ready([found.delivery]);
-    fill(top, head(h("span", { class: "row wraps" }, "Batch", badge(batchState(found))), h("code", { class: "wrap" }, found.batch_id), ...actions(found)),
+    fill(top, head(h("span", { class: "row wraps" }, "Batch", batchBadge(found)), h("code", { class: "wrap" }, found.batch_id), ...actions(found)),
       h("section", { class: "card stack" }, meter(found), failures(found),
-        pairs(["Price", `${money(found.price)} at most: a failed image is not charged`],
+        pairs(["Price", batchPrice(found)],
           ["Created", moment(found.created_at)],
           ["Ended", found.ended_at ? `${moment(found.ended_at)}, after ${duration(found.created_at, found.ended_at)}` : null],
           ["Metadata", found.metadata ? code(metadataOf(found)) : null])));

@@ -1,12 +1,12 @@
 // The batches of the account, and the form that submits a file.
 import { fill, h, sentence } from "./dom.js";
 import { lines, sendFile } from "./api.js";
-import { badge, bytes, money, shortId, time } from "./format.js";
+import { bytes, money, shortId, time } from "./format.js";
 import { head } from "./shell.js";
 import { code, notice } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
 import { batchDraftOf } from "./drafts.js";
-import { batchState, meter } from "./batch_progress.js";
+import { batchBadge, meter } from "./batch_progress.js";
 
 /** Limit of the API. */
 const MOST_BYTES = 16 * 1024 * 1024;
@@ -20,11 +20,16 @@ const EXAMPLES = {
   lines: "{\"custom_id\": \"fox\", \"model\": \"fast\", \"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}\n{\"custom_id\": \"owl\", \"model\": \"quality\", \"prompt\": \"an owl, at night\", \"aspect_ratio\": \"3:4\"}",
 };
 
+function priceCell({ price, charged }) {
+  if (charged === price) return money(price);
+  return h("div", {}, money(charged ?? price), h("div", { class: "small muted" }, charged === null ? "at most" : `of ${price} reserved`));
+}
+
 const columns = [
   { title: "Batch", cell: (it) => h("a", { href: `#/batches/${it.batch_id}` }, shortId(it.batch_id)) },
-  { title: "State", kind: "fit", cell: (it) => badge(batchState(it)) },
+  { title: "State", kind: "fit", cell: batchBadge },
   { title: "Progress", kind: "rest", cell: (it) => meter(it) },
-  { title: "Price", kind: "num fit", cell: (it) => money(it.price) },
+  { title: "Price", kind: "num fit", cell: priceCell },
   { title: "Created", kind: "fit", cell: (it) => time(it.created_at) },
 ];
 
