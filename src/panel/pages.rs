@@ -43,6 +43,7 @@ assets!(
     "tabs.js",
     "key_form.js",
     "limits.js",
+    "funds.js",
     "idempotent_submit.js",
     "progress.js",
     "preview.js",

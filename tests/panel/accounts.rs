@@ -1,6 +1,9 @@
 //! The operator renames, disables and enables accounts.
 
 use crate::browse;
+use crate::browser::Browser;
+use crate::calls::calls;
+use crate::pages::{resize, wait_until_loaded};
 use serde_json::json;
 
 #[test]
@@ -73,6 +76,91 @@ fn the_operator_limits_an_account_and_its_people_see_what_is_used() {
         browser.go("#/overview", "Overview").await;
         let limited = "return document.body.textContent.includes('Limits of the account');";
         browser.comes_to(limited, json!(false)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// Opens an account with this balance as the operator, and selects it.
+async fn open_account(browser: &Browser, name: &str, balance: &str) {
+    let script = format!(
+        "return await send('POST', '/accounts', {{ name: '{name}', balance: '{balance}' }});"
+    );
+    calls(browser, &script).await;
+    browser.go("#/accounts", "Accounts").await;
+    browser.press(name).await;
+    browser.see("h1", "Overview").await;
+}
+
+#[test]
+fn an_account_without_funds_is_told_at_the_button_and_on_the_overview() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        open_account(&browser, "poor", "0.05").await;
+        browser.go("#/playground", "Playground").await;
+        let seen = "const it = [...document.querySelectorAll('form .notice.bad')].find((it) => it.checkVisibility());
+            if (!it) return 'no error';
+            const box = it.getBoundingClientRect();
+            return it.contains(document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2)) ? it.textContent : 'out of sight';";
+        let short = "The available balance of 0.05 does not cover the price of 0.134.";
+        for (width, height) in [(1280, 800), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser
+                .run("document.querySelector('[value=pro]').click()", vec![])
+                .await;
+            browser.fill("prompt", "a fox").await;
+            browser.run("scrollTo(0, 0);", vec![]).await;
+            browser.press("Generate").await;
+            browser.comes_to(seen, json!(short)).await;
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/playground", "Playground").await;
+        }
+        resize(&browser, 1280, 800, "light").await;
+
+        browser.go("#/people", "People").await;
+        browser.press("Invite").await;
+        browser.fill("email", "ada@example.com").await;
+        browser.press("Create link").await;
+        let link = browser.find("//dialog//div[@class='secret']/code").await;
+        let link = link.text().await.unwrap();
+        browser.press("Done").await;
+        // The operator adds funds; others are told whom to ask.
+        browser.go("#/overview", "Overview").await;
+        browser.see("div", "enough for fewer than 10 images").await;
+        browser.press("Add funds").await;
+        browser.fill("amount", "1").await;
+        browser.press_in("//dialog//button[.='Add funds']").await;
+        browser.see("div", "1.05 USD is enough for fewer").await;
+        browser.press("Sign out").await;
+        browser.see("h1", "Sign in").await;
+        let (_, place) = link.split_once('#').unwrap();
+        browser.open(&format!("#{place}")).await;
+        browser.client.refresh().await.unwrap();
+        browser.see("h1", "Welcome").await;
+        browser.fill("password", "a few words to keep").await;
+        browser.press("Set password").await;
+        browser.see("div", "Ask the operator to add funds").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_long_name_leaves_the_actions_of_all_rows_in_sight() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let name =
+            "Northwind Traders International Catalogue Department (Europe, Middle East and Africa)";
+        let script = format!("return await send('POST', '/accounts', {{ name: '{name}' }});");
+        calls(&browser, &script).await;
+        let wide = "const it = document.querySelector('main table'); return it.scrollWidth <= it.closest('.sheet').clientWidth;";
+        for (width, height) in [(1280, 800), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/accounts", "Accounts").await;
+            wait_until_loaded(&browser).await;
+            assert_eq!(browser.run(wide, vec![]).await, json!(true), "{width}");
+        }
         browser.leave().await;
         drop(service);
     });

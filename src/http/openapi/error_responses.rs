@@ -134,7 +134,9 @@ fn example(code: Code) -> Value {
 fn meaning(code: Code) -> &'static str {
     match code {
         Code::Unauthorized => "credentials are missing, malformed, unknown, inactive or expired.",
-        Code::InsufficientBalance => "`available` does not cover the price. Add funds.",
+        Code::InsufficientBalance => {
+            "`available` does not cover the price. Ask the operator to add funds."
+        }
         Code::KeyLimitReached => "a spend limit of the key does not cover the price.",
         Code::AccountLimitReached => {
             "the operator's spend limit of the account does not cover the price. Another key does not help; ask the operator, or wait for the next day or month (UTC)."

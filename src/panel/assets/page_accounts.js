@@ -4,7 +4,8 @@ import { call, post } from "./api.js";
 import { badge, money, time, unit } from "./format.js";
 import { idempotentSubmit } from "./idempotent_submit.js";
 import { head } from "./shell.js";
-import { attempt, dialog, toast } from "./dialogs.js";
+import { attempt, dialog } from "./dialogs.js";
+import { funds } from "./funds.js";
 import { empty, listing, table } from "./lists.js";
 import { accountLimitFields, readAccountLimits, sendLimits } from "./limits.js";
 import { menu } from "./menu.js";
@@ -13,8 +14,9 @@ const lowBalance = (amount) => field(`Low balance (${unit()})`,
   h("input", { name: "low_balance", inputmode: "decimal", placeholder: "none", autocomplete: "off", value: amount ?? "" }), "When less is available, the account's people see a warning.");
 
 export async function accounts(main, context) {
-  // A repeated submit after a lost answer adds funds once.
-  const [submitAccount, submitDeposit] = [idempotentSubmit(), idempotentSubmit()];
+  // A repeated submit after a lost answer opens one account.
+  const submitAccount = idempotentSubmit();
+  const addFunds = funds();
   const open = () => dialog({ title: "New account", confirm: "Open account",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off" })),
       field(`Opening balance (${unit()})`, h("input", { name: "balance", inputmode: "decimal", placeholder: "0.00", autocomplete: "off" })),
@@ -23,15 +25,7 @@ export async function accounts(main, context) {
       const asked = { name: data.get("name"), balance: data.get("balance").trim() || null, low_balance: data.get("low_balance").trim() || null, limits: readAccountLimits(data) };
       return sendLimits(() => submitAccount(JSON.stringify(asked), (headers) => post("/accounts", asked, headers)));
     } }).then(list.load);
-  const deposit = (account) => dialog({ title: `Add funds to ${account.name}`, text: `Balance: ${money(account.balance)}. Use a negative amount to correct a deposit.`, confirm: "Add funds",
-    fields: [field(`Amount (${unit()})`, h("input", { name: "amount", inputmode: "decimal", required: true, placeholder: "25.00", autocomplete: "off" })),
-      field("Reference", h("input", { name: "reference", placeholder: "invoice 17", autocomplete: "off" }), "Shown in the ledger.")],
-    submit: async (data) => {
-      const path = `/accounts/${account.account_id}/deposits`;
-      const asked = { amount: data.get("amount").trim(), reference: data.get("reference").trim() || null };
-      const entry = await submitDeposit(path + JSON.stringify(asked), (headers) => post(path, asked, headers));
-      toast(`Funds added. The balance is ${money(entry.balance_after)}.`);
-    } }).then(list.load);
+  const deposit = (account) => addFunds(account).then(list.load);
   const path = (account) => `/accounts/${account.account_id}`;
   const edit = (account) => dialog({ title: "Edit account", confirm: "Save",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", value: account.name })), lowBalance(account.low_balance), accountLimitFields(account.limits)],

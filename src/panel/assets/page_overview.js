@@ -6,6 +6,7 @@ import { backends } from "./backends.js";
 import { finished, firstSpan, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { notice } from "./dialogs.js";
+import { funds } from "./funds.js";
 import { empty } from "./lists.js";
 import { accountLimits } from "./limits.js";
 import { demoNotice } from "./demo.js";
@@ -23,15 +24,24 @@ function failed({ failed: count, all }) {
   return `${count} ${count === 1 ? "delivery has" : "deliveries have"} failed`;
 }
 
-function notices(view) {
-  const { paused, money: funds, webhooks } = view;
+/** Only the operator can add funds. */
+function lowBalance(view, { session, account }, addFunds) {
+  const { money: balances } = view;
+  if (!balances.below && !balances.low) return null;
+  const low = balances.below ? `The balance is low: less than ${money(balances.below)} is available.` : `The balance is low: ${money(balances.available)} is enough for fewer than 10 images at the highest price.`;
+  if (session.kind !== "operator") return notice("warn", `${low} Ask the operator to add funds, so that new jobs are accepted.`);
+  const add = () => addFunds({ account_id: account.id, name: account.name, balance: balances.balance });
+  return notice("warn", h("div", { class: "row wraps spread" }, h("span", {}, low), h("button", { class: "button slim", type: "button", onclick: add }, "Add funds")));
+}
+
+function notices(view, context, addFunds) {
+  const { paused, webhooks } = view;
   const tiers = paused.tiers.map((it) => it.id + because(it.reason)).join(", ");
   return [
     view.active ? null : notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run."),
     paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503. Queued jobs wait.`)
       : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503. Queued jobs wait.`) : null,
-    funds.below ? notice("warn", `The balance is low: less than ${money(funds.below)} is available. Add funds, so that new jobs are accepted.`)
-      : funds.low ? notice("warn", `The balance is low: ${money(funds.available)} is enough for fewer than 10 images at the highest price.`) : null,
+    lowBalance(view, context, addFunds),
     webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, failed(webhooks)), " after all attempts. Check the response of the receiver, then send again.") : null,
   ];
 }
@@ -39,6 +49,8 @@ function notices(view) {
 export async function overview(main, context) {
   let span = null;
   const reload = context.reloader(() => draw());
+  const openFunds = funds();
+  const addFunds = (account) => openFunds(account).then(reload);
   const draw = async () => {
     const [view, jobs] = await Promise.all([
       get(`${context.base}/overview${query({ days: span ?? 1 })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal)]);
@@ -46,13 +58,13 @@ export async function overview(main, context) {
       span = firstSpan(view.created_at, 14);
       if (span !== 1) return draw();
     }
-    const { money: funds, jobs: live, queue, webhooks, days, service, today: todays } = view;
+    const { money: balances, jobs: live, queue, webhooks, days, service, today: todays } = view;
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
-    h("div", { class: "stack" }, notices(view), demoNotice(context),
+    h("div", { class: "stack" }, notices(view, context, addFunds), demoNotice(context),
       checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },
-        figure("Available", [funds.available, h("small", {}, ` ${unit()}`)], `${funds.balance} balance, ${funds.reserved} reserved`),
+        figure("Available", [balances.available, h("small", {}, ` ${unit()}`)], `${balances.balance} balance, ${balances.reserved} reserved`),
         figure("Queued", String(live.queued), `${queue.waiting} in the whole queue`),
         figure("Running", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
         figure("Deliveries pending", `${webhooks.pending}${webhooks.all === false ? "+" : ""}`,
