@@ -49,7 +49,7 @@ pub async fn check_admin_token(
         return Ok(());
     }
     let error = Error::new(ErrorKind::Unauthorized, detail);
-    Err(after_delay(accounts, "admin token", origin, None, error).await)
+    Err(after_delay(accounts, "operator token", origin, None, error).await)
 }
 
 /// Compares hashes, so that the time of the comparison reveals nothing about the token.
@@ -63,7 +63,7 @@ pub async fn operator(
     token: &str,
 ) -> Result<NewSession, Error> {
     let token = token.trim();
-    let wrong = "the admin token is not valid; it is in the file admin-token of the data directory, unless the configuration sets it";
+    let wrong = "the operator token is not valid; it is in the file admin-token of the data directory, unless the configuration sets it";
     check_admin_token(accounts, origin, token, wrong).await?;
     let guard = accounts.core.locks.people.lock().await?;
     let context = AuditContext::new(Actor::Operator, origin);

@@ -52,7 +52,7 @@ pub fn operator(settings: &Settings) -> Value {
     let schemes = json!({"adminToken": {
         "type": "http",
         "scheme": "bearer",
-        "description": "The operator's token: `[admin] token`, `TINTYPE_ADMIN_TOKEN`, or the file `admin-token` in the data directory.",
+        "description": "The operator token: `[admin] token`, `TINTYPE_ADMIN_TOKEN`, or the file `admin-token` in the data directory.",
     }});
     complete(document, builder, schemes)
 }

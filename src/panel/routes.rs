@@ -64,7 +64,8 @@ fn of_visitors(api: &mut web::ServiceConfig) {
     .service(at("/session/password").route(web::post().to(CatchPanic(sessions::change_password))))
     .service(at("/sessions").route(web::delete().to(CatchPanic(sessions::sign_out_everywhere))))
     .service(at("/invitation").route(web::post().to(CatchPanic(invitations::show))))
-    .service(at("/invitation/accept").route(web::post().to(CatchPanic(invitations::accept))));
+    .service(at("/invitation/accept").route(web::post().to(CatchPanic(invitations::accept))))
+    .service(at("/sign-in").route(web::get().to(CatchPanic(sessions::sign_in_options))));
 }
 
 fn of_operator(api: &mut web::ServiceConfig) {

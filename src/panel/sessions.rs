@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tintype_storage::domain::person::Session;
 use tintype_storage::engine::Wait as _;
 
-/// `POST /session/operator`: signs in with the admin token.
+/// `POST /session/operator`: signs in with the operator token.
 pub async fn sign_in_operator(
     request: HttpRequest,
     payload: web::Payload,
@@ -104,6 +104,12 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(view(&core, &settings, &visitor.user)?))
 }
 
+/// `GET /sign-in`: what the sign-in page asks for first. A service that no one was invited to has only the operator.
+pub async fn sign_in_options(core: web::Data<Core>) -> Result<HttpResponse, Problem> {
+    let has_people = core.store.has_people().await?;
+    Ok(HttpResponse::Ok().json(json!({"has_people": has_people})))
+}
+
 /// `DELETE /session`.
 pub async fn sign_out(
     visitor: SignedIn,
@@ -134,7 +140,7 @@ pub async fn change_password(
     accounts: web::Data<AccountService>,
 ) -> Result<HttpResponse, Problem> {
     let User::Person(person) = visitor.user else {
-        let detail = "the operator has no password; the admin token is set in the configuration";
+        let detail = "the operator has no password; the operator token is set in the configuration";
         return Err(Problem::new(Code::Forbidden, detail));
     };
     let names = ["current_password", "password"];

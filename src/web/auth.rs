@@ -109,9 +109,9 @@ fn to_problem(rejected: KeyRejected) -> Problem {
 
 async fn authenticate_operator(request: HttpRequest) -> Result<Operator, Problem> {
     let accounts = service(&request)?;
-    let token = bearer(&request, "<ADMIN_TOKEN>")?;
+    let token = bearer(&request, "<OPERATOR_TOKEN>")?;
     let origin = audit_context::origin(&request, accounts);
-    let wrong = "the admin token is not valid";
+    let wrong = "the operator token is not valid";
     sign_in::check_admin_token(accounts, &origin, token, wrong).await?;
     Ok(Operator {
         audit: AuditContext::new(Actor::Operator, &origin),

@@ -155,12 +155,14 @@ fn failures_and_unlisted_proxies_are_logged_with_bounds() {
     }
     let log = process.terminate().log;
     let lines = |words: &str| log.lines().filter(|line| line.contains(words)).count();
-    let failed = lines("failed admin token");
+    let failed = lines("failed operator token");
     assert!(
         (1..UNDELAYED_FAILURES).contains(&failed),
         "{failed} lines, at most one a second: {log}"
     );
-    let first = log.lines().find(|line| line.contains("failed admin token"));
+    let first = log
+        .lines()
+        .find(|line| line.contains("failed operator token"));
     let first = first.unwrap();
     assert!(
         first.contains("WARN") && first.contains("127.0.0.1"),

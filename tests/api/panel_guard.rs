@@ -84,6 +84,7 @@ const OF_OPERATOR: &[(&str, &str)] = &[
 
 /// Calls without a session or about the caller's own session; the session tests cover them.
 const OF_VISITORS: &[(&str, &str)] = &[
+    ("GET", "/sign-in"),
     ("GET", "/session"),
     ("POST", "/session"),
     ("DELETE", "/session"),
@@ -237,7 +238,7 @@ fn nobody_without_a_session_gets_anything() {
     for (method, path) in paths.chain(others) {
         let request = full.server.panel(method, &path).json(&json!({}));
         request.refused(401, "unauthorized");
-        // Neither an API key nor the admin token is a session.
+        // Neither an API key nor the operator token is a session.
         let key = full.server.panel(method, &path).bearer(&full.customer.key);
         key.json(&json!({})).refused(401, "unauthorized");
     }

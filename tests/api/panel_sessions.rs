@@ -40,7 +40,10 @@ fn the_cookie_is_out_of_reach_of_scripts_and_other_sites() {
 fn an_invitation_is_good_once_and_for_a_week() {
     let server = Server::start();
     let account = server.customer("1").account;
+    let people = || server.panel("GET", "/sign-in").expect(200).json();
+    assert_eq!(people(), json!({"has_people": false}));
     let (person, token) = server.invite(&account, "Ada@Example.com", "owner");
+    assert_eq!(people(), json!({"has_people": true}));
     assert_eq!(person["email"], "ada@example.com");
     assert_eq!(person["status"], "invited");
     let look = |token: &str| {

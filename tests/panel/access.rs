@@ -58,8 +58,8 @@ fn no_page_and_no_dialog_has_a_serious_barrier() {
         let mut found = Vec::new();
         let hook = receiver::answering("500 Oops", "{\"no\":1}");
         browser.open("").await;
-        browser.see("h1", "Sign in").await;
-        problems_on_all_screens(&browser, &axe, "Sign in", &mut found).await;
+        browser.see("h1", "Sign in as the operator").await;
+        problems_on_all_screens(&browser, &axe, "Sign in as the operator", &mut found).await;
         browser.sign_in_as_operator().await;
         let places = fill_account(&browser, &hook, &["a fox"]).await;
         for (page, title) in PAGES {
@@ -102,6 +102,7 @@ fn no_page_and_no_dialog_has_a_serious_barrier() {
         }
         browser.press("Sign out").await;
         browser.see("h1", "Sign in").await;
+        problems_on_all_screens(&browser, &axe, "Sign in", &mut found).await;
         browser.open(&places.invitation).await;
         browser.client.refresh().await.unwrap();
         browser.see("h1", "Welcome").await;

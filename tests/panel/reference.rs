@@ -103,7 +103,7 @@ fn the_operators_calls_are_told_to_whoever_has_the_token() {
             .await
             .unwrap();
         browser.press("Show reference").await;
-        browser.see("p", "the admin token is not valid").await;
+        browser.see("p", "the operator token is not valid").await;
         let text = browser.text().await;
         assert!(!text.contains("Open an account"), "{text}");
         enter_as_operator(&service, &browser).await;

@@ -123,7 +123,7 @@ the audit log.
 
 ## The token
 
-Every path below `/admin/v1` requires the operator's token, `Authorization: Bearer`, this document included. Set it as `[admin] token` or \
+Every path below `/admin/v1` requires the operator token, `Authorization: Bearer`, this document included. Set it as `[admin] token` or \
 `TINTYPE_ADMIN_TOKEN`, or read it from the file `admin-token` of the data directory, which the first start creates.
 
 ## Formats

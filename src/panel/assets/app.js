@@ -84,7 +84,9 @@ async function show() {
   }
   if (!session) {
     document.title = "Sign in · Tintype";
-    return signIn(app, enter, expired);
+    const stop = new AbortController();
+    leave = () => { stop.abort(); leave = () => {}; };
+    return signIn(app, enter, expired, stop.signal);
   }
   const may = session.kind === "operator" || !OPERATORS.includes(name);
   const known = PAGES[name] && may ? name : account ? "overview" : "accounts";

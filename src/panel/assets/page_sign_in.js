@@ -1,6 +1,6 @@
 // The sign-in and invitation pages.
 import { field, fill, form, h } from "./dom.js";
-import { post } from "./api.js";
+import { get, post } from "./api.js";
 import { brand, themeSwitch } from "./shell.js";
 import { notice } from "./dialogs.js";
 
@@ -12,15 +12,26 @@ function door(app, ...children) {
 
 const button = (text) => h("button", { class: "button main", type: "submit" }, text);
 
-export function signIn(app, enter, expired, asOperator = false) {
-  const other = h("button", { class: "button quiet", type: "button", onclick: () => signIn(app, enter, expired, !asOperator) },
+/** Shows the form of the operator first while no one else can sign in. */
+export async function signIn(app, enter, expired, signal) {
+  let asOperator = false;
+  // Nothing of the last session stays in sight.
+  fill(app);
+  try {
+    asOperator = !(await get("/sign-in", signal)).has_people;
+  } catch { /* the form of people has a button for the operator */ }
+  if (!signal.aborted) signInForm(app, enter, expired, asOperator);
+}
+
+function signInForm(app, enter, expired, asOperator) {
+  const other = h("button", { class: "button quiet", type: "button", onclick: () => signInForm(app, enter, expired, !asOperator) },
     asOperator ? "Sign in with email and password" : "Sign in as the operator");
   const fields = asOperator
-    ? [field("Admin token", h("input", { name: "token", type: "password", autocomplete: "current-password", required: true }),
+    ? [field("Operator token", h("input", { name: "token", type: "password", autocomplete: "current-password", required: true }),
       "See the file admin-token in the data directory, or [admin] token in the configuration.")]
     : [field("Email", h("input", { name: "email", type: "email", autocomplete: "username", required: true })),
       field("Password", h("input", { name: "password", type: "password", autocomplete: "current-password", required: true }))];
-  door(app, h("h1", {}, asOperator ? "Operator" : "Sign in"),
+  door(app, h("h1", {}, asOperator ? "Sign in as the operator" : "Sign in"),
     expired ? notice("warn", "Your session has ended. Sign in to continue where you were: what you typed in the playground is kept in this tab.") : null,
     form({}, async (data) => {
       await enter(await post(asOperator ? "/session/operator" : "/session", Object.fromEntries(data)));

@@ -4,7 +4,7 @@ const METHODS = ["get", "post", "put", "patch", "delete"];
 
 export const INTERFACES = {
   clients: { title: "Clients", place: "/api/v1/openapi.json", secret: "API key", hint: "tt_…" },
-  operator: { title: "Operator", place: "/admin/v1/openapi.json", secret: "Admin token", hint: "the file admin-token" },
+  operator: { title: "Operator", place: "/admin/v1/openapi.json", secret: "Operator token", hint: "the file admin-token" },
 };
 
 /** Resolves a reference. Returns other values unchanged. */

@@ -1,7 +1,7 @@
 //! People of accounts and their panel sessions.
 
 use super::tables::{OPERATOR_SESSIONS, PEOPLE, PEOPLE_BY_EMAIL, SESSIONS};
-use super::{Generation, Page, PersonRef, Store, StoreError, Writes};
+use super::{All, Generation, Page, PersonRef, Store, StoreError, Writes};
 use crate::domain::ids::AccountId;
 use crate::domain::person::{Digest32, Email, Person, PersonId, Session};
 use crate::domain::time::Timestamp;
@@ -24,6 +24,13 @@ impl Store {
             Some(place) => self.person(place.account, place.person).await,
             None => Ok(None),
         }
+    }
+
+    /// Whether any account has people. Invited people count.
+    pub async fn has_people(&self) -> Result<bool, StoreError> {
+        let all = PEOPLE.range(&All);
+        let first = PEOPLE.scan(self, &all, Direction::Rising, 1).await?;
+        Ok(!first.is_empty())
     }
 
     /// Oldest first.
