@@ -45,6 +45,15 @@ fn a_key_that_is_typed_in_makes_a_picture_and_is_kept_nowhere() {
         let key = key.as_str().unwrap().to_owned();
         assert!(key.starts_with("tt_"), "{key}");
 
+        // The form begins with the simplest call, which costs least.
+        let body = "const [field, choice] = ['textarea', 'select[aria-label=Example]'].map((it) => document.querySelector(`#createProFromText ${it}`));
+            return [Object.keys(JSON.parse(field.value)), [...choice.options].map((it) => it.textContent)];";
+        let body = browser.run(body, vec![]).await;
+        assert_eq!(
+            body,
+            json!([["prompt", "aspect_ratio"], ["Minimal", "Full"]])
+        );
+        browser.see("p", "4K 0.24 USD").await;
         let call = "//article[@id='createFastFromText']";
         browser
             .find(&format!("{call}//summary[.='Try it']"))

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The tags of the client document, in display order.
 pub const NATIVE: &[(&str, &str)] = &[
     (
-        "Pictures",
+        "Images",
         "Six calls generate images: three models, each from a prompt alone or from a prompt and input images. Each returns `202` once the job, the reservation of its price and its idempotency key are durable.",
     ),
     (

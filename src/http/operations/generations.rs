@@ -36,7 +36,7 @@ pub fn create(endpoint: Endpoint, builder: &mut DocumentBuilder<'_>) -> Operatio
         estimate(endpoint, builder),
     )
     .not_stored();
-    Operation::new(id, "Pictures", summary)
+    Operation::new(id, "Images", summary)
         .text(text(endpoint, builder))
         .query(
             "dry_run",
@@ -85,7 +85,8 @@ fn id_and_summary(endpoint: Endpoint) -> (&'static str, &'static str) {
 
 fn text(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> String {
     let offer = builder.catalog.tier(endpoint.tier);
-    let price = |(size, price): &(_, _)| format!("{size} {price}");
+    let currency = &builder.config.billing.currency;
+    let price = |(size, price): &(_, _)| format!("{size} {price} {currency}");
     let prices: Vec<String> = offer.prices.iter().map(price).collect();
     let from = match endpoint.mode {
         Mode::TextToImage => "Creates a job that generates an image from the prompt.",
@@ -135,16 +136,18 @@ fn requests(endpoint: Endpoint, builder: &DocumentBuilder<'_>) -> Vec<(&'static 
     let inputs = json!(["https://pictures.example/fox.png"]);
     let mut minimal = json!({"prompt": "a lighthouse in a storm at night", "aspect_ratio": ratio});
     let mut full = json!({
-        "prompt": "the same in autumn, as a woodcut",
+        "prompt": "a lighthouse in autumn, as a woodcut",
         "aspect_ratio": ratio,
-        "metadata": {"order": "4711", "_internal": true},
+        "metadata": {"order": "4711"},
     });
-    if let (true, Some(largest)) = (endpoint.tier != Tier::Fast, sizes.last()) {
-        full["resolution"] = (*largest).into();
+    // Not the largest size: a click in the reference sends the example, and the largest size costs most.
+    if let (true, Some(size)) = (endpoint.tier != Tier::Fast, sizes.get(1).or(sizes.first())) {
+        full["resolution"] = (*size).into();
     }
     if endpoint.mode == Mode::ImageToImage {
         minimal["prompt"] = "the same at night".into();
         minimal["input_images_urls"] = inputs.clone();
+        full["prompt"] = "the same in autumn, as a woodcut".into();
         full["input_images_urls"] = inputs;
     }
     vec![("Minimal", minimal), ("Full", full)]

@@ -1,5 +1,5 @@
 // The console of a call: a form, the call as code, and the response.
-import { examples, follow, json } from "./document.js";
+import { bodyExamples, follow, json } from "./document.js";
 import { fill, h } from "./dom.js";
 import { sendAndShow } from "./response.js";
 import { block, pretty } from "./json.js";
@@ -54,7 +54,7 @@ function bodies(list, area, changed) {
 export function console(document, call, auth) {
   const form = { path: {}, query: {}, header: {}, deep: new Set(), body: "" };
   const body = json(call.requestBody?.content);
-  const ready = examples(document, body);
+  const ready = bodyExamples(document, body);
   const shown = h("div", { class: "sample" });
   const named = auth.name === "operator" ? "$TINTYPE_ADMIN_TOKEN" : "$TINTYPE_KEY";
   const draw = () => {

@@ -40,6 +40,11 @@ export function groups(document) {
   return all.filter((it) => it.calls.length);
 }
 
+const size = ([, value]) => JSON.stringify(value).length;
+
+/** The examples of a request body, the shortest first: JSON objects are unordered, and the form begins with the simplest call. */
+export const bodyExamples = (document, media) => examples(document, media).sort((one, other) => size(one) - size(other));
+
 /** The examples of a media type, as [summary, value]. */
 export function examples(document, media) {
   const list = media?.examples ? Object.values(media.examples).map((it) => [it.summary, it.value])

@@ -1,6 +1,6 @@
 // The page: navigation, calls, and the key or token.
 import { INTERFACES, groups, load } from "./document.js";
-import { fill, h, s } from "./dom.js";
+import { fill, h, s, sentence } from "./dom.js";
 import { article, method } from "./operation.js";
 import { inline, prose } from "./prose.js";
 
@@ -130,7 +130,7 @@ async function show(name) {
   } catch (error) {
     shown = null;
     if (error.status === 401) tokenForm(name, `The token was rejected: ${error.message}.`);
-    else frame(name, [], h("div", { class: "door" }, h("h1", {}, "Couldn't load the reference"), h("p", {}, error.message)));
+    else frame(name, [], h("div", { class: "door" }, h("h1", {}, "Couldn't load the reference"), h("p", {}, sentence(error.message))));
   }
 }
 
