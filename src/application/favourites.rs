@@ -23,7 +23,7 @@ const REMOVED_PER_LOCK: usize = 100;
 /// Marks a job as a favourite. Idempotent.
 ///
 /// # Errors
-/// `NotFound`; `Forbidden`; `Gone` if retention has removed the image; `Invalid` if the account has [`MAX_FAVOURITES`]
+/// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `Gone` if retention has removed the image; `Invalid` if the account has [`MAX_FAVOURITES`]
 pub async fn add(
     jobs: &JobService,
     caller: &Caller,
@@ -38,9 +38,10 @@ pub async fn add(
     if core.store.is_favourite(account, job.id).await? {
         return Ok(());
     }
-    if let Some(picture) = job.picture() {
-        picture_views::check_exists(jobs, &picture.key).await?;
-    }
+    let picture = job.picture().ok_or_else(|| {
+        Error::conflict("the job has no image, and a favourite keeps the image of a job")
+    })?;
+    picture_views::check_exists(jobs, &picture.key).await?;
     let others = core
         .store
         .favourites_of(account, None, None, MAX_FAVOURITES);

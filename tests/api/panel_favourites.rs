@@ -1,6 +1,6 @@
 //! Favourites: the owners of an account mark them, all its people see them, and retention keeps them.
 
-use crate::support::{Browser, Customer, Options, Server};
+use crate::support::{Behaviour, Browser, Customer, Options, Server};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tintype::server::maintenance::remove_old_pictures;
@@ -95,6 +95,18 @@ fn retention_leaves_the_pictures_of_favourites_alone() {
     desk.sweep();
     assert_eq!(desk.picture(&browser, &kept), 410);
     desk.server.assert_settled();
+}
+
+#[test]
+fn a_job_without_an_image_cannot_become_a_favourite() {
+    let desk = Desk::new();
+    let browser = desk.server.operators_browser();
+    desk.server.generator.behave(Behaviour::Refuse("no"));
+    let job = desk.server.create(&desk.customer);
+    desk.server.job_once(&desk.customer, &job, "failed");
+    desk.mark(&browser, "PUT", &job)
+        .assert_problem(409, "conflict");
+    assert_eq!(desk.favourites(&browser), [""; 0]);
 }
 
 #[test]

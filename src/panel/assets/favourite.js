@@ -4,8 +4,12 @@ import { call, remove } from "./api.js";
 import { attempt } from "./dialogs.js";
 import { icon } from "./icons.js";
 
-/** A button that adds or removes a favourite, then calls `changed`. Viewers see a plain star on favourites. */
+/**
+ * A button that adds or removes a favourite, then calls `changed`. Viewers see a plain star on favourites. A job without an image has
+ * no star, unless it is a favourite of an earlier version.
+ */
 export function star(job, context, changed) {
+  if (job.status !== "done" && !job.favourite) return null;
   if (!context.canChange) return job.favourite ? h("span", { class: "star on", role: "img", "aria-label": "Favourite", title: "Favourite" }, icon("star")) : null;
   const button = h("button", { class: "icon star", type: "button", onclick: () => attempt(toggle) }, icon("star"));
   const draw = () => {
