@@ -12,6 +12,7 @@ use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
+use tintype_storage::domain::api_key::RateLimit;
 use tintype_storage::domain::person::Session;
 use tintype_storage::engine::Wait as _;
 
@@ -56,11 +57,19 @@ pub fn signed_in(
         .json(view(core, settings, &session.user)?))
 }
 
+fn rate_view(rate: RateLimit) -> Value {
+    json!({"per_second": rate.per_second, "burst": rate.burst})
+}
+
 fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem> {
     let mut all = json!({
         "currency": settings.config.billing.currency,
         "public_url": settings.public_url,
         "demo_models": settings.config.demo_models(),
+        "default_rates": {
+            "all": settings.config.limits.key_rate().map(rate_view),
+            "fetches": settings.config.limits.fetch_rate().map(rate_view),
+        },
         "version": env!("CARGO_PKG_VERSION"),
     });
     let own = match user {
@@ -95,6 +104,12 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
     Ok(all)
 }
 
+/// `GET /sign-in`: what the sign-in page asks for first. A service that no one was invited to has only the operator.
+pub async fn sign_in_options(core: web::Data<Core>) -> Result<HttpResponse, Problem> {
+    let has_people = core.store.has_people().await?;
+    Ok(HttpResponse::Ok().json(json!({"has_people": has_people})))
+}
+
 /// `GET /session`: the signed-in visitor.
 pub async fn show(
     visitor: SignedIn,
@@ -102,12 +117,6 @@ pub async fn show(
     settings: web::Data<Settings>,
 ) -> Result<HttpResponse, Problem> {
     Ok(HttpResponse::Ok().json(view(&core, &settings, &visitor.user)?))
-}
-
-/// `GET /sign-in`: what the sign-in page asks for first. A service that no one was invited to has only the operator.
-pub async fn sign_in_options(core: web::Data<Core>) -> Result<HttpResponse, Problem> {
-    let has_people = core.store.has_people().await?;
-    Ok(HttpResponse::Ok().json(json!({"has_people": has_people})))
 }
 
 /// `DELETE /session`.

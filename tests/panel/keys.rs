@@ -46,6 +46,9 @@ fn a_key_is_given_a_limit_of_live_jobs() {
         browser.go("#/keys", "API keys").await;
         browser.press("worker").await;
         browser.see("dd", "no limit").await;
+        browser
+            .find("//dd[.='no limit; calls that fetch input images: 5 per second, burst 20']")
+            .await;
         browser.press("Change").await;
         browser.fill("max_concurrent", "0").await;
         browser.press_in("//dialog//button[.='Save']").await;

@@ -1,7 +1,7 @@
 // The form for the restrictions of an API key.
 import { field, h, fieldError } from "./dom.js";
 import { call, post } from "./api.js";
-import { readCounts, checkCounts, concurrentField, group, input, rateField, spendFields, text } from "./limits.js";
+import { defaultRateWords, readCounts, checkCounts, concurrentField, group, input, rateField, spendFields, text } from "./limits.js";
 import { code, dialog, reveal } from "./dialogs.js";
 import { snippet } from "./snippets.js";
 
@@ -16,13 +16,13 @@ function local(text) {
 }
 const moment = (text) => (text ? new Date(text).toISOString() : null);
 
-function fields(key) {
+function fields(key, { default_rates: rates }) {
   return [
     field("Name", input("name", key?.name, { required: true, maxlength: 200 }), "A label for you; not sent anywhere."),
     group("models", "Models", null, h("div", { class: "choices" }, TIERS.map((tier) => h("label", {},
       h("input", { type: "checkbox", name: "models", value: tier, checked: !key || key.models.includes(tier) }), h("span", {}, tier))))),
     spendFields(LIMITS, key),
-    rateField(key?.rate_limit, "Sustained rate and burst size. Empty: no limit."),
+    rateField(key?.rate_limit, `Sustained rate and burst size. Empty: ${defaultRateWords(rates)}.`, rates.all),
     concurrentField(key?.max_concurrent, "Jobs of this key that may be queued or processing at once."),
     field("Allowed IP addresses", h("textarea", { name: "allowed_ips", rows: 2, class: "mono short", value: (key?.allowed_ips ?? []).join("\n"), placeholder: "192.0.2.7\n2001:db8::/32", spellcheck: "false" }), "One address or range per line. Empty: all addresses."),
     field("Expires", input("expires_at", local(key?.expires_at), { type: "datetime-local" }), "Stops working at this time (your time zone). Empty: never."),
@@ -50,7 +50,7 @@ function validated(data) {
 }
 
 export async function createKey(path, context, done) {
-  const key = await dialog({ title: "New API key", text: "You see the key once, right after it is created.", fields: fields(null), confirm: "Create key",
+  const key = await dialog({ title: "New API key", text: "You see the key once, right after it is created.", fields: fields(null, context.session), confirm: "Create key",
     submit: (data) => post(path, validated(data)) });
   if (key) {
     reveal({ title: "Your new key", text: "Copy it now. Tintype stores only a hash of it and cannot show it again.", value: key.api_key,
@@ -60,9 +60,9 @@ export async function createKey(path, context, done) {
 }
 
 /** Sends only the changed values. */
-export async function changeKey(path, key, done) {
+export async function changeKey(path, key, context, done) {
   let before = null;
-  const shown = dialog({ title: "Change key", fields: fields(key),
+  const shown = dialog({ title: "Change key", fields: fields(key, context.session),
     submit: async (data) => {
       const values = validated(data);
       const changed = Object.entries(values).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));

@@ -15,16 +15,16 @@ export const spendFields = (limits, values) => h("div", {}, h("span", { class: "
   h("div", { class: "parts" }, limits.map(([name, label]) => h("div", { class: "field", "data-field": name },
     small(label, input(name, values?.[name], { inputmode: "decimal", placeholder: "no limit" })), h("span", { class: "fault", hidden: true })))));
 
-export const rateField = (rate, hint) => group("rate_limit", "Rate limit", hint, h("div", { class: "parts" },
-  small("per second", input("per_second", rate?.per_second, { inputmode: "numeric", placeholder: "no limit" })),
-  small("burst", input("burst", rate?.burst, { inputmode: "numeric", placeholder: "twice that" }))));
+export const rateField = (rate, hint, otherwise) => group("rate_limit", "Rate limit", hint, h("div", { class: "parts" },
+  small("per second", input("per_second", rate?.per_second, { inputmode: "numeric", placeholder: otherwise?.per_second ?? "no limit" })),
+  small("burst", input("burst", rate?.burst, { inputmode: "numeric", placeholder: otherwise?.burst ?? "twice that" }))));
 
-export const concurrentField = (count, hint) => field("Live jobs", input("max_concurrent", count, { inputmode: "numeric", placeholder: "no limit" }), hint);
+export const concurrentField = (count, hint) => field("Concurrent jobs", input("max_concurrent", count, { inputmode: "numeric", placeholder: "no limit" }), hint);
 
 export const text = (data, name) => data.get(name).trim() || null;
 const count = (data, name) => (text(data, name) === null ? null : Number(text(data, name)));
 
-/** Reads rate limit and live jobs from a form. The rate limit is two fields in the form and one in the API. */
+/** Reads rate limit and concurrent jobs from a form. The rate limit is two fields in the form and one in the API. */
 export function readCounts(data) {
   const [perSecond, burst] = [count(data, "per_second"), count(data, "burst")];
   return {
@@ -44,6 +44,12 @@ export function checkCounts({ rate_limit: rate, max_concurrent: live }) {
 
 export const rateWords = (rate) => `${rate.per_second} per second, burst ${rate.burst}`;
 
+/** The limit of a key that has none of its own: the service's for all calls, or else for calls that fetch input images. */
+export function defaultRateWords({ all, fetches }) {
+  if (all) return `${rateWords(all)}, the default of the service`;
+  return fetches ? `no limit; calls that fetch input images: ${rateWords(fetches)}` : "no limit";
+}
+
 /** How much of a limit is used; `show` formats a number. */
 export function used(label, amount, limit, show = money) {
   const words = limit ? `${amount} of ${show(limit)}` : show(amount);
@@ -58,7 +64,7 @@ export function accountLimits(limits) {
     h("div", {}, h("h2", {}, "Limits of the account"), h("p", { class: "small muted" }, "Set by the operator, for all keys together. Reserved amounts count as spent.")),
     limits.spend_per_day ? used("Today (UTC)", usage.spent_today, limits.spend_per_day) : null,
     limits.spend_per_month ? used("This month", usage.spent_this_month, limits.spend_per_month) : null,
-    limits.max_concurrent ? used("Live jobs", usage.live_jobs, limits.max_concurrent, String) : null,
+    limits.max_concurrent ? used("Concurrent jobs", usage.live_jobs, limits.max_concurrent, String) : null,
     limits.rate_limit ? h("div", { class: "row spread" }, h("span", {}, "Rate limit"), h("b", {}, rateWords(limits.rate_limit))) : null);
 }
 

@@ -2,7 +2,7 @@
 import { fill, h } from "./dom.js";
 import { call, get, query } from "./api.js";
 import { moment, time } from "./format.js";
-import { rateWords, used } from "./limits.js";
+import { defaultRateWords, rateWords, used } from "./limits.js";
 import { finished, firstSpan, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { attempt, notice } from "./dialogs.js";
@@ -26,7 +26,7 @@ export async function key(main, context) {
     const button = (text, work, kind = "") => h("button", { class: `button ${kind}`, type: "button", onclick: work }, text);
     return fill(main,
       head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found), systemBadge(found)), found.system ? "The panel created this key. Images of the playground are charged to it." : null,
-        ...(context.canChange ? [button("Change", () => changeKey(path, found, reload)), found.system ? null : button("Rotate", () => rotateKey(path, found, reload)),
+        ...(context.canChange ? [button("Change", () => changeKey(path, found, context, reload)), found.system ? null : button("Rotate", () => rotateKey(path, found, reload)),
           button(found.active ? "Deactivate" : "Activate", toggleActive), found.system ? null : button("Delete", deleteAndLeave, "danger")] : [])),
       h("div", { class: "stack" },
         found.previous_valid_until ? notice("info", `The old key works until ${moment(found.previous_valid_until)}.`) : null,
@@ -37,8 +37,8 @@ export async function key(main, context) {
             found.system ? null : ["Begins with", prefix(found)],
             ["Key id", h("code", { class: "wrap" }, found.key_id)],
             ["Models", found.models.join(", ")],
-            ["Rate limit", found.rate_limit ? rateWords(found.rate_limit) : "default of the service"],
-            ["Live jobs", found.max_concurrent ? `at most ${found.max_concurrent}` : "no limit"],
+            ["Rate limit", found.rate_limit ? rateWords(found.rate_limit) : defaultRateWords(context.session.default_rates)],
+            ["Concurrent jobs", found.max_concurrent ? `at most ${found.max_concurrent}` : "no limit"],
             ["IP addresses", found.allowed_ips ? found.allowed_ips.join(", ") : "all"],
             ["Expires", found.expires_at ? moment(found.expires_at) : "never"],
             ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],

@@ -52,7 +52,7 @@ export async function keys(main, context) {
     { title: "Spent", kind: "num fit", cell: (key) => money(key.spent) },
     { title: "Last used", kind: "fit", cell: (key) => key.last_used_at ? time(key.last_used_at) : h("span", { class: "muted" }, "never") },
     ...(context.canChange ? [{ title: "", kind: "fit", cell: (key) => h("span", { class: "row end" },
-      slim("Change", () => changeKey(path, key, list.load)), menu(`More actions for ${key.name}`, [
+      slim("Change", () => changeKey(path, key, context, list.load)), menu(`More actions for ${key.name}`, [
         key.system ? null : ["Rotate", () => rotateKey(path, key, list.load)],
         key.active ? ["Deactivate", () => deactivate(key)] : ["Activate", () => activate(key)],
         key.system ? null : ["Delete", () => deleteKey(path, key).then(list.load), "danger"]])) }] : []),
