@@ -48,7 +48,7 @@ fn image_graph(inputs: usize) -> Result<Value, WorkflowFault> {
         load["_meta"]["title"] = format!("Input image {number}").into();
         let mut fit = graph["fit_1"].clone();
         fit["inputs"]["image"][0] = format!("image_{number}").into();
-        fit["_meta"]["title"] = format!("Input image {number} at the size of the picture").into();
+        fit["_meta"]["title"] = format!("Scale input image {number}").into();
         let blend = format!("blend_{number}");
         // This factor gives every input so far the same weight.
         graph[blend.as_str()] = json!({
