@@ -143,6 +143,13 @@ fn generate_stays_in_sight_and_rare_ratios_are_on_demand() {
             .press_in("//label[input[@value='21:9' and @name='aspect_ratio']]")
             .await;
         browser.press("Fewer").await;
+        // The button beside the code covers none of it.
+        for (width, height) in [(1280, 800), (390, 844)] {
+            resize(&browser, width, height, "light").await;
+            let apart = "const code = document.querySelector('.code pre').getBoundingClientRect(), copy = document.querySelector('.code .button').getBoundingClientRect();
+                return copy.left >= code.right || copy.bottom <= code.top;";
+            browser.comes_to(apart, json!(true)).await;
+        }
         // The selection stays.
         browser.comes_to(ratios, json!(7)).await;
         browser.leave().await;
