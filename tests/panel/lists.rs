@@ -156,7 +156,7 @@ fn a_look_that_fails_is_said_and_can_be_tried_again() {
              // Rows of the old question must not appear as its answer.
              question = 'b'; const other = list.restart();
              refuse(await asked(5), 'at most 10 members can be asked for'); await other;
-             const refused = [rows(), said().includes('at most 10 members')];
+             const refused = [rows(), said().includes('At most 10 members')];
              await press('Try again');
              answer(await asked(6), ['b1']); await until(rows);
              return [stale, fresh, further, refused, rows()];",

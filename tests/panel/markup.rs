@@ -116,7 +116,7 @@ fn markup_from_outside_stays_text_on_every_page() {
         browser.see("div", "The pro model is paused (<img").await;
         browser.fill("prompt", "a fox").await;
         browser.press("Generate").await;
-        browser.see("p", "the pro model is paused (<img").await;
+        browser.see("p", "The pro model is paused (<img").await;
         assert_clean(&browser, "the 503").await;
         browser.go("#/keys", "API keys").await;
         browser.press("New key").await;

@@ -124,7 +124,7 @@ fn a_paused_model_is_refused_with_503() {
         browser
             .see(
                 "p",
-                "the fast model is paused (new weights until 14:00); try again",
+                "The fast model is paused (new weights until 14:00); try again",
             )
             .await;
         browser.go("#/overview", "Overview").await;

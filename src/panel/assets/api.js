@@ -1,4 +1,5 @@
 // Calls of the panel API.
+import { sentence } from "./dom.js";
 
 /** Paths where 401 does not mean that the session has ended. */
 const SIGN_IN_PATHS = ["/session", "/session/operator", "/invitation", "/invitation/accept"];
@@ -20,7 +21,7 @@ export const parse = (text) => JSON.parse(text, JSON.rawJSON && ((_, value, at) 
 /** An error answer with its fields. */
 export class ApiError extends Error {
   constructor(status, body) {
-    super(body?.detail ?? defaultDetail(status));
+    super(body?.detail ? sentence(body.detail) : defaultDetail(status));
     this.status = status;
     this.errors = body?.errors ?? [];
   }

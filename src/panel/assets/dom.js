@@ -66,10 +66,13 @@ export function fieldError(field, message) {
   return Object.assign(new Error(message), { errors: [{ field, message }] });
 }
 
-/** Turns the message of an API error into a sentence: the API writes it to follow the field name. */
+/**
+ * Turns a message of the API into a sentence: the API writes the message of a field to follow its name, and a detail in lower case. A
+ * first word that is the name of a field stays as it is.
+ */
 export function sentence(message) {
   if (message === "is required") return "Fill in this field.";
-  const text = message[0].toUpperCase() + message.slice(1);
+  const text = /^[a-z]+(?![a-z]*[\w[.])/.test(message) ? message[0].toUpperCase() + message.slice(1) : message;
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
@@ -128,11 +131,11 @@ export function form(props, submit, ...children) {
       const text = showFaults(element, error);
       said.textContent = text;
       said.hidden = !text;
+      // In a long form the message may be outside the window.
+      if (text) said.scrollIntoView({ block: "nearest" });
     } finally {
       if (button) { button.disabled = false; button.classList.remove("busy"); }
     }
-      // In a long form the message may be outside the window.
-      if (text) said.scrollIntoView({ block: "nearest" });
   } }, ...children);
   // A row of actions holds the message, because the row may be sticky.
   const actions = element.querySelector(".actions");

@@ -1,5 +1,5 @@
 // One job: its image, request, timeline and deliveries.
-import { fill, h } from "./dom.js";
+import { fill, h, sentence } from "./dom.js";
 import { get, remove } from "./api.js";
 import { badge, bytes, duration, moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
@@ -39,7 +39,7 @@ function stage(job, context, reload) {
       h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`, keeping(job)),
         h("a", { class: "button slim", href: address, download: true }, "Download")));
   }
-  if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", job.error), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
+  if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", sentence(job.error)), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
   return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"),
     preview(job, context.base), "The image appears here as soon as it is ready.", progressView(job)));
 }
@@ -86,6 +86,7 @@ export async function job(main, context) {
           ["Interface", found.origin], ["Price", money(found.price)], ["Key", keyOf(found)],
           ["Callback", found.callback_url], ["Backend", found.picture?.backend],
           ["Batch", found.batch_id ? [h("a", { href: `#/batches/${found.batch_id}` }, shortId(found.batch_id)), ` as ${found.custom_id}`] : null],
+          ["Input URLs", found.input_urls.length ? h("ol", { class: "stack tight" }, found.input_urls.map((it, at) => h("li", { class: "wrap" }, found.input_urls.length > 1 ? h("span", { class: "muted" }, `[${at}] `) : null, it))) : null],
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(metadataOf(found))) : null)),
     h("section", { class: "stack after" }, h("h2", {}, "Deliveries"),
@@ -93,6 +94,5 @@ export async function job(main, context) {
         : h("p", { class: "muted" }, noDelivery(found))));
   };
   await draw();
-          ["Input URLs", found.input_urls.length ? h("ol", { class: "stack tight" }, found.input_urls.map((it, at) => h("li", { class: "wrap" }, found.input_urls.length > 1 ? h("span", { class: "muted" }, `[${at}] `) : null, it))) : null],
   return reload;
 }

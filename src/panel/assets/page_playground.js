@@ -1,5 +1,5 @@
 // The playground: generates an image from a form and shows the call as code.
-import { field, fill, form, h, fieldError } from "./dom.js";
+import { field, fill, form, h, fieldError, sentence } from "./dom.js";
 import { get, parse, upload } from "./api.js";
 import { duration, money } from "./format.js";
 import { head } from "./shell.js";
@@ -213,7 +213,7 @@ export async function playground(main, context) {
   }
 
   function ended(job) {
-    return job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))
+    return job.status === "failed" ? h("div", { class: "stack" }, notice("bad", sentence(job.error)), h("p", { class: "muted" }, "Nothing was charged."))
       : h("div", { class: "stack" }, h("img", { class: "fade", src: pictureAt(context.base, job.job_id, 1024), alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: showEmpty }),
         h("p", { class: "muted small" }, `generated in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "Details")));
   }
@@ -222,7 +222,7 @@ export async function playground(main, context) {
   function several(jobs) {
     const done = jobs.filter((it) => it.status === "done");
     return h("div", { class: "several" }, jobs.map((job) => {
-      if (job.status === "failed") return h("div", {}, notice("bad", job.error));
+      if (job.status === "failed") return h("div", {}, notice("bad", sentence(job.error)));
       if (job.status !== "done") return h("div", {}, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"), preview(job, context.base), progressView(job));
       return h("button", { type: "button", "data-key": job.job_id, "aria-label": `Show image ${jobs.indexOf(job) + 1}`, onclick: () => lightbox(done, done.indexOf(job), context) }, picture(job, context.base, 512));
     }));
