@@ -39,6 +39,6 @@ export function switches(pause, reload) {
   };
   return h("section", { class: "card stack" }, h("h2", {}, "Pause"),
     h("p", { class: "muted small" }, "Pauses survive a restart."),
-    one("project", "everything", "All models at once."),
-    TIERS.map((tier) => one(tier, tier, `The ${tier} model.`)));
+    one("project", "everything", "Rejects new requests for all models, with 503."),
+    TIERS.map((tier) => one(tier, tier, pause.project ? "Paused with everything." : "Accepts new requests.")));
 }
