@@ -12,7 +12,7 @@ function isHidden(account) {
 export function checklist({ session, account, canChange }, has, redraw) {
   if (!canChange || isHidden(account.id)) return null;
   const steps = [
-    ...(session.kind === "operator" ? [{ done: !session.demo_models.length, words: "Connect a model", note: "Add a backend to config.toml, as docs/backends.md shows.", link: ["#/service", "Backends"] }] : []),
+    ...(session.kind === "operator" ? [{ done: !session.demo_models.length, words: "Connect a model", note: "Add a backend to config.toml.", link: ["#/service", "Backends"] }] : []),
     { done: has.images, words: "Generate an image", note: "Try a prompt in the playground.", link: ["#/playground", "Playground"] },
     { done: has.keys, words: "Create an API key", note: "Programs authenticate with it.", link: ["#/keys", "API keys"] },
     { done: has.webhooks, words: "Add a webhook", note: "Your program receives each result.", link: ["#/webhooks", "Webhooks"] },

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { head } from "./shell.js";
 import { code } from "./dialogs.js";
 import { backends } from "./backends.js";
+import { connectHelp } from "./demo.js";
 import { badge, time } from "./format.js";
 import { empty, listing, table } from "./lists.js";
 import { switches } from "./pause.js";
@@ -35,6 +36,8 @@ export async function service(main, context) {
   const jobs = allJobs(context);
   const top = h("div", { class: "stack" });
   const tests = new Map();
+  // One element for all redraws, so that it stays open or closed.
+  const help = connectHelp(context.session);
   const settings = await get("/settings", context.signal);
   const reload = context.reloader(() => draw());
   const draw = async () => {
@@ -47,7 +50,7 @@ export async function service(main, context) {
         figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
       h("p", { class: "small muted" }, "Last backup of the records while the service ran: ", stats.last_export_at ? time(stats.last_export_at) : "none"),
-      h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card" }, h("h2", {}, "Backends"), backends(stats.backends, tests, reload))));
+      h("div", { class: "halves" }, switches(pause, reload), h("section", { class: "card stack" }, h("h2", {}, "Backends"), backends(stats.backends, tests, reload), help)));
   };
   fill(main, head("Service", "Status of the service, and pauses."),
     h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Effective settings"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));
