@@ -5,7 +5,7 @@
 use super::native_client::NativeClient;
 use super::output::print;
 use super::settings::Settings;
-use super::{progress, umask};
+use super::{progress, server_url, umask};
 use crate::application::Caller;
 use crate::application::api_keys;
 use crate::application::services::{AccountService, JobService};
@@ -95,7 +95,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let image = match &arguments.server {
             Some(server) => {
                 refuse_files(&arguments.input)?;
-                let client = NativeClient::new(server, &api_key(&arguments)?)?;
+                let server = server_url::parse(server_url::OPTION, server)?;
+                let client = NativeClient::new(&server, &api_key(&arguments)?)?;
                 generate(&client, &arguments, &arguments.input).await?
             }
             None => generate_embedded(&arguments).await?,

@@ -35,6 +35,7 @@ mod record_source;
 mod restore;
 mod schema;
 mod serve;
+mod server_url;
 mod settings;
 mod stats;
 mod umask;

@@ -22,11 +22,11 @@ pub struct NativeClient {
 }
 
 impl NativeClient {
-    /// `base` is the URL without `/api/v1`.
+    /// `base` is the URL without `/api/v1` and without a trailing slash.
     pub fn new(base: &str, key: &str) -> anyhow::Result<Self> {
         Ok(Self {
             http: HttpClient::new()?,
-            base: base.trim_end_matches('/').to_owned(),
+            base: base.to_owned(),
             key: key.to_owned(),
         })
     }

@@ -1,6 +1,7 @@
 //! How operator commands find the server and its token.
 
 use super::operator::{Operator, TOKEN_SOURCES};
+use super::server_url;
 use super::settings::Settings;
 use crate::config::{Config, Secret};
 use anyhow::{Context as _, bail};
@@ -43,7 +44,11 @@ impl Access {
     /// # Errors
     /// The URL is invalid, or there is no token.
     pub fn operator(&self) -> anyhow::Result<Operator> {
-        let named = self.server.as_deref().map(base_url).transpose()?;
+        let named = self
+            .server
+            .as_deref()
+            .map(|text| server_url::parse(server_url::OPTION, text))
+            .transpose()?;
         let token = self.token.as_deref().filter(|text| !text.is_empty());
         // With --server and --token, the local configuration is not read, so it may have errors.
         if let (Some(server), Some(token)) = (&named, token) {
@@ -52,7 +57,7 @@ impl Access {
         let config = self.settings.load_installed()?;
         let server = match &named {
             Some(server) => server.clone(),
-            None => listen_url(&config)?,
+            None => server_url::of_config(&config)?,
         };
         if let Some(token) = token {
             return Operator::new(&server, Secret::new(token), TOKEN_OPTION);
@@ -67,27 +72,6 @@ impl Access {
     }
 }
 
-fn base_url(text: &str) -> anyhow::Result<String> {
-    let expected = "expected a URL such as http://127.0.0.1:8080";
-    let url = Url::parse(text).with_context(|| format!("--server `{text}`: {expected}"))?;
-    let is_bare = url.query().is_none() && url.fragment().is_none();
-    let has_user = !url.username().is_empty() || url.password().is_some();
-    if !matches!(url.scheme(), "http" | "https") || !is_bare || has_user {
-        bail!("--server: {expected}, without user, query and fragment");
-    }
-    Ok(url.as_str().trim_end_matches('/').to_owned())
-}
-
-fn listen_url(config: &Config) -> anyhow::Result<String> {
-    let (_, port) = config.server.listen.host_and_port();
-    if port == 0 {
-        bail!(
-            "listen in [server] of the configuration has port 0, so the system chooses the port; give the URL with --server"
-        );
-    }
-    Ok(format!("http://{}", config.server.listen.reachable()))
-}
-
 /// Whether the local token may be sent to this server: it runs on this machine, or the configuration contains its address.
 fn is_local_server(server: &str, config: &Config) -> bool {
     let Ok(url) = Url::parse(server) else {
@@ -99,7 +83,7 @@ fn is_local_server(server: &str, config: &Config) -> bool {
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
         None => false,
     };
-    let configured = [Ok(config.public_url()), listen_url(config)];
+    let configured = [Ok(config.public_url()), server_url::of_config(config)];
     loopback
         || configured
             .into_iter()
@@ -157,28 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_a_bare_http_url() {
-        assert_eq!(base_url("http://x:1/").unwrap(), "http://x:1");
-        assert_eq!(base_url("https://x/under/").unwrap(), "https://x/under");
-        for bad in [
-            "x",
-            "127.0.0.1:8080",
-            "ftp://x",
-            "http://a:b@x",
-            "http://x?y",
-            "http://x#y",
-        ] {
-            assert!(base_url(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
     fn the_listening_address_is_the_default() {
         assert_eq!(
-            listen_url(&config("0.0.0.0:81")).unwrap(),
+            server_url::of_config(&config("0.0.0.0:81")).unwrap(),
             "http://127.0.0.1:81"
         );
-        let error = listen_url(&config("127.0.0.1:0")).unwrap_err().to_string();
+        let error = server_url::of_config(&config("127.0.0.1:0"))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("--server"), "{error}");
     }
 

@@ -1,6 +1,6 @@
 //! `tintype batch` against a real server: submit, follow, cancel and download.
 
-use crate::support::{Completed, Service, run};
+use crate::support::{Completed, Service, run, tintype};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -153,5 +153,41 @@ fn errors_contain_the_position_of_the_request() {
     assert!(output.contains("there is no such batch"), "{output}");
     let output = run(service.command(&["batch", "list"]), b"").failure();
     assert!(output.contains("TINTYPE_KEY"), "{output}");
+    service.stop();
+}
+
+#[test]
+fn the_server_comes_from_the_option_the_environment_or_the_configuration() {
+    let service = Service::start_alone();
+    let other = "http://127.0.0.1:9";
+    let listen = service.url.trim_start_matches("http://");
+    let list = |server: &[&str], url: Option<&str>, listen: Option<&str>| {
+        let arguments = [&["batch", "list"], server].concat();
+        let mut command = tintype(service.directory.path(), &arguments);
+        command.env("TINTYPE_KEY", &service.key);
+        command.envs(url.map(|it| ("TINTYPE_URL", it)));
+        if let Some(listen) = listen {
+            service.write("config.toml", &format!("[server]\nlisten = \"{listen}\"\n"));
+        }
+        run(command, b"")
+    };
+    list(&["--server", &service.url], Some(other), None).success();
+    let elsewhere = list(&["--server", other], Some(&service.url), None).failure();
+    assert!(elsewhere.contains(other), "{elsewhere}");
+    list(&[], Some(&service.url), Some("127.0.0.1:9")).success();
+    let elsewhere = list(&[], None, None).failure();
+    assert!(elsewhere.contains(other), "{elsewhere}");
+    list(&[], Some(""), Some(listen)).success();
+    for (server, expected) in [
+        (
+            "127.0.0.1:8080",
+            "--server `127.0.0.1:8080`: expected a URL",
+        ),
+        ("http://x/api/v1", "give the URL without /api/v1: http://x"),
+    ] {
+        let refused = list(&["--server", server], None, None).failure();
+        assert!(refused.contains(expected), "{refused}");
+        assert!(!refused.contains("may have arrived"), "{refused}");
+    }
     service.stop();
 }

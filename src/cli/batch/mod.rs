@@ -6,6 +6,7 @@ mod requests;
 use super::native_client::NativeClient;
 use super::output::{field_lines, print, print_json, table};
 use super::progress;
+use super::server_url;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -39,9 +40,10 @@ pub enum Command {
 #[derive(Args)]
 #[command(next_help_heading = "Server options")]
 struct Access {
-    /// URL of the running server.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    server: String,
+    /// URL of the running server [default: the environment variable TINTYPE_URL, or else http:// and listen in [server] of the
+    /// configuration].
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
     /// API key. Prefer the environment variable TINTYPE_KEY, which the process list does not show.
     #[arg(long, value_name = "KEY", env = "TINTYPE_KEY", hide_env_values = true)]
     key: Option<String>,
@@ -51,7 +53,7 @@ impl Access {
     fn client(&self) -> anyhow::Result<NativeClient> {
         let key = self.key.as_deref();
         let key = key.context("no API key; set --key or the environment variable TINTYPE_KEY")?;
-        NativeClient::new(&self.server, key)
+        NativeClient::new(&server_url::of_caller(self.server.as_deref())?, key)
     }
 }
 
