@@ -29,6 +29,11 @@ pub struct Body {
     pub bytes: Bytes,
 }
 
+/// The request is invalid, so the client did not send it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NotSent(String);
+
 impl Body {
     pub fn json(value: &Value) -> Self {
         Self {
@@ -97,12 +102,7 @@ impl HttpClient {
             headers.insert(header::AUTHORIZATION, bearer(key)?);
         }
         if let Some(key) = idempotency_key {
-            let value = HeaderValue::from_str(key).map_err(|_| {
-                anyhow::anyhow!(
-                    "the idempotency key contains characters that are not allowed in an HTTP header"
-                )
-            })?;
-            headers.insert("idempotency-key", value);
+            headers.insert("idempotency-key", header_value("idempotency key", key)?);
         }
         let body = match body {
             Some(body) => {
@@ -141,22 +141,31 @@ impl HttpClient {
 
 /// Whether the request certainly did not reach the server. Otherwise the server may have executed it.
 pub fn did_not_arrive(error: &anyhow::Error) -> bool {
+    if error.is::<NotSent>() {
+        return true;
+    }
     match error.downcast_ref() {
         Some(Error::NotPublic | Error::Unreachable(_) | Error::Tls(_) | Error::Unsendable) => true,
         Some(Error::TimedOut | Error::Broken) | None => false,
     }
 }
 
-fn parse(url: &str) -> anyhow::Result<Url> {
-    parse_url(url).map_err(|error| anyhow::anyhow!("the URL {url} {error}"))
+fn parse(url: &str) -> Result<Url, NotSent> {
+    parse_url(url).map_err(|error| NotSent(format!("the URL {url} {error}")))
 }
 
-fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
-        anyhow::anyhow!("the key contains characters that are not allowed in an HTTP header")
-    })?;
+fn bearer(key: &str) -> Result<HeaderValue, NotSent> {
+    let mut value = header_value("key", &format!("Bearer {key}"))?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+fn header_value(name: &str, text: &str) -> Result<HeaderValue, NotSent> {
+    HeaderValue::from_str(text).map_err(|_| {
+        NotSent(format!(
+            "the {name} contains characters that are not allowed in an HTTP header"
+        ))
+    })
 }
 
 async fn with_timeout<T>(step: impl Future<Output = Result<T, Error>>) -> anyhow::Result<T> {

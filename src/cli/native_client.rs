@@ -1,6 +1,6 @@
 //! Client of the native API (`/api/v1`), authenticated by an API key.
 
-use super::http_client::{Body, HttpClient, Response, did_not_arrive};
+use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive};
 use super::problem_text::problem_text;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -46,7 +46,7 @@ impl NativeClient {
         let response = self
             .call(Method::POST, &path, body, Some(idempotency_key))
             .await
-            .map_err(|error| lost_response(&error, idempotency_key, "job"))?;
+            .map_err(|error| lost_response(error, idempotency_key, "job"))?;
         if response.status != StatusCode::ACCEPTED {
             bail!(problem_text(response.status, &response.body));
         }
@@ -71,7 +71,7 @@ impl NativeClient {
         let response = self
             .call(Method::POST, path, Some(body), Some(idempotency_key))
             .await
-            .map_err(|error| lost_response(&error, idempotency_key, "batch"))?;
+            .map_err(|error| lost_response(error, idempotency_key, "batch"))?;
         read(&response, StatusCode::ACCEPTED)
     }
 
@@ -179,12 +179,18 @@ impl NativeClient {
                 MAX_RESPONSE,
             )
             .await
-            .with_context(|| format!("no response from {}", self.base))
+            .map_err(|error| match error.is::<NotSent>() {
+                true => error,
+                false => error.context(format!("no response from {}", self.base)),
+            })
     }
 }
 
-fn lost_response(error: &anyhow::Error, idempotency_key: &str, what: &str) -> anyhow::Error {
-    match did_not_arrive(error) {
+fn lost_response(error: anyhow::Error, idempotency_key: &str, what: &str) -> anyhow::Error {
+    if error.is::<NotSent>() {
+        return error;
+    }
+    match did_not_arrive(&error) {
         true => anyhow::anyhow!(
             "{error:#}; the request did not arrive, and nothing is charged: check that the server runs and that --server is correct"
         ),

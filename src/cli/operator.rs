@@ -1,6 +1,6 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
-use super::http_client::{Body, HttpClient, Response, did_not_arrive};
+use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive};
 use super::problem_text::problem_text;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
@@ -222,17 +222,20 @@ impl Operator {
     ) -> anyhow::Result<()> {
         let url = format!("{}/admin/v1{path}", self.base);
         let streamed = self.http.stream(&url, self.token.expose(), each).await;
-        match streamed.map_err(|error| self.no_response(&error))? {
+        match streamed.map_err(|error| self.no_response(error))? {
             Some(response) => self.check_status(&response),
             None => Ok(()),
         }
     }
 
-    fn no_response(&self, error: &anyhow::Error) -> NoResponse {
+    fn no_response(&self, error: anyhow::Error) -> anyhow::Error {
         let (base, text) = (self.base.clone(), error.to_string());
-        match did_not_arrive(error) {
-            true => NoResponse::DidNotArrive { base, error: text },
-            false => NoResponse::MayHaveArrived { base, error: text },
+        if error.is::<NotSent>() {
+            return error;
+        }
+        match did_not_arrive(&error) {
+            true => NoResponse::DidNotArrive { base, error: text }.into(),
+            false => NoResponse::MayHaveArrived { base, error: text }.into(),
         }
     }
 
@@ -268,7 +271,7 @@ impl Operator {
             .http
             .send(method, &url, token, body, idempotency_key, MAX_RESPONSE)
             .await
-            .map_err(|error| self.no_response(&error))?;
+            .map_err(|error| self.no_response(error))?;
         self.check_status(&response)?;
         let bytes = response.body;
         if bytes.is_empty() {

@@ -192,6 +192,10 @@ fn a_lost_response_is_reported_with_whether_the_request_may_have_arrived() {
     let output = generate(&["--idempotency-key", "mine"]);
     assert!(output.contains("--idempotency-key mine"), "{output}");
     taking.join().unwrap();
+    // A request that the command cannot send did certainly not arrive.
+    let output = generate(&["--idempotency-key", "two\nlines"]);
+    assert!(output.contains("the idempotency key contains"), "{output}");
+    assert!(!output.contains("arrive"), "{output}");
     // Now no server listens.
     let output = generate(&[]);
     assert!(output.contains("did not arrive"), "{output}");
