@@ -56,11 +56,7 @@ struct Moved {
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let source = arguments.settings.load_without_backend_keys(Vec::new())?;
-    ensure!(
-        engine::has_store(&source),
-        "{} is not a Tintype data directory; give one with --data-dir, or a configuration with --config",
-        source.storage.data_dir.display()
-    );
+    record_source::require_store(&source)?;
     let target = target_config(&arguments, &source)?;
     let progress = progress::spinner("checking source and target");
     let say = |message: String| progress.set_message(message);

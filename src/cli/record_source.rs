@@ -24,6 +24,22 @@ pub struct Records {
     pub running: bool,
 }
 
+/// # Errors
+/// The data directory contains no store, or belongs to another user.
+pub fn require_store(config: &Config) -> anyhow::Result<()> {
+    let data_dir = config.storage.data_dir.display();
+    match engine::has_store(config) {
+        Ok(true) => Ok(()),
+        Ok(false) => bail!(
+            "{data_dir} is not a Tintype data directory; give one with --data-dir, or a configuration with --config"
+        ),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => bail!(
+            "cannot read the data directory {data_dir}: permission denied; run the command as the owner of the directory"
+        ),
+        Err(error) => bail!("cannot read the data directory {data_dir}: {error}"),
+    }
+}
+
 /// Reads the records of the configured data directory or database. A server that runs on the data directory exports them itself.
 /// Spools the export to an unnamed file in `temp_dir`.
 ///
@@ -35,13 +51,8 @@ pub async fn from_data_dir(
     temp_dir: &Path,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Records> {
+    require_store(config)?;
     let data_dir = &config.storage.data_dir;
-    if !engine::has_store(config) {
-        bail!(
-            "{} is not a Tintype data directory; give one with --data-dir",
-            data_dir.display()
-        );
-    }
     match engine::open_engine_for_reading(config, FailStop::new()) {
         Ok(engine) => {
             // A server may use the database at the same time.

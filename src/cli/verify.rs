@@ -1,6 +1,7 @@
 //! `tintype verify`: checks every invariant of a stopped data directory or a database, without changing it.
 
 use super::output::print;
+use super::record_source;
 use super::settings::Settings;
 use super::verify_backup;
 use crate::config::Config;
@@ -33,12 +34,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return verify_backup::run(place, arguments.id.as_deref());
     }
     let config = arguments.settings.load_without_backend_keys(Vec::new())?;
-    let data_dir = &config.storage.data_dir;
-    anyhow::ensure!(
-        engine::has_store(&config),
-        "{} is not a Tintype data directory; give one with --data-dir",
-        data_dir.display()
-    );
+    record_source::require_store(&config)?;
     let store = Store::new(engine::inspect_engine(&config)?);
     let images = object_store::inspect_images(&config)?;
     let report = check(&config, &store, images.as_ref());

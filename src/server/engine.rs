@@ -6,6 +6,7 @@ use anyhow::ensure;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 use tintype_actors::fail_stop::FailStop;
 use tintype_postgres::{DatabaseUrl, PostgresEngine, PostgresOptions};
 use tintype_storage::domain::ids::NodeId;
@@ -191,6 +192,23 @@ pub fn database_schema() -> String {
 }
 
 /// Does the data directory hold a store? A database reports missing records when it is opened.
-pub fn has_store(config: &Config) -> bool {
-    config.storage.url.is_some() || store_dir(config).is_dir()
+///
+/// # Errors
+/// The data directory cannot be read.
+pub fn has_store(config: &Config) -> io::Result<bool> {
+    if config.storage.url.is_some() {
+        return Ok(true);
+    }
+    match fs::metadata(store_dir(config)) {
+        Ok(found) => Ok(found.is_dir()),
+        Err(error) if is_absent(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }

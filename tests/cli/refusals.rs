@@ -204,3 +204,22 @@ fn a_lost_response_is_reported_with_whether_the_request_may_have_arrived() {
     assert!(output.contains("tintype serve"), "{output}");
     assert!(!output.contains("may have executed"), "{output}");
 }
+
+#[test]
+fn an_unreadable_data_directory_is_not_called_absent() {
+    let directory = tempfile::tempdir().unwrap();
+    // Also for root, who can read every directory.
+    std::os::unix::fs::symlink("data", directory.path().join("data")).unwrap();
+    for arguments in [
+        &["verify"][..],
+        &["backup", "saved"],
+        &["export", "--output", "records.jsonl"],
+        &["move", "--to", "elsewhere"],
+    ] {
+        let output = run(tintype(directory.path(), arguments), b"").failure();
+        assert!(
+            output.contains("cannot read the data directory data"),
+            "{arguments:?}: {output}"
+        );
+    }
+}
