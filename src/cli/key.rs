@@ -1,6 +1,6 @@
 //! `tintype key`: API keys of a running server.
 
-use super::common::{AccountScope, Common, block_on, or_dash, rate_text, yes_or_no};
+use super::common::{AccountScope, Common, block_on, or_dash, rate_text};
 use super::key_options::KeyOptions;
 use super::output::field_lines;
 use clap::{Args, Subcommand};
@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use tintype_api::ApiKey;
 use tintype_api::text::Money;
 use tintype_storage::domain::ids::KeyId;
+use tintype_storage::domain::time::Timestamp;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -112,24 +113,37 @@ async fn list(scope: AccountScope) -> anyhow::Result<()> {
         "MODELS",
         "SPENT",
         "LIMIT",
+        "EXPIRES",
         "LAST USED",
         "NAME",
         "PREFIX",
     ];
     let all = scope.list_all("/keys").await?;
+    let now = Timestamp::now();
     scope.common.show_list(all, headings, |it: ApiKey| {
         [
             it.key_id.to_string(),
             it.created_at.to_string(),
-            yes_or_no(it.active).to_owned(),
+            active(&it, now).to_owned(),
             models(&it, ","),
             it.spent.into(),
             or_dash(it.spend_limit),
+            or_dash(it.expires_at),
             or_dash(it.last_used_at),
             it.name,
             or_dash(it.prefix),
         ]
     })
+}
+
+/// Whether the server accepts the key, as far as the clock of this machine tells.
+fn active(key: &ApiKey, now: Timestamp) -> &'static str {
+    let end = key.expires_at.as_deref().and_then(Timestamp::parse);
+    match (key.active, end) {
+        (false, _) => "no",
+        (true, Some(end)) if end <= now => "expired",
+        (true, _) => "yes",
+    }
 }
 
 async fn add(arguments: Add) -> anyhow::Result<()> {
@@ -181,7 +195,7 @@ fn describe(it: ApiKey) -> String {
         ("prefix", it.prefix.as_deref()),
         ("name", Some(&it.name)),
         ("account", Some(&it.account_id)),
-        ("active", Some(yes_or_no(it.active))),
+        ("active", Some(active(&it, Timestamp::now()))),
         ("models", Some(&models(&it, ", "))),
         ("spent", Some(&limit(&it.spend_limit, &it.spent))),
         (
@@ -211,6 +225,27 @@ fn describe(it: ApiKey) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_expired_key_is_not_active() {
+        let now = Timestamp::parse("2026-11-20T00:00:00Z").unwrap();
+        for (is_active, expires, shown) in [
+            (true, json!(null), "yes"),
+            (true, json!("2026-11-20T00:00:00.001Z"), "yes"),
+            (true, json!("2026-11-20T00:00:00.000Z"), "expired"),
+            (false, json!("2026-11-20T00:00:00.000Z"), "no"),
+        ] {
+            let key = json!({
+                "key_id": "k1", "account_id": "a1", "prefix": null, "system": false, "name": "ci", "models": ["fast"],
+                "active": is_active, "expires_at": expires, "spend_limit": null, "spend_limit_daily": null,
+                "spend_limit_monthly": null, "spent": "0.00", "spent_today": "0.00", "spent_this_month": "0.00",
+                "rate_limit": null, "allowed_ips": null, "max_concurrent": null, "last_used_at": null,
+                "previous_valid_until": null, "created_at": "t0",
+            });
+            let key = serde_json::from_value(key).unwrap();
+            assert_eq!(active(&key, now), shown);
+        }
+    }
 
     #[test]
     fn a_key_is_described_with_its_limits_and_spending() {

@@ -175,6 +175,29 @@ fn the_life_of_a_key() {
 }
 
 #[test]
+fn the_expiry_of_a_key_is_in_the_future_and_listed() {
+    let service = Service::start();
+    let add = ["key", "add", "late", "--expires", "2020-01-01T00:00:00Z"];
+    let refused = run(service.command(&add), b"").failure();
+    assert!(refused.contains("must be in the future"), "{refused}");
+    let end = "2100-01-01T00:00:00Z";
+    let made = service.run(&["key", "add", "ci", "--expires", end]);
+    let id = field(&made, "key").to_owned();
+    let row = |word: &str| {
+        let listed = service.run(&["key", "list"]);
+        let row = listed.lines().find(|line| line.contains(&id)).unwrap();
+        assert!(row.contains(word), "{row}");
+        row.split_whitespace().nth(2).unwrap().to_owned()
+    };
+    assert_eq!(row("2100-01-01"), "yes");
+    // To end a key at once is not a mistake.
+    let change = ["key", "change", &id, "--expires", "2020-01-01T00:00:00Z"];
+    assert_eq!(field(&service.run(&change), "active"), "expired");
+    assert_eq!(row("2020-01-01"), "expired");
+    service.stop();
+}
+
+#[test]
 fn a_ledger_as_a_table_in_pages_and_as_csv() {
     let service = Service::start();
     for amount in ["1.00", "2.00", "-0.50"] {
