@@ -5,6 +5,8 @@ use tintype_storage::domain::json::Members;
 
 /// Faults in a response. A body of 1 MiB can contain half a million, and the response must not be many times its size.
 const MAX_FAULTS: usize = 100;
+/// Of a name in a message.
+const MAX_SHOWN_CHARS: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldFault {
@@ -43,8 +45,8 @@ impl<'a> Fields<'a> {
         if text.trim().is_empty() {
             return Err(wrong("is empty; send a JSON object".into()));
         }
-        let object: Members<'a> = serde_json::from_str(text)
-            .map_err(|error| wrong(format!("is not a well-formed JSON object: {error}")))?;
+        let object: Members<'a> =
+            serde_json::from_str(text).map_err(|error| wrong(syntax_fault(text, &error)))?;
         let mut fields = Self {
             members: object.members,
             faults: Vec::new(),
@@ -170,9 +172,7 @@ impl<'a> Fields<'a> {
     /// Records all unread fields as unknown. `known` are the names of the body's fields.
     pub fn finish(mut self, known: &[&str]) -> Result<(), Vec<FieldFault>> {
         for (name, _) in std::mem::take(&mut self.members) {
-            let folded = fold(&name);
-            let meant = known.iter().find(|it| fold(it) == folded);
-            let message = match meant {
+            let message = match nearest(&name, known) {
                 Some(meant) => format!("is unknown; did you mean `{meant}`?"),
                 None => format!("is unknown; the fields are {}", known.join(", ")),
             };
@@ -191,6 +191,14 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The parser's own message about `prompt: x` or `name,model` speaks of an identifier.
+fn syntax_fault(text: &str, error: &serde_json::Error) -> String {
+    match text.trim_start().starts_with('{') {
+        true => format!("is not a well-formed JSON object: {error}"),
+        false => "is not a well-formed JSON object: it does not begin with `{`".to_owned(),
+    }
+}
+
 /// The type of a JSON text, with an article.
 pub fn kind(raw: &RawValue) -> &'static str {
     match raw.get().as_bytes().first() {
@@ -203,6 +211,20 @@ pub fn kind(raw: &RawValue) -> &'static str {
     }
 }
 
+/// The known name that was probably meant: equal but for case and separators, or within two typos (one in a name of 3 to 5 letters).
+fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    if name.len() > MAX_SHOWN_CHARS {
+        return None;
+    }
+    let folded = fold(name);
+    let typos = |known: &&'k str| (strsim::damerau_levenshtein(&folded, &fold(known)), *known);
+    let found = known.iter().map(typos);
+    let (_, meant) = found
+        .filter(|(typos, known)| *typos <= (known.len() / 3).min(2))
+        .min_by_key(|(typos, _)| *typos)?;
+    Some(meant)
+}
+
 /// Removes case and separators, in which mistyped names often differ.
 fn fold(name: &str) -> String {
     name.chars()
@@ -213,7 +235,7 @@ fn fold(name: &str) -> String {
 
 /// Shortens a name for a message, and quotes an invisible one.
 pub fn shown(name: &str) -> String {
-    let start: String = name.chars().take(64).collect();
+    let start: String = name.chars().take(MAX_SHOWN_CHARS).collect();
     match start.trim() {
         "" => format!("{start:?}"),
         _ => start,
@@ -222,7 +244,40 @@ pub fn shown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{Fields, nearest, shown};
+
+    #[test]
+    fn a_mistyped_name_is_recognised() {
+        let known = ["prompt", "model", "aspect_ratio", "url"];
+        for (name, meant) in [
+            ("promt", Some("prompt")),
+            ("prmopt", Some("prompt")),
+            ("aspectRatio", Some("aspect_ratio")),
+            ("aspect-ration", Some("aspect_ratio")),
+            ("modell", Some("model")),
+            ("urls", Some("url")),
+            ("size", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(name, &known), meant, "{name}");
+        }
+        assert_eq!(nearest(&"prompt".repeat(100_000), &known), None);
+    }
+
+    #[test]
+    fn a_text_that_is_no_object_is_described_without_the_parser() {
+        let fault = |text: &str| Fields::parse(text.as_bytes()).err().unwrap().remove(0);
+        let message = fault("custom_id,model").message;
+        assert_eq!(
+            message,
+            "is not a well-formed JSON object: it does not begin with `{`"
+        );
+        let message = fault("{\"a\": 1,}").message;
+        assert_eq!(
+            message,
+            "is not a well-formed JSON object: trailing comma at line 1 column 9"
+        );
+    }
 
     #[test]
     fn an_invisible_name_is_quoted() {

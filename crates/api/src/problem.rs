@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// An error response. A client needs only `title` and `detail`: a proxy may send no more.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Problem<'a> {
     #[serde(default)]
     pub r#type: Cow<'a, str>,
@@ -20,7 +20,7 @@ pub struct Problem<'a> {
     pub errors: Vec<Fault<'a>>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Fault<'a> {
     pub field: Cow<'a, str>,
     pub message: Cow<'a, str>,
