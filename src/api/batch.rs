@@ -98,6 +98,14 @@ fn read_object(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
 }
 
 fn read_lines(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
+    // One fault for the whole body: a picture that was sent by mistake has thousands of such lines.
+    if let Err(error) = std::str::from_utf8(body) {
+        let valid = body.iter().take(error.valid_up_to());
+        let line = valid.filter(|byte| **byte == b'\n').count() + 1;
+        let message = format!("is not JSON Lines: line {line} is not UTF-8 text");
+        entries.faults.add(FieldFault::new("body", message));
+        return (None, None);
+    }
     let lines = body.split(|byte| *byte == b'\n');
     let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
     let lines: Vec<(usize, &[u8])> = lines
@@ -299,7 +307,9 @@ impl Faults {
         let field = format!("{REQUESTS}[{at}]");
         for fault in self.listed.iter_mut().skip(before) {
             if fault.field == field {
-                fault.message = format!("on line {line}: {}", fault.message);
+                // The parser counts lines within the request.
+                let message = fault.message.replace(" at line 1 column ", " at column ");
+                fault.message = format!("on line {line}: {message}");
             }
         }
     }
@@ -323,14 +333,14 @@ mod tests {
     use crate::catalog::catalog;
     use crate::config::{Config, Sources};
 
-    fn parsed(body: &str, form: Form) -> Result<Vec<Option<String>>, Vec<String>> {
+    fn parsed(body: impl AsRef<[u8]>, form: Form) -> Result<Vec<Option<String>>, Vec<String>> {
         let config = Config::load(&Sources::default()).unwrap();
         let bounds = Bounds {
             catalog: &catalog(&config.tiers),
             max_prompt_chars: 100,
             max_requests: 200,
         };
-        match parse(body.as_bytes(), form, bounds).request {
+        match parse(body.as_ref(), form, bounds).request {
             Ok(batch) => Ok(batch.entries.into_iter().map(|it| it.custom_id).collect()),
             Err(faults) => Err(faults
                 .into_iter()
@@ -340,7 +350,7 @@ mod tests {
     }
 
     fn batch(requests: &str) -> Result<Vec<Option<String>>, Vec<String>> {
-        parsed(&format!("{{\"requests\": [{requests}]}}"), Form::Json)
+        parsed(format!("{{\"requests\": [{requests}]}}"), Form::Json)
     }
 
     fn fox(custom_id: &str) -> String {
@@ -382,6 +392,21 @@ mod tests {
             faults[0].starts_with("requests[1]: on line 3: is not a well-formed JSON object"),
             "{faults:?}"
         );
+    }
+
+    #[test]
+    fn a_syntax_error_has_one_line_number() {
+        let body = format!("{}\n{{\"model\": \"fast\",}}\n", fox("null"));
+        let expected =
+            "requests[1]: on line 2: is not a well-formed JSON object: trailing comma at column 18";
+        assert_eq!(parsed(&body, Form::Lines), Err(vec![expected.into()]));
+    }
+
+    #[test]
+    fn a_body_that_is_not_text_has_one_fault() {
+        let body = [fox("null").as_bytes(), b"\n\xff\n\xfe\n\xff"].concat();
+        let expected = "body: is not JSON Lines: line 2 is not UTF-8 text";
+        assert_eq!(parsed(&body, Form::Lines), Err(vec![expected.into()]));
     }
 
     #[test]

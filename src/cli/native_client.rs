@@ -1,7 +1,7 @@
 //! Client of the native API (`/api/v1`), authenticated by an API key.
 
 use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive};
-use super::problem_text::problem_text;
+use super::problem_text::ErrorResponse;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -48,7 +48,7 @@ impl NativeClient {
             .await
             .map_err(|error| lost_response(error, idempotency_key, "job"))?;
         if response.status != StatusCode::ACCEPTED {
-            bail!(problem_text(response.status, &response.body));
+            bail!(ErrorResponse::new(response.status, &response.body));
         }
         let created: CreatedJob = serde_json::from_slice(&response.body).context(NOT_TINTYPE)?;
         Ok(created.status_url.into())
@@ -59,7 +59,7 @@ impl NativeClient {
         let path = format!("{status_url}?wait={wait}");
         let response = self.call(Method::GET, &path, None, None).await?;
         if response.status != StatusCode::OK {
-            bail!(problem_text(response.status, &response.body));
+            bail!(ErrorResponse::new(response.status, &response.body));
         }
         serde_json::from_slice(&response.body).context(NOT_TINTYPE)
     }
@@ -137,7 +137,7 @@ impl NativeClient {
         let error_response =
             streamed.with_context(|| format!("cannot read the results from {}", self.base))?;
         match error_response {
-            Some(response) => bail!(problem_text(response.status, &response.body)),
+            Some(response) => bail!(ErrorResponse::new(response.status, &response.body)),
             None => Ok(()),
         }
     }
@@ -202,7 +202,7 @@ fn lost_response(error: anyhow::Error, idempotency_key: &str, what: &str) -> any
 
 fn read<T: DeserializeOwned>(response: &Response, expected: StatusCode) -> anyhow::Result<T> {
     if response.status != expected {
-        bail!(problem_text(response.status, &response.body));
+        bail!(ErrorResponse::new(response.status, &response.body));
     }
     serde_json::from_slice(&response.body).context(NOT_TINTYPE)
 }

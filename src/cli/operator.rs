@@ -1,7 +1,7 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
 use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive};
-use super::problem_text::problem_text;
+use super::problem_text::ErrorResponse;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -248,7 +248,7 @@ impl Operator {
             );
         }
         if !response.status.is_success() {
-            bail!(problem_text(response.status, &response.body));
+            bail!(ErrorResponse::new(response.status, &response.body));
         }
         Ok(())
     }

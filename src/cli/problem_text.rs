@@ -1,55 +1,80 @@
 //! Formats the error response of a server for people.
 
 use std::collections::HashMap;
+use std::fmt;
 use tintype_api::Problem;
 use tintype_egress::StatusCode;
 
-/// Lists an error that several requests of a batch share once.
-pub(super) fn problem_text(status: StatusCode, body: &[u8]) -> String {
-    match serde_json::from_slice::<Problem<'_>>(body) {
-        Ok(problem) if problem.errors.is_empty() => {
-            format!("{}: {}", problem.title, problem.detail)
+/// The error response of a server.
+#[derive(Debug)]
+pub(super) struct ErrorResponse {
+    status: StatusCode,
+    /// `None` if the response is not from Tintype.
+    problem: Option<Problem<'static>>,
+}
+
+impl ErrorResponse {
+    pub fn new(status: StatusCode, body: &[u8]) -> Self {
+        let problem = serde_json::from_slice(body).ok();
+        Self { status, problem }
+    }
+
+    /// `describe` formats a field and its message. An error that several requests of a batch share is listed once.
+    pub fn text(&self, describe: &dyn Fn(&str, &str) -> String) -> String {
+        let Some(problem) = &self.problem else {
+            return format!("the server responded with status {}", self.status);
+        };
+        let errors = problem.errors.iter();
+        let errors = errors.map(|it| (it.field.as_ref(), it.message.as_ref()));
+        let lines = group_errors(errors, describe);
+        match lines.as_slice() {
+            [] => format!("{}: {}", problem.title, problem.detail),
+            [line] => line.clone(),
+            lines => format!("{}\n  {}", problem.title, lines.join("\n  ")),
         }
-        Ok(problem) => {
-            let errors = problem.errors.iter();
-            let errors = errors.map(|it| (it.field.as_ref(), it.message.as_ref()));
-            format!("{}\n{}", problem.title, group_errors(errors).join("\n"))
-        }
-        Err(_) => format!("the server responded with status {status}"),
     }
 }
 
+impl fmt::Display for ErrorResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(&|field, message| format!("{field} {message}")))
+    }
+}
+
+impl std::error::Error for ErrorResponse {}
+
 /// One line per error, in order. Errors that differ only in the position of the request share a line.
-fn group_errors<'a>(errors: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+fn group_errors<'a>(
+    errors: impl Iterator<Item = (&'a str, &'a str)>,
+    describe: &dyn Fn(&str, &str) -> String,
+) -> Vec<String> {
     let mut groups: Vec<(&str, &str, usize)> = Vec::new();
     let mut known = HashMap::new();
     for (field, message) in errors {
+        let rest = split_position(field).map(|(_, rest)| rest);
         let group = *known
-            .entry((without_position(field), message))
+            .entry((rest.ok_or(field), message))
             .or_insert(groups.len());
         match groups.get_mut(group) {
             Some((_, _, repeats)) => *repeats += 1,
             None => groups.push((field, message, 0)),
         }
     }
-    let line = |(field, message, repeats)| match repeats {
-        0 => format!("  {field} {message}"),
-        1 => format!("  {field} {message} (and in 1 more request)"),
-        _ => format!("  {field} {message} (and in {repeats} more requests)"),
+    let line = |(field, message, repeats)| {
+        let line = describe(field, message);
+        match repeats {
+            0 => line,
+            1 => format!("{line} (and in 1 more request)"),
+            _ => format!("{line} (and in {repeats} more requests)"),
+        }
     };
     groups.into_iter().map(line).collect()
 }
 
-/// Splits `requests[3].prompt` into the parts before and after the position. Other fields stay whole.
-fn without_position(field: &str) -> (&str, &str) {
-    let around = field
-        .split_once("requests[")
-        .filter(|(before, _)| before.is_empty())
-        .and_then(|(_, rest)| rest.split_once(']'));
-    match around {
-        Some((_, after)) => ("requests", after),
-        None => (field, ""),
-    }
+/// Splits `requests[3].prompt` into `3` and `prompt`. `None` for other fields.
+pub(super) fn split_position(field: &str) -> Option<(usize, &str)> {
+    let (position, rest) = field.strip_prefix("requests[")?.split_once(']')?;
+    Some((position.parse().ok()?, rest.trim_start_matches('.')))
 }
 
 #[cfg(test)]
@@ -70,13 +95,33 @@ mod tests {
             ("body", "has 900 more errors that are not listed"),
         ];
         let expected = [
-            "  requests[0].model is required (and in 2 more requests)",
-            "  requests[0].prompt is empty (and in 1 more request)",
-            "  requests[2].model must be a text",
-            "  requests[8].inputs[0] is damaged",
-            "  requests[8].inputs[1] is damaged",
-            "  body has 900 more errors that are not listed",
+            "requests[0].model is required (and in 2 more requests)",
+            "requests[0].prompt is empty (and in 1 more request)",
+            "requests[2].model must be a text",
+            "requests[8].inputs[0] is damaged",
+            "requests[8].inputs[1] is damaged",
+            "body has 900 more errors that are not listed",
         ];
-        assert_eq!(group_errors(errors.into_iter()), expected);
+        let describe = |field: &str, message: &str| format!("{field} {message}");
+        assert_eq!(group_errors(errors.into_iter(), &describe), expected);
+    }
+
+    #[test]
+    fn one_error_is_one_line_and_several_have_a_heading() {
+        let text = |errors: &str| {
+            let body =
+                format!(r#"{{"title": "Validation failed", "detail": "d", "errors": [{errors}]}}"#);
+            ErrorResponse::new(StatusCode::UNPROCESSABLE_ENTITY, body.as_bytes()).to_string()
+        };
+        let (a, b) = (
+            r#"{"field": "a", "message": "is new"}"#,
+            r#"{"field": "b", "message": "is old"}"#,
+        );
+        assert_eq!(text(""), "Validation failed: d");
+        assert_eq!(text(a), "a is new");
+        assert_eq!(
+            text(&format!("{a},{b}")),
+            "Validation failed\n  a is new\n  b is old"
+        );
     }
 }

@@ -137,15 +137,47 @@ fn a_table_is_submitted_from_standard_input_and_canceled() {
 }
 
 #[test]
-fn errors_contain_the_position_of_the_request() {
+fn errors_name_the_line_of_the_request() {
     let service = Service::start();
     service.write(
         "bad.jsonl",
         &[request("a", "a fox"), request("a", "")].concat(),
     );
     let output = service.batch(&["submit", "bad.jsonl"], b"").failure();
-    assert!(output.contains("requests[1].prompt"), "{output}");
-    assert!(output.contains("requests[1].custom_id"), "{output}");
+    for expected in [
+        "bad.jsonl, line 2: prompt must have",
+        "bad.jsonl, line 2: custom_id is also that of line 1",
+    ] {
+        assert!(output.contains(expected), "{output}");
+    }
+    service.write("typo.jsonl", "\n{\"promt\": \"a fox\"}\n{,}\n");
+    let output = service.batch(&["submit", "typo.jsonl"], b"").failure();
+    for expected in [
+        "typo.jsonl, line 2: model is required",
+        "typo.jsonl, line 2: promt is unknown; did you mean `prompt`?",
+        "typo.jsonl, line 3 is not a well-formed JSON object: key must be a string at column 2",
+    ] {
+        assert!(output.contains(expected), "{output}");
+    }
+    service.write(
+        "table.csv",
+        "model,prompt,aspect_ratio\nfast,\"two\nlines\",1:1\nhuge,x,1:1\n",
+    );
+    let output = service.batch(&["submit", "table.csv"], b"").failure();
+    assert!(
+        output.contains("table.csv, line 4: model must be"),
+        "{output}"
+    );
+    for (bytes, reason) in [
+        (
+            &b"\x89PNG\r\n\x1a\n\xff\n"[..],
+            "is not JSON Lines: it is not UTF-8 text",
+        ),
+        (b" \n", "is empty"),
+    ] {
+        let output = service.batch(&["submit", "-"], bytes).failure();
+        assert_eq!(output, format!("tintype: standard input {reason}\n"));
+    }
     let output = service.batch(&["submit", "missing.jsonl"], b"").failure();
     assert!(output.contains("cannot read missing.jsonl"), "{output}");
     let unknown = "01a1ee56-5e02-7114-b20e-867347a4b375";

@@ -9,6 +9,7 @@ use super::progress;
 use super::server_url;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use requests::Requests;
 use serde_json::json;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -151,9 +152,11 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
     let client = arguments.output.access.client()?;
-    let body = requests::read(&arguments.file, arguments.csv)?;
+    let requests = Requests::read(&arguments.file, arguments.csv)?;
+    let body = requests.body();
     if arguments.dry_run {
-        let estimate = client.estimate_batch(body).await?;
+        let estimate = client.estimate_batch(body).await;
+        let estimate = estimate.map_err(|error| requests.locate(error))?;
         match arguments.output.json {
             true => print_json(&json!(estimate))?,
             false => print(&field_lines(&[
@@ -166,7 +169,8 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
     }
     let key = arguments.idempotency_key;
     let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
-    let mut batch = client.submit_batch(body, &key).await?;
+    let submitted = client.submit_batch(body, &key).await;
+    let mut batch = submitted.map_err(|error| requests.locate(error))?;
     if arguments.wait {
         let id = parse_id(&batch)?;
         // Printed first, because the user needs the id to find the images if the command is interrupted.
