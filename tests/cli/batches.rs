@@ -64,6 +64,7 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     let printed = ended.success();
     assert_eq!(field(&printed, "status"), "ended");
     assert_eq!(field(&printed, "done"), "3");
+    assert_eq!(field(&printed, "price"), "0.117 charged of 0.117 reserved");
     let id = field(&printed, "batch");
     // A repeated submission returns the same batch.
     let again = service.batch(
@@ -133,6 +134,32 @@ fn a_table_is_submitted_from_standard_input_and_canceled() {
     assert_eq!(shown["status"], "ended");
     let done = shown["counts"]["done"].as_u64().unwrap() as usize;
     assert_eq!(names(&service.directory.path().join("out")).len(), done);
+    service.stop();
+}
+
+#[test]
+fn a_batch_with_failed_requests_tells_what_was_charged_and_where_the_reasons_are() {
+    let service = Service::start();
+    let failing = json!({"custom_id": "b", "model": "pro", "prompt": "a fox", "aspect_ratio": "1:1",
+        "input_images_urls": ["http://127.0.0.1:9/gone.png"]});
+    let lines = request("a", "an owl") + &failing.to_string();
+    service.write("mixed.jsonl", &lines);
+    let ended = service.batch(&["submit", "mixed.jsonl", "--wait"], b"");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let id = field(&ended.out, "batch");
+    let charged = "0.039 charged of 0.173 reserved";
+    assert_eq!(field(&ended.out, "price"), charged);
+    assert!(
+        ended.err.ends_with(&format!(
+            "1 request has failed and is not charged; see why with `tintype batch results {id}`\n"
+        )),
+        "{ended:?}"
+    );
+    let shown = service.batch(&["show", &id], b"").success();
+    assert_eq!(field(&shown, "price"), charged);
+    let listed = service.batch(&["list"], b"").success();
+    let row: Vec<&str> = listed.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[row.len() - 2..], ["0.039", "0.173"], "{listed}");
     service.stop();
 }
 

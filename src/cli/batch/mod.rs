@@ -1,13 +1,16 @@
 //! `tintype batch`: batches of requests to a running server, with an API key.
 
+mod charges;
 mod downloads;
 mod requests;
 
+use super::common::or_dash;
 use super::native_client::NativeClient;
 use super::output::{field_lines, print, print_json, table};
 use super::progress;
 use super::server_url;
 use anyhow::Context as _;
+use charges::charged;
 use clap::{Args, Subcommand};
 use requests::Requests;
 use serde_json::json;
@@ -127,23 +130,15 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         match command {
             Command::Submit(arguments) => submit(arguments).await,
             Command::List(arguments) => list(&arguments).await,
-            Command::Show(target) => {
-                let batch = target
-                    .output
-                    .access
-                    .client()?
-                    .get_batch(target.id, 0)
-                    .await?;
-                show(&batch, target.output.json)
+            Command::Show(Target { id, output }) => {
+                let client = output.access.client()?;
+                let batch = client.get_batch(id, 0).await?;
+                show(&client, &batch, output.json).await
             }
-            Command::Cancel(target) => {
-                let batch = target
-                    .output
-                    .access
-                    .client()?
-                    .cancel_batch(target.id)
-                    .await?;
-                show(&batch, target.output.json)
+            Command::Cancel(Target { id, output }) => {
+                let client = output.access.client()?;
+                let batch = client.cancel_batch(id).await?;
+                show(&client, &batch, output.json).await
             }
             Command::Results(arguments) => results(&arguments).await,
         }
@@ -177,11 +172,20 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
         note(&format!("batch {id}"));
         batch = wait_until_ended(&client, id).await?;
     }
-    show(&batch, arguments.output.json)?;
-    Ok(match arguments.wait && batch.counts.failed > 0 {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    })
+    show(&client, &batch, arguments.output.json).await?;
+    let failed = batch.counts.failed;
+    if !arguments.wait || failed == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let requests = match failed {
+        1 => "1 request has failed and is".to_owned(),
+        _ => format!("{failed} requests have failed and are"),
+    };
+    let id = &*batch.batch_id;
+    note(&format!(
+        "{requests} not charged; see why with `tintype batch results {id}`"
+    ));
+    Ok(ExitCode::FAILURE)
 }
 
 fn parse_id(batch: &Batch) -> anyhow::Result<BatchId> {
@@ -214,20 +218,22 @@ async fn list(arguments: &List) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let headings = [
-        "BATCH", "CREATED", "STATUS", "TOTAL", "DONE", "FAILED", "PRICE",
+        "BATCH", "CREATED", "STATUS", "TOTAL", "DONE", "FAILED", "CHARGED", "RESERVED",
     ];
-    let row = |it: &Batch| {
-        vec![
+    let mut rows = Vec::new();
+    for it in &found.data {
+        rows.push(vec![
             it.batch_id.to_string(),
             it.created_at.to_string(),
             it.status.to_string(),
             it.counts.total.to_string(),
             it.counts.done.to_string(),
             it.counts.failed.to_string(),
+            or_dash(charged(&client, it).await),
             it.price.to_string(),
-        ]
-    };
-    print(&table(&headings, found.data.iter().map(row).collect()))?;
+        ]);
+    }
+    print(&table(&headings, rows))?;
     if let Some(next) = &found.next_cursor {
         note(&format!(
             "more results may follow; get them with --cursor {next}"
@@ -236,16 +242,20 @@ async fn list(arguments: &List) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(batch: &Batch, json: bool) -> anyhow::Result<ExitCode> {
+async fn show(client: &NativeClient, batch: &Batch, json: bool) -> anyhow::Result<ExitCode> {
     match json {
         true => print_json(&json!(batch))?,
-        false => print(&describe(batch))?,
+        false => print(&describe(batch, charged(client, batch).await.as_deref()))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn describe(it: &Batch) -> String {
+fn describe(it: &Batch, charged: Option<&str>) -> String {
     let counts = &it.counts;
+    let price = match charged {
+        Some(charged) => format!("{charged} charged of {} reserved", &*it.price),
+        None => format!("{} reserved; failed requests are not charged", &*it.price),
+    };
     field_lines(&[
         ("batch", Some(&it.batch_id)),
         ("status", Some(&it.status)),
@@ -254,7 +264,7 @@ fn describe(it: &Batch) -> String {
         ("processing", Some(&counts.processing.to_string())),
         ("done", Some(&counts.done.to_string())),
         ("failed", Some(&counts.failed.to_string())),
-        ("price", Some(&it.price)),
+        ("price", Some(&price)),
         ("metadata", it.metadata.as_ref().map(|it| it.get())),
         ("created", Some(&it.created_at)),
         ("ended", it.ended_at.as_deref()),
