@@ -3,7 +3,9 @@
 //! The embedded server keeps its data in a temporary directory, or in `--data-dir`, and listens on a free loopback port.
 
 use super::native_client::NativeClient;
+use super::option_names;
 use super::output::print;
+use super::problem_text::ErrorResponse;
 use super::settings::Settings;
 use super::{progress, server_url, umask};
 use crate::application::Caller;
@@ -14,7 +16,7 @@ use crate::observability::log;
 use crate::server::bootstrap;
 use crate::server::{self, Setup, StartError};
 use actix_web::web::Data;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use clap::Args;
 use indicatif::ProgressBar;
@@ -91,6 +93,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => unused_file(&file_stem(&arguments.prompt)),
     };
     check_output(&output)?;
+    ensure!(
+        arguments.aspect_ratio.as_deref() != Some("auto") || !arguments.input.is_empty(),
+        "--aspect-ratio `auto`: it follows the first input image; add one with --input, or give a ratio such as 16:9"
+    );
     actix_web::rt::System::new().block_on(async {
         let image = match &arguments.server {
             Some(server) => {
@@ -334,7 +340,8 @@ async fn generate(
     let key = arguments.idempotency_key.clone();
     let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
     let body = body(arguments, urls);
-    let status_url = client.create_job(&path, &body, &key).await?;
+    let created = client.create_job(&path, &body, &key).await;
+    let status_url = created.map_err(|error| explain(error, arguments, body))?;
     let job = wait_for_job(client, &status_url, &progress).await;
     let job = job.with_context(|| format!("the server accepted the job; see {status_url}"))?;
     let Some(result) = job.result else {
@@ -350,6 +357,25 @@ async fn generate(
         image.with_context(|| format!("the image is still on the server; see {status_url}"))?;
     progress.finish_and_clear();
     Ok(image)
+}
+
+/// Replaces the fields of the request in an error response by the options that set them.
+fn explain(error: anyhow::Error, arguments: &Arguments, mut request: Value) -> anyhow::Error {
+    // The request contains the URLs of uploaded files, but the user typed their names.
+    request["input_images_urls"] = json!(arguments.input);
+    let describe = |field: &str, message: &str| {
+        let text = option_names::describe(&request, field, message);
+        match message.contains("public address") {
+            true => format!(
+                "{text}; the operator of the server can allow its range with allow in [egress] of the configuration"
+            ),
+            false => text,
+        }
+    };
+    match error.downcast_ref::<ErrorResponse>() {
+        Some(response) => anyhow::anyhow!(response.text(&describe)),
+        None => error,
+    }
 }
 
 async fn wait_for_job(

@@ -25,6 +25,7 @@ mod native_client;
 mod node;
 mod operator;
 mod operator_access;
+mod option_names;
 mod output;
 mod pause;
 mod person;

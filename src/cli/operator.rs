@@ -1,6 +1,7 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
 use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive};
+use super::option_names;
 use super::problem_text::ErrorResponse;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
@@ -8,6 +9,7 @@ use clap::Args;
 use clap::builder::TypedValueParser as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use tintype_api::{Account, Listing};
 use tintype_egress::header::HeaderValue;
 use tintype_egress::{Method, StatusCode};
@@ -139,10 +141,14 @@ impl Operator {
             let mut query = filters.to_vec();
             query.push(("limit", size.to_string()));
             query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let query = form_urlencoded::Serializer::new(String::new())
-                .extend_pairs(query)
+            let text = form_urlencoded::Serializer::new(String::new())
+                .extend_pairs(&query)
                 .finish();
-            let page: Listing<Value> = read(self.get(&format!("{path}?{query}")).await?)?;
+            let page = self.get(&format!("{path}?{text}")).await;
+            // The errors of a list name its parameters.
+            let page =
+                page.map_err(|error| name_options(error, &json!(BTreeMap::from_iter(query))))?;
+            let page: Listing<Value> = read(page)?;
             found.extend(page.data);
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -266,13 +272,15 @@ impl Operator {
     ) -> anyhow::Result<Value> {
         let url = format!("{}/admin/v1{path}", self.base);
         let token = Some(self.token.expose());
-        let body = body.as_ref().map(Body::json);
+        let request = body.unwrap_or_default();
+        let body = (!request.is_null()).then(|| Body::json(&request));
         let response = self
             .http
             .send(method, &url, token, body, idempotency_key, MAX_RESPONSE)
             .await
             .map_err(|error| self.no_response(error))?;
-        self.check_status(&response)?;
+        self.check_status(&response)
+            .map_err(|error| name_options(error, &request))?;
         let bytes = response.body;
         if bytes.is_empty() {
             return Ok(json!(null));
@@ -283,6 +291,18 @@ impl Operator {
                 self.base
             )
         })
+    }
+}
+
+/// Replaces the fields of the request in an error response by the options that set them.
+fn name_options(error: anyhow::Error, request: &Value) -> anyhow::Error {
+    match error.downcast_ref::<ErrorResponse>() {
+        Some(response) if request.is_object() => {
+            let describe =
+                |field: &str, message: &str| option_names::describe(request, field, message);
+            anyhow::anyhow!(response.text(&describe))
+        }
+        _ => error,
     }
 }
 
