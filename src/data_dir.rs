@@ -15,6 +15,21 @@ pub fn create(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Why the directory cannot be created or used, and what to do.
+pub fn fault(path: &Path, error: &io::Error) -> String {
+    let reason = match error.kind() {
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            "a file is in its place".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    format!(
+        "cannot use the data directory {}: {reason}; choose another with --data-dir, or with data_dir in [storage] of the configuration",
+        path.display()
+    )
+}
+
 /// A warning for the operator if other users can read the directory.
 ///
 /// The service does not change the mode: the operator may have granted access to a group on purpose.
@@ -34,6 +49,19 @@ pub fn warning(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
     use std::fs::Permissions;
+
+    #[test]
+    fn a_file_in_the_place_of_the_directory_is_named() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("data");
+        fs::write(&path, b"").unwrap();
+        for path in [&path, &path.join("below")] {
+            let error = create(path).unwrap_err();
+            let fault = fault(path, &error);
+            assert!(fault.contains("a file is in its place"), "{fault}");
+            assert!(fault.contains("--data-dir"), "{fault}");
+        }
+    }
 
     #[test]
     fn a_new_directory_is_private_and_an_open_one_is_warned_about() {

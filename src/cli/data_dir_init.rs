@@ -3,8 +3,9 @@
 
 use crate::backup;
 use crate::config::Config;
+use crate::data_dir;
 use crate::server::engine;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ impl<'a> DataDirInit<'a> {
     pub fn begin(config: &'a Config) -> anyhow::Result<Self> {
         let data_dir = &config.storage.data_dir;
         let named = || format!("the data directory {}", data_dir.display());
-        fs::create_dir_all(data_dir).with_context(named)?;
+        let refuse = |error: io::Error| anyhow!(data_dir::fault(data_dir, &error));
+        fs::create_dir_all(data_dir).map_err(refuse)?;
         let marker = backup::unfinished(data_dir);
         if marker.exists() {
             bail!(
@@ -52,7 +54,7 @@ impl<'a> DataDirInit<'a> {
         File::create(&marker)
             .and_then(|file| file.sync_all())
             .and_then(|()| sync(data_dir))
-            .with_context(named)?;
+            .map_err(refuse)?;
         Ok(Self { config, marker })
     }
 

@@ -6,9 +6,9 @@ use crate::config::{Config, Listen};
 use crate::observability::log;
 use crate::server::{self, Instance, Setup};
 use crate::server::{bootstrap, fd_limits};
-use anyhow::Context as _;
+use anyhow::anyhow;
 use clap::Args;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -47,8 +47,11 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         }
     };
     let (host, port) = config.server.listen.host_and_port();
-    let listener = server::bind(host, port).with_context(|| {
-        format!("cannot listen on {host}:{port}; stop the process that uses the port, or choose another address with --listen")
+    let listener = server::bind(host, port).map_err(|error| {
+        let advice = bind_advice(&error);
+        anyhow!(
+            "cannot listen on {host}:{port}: {error}; {advice}choose another address with --listen"
+        )
     })?;
     let metrics = match &config.server.metrics_listen {
         Some(address) => Some(bind_metrics(address)?),
@@ -69,10 +72,24 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     }
 }
 
+fn bind_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "stop the process that uses the port, or ",
+        io::ErrorKind::AddrNotAvailable => {
+            "no network interface of this machine has the address: use 0.0.0.0 or [::] for all interfaces, or "
+        }
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need root or the capability CAP_NET_BIND_SERVICE: grant it, or "
+        }
+        _ => "",
+    }
+}
+
 fn bind_metrics(address: &Listen) -> anyhow::Result<TcpListener> {
     let (host, port) = address.host_and_port();
-    server::bind(host, port).with_context(|| {
-        format!("cannot listen on {host}:{port} for /metrics; choose another address with metrics_listen in [server]")
+    server::bind(host, port).map_err(|error| {
+        let advice = bind_advice(&error);
+        anyhow!("cannot listen on {host}:{port} for /metrics: {error}; {advice}choose another address with metrics_listen in [server]")
     })
 }
 

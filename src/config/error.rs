@@ -48,8 +48,20 @@ impl fmt::Display for Location {
             } => write!(f, "{}:{line}", path.display()),
             Self::File { path, line: None } => write!(f, "{}", path.display()),
             Self::Environment(name) => write!(f, "environment variable {}", printable(name)),
-            Self::Flag(key) => write!(f, "command line, flag for {}", printable(key)),
+            Self::Flag(key) => match option(key) {
+                Some(option) => f.write_str(option),
+                None => write!(f, "command line, flag for {}", printable(key)),
+            },
         }
+    }
+}
+
+/// The option of the command line that sets a key.
+fn option(key: &str) -> Option<&'static str> {
+    match key {
+        "server.listen" => Some("--listen"),
+        "storage.data_dir" => Some("--data-dir"),
+        _ => None,
     }
 }
 
@@ -65,7 +77,9 @@ pub struct Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.location)?;
-        if !self.key.is_empty() {
+        // The name of an option says as much as its key.
+        let is_option = matches!(&self.location, Location::Flag(key) if option(key).is_some());
+        if !self.key.is_empty() && !is_option {
             write!(f, "{}: ", self.key)?;
         }
         f.write_str(&self.message)

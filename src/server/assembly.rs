@@ -155,9 +155,9 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     // The node page and metrics show this machine's own time. The setup's clock serves decisions only.
     let started = SystemTime::now();
     let data_dir = config.storage.data_dir.clone();
-    data_dir::create(&data_dir).map_err(|source| StartError::DataDir {
+    data_dir::create(&data_dir).map_err(|error| StartError::DataDir {
         path: data_dir.clone(),
-        source,
+        error,
     })?;
     if let Some(warning) = data_dir::warning(&data_dir) {
         tracing::warn!("{warning}");

@@ -29,7 +29,19 @@ pub fn open_engine(
     fail_stop: FailStop,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished_data_dir(config)?;
-    refuse_incomplete_database(config, open(config, node, fail_stop, None)?)
+    let first = open(config, node, fail_stop.clone(), Some(Duration::ZERO));
+    let engine = match first {
+        // A predecessor may need a moment to exit.
+        Err(EngineError::Locked(_)) => {
+            tracing::warn!(
+                "the data directory {} is in use by another process; waiting for its lock",
+                config.storage.data_dir.display()
+            );
+            open(config, node, fail_stop, None)?
+        }
+        outcome => outcome?,
+    };
+    refuse_incomplete_database(config, engine)
 }
 
 /// Opens the engine exclusively, without waiting.

@@ -34,9 +34,9 @@ impl InstanceSecrets {
             Self::DataDir => secrets::admin_token(config),
             Self::Cluster(secret) => secrets::admin_token_of_node(config, secret),
         };
-        token.map_err(|source| StartError::DataDir {
+        token.map_err(|error| StartError::DataDir {
             path: config.storage.data_dir.clone(),
-            source,
+            error,
         })
     }
 

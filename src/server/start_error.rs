@@ -1,6 +1,7 @@
 //! The error of a failed start.
 
 use crate::backends::kinds::BackendSetupError;
+use crate::data_dir;
 use crate::images::ImagesError;
 use crate::observability::traces::TraceSetupError;
 use crate::webhooks::VaultError;
@@ -14,8 +15,8 @@ use tintype_storage::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The data directory cannot be used.
-    #[error("the data directory {}: {source}", .path.display())]
-    DataDir { path: PathBuf, source: io::Error },
+    #[error("{}", data_dir::fault(.path, .error))]
+    DataDir { path: PathBuf, error: io::Error },
     /// A node has no cluster secret.
     #[error(
         "several processes may use this database, and `[cluster] secret` is not set; set the environment variable TINTYPE_SECRET to \

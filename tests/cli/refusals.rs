@@ -223,3 +223,38 @@ fn an_unreadable_data_directory_is_not_called_absent() {
         );
     }
 }
+
+#[test]
+fn a_server_that_cannot_start_says_what_to_change() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("file"), b"").unwrap();
+    for (listen, data_dir, expected) in [
+        ("foo", "data", "--listen: expected host:port such as"),
+        // An address for documentation, which no machine has.
+        (
+            "203.0.113.5:80",
+            "data",
+            "no network interface of this machine has",
+        ),
+        (
+            "127.0.0.1:0",
+            "file",
+            "cannot use the data directory file: a file is in its place; choose",
+        ),
+    ] {
+        let arguments = ["serve", "--listen", listen, "--data-dir", data_dir];
+        let output = run(tintype(directory.path(), &arguments), b"").failure();
+        assert!(output.contains(expected), "{output}");
+        assert!(!output.contains("stop the process"), "{output}");
+        assert!(!output.contains("File exists"), "{output}");
+    }
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = holder.local_addr().unwrap().to_string();
+    let arguments = ["serve", "--listen", &taken];
+    let output = run(tintype(directory.path(), &arguments), b"").failure();
+    assert!(
+        output.contains("stop the process that uses the port"),
+        "{output}"
+    );
+    drop(holder);
+}
