@@ -7,6 +7,7 @@ use super::output::{field_lines, print};
 use crate::ledger_csv::{HEAD, Line};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use tintype_api::{Account, Transaction};
 use tintype_storage::domain::time::Timestamp;
@@ -73,10 +74,10 @@ pub struct Add {
     /// Display name.
     name: String,
     /// Opening balance, such as 25.00 [default: 0.00].
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     balance: Option<String>,
     /// Warn in the panel when less than this amount is available, such as 5.00 [default: no warning].
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     low_balance: Option<String>,
     /// Idempotency key: repeating the command with the same key creates one account.
     #[arg(long, value_name = "KEY")]
@@ -104,6 +105,7 @@ pub struct LowBalance {
     #[arg(value_name = "ID_OR_NAME")]
     account: String,
     /// Amount, such as 5.00 (none: no warning).
+    #[arg(allow_negative_numbers = true)]
     amount: String,
     #[command(flatten)]
     common: Common,
@@ -205,7 +207,23 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let key = arguments.idempotency_key.as_deref();
     let body = Value::Object(body);
     let response = operator.post_idempotent("/accounts", body, key).await?;
+    warn_of_same_name(&operator, &read(response.clone())?).await;
     arguments.common.show(response, describe)
+}
+
+/// An account cannot be chosen by a name that it shares. The account exists, so a failed check is not reported.
+async fn warn_of_same_name(operator: &Operator, account: &Account) {
+    let others = operator.list_all("/accounts").await.map(|it| it.data);
+    let has_name = |other: &Value| {
+        other["name"] == account.name.as_str() && other["account_id"] != *account.account_id
+    };
+    if others.unwrap_or_default().iter().any(has_name) {
+        let _ = writeln!(
+            io::stderr(),
+            "warning: another account is named `{}` too; choose between them by id, or rename one with `tintype account rename ID NAME`",
+            account.name
+        );
+    }
 }
 
 async fn limit(arguments: Limit) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 use super::common::{Common, block_on, or_dash, parse_time};
 use super::operator::{Operator, PageOptions, only_set, read};
 use super::output::{field_lines, print, print_json, table, truncate};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use tintype_api::{Attempt, Delivery};
@@ -67,9 +67,9 @@ pub struct Show {
 }
 
 #[derive(Args)]
+#[command(group(ArgGroup::new("deliveries").required(true).args(["id", "webhook"])))]
 pub struct Redeliver {
     /// Id of the delivery.
-    #[arg(required_unless_present = "webhook", conflicts_with = "webhook")]
     id: Option<DeliveryId>,
     /// Redeliver all failed deliveries of this webhook.
     #[arg(long, value_name = "ID")]

@@ -1,12 +1,13 @@
 //! `tintype job`: jobs of all accounts of a running server.
 
 use super::common::{Common, block_on, or_dash, parse_time};
+use super::key_ref::KeyRef;
 use super::operator::{Operator, PageOptions, only_set};
 use super::output::{field_lines, truncate};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 use tintype_api::{BackendError, JobRecord};
-use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
+use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::time::Timestamp;
 
 /// Maximum characters of a prompt in the list.
@@ -33,9 +34,9 @@ pub struct List {
     /// Filter by model.
     #[arg(long, alias = "tier", value_parser = ["fast", "quality", "pro"])]
     model: Option<String>,
-    /// Filter by API key.
-    #[arg(long, value_name = "ID")]
-    key: Option<KeyId>,
+    /// Filter by API key, by id or name.
+    #[arg(long, value_name = "ID_OR_NAME")]
+    key: Option<KeyRef>,
     /// Filter by batch.
     #[arg(long, value_name = "ID")]
     batch: Option<BatchId>,
@@ -89,6 +90,10 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account_id(arguments.account.as_deref()).await?;
+    let key = match &arguments.key {
+        Some(key) => Some(key.resolve(&operator, arguments.account.as_deref()).await?),
+        None => None,
+    };
     let text = |time: Option<Timestamp>| time.map(|it| it.to_string());
     let members = arguments.metadata.iter();
     let members: Vec<(String, String)> = members
@@ -99,7 +104,7 @@ async fn list(arguments: List) -> anyhow::Result<()> {
         ("account_id", account),
         ("status", arguments.status),
         ("tier", arguments.model),
-        ("key_id", arguments.key.map(|it| it.to_string())),
+        ("key_id", key),
         ("batch_id", arguments.batch.map(|it| it.to_string())),
         ("from", text(arguments.from)),
         ("to", text(arguments.to)),

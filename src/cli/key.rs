@@ -2,13 +2,14 @@
 
 use super::common::{AccountScope, Common, block_on, or_dash, rate_text};
 use super::key_options::KeyOptions;
+use super::key_ref::KeyRef;
+use super::operator::Operator;
 use super::output::field_lines;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use tintype_api::ApiKey;
 use tintype_api::text::Money;
-use tintype_storage::domain::ids::KeyId;
 use tintype_storage::domain::time::Timestamp;
 
 #[derive(Subcommand)]
@@ -44,16 +45,29 @@ pub struct Add {
 
 #[derive(Args)]
 pub struct Target {
-    /// Id of the key, not the key itself.
-    id: KeyId,
+    /// The key, by id or name; not the key itself.
+    #[arg(value_name = "ID_OR_NAME")]
+    id: KeyRef,
+    /// The account in which to look up the name, by id or name [default: the only one].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
+impl Target {
+    /// The client, and the id of the key.
+    async fn resolve(&self) -> anyhow::Result<(Operator, String)> {
+        let operator = self.common.operator()?;
+        let id = self.id.resolve(&operator, self.account.as_deref()).await?;
+        Ok((operator, id))
+    }
+}
+
 #[derive(Args)]
 pub struct Change {
-    /// Id of the key.
-    id: KeyId,
+    #[command(flatten)]
+    target: Target,
     /// New display name.
     #[arg(long)]
     name: Option<String>,
@@ -62,19 +76,15 @@ pub struct Change {
     active: Option<bool>,
     #[command(flatten)]
     options: KeyOptions,
-    #[command(flatten)]
-    common: Common,
 }
 
 #[derive(Args)]
 pub struct Rotate {
-    /// Id of the key.
-    id: KeyId,
+    #[command(flatten)]
+    target: Target,
     /// Hours for which the old key keeps working (0: revoke it and all older keys immediately).
     #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=720))]
     overlap: u32,
-    #[command(flatten)]
-    common: Common,
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -82,26 +92,29 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         match command {
             Command::List(arguments) => list(arguments).await,
             Command::Add(arguments) => add(arguments).await,
-            Command::Show(Target { id, common }) => {
-                let response = common.operator()?.get(&path(id)).await?;
-                common.show(response, describe)
+            Command::Show(target) => {
+                let (operator, id) = target.resolve().await?;
+                let response = operator.get(&path(&id)).await?;
+                target.common.show(response, describe)
             }
             Command::Change(arguments) => change(arguments).await,
             Command::Rotate(arguments) => rotate(arguments).await,
-            Command::Deactivate(Target { id, common }) => {
+            Command::Deactivate(target) => {
+                let (operator, id) = target.resolve().await?;
                 let off = json!({"active": false});
-                let response = common.operator()?.patch(&path(id), off).await?;
-                common.show(response, describe)
+                let response = operator.patch(&path(&id), off).await?;
+                target.common.show(response, describe)
             }
-            Command::Rm(Target { id, common }) => {
-                let response = common.operator()?.delete(&path(id)).await?;
-                common.confirm(&response, &format!("deleted {id}"))
+            Command::Rm(target) => {
+                let (operator, id) = target.resolve().await?;
+                let response = operator.delete(&path(&id)).await?;
+                target.common.confirm(&response, &format!("deleted {id}"))
             }
         }
     })
 }
 
-fn path(id: KeyId) -> String {
+fn path(id: &str) -> String {
     format!("/keys/{id}")
 }
 
@@ -164,18 +177,17 @@ async fn change(arguments: Change) -> anyhow::Result<()> {
         !body.is_empty(),
         "nothing to change; set an option such as --models fast (see `tintype key change --help`)"
     );
-    let operator = arguments.common.operator()?;
-    let response = operator
-        .patch(&path(arguments.id), Value::Object(body))
-        .await?;
-    arguments.common.show(response, describe)
+    let (operator, id) = arguments.target.resolve().await?;
+    let response = operator.patch(&path(&id), Value::Object(body)).await?;
+    arguments.target.common.show(response, describe)
 }
 
 async fn rotate(arguments: Rotate) -> anyhow::Result<()> {
-    let path = format!("{}/rotate", path(arguments.id));
+    let (operator, id) = arguments.target.resolve().await?;
+    let path = format!("{}/rotate", path(&id));
     let body = json!({"overlap_hours": arguments.overlap});
-    let response = arguments.common.operator()?.post(&path, Some(body)).await?;
-    arguments.common.show(response, describe)
+    let response = operator.post(&path, Some(body)).await?;
+    arguments.target.common.show(response, describe)
 }
 
 fn models(key: &ApiKey, separator: &str) -> String {

@@ -14,13 +14,13 @@ pub struct KeyOptions {
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
     /// Total spend limit (none: no limit).
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     spend_limit: Option<String>,
     /// Spend limit per UTC day (none: no limit).
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     spend_limit_daily: Option<String>,
     /// Spend limit per UTC calendar month (none: no limit).
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     spend_limit_monthly: Option<String>,
     /// Sustained requests per second and burst size, such as 5/10 (none: the default of the server).
     #[arg(long, value_name = "RATE/BURST")]
@@ -29,7 +29,7 @@ pub struct KeyOptions {
     #[arg(long, value_name = "RANGES")]
     allowed_ips: Option<String>,
     /// Maximum number of queued and processing jobs (none: no limit).
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     max_concurrent: Option<String>,
 }
 

@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 #[derive(Args, Default)]
 pub struct LimitOptions {
     /// Spend limit per UTC day (none: no limit).
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     spend_per_day: Option<String>,
     /// Spend limit per UTC calendar month (none: no limit).
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     spend_per_month: Option<String>,
     /// Sustained requests per second and burst size, such as 5/10 (none: no limit).
     #[arg(long, value_name = "RATE/BURST")]
     rate_limit: Option<String>,
     /// Maximum number of queued and processing jobs (none: the limit of the server).
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     max_concurrent: Option<String>,
 }
 

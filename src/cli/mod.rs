@@ -18,6 +18,7 @@ mod import;
 mod job;
 mod key;
 mod key_options;
+mod key_ref;
 mod limit_options;
 mod listen;
 mod move_records;

@@ -1,8 +1,9 @@
 //! `tintype person`: people who sign in to the panel of an account.
 
 use super::common::{AccountScope, Common, block_on, or_dash};
-use super::operator::Operator;
+use super::operator::{Operator, read};
 use super::output::field_lines;
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::process::ExitCode;
@@ -43,8 +44,9 @@ pub struct Invite {
 
 #[derive(Args)]
 pub struct Target {
-    /// Id of the person.
-    id: PersonId,
+    /// The person, by id or email address.
+    #[arg(value_name = "ID_OR_EMAIL", value_parser = person)]
+    id: String,
     /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
@@ -68,6 +70,14 @@ pub struct Link {
     /// Also revoke the current password and end all sessions.
     #[arg(long)]
     revoke: bool,
+}
+
+fn person(text: &str) -> Result<String, String> {
+    let is_valid = text.contains('@') || text.parse::<PersonId>().is_ok();
+    let expected = "expected the id or the email address of a person";
+    is_valid
+        .then(|| text.to_owned())
+        .ok_or_else(|| expected.to_owned())
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -113,10 +123,21 @@ impl Target {
     /// The client, and the path of the person.
     async fn resolve(&self) -> anyhow::Result<(Operator, String)> {
         let operator = self.common.operator()?;
-        let below = format!("/people/{}", self.id);
-        let path = operator.account_path(self.account.as_deref(), &below);
-        let path = path.await?;
-        Ok((operator, path))
+        let account = self.account.as_deref();
+        let people = operator.account_path(account, "/people").await?;
+        if !self.id.contains('@') {
+            return Ok((operator, format!("{people}/{}", self.id)));
+        }
+        for person in operator.list_all(&people).await?.data {
+            let person: Person = read(person)?;
+            if person.email.eq_ignore_ascii_case(&self.id) {
+                return Ok((operator, format!("{people}/{}", &*person.person_id)));
+            }
+        }
+        bail!(
+            "the account has no person `{}`; list its people with `tintype person list`",
+            self.id
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 use super::output::print;
 use crate::webhooks::{DeliveryFile, SignatureReport};
 use anyhow::{Context as _, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -15,12 +15,13 @@ use tintype_storage::domain::time::Timestamp;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Args)]
+#[command(group(ArgGroup::new("source").required(true).args(["secret_file", "secret"])))]
 pub struct Arguments {
     /// Secret of the webhook, whsec_... Prefer --secret-file, which the process list does not show.
-    #[arg(long, value_name = "SECRET", required_unless_present = "secret_file")]
+    #[arg(long, value_name = "SECRET")]
     secret: Option<String>,
     /// File that contains the secret of the webhook.
-    #[arg(long, value_name = "FILE", conflicts_with = "secret")]
+    #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
     /// Reference time in Unix seconds; it may differ from the time of the delivery by up to 300 s [default: now].
     #[arg(long, value_name = "UNIX", value_parser = clap::value_parser!(u32))]

@@ -5,6 +5,7 @@ mod batches;
 mod bucket;
 mod cluster;
 mod installed;
+mod naming;
 mod operating;
 mod receiving;
 mod refusals;

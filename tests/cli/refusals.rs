@@ -108,6 +108,8 @@ fn unknown_and_invalid_values_are_reported() {
             "{arguments:?}"
         );
     }
+    let neither = run(service.command(&["delivery", "redeliver"]), b"");
+    assert!(neither.err.contains("--webhook"), "{neither:?}");
     service.stop();
 }
 
@@ -128,7 +130,9 @@ fn an_invalid_delivery_or_secret_is_reported() {
     );
     let output = verify(&["--secret-file", "nowhere"], b"").failure();
     assert!(output.contains("nowhere"), "{output}");
-    assert_eq!(verify(&[], b"").code, Some(2));
+    let neither = verify(&[], b"");
+    assert_eq!(neither.code, Some(2));
+    assert!(neither.err.contains("--secret-file"), "{neither:?}");
     let bare = verify(&["--secret", &secret], b"Host: x\n\n{}");
     assert_eq!(bare.code, Some(1));
     assert!(

@@ -1,0 +1,88 @@
+//! How arguments name things, and how errors name arguments.
+
+use crate::support::{Service, run, tintype};
+use serde_json::json;
+
+#[test]
+fn keys_and_people_are_found_by_name_and_email() {
+    let service = Service::start();
+    let key = service.json(&["key", "add", "tour"]);
+    let (id, text) = (
+        key["key_id"].as_str().unwrap(),
+        key["api_key"].as_str().unwrap(),
+    );
+    assert_eq!(service.json(&["key", "show", "tour"])["key_id"], id);
+    let changed = service.json(&["key", "change", "tour", "--models", "fast"]);
+    assert_eq!(changed["models"], json!(["fast"]));
+    let jobs = service.json(&["job", "list", "--key", "tour"]);
+    assert_eq!(jobs["data"], json!([]));
+    let refused = |arguments: &[&str]| run(service.command(arguments), b"").failure();
+    let output = refused(&["key", "show", text]);
+    assert!(!output.contains(text), "{output}");
+    assert!(output.contains(key["prefix"].as_str().unwrap()), "{output}");
+    let output = refused(&["key", "show", "nobody"]);
+    assert!(output.contains("there is no key `nobody`"), "{output}");
+    service.run(&["key", "add", "tour"]);
+    let output = refused(&["key", "rm", "tour"]);
+    assert!(
+        output.contains("choose one by id") && output.contains(id),
+        "{output}"
+    );
+    let invited = service.json(&["person", "invite", "ada@shop.example", "--role", "owner"]);
+    let shown = service.json(&["person", "show", "Ada@shop.example"]);
+    assert_eq!(shown["person_id"], invited["person_id"]);
+    let output = refused(&["person", "show", "bob@shop.example"]);
+    assert!(output.contains("no person `bob@shop.example`"), "{output}");
+    let code = run(service.command(&["person", "show", "ada"]), b"").code;
+    assert_eq!(code, Some(2));
+    service.stop();
+}
+
+#[test]
+fn a_second_account_of_the_same_name_is_warned_about() {
+    let service = Service::start();
+    let first = run(service.command(&["account", "add", "studio"]), b"");
+    assert_eq!(first.err, "");
+    first.success();
+    let second = run(service.command(&["account", "add", "studio"]), b"");
+    assert!(
+        second.err.contains("another account is named `studio`"),
+        "{second:?}"
+    );
+    second.success();
+    service.stop();
+}
+
+#[test]
+fn errors_name_the_option_and_its_value() {
+    let service = Service::start();
+    for (arguments, expected) in [
+        (
+            &["key", "add", "x", "--models", "fast,nb2"][..],
+            "--models `nb2`: must be one of fast, quality, pro",
+        ),
+        (
+            &["account", "add", "x", "--rate-limit", "5/0"],
+            "--rate-limit `5/0`: burst must be a whole number",
+        ),
+        (
+            &["account", "add", "x", "--balance", "-5"],
+            "--balance `-5`: ",
+        ),
+        (
+            &["deposit", "add", "-5000"],
+            "amount `-5000`: the balance may not fall below",
+        ),
+        (&["key", "list", "--account", ""], "accounts: default ("),
+        (&["job", "list", "--cursor", "x"], "--cursor `x`: "),
+    ] {
+        let output = run(service.command(arguments), b"").failure();
+        assert!(output.starts_with("tintype: "), "{output}");
+        assert!(output.contains(expected), "{arguments:?}: {output}");
+        assert_eq!(output.lines().count(), 1, "{output}");
+    }
+    let auto = ["generate", "a fox", "--aspect-ratio", "auto"];
+    let output = run(tintype(service.directory.path(), &auto), b"").failure();
+    assert!(output.contains("--input"), "{output}");
+    service.stop();
+}
