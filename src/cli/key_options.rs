@@ -22,13 +22,13 @@ pub struct KeyOptions {
     /// Spend limit per UTC calendar month (none: no limit).
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     spend_limit_monthly: Option<String>,
-    /// Sustained requests per second and burst size, such as 5/10 (none: the default of the server).
+    /// Sustained requests per second and burst size, such as 5/10 (none: requests_per_second in [limits] of the configuration, which is no limit by default).
     #[arg(long, value_name = "RATE/BURST")]
     rate_limit: Option<String>,
     /// Allowed IP addresses and ranges, separated by commas (none: all addresses).
     #[arg(long, value_name = "RANGES")]
     allowed_ips: Option<String>,
-    /// Maximum number of queued and processing jobs (none: no limit).
+    /// Maximum number of live jobs, which are queued or processing (none: no limit).
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     max_concurrent: Option<String>,
 }

@@ -16,7 +16,7 @@ pub struct LimitOptions {
     /// Sustained requests per second and burst size, such as 5/10 (none: no limit).
     #[arg(long, value_name = "RATE/BURST")]
     rate_limit: Option<String>,
-    /// Maximum number of queued and processing jobs (none: the limit of the server).
+    /// Maximum number of live jobs, which are queued or processing (none: max_live_per_account in [jobs] of the configuration).
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     max_concurrent: Option<String>,
 }
