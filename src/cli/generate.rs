@@ -37,6 +37,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 const KEY_VARIABLE: &str = "TINTYPE_KEY";
+/// Installed by the Debian package.
+const INSTALLED_GUIDE: &str = "/usr/share/doc/tintype/backends.md";
 /// Seconds that one request waits for the job to end. The progress line shows the status after each request.
 const LONG_POLL_SECONDS: u64 = 2;
 /// Minimum time between two requests, for servers that do not support long polling.
@@ -183,7 +185,8 @@ async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     log::start(&config.log);
     if config.demo_models().contains(&arguments.model.word()) {
         eprintln!(
-            "demo image: no AI model is connected, so the built-in generator draws the image; docs/backends.md shows how to connect a model"
+            "demo image: no AI model is connected, so the built-in generator draws the image; {} shows how to connect a model",
+            backends_guide()
         );
     }
     let listener = server::bind("127.0.0.1", 0)?;
@@ -203,6 +206,14 @@ async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     server::finish_jobs(&instance).await;
     server::close(&instance);
     outcome
+}
+
+/// The guide to backends on this machine, or its name in the release.
+fn backends_guide() -> &'static str {
+    match Path::new(INSTALLED_GUIDE).exists() {
+        true => INSTALLED_GUIDE,
+        false => "docs/backends.md of the release",
+    }
 }
 
 /// Adds that the server which has locked the data directory can generate the image.
