@@ -2,13 +2,24 @@
 
 use super::common::{Common, block_on, or_dash};
 use super::operator::read;
-use super::output::{print, print_json};
+use super::output::{print, print_json, table};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::process::ExitCode;
 use tintype_api::{Backend, BackendTest, Listing};
+
+const HEADINGS: [&str; 8] = [
+    "BACKEND",
+    "STATE",
+    "BUSY",
+    "ATTEMPTS",
+    "FAILED",
+    "P50",
+    "P95",
+    "LAST ERROR",
+];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -41,17 +52,14 @@ async fn list(common: &Common) -> anyhow::Result<()> {
         data: read::<Vec<Value>>(stats["backends"].take())?,
         next_cursor: None,
     };
-    let headings = [
-        "BACKEND",
-        "STATE",
-        "BUSY",
-        "ATTEMPTS",
-        "FAILED",
-        "P50",
-        "P95",
-        "LAST ERROR",
-    ];
-    common.show_list(list, headings, row)
+    common.show_list(list, HEADINGS, row)
+}
+
+pub fn describe_all(backends: Vec<Backend>) -> String {
+    table(
+        &HEADINGS,
+        backends.into_iter().map(|it| row(it).to_vec()).collect(),
+    )
 }
 
 fn row(it: Backend) -> [String; 8] {

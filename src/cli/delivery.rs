@@ -18,13 +18,14 @@ const MAX_LINE_CHARS: usize = 120;
 /// Maximum characters of an error in the list.
 const MAX_ERROR_CHARS: usize = 60;
 
-const HEADS: [&str; 7] = [
+const HEADS: [&str; 8] = [
     "DELIVERY",
     "CREATED",
     "STATUS",
     "ATTEMPTS",
     "LAST RESULT",
-    "JOB",
+    "KIND",
+    "JOB OR BATCH",
     "URL",
 ];
 
@@ -110,15 +111,28 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     arguments.common.show_list(found.await?, HEADS, row)
 }
 
-fn row(it: Delivery) -> [String; 7] {
+/// What the delivery is about, and the id under which `tintype job show` or `tintype batch show` finds it.
+fn subject(it: &Delivery) -> (&str, Option<&str>) {
+    match &*it.kind {
+        "event" => ("job", it.job_id.as_deref()),
+        "batch" => ("batch", it.batch_id.as_deref()),
+        // A test names a job that does not exist.
+        kind => (kind, None),
+    }
+}
+
+fn row(it: Delivery) -> [String; 8] {
     let last = it.attempts.last();
+    let (kind, id) = subject(&it);
+    let (kind, id) = (kind.to_owned(), or_dash(id));
     [
         it.delivery_id.into(),
         it.created_at.into(),
         it.status.into(),
         it.attempts.len().to_string(),
         or_dash(last.map(describe_outcome)),
-        or_dash(it.job_id.or(it.batch_id).map(String::from)),
+        kind,
+        id,
         it.url,
     ]
 }
@@ -136,13 +150,16 @@ fn describe(delivery: Delivery) -> String {
         Some(reason) => format!("{}: {}", &*delivery.status, &**reason),
         None => delivery.status.to_string(),
     };
+    let subject = match subject(&delivery) {
+        (kind, Some(id)) => (kind, Some(id)),
+        (kind, None) => ("kind", Some(kind)),
+    };
     let mut text = field_lines(&[
         ("delivery", Some(&delivery.delivery_id)),
         ("status", Some(&status)),
         ("next attempt", delivery.next_attempt_at.as_deref()),
         ("created", Some(&delivery.created_at)),
-        ("job", delivery.job_id.as_deref()),
-        ("batch", delivery.batch_id.as_deref()),
+        subject,
         ("account", Some(&delivery.account_id)),
         ("webhook", Some(&delivery.webhook_id)),
         ("url", Some(&delivery.url)),
@@ -271,6 +288,20 @@ mod tests {
     fn a_delivery_is_described_with_its_attempts() {
         insta::assert_snapshot!(describe(delivery(attempts())));
         assert!(describe(delivery(json!([]))).ends_with("\nno attempts yet\n"));
+    }
+
+    #[test]
+    fn a_delivery_that_concerns_no_job_names_none() {
+        let mut test = delivery(json!([]));
+        test.kind = "test".into();
+        assert!(describe(test).contains("kind          test\n"));
+        let batch = Delivery {
+            kind: "batch".into(),
+            batch_id: Some("b1".into()),
+            job_id: None,
+            ..delivery(json!([]))
+        };
+        assert_eq!(row(batch)[5..7], ["batch", "b1"]);
     }
 
     #[test]

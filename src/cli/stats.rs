@@ -1,28 +1,91 @@
 //! `tintype stats`: statistics of a running server.
 
+use super::backend;
 use super::common::{Common, block_on};
-use super::output::field_lines;
-use serde_json::Value;
+use super::operator::read;
+use super::output::{field_lines, print, print_json};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use tintype_api::Backend;
 
 pub fn run(common: Common) -> anyhow::Result<ExitCode> {
     block_on(async {
         let response = common.operator()?.get("/stats").await?;
-        common.show(response, |response: Value| describe(&response))
+        match common.json {
+            true => print_json(&response),
+            false => print(&describe(response)?),
+        }
     })
 }
 
-/// One line per figure, named by its path in the response, so that the figures of a newer server are shown too.
-fn describe(response: &Value) -> String {
+fn describe(stats: Value) -> anyhow::Result<String> {
+    let Stats {
+        queued,
+        running,
+        live_jobs,
+        throughput,
+        backends,
+        webhooks_pending,
+        last_export_at,
+        others,
+    } = read(stats)?;
+    let words = ["fast", "quality", "pro"];
+    let queued = words.map(|model| format!("{model} {}", queued.get(model).unwrap_or(&0)));
+    let Throughput {
+        since,
+        done,
+        failed,
+    } = throughput;
     let mut found = Vec::new();
-    collect("", response, &mut found);
-    let lines: Vec<(&str, Option<&str>)> = found
-        .iter()
-        .map(|(path, text)| (path.as_str(), Some(text.as_str())))
-        .collect();
-    field_lines(&lines)
+    collect("", &Value::Object(others), &mut found);
+    let (running, live_jobs) = (running.to_string(), live_jobs.to_string());
+    let (done, failed) = (
+        format!("{done} since {since}"),
+        format!("{failed} since {since}"),
+    );
+    let (queued, webhooks) = (queued.join(", "), webhooks_pending.to_string());
+    let known = [
+        ("queued", Some(&*queued)),
+        ("running", Some(&running)),
+        ("live jobs", Some(&live_jobs)),
+        ("done", Some(&done)),
+        ("failed", Some(&failed)),
+        ("pending deliveries", Some(&webhooks)),
+        ("last export", last_export_at.as_deref()),
+    ];
+    let others = found.iter().map(|(path, text)| (&**path, Some(&**text)));
+    let lines: Vec<_> = known.into_iter().chain(others).collect();
+    Ok(format!(
+        "{}\n{}",
+        field_lines(&lines),
+        backend::describe_all(backends)
+    ))
 }
 
+#[derive(Deserialize)]
+struct Stats {
+    queued: BTreeMap<String, u64>,
+    running: u64,
+    live_jobs: u64,
+    throughput: Throughput,
+    backends: Vec<Backend>,
+    webhooks_pending: u64,
+    last_export_at: Option<String>,
+    /// The figures of a newer server.
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Throughput {
+    since: String,
+    done: u64,
+    failed: u64,
+}
+
+/// One line per figure, named by its path in the response.
 fn collect(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
     let below = |name: &str| match path {
         "" => name.replace('_', " "),
@@ -55,13 +118,16 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_figure_has_a_line() {
+    fn the_figures_of_a_newer_server_are_shown_too() {
         let stats = json!({
-            "queued": {"fast": 3, "quality": 0, "pro": 1}, "running": 2,
-            "throughput": {"window_seconds": 3600, "done": 120, "failed": 1},
-            "backends": [{"name": "builtin", "health": "up", "probe_in_seconds": null, "places": 2, "running": 2}],
-            "webhooks_pending": 0
+            "queued": {"fast": 3, "quality": 0, "pro": 1}, "running": 2, "live_jobs": 6,
+            "throughput": {"window_seconds": 3600, "since": "t0", "done": 120, "failed": 1},
+            "backends": [{
+                "name": "builtin", "health": "up", "faults": 0, "probe_in_seconds": null, "places": 2, "shared": false, "running": 2,
+                "last_answer_at": "t1", "last_hour": {"tries": 121, "failed": 1, "p50_ms": 80, "p95_ms": 90}, "last_error": null,
+            }],
+            "webhooks_pending": 0, "last_export_at": null, "lately": {"retried": [{"name": "a", "runs": 3}]},
         });
-        insta::assert_snapshot!(describe(&stats));
+        insta::assert_snapshot!(describe(stats).unwrap());
     }
 }
