@@ -36,18 +36,15 @@ fn the_header_of_google_counts_before_the_others() {
 fn all_invalid_keys_get_the_same_error() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    let [expired, inactive] = [
+    let expired = server.another_key(
+        &customer.account,
         json!({"expires_at": "2001-01-01T00:00:00Z"}),
-        json!({"active": false}),
-    ]
-    .map(|change| {
-        let key = server.another_key(&customer.account, json!({}));
-        server
-            .admin("PATCH", &format!("/keys/{}", key.key_id))
-            .json(&change)
-            .expect(200);
-        key
-    });
+    );
+    let inactive = server.another_key(&customer.account, json!({}));
+    server
+        .admin("PATCH", &format!("/keys/{}", inactive.key_id))
+        .json(&json!({"active": false}))
+        .expect(200);
     let long = "x".repeat(5_000);
     let cut = &customer.key[..50];
     for key in ["bad", cut, &long, "tt_", &expired.key, &inactive.key] {
