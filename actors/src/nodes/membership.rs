@@ -46,6 +46,18 @@ struct LastBeat {
     /// When the counter last changed, by this node's clock. Later if this node has not seen the time since then: see
     /// [`skip_unseen_time`].
     since: Instant,
+    /// Time was skipped since the counter last changed.
+    has_skipped: bool,
+}
+
+impl LastBeat {
+    fn new(beat: u64, since: Instant) -> Self {
+        Self {
+            beat,
+            since,
+            has_skipped: false,
+        }
+    }
 }
 
 #[derive(Clone, Default)]
@@ -212,9 +224,9 @@ impl OtherNodes {
             let last = self
                 .last_beats
                 .entry(*id)
-                .or_insert(LastBeat { beat, since: now });
+                .or_insert_with(|| LastBeat::new(beat, now));
             if last.beat != beat {
-                *last = LastBeat { beat, since: now };
+                *last = LastBeat::new(beat, now);
             } else if now.duration_since(last.since) >= dead_after {
                 silent.push((*id, beat));
             }
@@ -235,6 +247,9 @@ impl OtherNodes {
 /// Removes a long gap between two looks from the ages of the heartbeats: an outage of the database may have stopped the others too. A
 /// gap of up to half of `dead_after` counts, so that takeovers continue while the database is slow. The other half is enough to
 /// reconnect after such a short outage.
+///
+/// A node that stays silent over several long gaps gets that time once. Of each further gap, half of `dead_after` counts: otherwise a
+/// database that is slow all the time would keep a dead node on record for ever.
 fn skip_unseen_time(
     last_beats: &mut HashMap<NodeId, LastBeat>,
     gap: Duration,
@@ -248,7 +263,12 @@ fn skip_unseen_time(
     let longest = dead_after.saturating_sub(RECONNECT_TIME);
     for last in last_beats.values_mut() {
         let seen = now.duration_since(last.since).saturating_sub(gap);
-        last.since = now - (seen + HEARTBEAT_INTERVAL).min(longest);
+        let age = match last.has_skipped {
+            true => seen + dead_after / 2,
+            false => (seen + HEARTBEAT_INTERVAL).min(longest),
+        };
+        last.since = now - age;
+        last.has_skipped = true;
     }
 }
 
@@ -293,7 +313,7 @@ mod tests {
     /// The age of a heartbeat after a gap, if it was `age` before.
     async fn age_after(age: Duration, gap: Duration, dead_after: Duration) -> Duration {
         let (other, since) = (node(2, 7).0, Instant::now());
-        let mut others = HashMap::from([(other, LastBeat { beat: 7, since })]);
+        let mut others = HashMap::from([(other, LastBeat::new(7, since))]);
         tokio::time::advance(age + gap).await;
         skip_unseen_time(&mut others, gap, dead_after);
         others[&other].since.elapsed()
@@ -321,6 +341,25 @@ mod tests {
         assert_eq!(age, 10 * SECOND - RECONNECT_TIME);
         let age = age_after(SECOND, 40 * SECOND, 2 * SECOND).await;
         assert_eq!(age, Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_database_that_is_slow_all_the_time_keeps_no_dead_node_on_record() {
+        for gaps in [[1_600, 1_600], [1_600, 600], [4_000, 1_400]] {
+            let mut others = OtherNodes::since(Instant::now());
+            let nodes = [node(2, 7)];
+            let mut look = || others.silent(&nodes, node(1, 0).0, DEAD_AFTER);
+            look();
+            let mut looks = 0;
+            loop {
+                looks += 1;
+                tokio::time::advance(Duration::from_millis(gaps[looks % 2])).await;
+                if !look().is_empty() {
+                    break;
+                }
+                assert!(looks < 5, "after {looks} looks, {gaps:?}");
+            }
+        }
     }
 
     /// An outage of the database, for a node that looks at another one. Times are since the first look.
