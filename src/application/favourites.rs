@@ -23,7 +23,8 @@ const REMOVED_PER_LOCK: usize = 100;
 /// Marks a job as a favourite. Idempotent.
 ///
 /// # Errors
-/// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `Gone` if retention has removed the image; `Invalid` if the account has [`MAX_FAVOURITES`]
+/// `NotFound`; `Forbidden`; `Conflict` if the job has no image; `Gone` if retention has removed the image; `Invalid` if the account
+/// has [`MAX_FAVOURITES`]
 pub async fn add(
     jobs: &JobService,
     caller: &Caller,

@@ -12,7 +12,7 @@ use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
-use tintype_storage::domain::api_key::RateLimit;
+use tintype_api::Rate;
 use tintype_storage::domain::person::Session;
 use tintype_storage::engine::Wait as _;
 
@@ -57,18 +57,14 @@ pub fn signed_in(
         .json(view(core, settings, &session.user)?))
 }
 
-fn rate_view(rate: RateLimit) -> Value {
-    json!({"per_second": rate.per_second, "burst": rate.burst})
-}
-
 fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem> {
     let mut all = json!({
         "currency": settings.config.billing.currency,
         "public_url": settings.public_url,
         "demo_models": settings.config.demo_models(),
         "default_rates": {
-            "all": settings.config.limits.key_rate().map(rate_view),
-            "fetches": settings.config.limits.fetch_rate().map(rate_view),
+            "all": settings.config.limits.key_rate().map(Rate::from),
+            "fetches": settings.config.limits.fetch_rate().map(Rate::from),
         },
         "version": env!("CARGO_PKG_VERSION"),
     });
@@ -104,7 +100,7 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
     Ok(all)
 }
 
-/// `GET /sign-in`: what the sign-in page asks for first. A service that no one was invited to has only the operator.
+/// `GET /sign-in`: what the sign-in page asks for first. While a service has no people, only the operator signs in.
 pub async fn sign_in_options(core: web::Data<Core>) -> Result<HttpResponse, Problem> {
     let has_people = core.store.has_people().await?;
     Ok(HttpResponse::Ok().json(json!({"has_people": has_people})))

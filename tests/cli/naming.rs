@@ -20,8 +20,8 @@ fn keys_and_people_are_found_by_name_and_email() {
     let output = refused(&["key", "show", text]);
     assert!(!output.contains(text), "{output}");
     assert!(output.contains(key["prefix"].as_str().unwrap()), "{output}");
-    let output = refused(&["key", "show", "nobody"]);
-    assert!(output.contains("there is no key `nobody`"), "{output}");
+    let output = refused(&["key", "show", "absent"]);
+    assert!(output.contains("there is no key `absent`"), "{output}");
     service.run(&["key", "add", "tour"]);
     let output = refused(&["key", "rm", "tour"]);
     assert!(

@@ -120,10 +120,7 @@ fn an_account_without_funds_is_told_at_the_button_and_on_the_overview() {
         browser.go("#/people", "People").await;
         browser.press("Invite").await;
         browser.fill("email", "ada@example.com").await;
-        browser.press("Create link").await;
-        let link = browser.find("//dialog//div[@class='secret']/code").await;
-        let link = link.text().await.unwrap();
-        browser.press("Done").await;
+        let invitation = browser.create_invitation().await;
         // The operator adds funds; others are told whom to ask.
         browser.go("#/overview", "Overview").await;
         browser.see("div", "enough for fewer than 10 images").await;
@@ -131,12 +128,7 @@ fn an_account_without_funds_is_told_at_the_button_and_on_the_overview() {
         browser.fill("amount", "1").await;
         browser.press_in("//dialog//button[.='Add funds']").await;
         browser.see("div", "1.05 USD is enough for fewer").await;
-        browser.press("Sign out").await;
-        browser.see("h1", "Sign in").await;
-        let (_, place) = link.split_once('#').unwrap();
-        browser.open(&format!("#{place}")).await;
-        browser.client.refresh().await.unwrap();
-        browser.see("h1", "Welcome").await;
+        browser.follow_invitation(&invitation).await;
         browser.fill("password", "a few words to keep").await;
         browser.press("Set password").await;
         browser.see("div", "Ask the operator to add funds").await;

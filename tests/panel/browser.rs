@@ -301,12 +301,31 @@ impl Browser {
     pub async fn sign_in_as_operator(&self) {
         self.open("").await;
         self.see("h1", "Sign in").await;
-        // The form of the operator is first while no one was invited.
+        // The form of the operator is first while the service has no people.
         let other = "if (!document.querySelector('[name=token]')) document.querySelector('.door .quiet').click();";
         self.run(other, vec![]).await;
         self.fill("token", TOKEN).await;
         self.press("Sign in").await;
         self.see("h1", "Overview").await;
+    }
+
+    /// Creates the link of the open dialog of an invitation, and returns the path in it.
+    pub async fn create_invitation(&self) -> String {
+        self.press("Create link").await;
+        let link = self.find("//dialog//div[@class='secret']/code").await;
+        let link = link.text().await.unwrap();
+        self.press("Done").await;
+        let (_, path) = link.split_once('#').unwrap();
+        path.to_owned()
+    }
+
+    /// Signs out, and opens the link of an invitation.
+    pub async fn follow_invitation(&self, path: &str) {
+        self.press("Sign out").await;
+        self.see("h1", "Sign in").await;
+        self.open(&format!("#{path}")).await;
+        self.client.refresh().await.unwrap();
+        self.see("h1", "Welcome").await;
     }
 
     /// The console errors since the last call: violations of the content security policy, and failed scripts.

@@ -60,7 +60,7 @@ async fn assert_seen(browser: &Browser) {
 fn everything_is_reached_by_the_keyboard_alone() {
     browse(|service, browser| async move {
         browser.open("").await;
-        // No one was invited, so the form of the operator is first.
+        // The service has no people, so the form of the operator is first.
         browser.see("h1", "Sign in as the operator").await;
         tab_to(&browser, "Sign in with email and password").await;
         assert_seen(&browser).await;
@@ -181,16 +181,8 @@ fn a_viewer_sees_everything_and_is_offered_no_change() {
                 vec![],
             )
             .await;
-        browser.press("Create link").await;
-        let link = browser.find("//dialog//div[@class='secret']/code").await;
-        let link = link.text().await.unwrap();
-        browser.press("Done").await;
-        browser.press("Sign out").await;
-        browser.see("h1", "Sign in").await;
-        let (_, place) = link.split_once('#').unwrap();
-        browser.open(&format!("#{place}")).await;
-        browser.client.refresh().await.unwrap();
-        browser.see("h1", "Welcome").await;
+        let invitation = browser.create_invitation().await;
+        browser.follow_invitation(&invitation).await;
         browser.fill("password", "a few words to keep").await;
         browser.press("Set password").await;
         browser.see("h1", "Overview").await;

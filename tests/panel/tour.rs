@@ -14,17 +14,8 @@ fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
         browser.go("#/people", "People").await;
         browser.press("Invite").await;
         browser.fill("email", "ada@example.com").await;
-        browser.press("Create link").await;
-        let link = browser.find("//dialog//div[@class='secret']/code").await;
-        let link = link.text().await.unwrap();
-        browser.press("Done").await;
-        browser.press("Sign out").await;
-        browser.see("h1", "Sign in").await;
-
-        let (_, token) = link.split_once('#').unwrap();
-        browser.open(&format!("#{token}")).await;
-        browser.client.refresh().await.unwrap();
-        browser.see("h1", "Welcome").await;
+        let invitation = browser.create_invitation().await;
+        browser.follow_invitation(&invitation).await;
         browser.fill("password", "short").await;
         browser.press("Set password").await;
         browser.see("span", "Has 5 characters").await;

@@ -12,7 +12,7 @@ function door(app, ...children) {
 
 const button = (text) => h("button", { class: "button main", type: "submit" }, text);
 
-/** Shows the form of the operator first while no one else can sign in. */
+/** Shows the form of the operator first while the service has no people. */
 export async function signIn(app, enter, expired, signal) {
   let asOperator = false;
   // Nothing of the last session stays in sight.
