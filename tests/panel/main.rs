@@ -2,7 +2,7 @@
 //!
 //! With `TINTYPE_TEST_NODES=3` each service is three nodes, and each call goes to the next one.
 //!
-//! Needs `chromium`, `chromedriver`, and axe-core below target/test-tools; `tests/run` installs them and sets
+//! Needs `chromium-headless-shell`, `chromedriver`, and axe-core below target/test-tools; `tests/run` installs them and sets
 //! `TINTYPE_TEST_BROWSER=1`. Without the variable these tests pass without running.
 
 mod access;
