@@ -288,7 +288,7 @@ impl Browser {
         let size = self.tools("Page.getLayoutMetrics", json!({})).await["cssContentSize"].take();
         let clip =
             json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
-        self.capture(json!({"format": "png", "captureBeyondViewport": true, "clip": clip}))
+        self.capture(json!({"format": "png", "optimizeForSpeed": true, "captureBeyondViewport": true, "clip": clip}))
             .await
     }
 
