@@ -82,6 +82,7 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     let listed = service.batch(&["list"], b"").success();
     assert_eq!(listed.lines().count(), 2, "{listed}");
     assert!(listed.contains(&id));
+    assert_eq!(again["charged"], "0.117");
 
     let pictures = service.directory.path().join("pictures");
     let results = ["results", &id, "-o", "pictures"];
@@ -125,6 +126,9 @@ fn a_table_is_submitted_from_standard_input_and_canceled() {
     let id = field(&printed, "batch");
     let canceled = service.batch(&["cancel", &id], b"").success();
     assert_eq!(field(&canceled, "queued"), "0");
+    let reserved = " of 7.80 reserved";
+    let price = field(&canceled, "price");
+    assert!(price.contains(reserved), "{price}");
     // The command reports the canceled requests.
     let ended = service.batch(&["results", &id, "-o", "out", "--wait"], b"");
     assert!(ended.err.contains("failed: 199: canceled"), "{ended:?}");
