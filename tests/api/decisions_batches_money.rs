@@ -44,17 +44,15 @@ fn charged_is_the_sum_of_the_prices_of_the_done_jobs() {
     let server = Server::with(Options::new().slots(1));
     server.generator.hold();
     let customer = server.customer("1.00");
-    let requests = [
-        entry(),
-        entry_with(json!({"model": "quality", "resolution": "2K"})),
-        entry(),
-    ];
+    let pro = |resolution| entry_with(json!({"model": "pro", "resolution": resolution}));
+    // Jobs of one model run in the order of the requests.
+    let requests = [pro("1K"), pro("4K"), pro("1K")];
     let batch = server.submit(&customer, &requests);
     server.generator.release_one();
     until("one is done", || {
         server.batch(&customer, &batch)["counts"]["done"] == 1
     });
-    assert_eq!(server.batch(&customer, &batch)["charged"], "0.039");
+    assert_eq!(server.batch(&customer, &batch)["charged"], "0.134");
     server.generator.release_one();
     until("two are done", || {
         server.batch(&customer, &batch)["counts"]["done"] == 2
@@ -67,15 +65,15 @@ fn charged_is_the_sum_of_the_prices_of_the_done_jobs() {
     assert_eq!(ended["counts"]["failed"], 1);
     assert_eq!(
         (&ended["price"], &ended["charged"]),
-        (&json!("0.179"), &json!("0.14"))
+        (&json!("0.508"), &json!("0.374"))
     );
     let listed = server.native(&customer, "GET", "/batches").expect(200);
     assert_eq!(listed.json()["data"], json!([ended]));
     let of_account = format!("/accounts/{}/batches", customer.account);
     let listed = server.admin("GET", &of_account).expect(200).json();
-    assert_eq!(listed["data"][0]["charged"], "0.14");
+    assert_eq!(listed["data"][0]["charged"], "0.374");
     server.assert_settled();
-    server.assert_money(&customer, "0.86", "0.00", "0.86");
+    server.assert_money(&customer, "0.626", "0.00", "0.626");
 }
 
 #[test]
