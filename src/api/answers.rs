@@ -133,7 +133,7 @@ pub fn for_operator<'a>(core: &Core, job: &Job, record: JobRecord<'a>) -> JobRec
 }
 
 /// A batch of a list, without its metadata if the metadata cannot be read now.
-pub async fn listed_batch(jobs: &JobService, (batch, progress): &BatchWithProgress) -> Batch {
+async fn listed_batch(jobs: &JobService, (batch, progress): &BatchWithProgress) -> Batch {
     let text = text_of(jobs, &batch.text).await.unwrap_or_else(|error| {
         tracing::error!(batch = %batch.id, %error, "could not read the metadata of a batch");
         None

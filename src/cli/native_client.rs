@@ -4,12 +4,10 @@ use super::http_client::{Body, HttpClient, NotSent, Response, did_not_arrive};
 use super::problem_text::ErrorResponse;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tintype_api::{Batch, BatchEstimate, CreatedJob, Job, Listing};
 use tintype_egress::{Method, StatusCode};
-use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::ids::BatchId;
 
 const NOT_TINTYPE: &str = "the response is not from Tintype; check --server";
@@ -104,29 +102,6 @@ impl NativeClient {
             &self.call(Method::GET, &path, None, None).await?,
             StatusCode::OK,
         )
-    }
-
-    /// The sum of the prices of the jobs of a batch with this status.
-    pub async fn sum_of_prices(&self, batch: &str, status: &str) -> anyhow::Result<Amount> {
-        #[derive(Deserialize)]
-        struct Priced {
-            price: Amount,
-        }
-        let mut sum = Amount::ZERO;
-        let mut cursor = String::new();
-        loop {
-            let filters = format!("batch_id={batch}&status={status}&limit=100{cursor}");
-            let path = format!("/api/v1/jobs?{filters}");
-            let response = self.call(Method::GET, &path, None, None).await?;
-            let page: Listing<Priced> = read(&response, StatusCode::OK)?;
-            for job in page.data {
-                sum = sum.plus(job.price)?;
-            }
-            match page.next_cursor {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => return Ok(sum),
-            }
-        }
     }
 
     /// Cancels the queued jobs of a batch.

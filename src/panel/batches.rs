@@ -1,6 +1,6 @@
-//! Batches: show, cancel, submit from a file, and download.
+//! Batches: show, cancel, submit from a file, and download. The list is that of [`crate::management::batches`].
 
-use super::{Panel, batch_pictures, payer};
+use super::{batch_pictures, payer};
 use crate::api::answers;
 use crate::api::batch::Form;
 use crate::api::batch_table::{self, Lines, TableFault};
@@ -15,14 +15,12 @@ use crate::request_text::{self, RequestTextError};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::batch_call::{self, MAX_BODY_BYTES};
 use crate::web::batch_lines;
-use crate::web::paging::{self, Listing};
 use crate::web::problem::{FieldFault, Problem};
 use actix_web::http::header;
 use actix_web::web::Data;
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tintype_api::text::Money;
 use tintype_api::{Batch, Delivery};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::DeliveryId;
@@ -39,67 +37,22 @@ async fn find(
     Ok(batches::find(core, of.account.id, path_segment(request, "batch_id")).await?)
 }
 
-/// Jobs that a list reads to sum the charges of its batches. The page of a batch always reads its jobs.
-const MAX_SUMMED_JOBS: usize = 20_000;
-
-#[derive(Serialize)]
-struct BatchWithCharge {
-    #[serde(flatten)]
-    batch: Batch,
-    /// `None` until the batch has ended.
-    charged: Option<Money>,
-}
-
-/// `GET /batches`.
-pub async fn list(
-    of: OfAccount,
-    request: HttpRequest,
-    jobs: Data<JobService>,
-    panel: Data<Panel>,
-) -> Answer {
-    let window = paging::window(&request)?;
-    let page = batches::page_of(&jobs.core, of.account.id, window).await?;
-    let mut budget = MAX_SUMMED_JOBS;
-    let mut data = Vec::with_capacity(page.items.len());
-    for found in &page.items {
-        let charged = panel
-            .batch_charges
-            .of(&jobs.core, found, &mut budget)
-            .await?;
-        data.push(BatchWithCharge {
-            batch: answers::listed_batch(&jobs, found).await,
-            charged: charged.map(Money::from),
-        });
-    }
-    Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
-}
-
 #[derive(Serialize)]
 struct BatchWithDelivery {
     #[serde(flatten)]
-    batch: BatchWithCharge,
+    batch: Batch,
     /// `None` before the batch ends, and if no webhook was registered when it ended.
     delivery: Option<Delivery>,
 }
 
 /// `GET /batches/{batch_id}`.
-pub async fn show(
-    of: OfAccount,
-    request: HttpRequest,
-    jobs: Data<JobService>,
-    panel: Data<Panel>,
-) -> Answer {
+pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
     let core = &jobs.core;
     let found = find(&of, &request, core).await?;
-    let mut unlimited = usize::MAX;
-    let charged = panel.batch_charges.of(core, &found, &mut unlimited).await?;
     // A delivery has the id of its job or batch.
     let delivery = core.store.delivery(DeliveryId(found.0.id.0)).await?;
     Ok(HttpResponse::Ok().json(BatchWithDelivery {
-        batch: BatchWithCharge {
-            batch: answers::batch(&jobs, &found).await?,
-            charged: charged.map(Money::from),
-        },
+        batch: answers::batch(&jobs, &found).await?,
         delivery: match delivery {
             Some(delivery) => Some(answers::delivery(core, delivery).await?),
             None => None,

@@ -2,7 +2,6 @@
 //! session authentication.
 
 mod audit;
-mod batch_charges;
 mod batch_pictures;
 mod batches;
 mod charts;
@@ -36,7 +35,6 @@ mod zip_archive;
 
 pub use routes::configure;
 
-use batch_charges::BatchCharges;
 use service::StatsCache;
 use service_usage::UsageCache;
 
@@ -45,5 +43,4 @@ use service_usage::UsageCache;
 pub struct Panel {
     stats: StatsCache,
     usage: UsageCache,
-    batch_charges: BatchCharges,
 }

@@ -43,6 +43,7 @@ fn many_requests_in_one_call_become_a_batch_of_jobs() {
     assert!(location.ends_with(&format!("/api/v1/batches/{id}")));
     assert_eq!(answer.header("idempotent-replayed"), None);
     assert_eq!(batch["price"], "0.346");
+    assert_eq!(batch["charged"], "0.00");
     assert_eq!(batch["metadata"], json!({"catalogue": "autumn", "_own": 1}));
     assert_eq!(
         batch["results_url"],

@@ -274,6 +274,7 @@ fn delete_cancels_what_is_still_queued() {
     assert_eq!(canceled["status"], "canceling");
     let counts = json!({"total": 600, "queued": 0, "processing": 1, "done": 0, "failed": 599});
     assert_eq!(canceled["counts"], counts);
+    assert_eq!(canceled["charged"], "0.00");
     server.assert_money(&customer, "100.00", "0.039", "99.961");
     let again = server
         .native(&customer, "DELETE", &path(&batch))
@@ -288,6 +289,7 @@ fn delete_cancels_what_is_still_queued() {
     server.generator.release_all();
     let ended = server.batch_ended(&customer, &batch);
     assert_eq!(ended["counts"]["done"], 1);
+    assert_eq!(ended["charged"], "0.039");
     assert_eq!(
         server
             .native(&customer, "DELETE", &path(&batch))
@@ -415,14 +417,16 @@ fn a_batch_goes_on_after_a_restart_with_exact_counts() {
         server.batch(&customer, &batch)["counts"]["done"] == 5
     });
     let server = server.restart();
-    let counts = server.batch(&customer, &batch)["counts"].clone();
-    assert_eq!(counts["done"], 5);
+    let restarted = server.batch(&customer, &batch);
+    assert_eq!(restarted["counts"]["done"], 5);
+    assert_eq!(restarted["charged"], "0.195");
     server.generator.release_all();
     let ended = server.batch_ended(&customer, &batch);
     assert_eq!(
         ended["counts"],
         json!({"total": 20, "queued": 0, "processing": 0, "done": 20, "failed": 0})
     );
+    assert_eq!(ended["charged"], "0.78");
     let ids: Vec<Value> = server
         .results(&customer, &batch)
         .iter()

@@ -2,7 +2,7 @@
 
 use crate::support::batches::{batch_of, entry, entry_with};
 use crate::support::http::all_at_once;
-use crate::support::{OneNode, Options, Server};
+use crate::support::{OneNode, Options, Server, until};
 use serde_json::{Value, json};
 
 #[test]
@@ -40,6 +40,43 @@ fn batches_at_the_same_moment_never_reserve_more_than_there_is() {
 }
 
 #[test]
+fn charged_is_the_sum_of_the_prices_of_the_done_jobs() {
+    let server = Server::with(Options::new().slots(1));
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let pro = |resolution| entry_with(json!({"model": "pro", "resolution": resolution}));
+    // Jobs of one model run in the order of the requests.
+    let requests = [pro("1K"), pro("4K"), pro("1K")];
+    let batch = server.submit(&customer, &requests);
+    server.generator.release_one();
+    until("one is done", || {
+        server.batch(&customer, &batch)["counts"]["done"] == 1
+    });
+    assert_eq!(server.batch(&customer, &batch)["charged"], "0.134");
+    server.generator.release_one();
+    until("two are done", || {
+        server.batch(&customer, &batch)["counts"]["done"] == 2
+    });
+    server
+        .generator
+        .behave(crate::support::Behaviour::Refuse("no foxes"));
+    server.generator.release_all();
+    let ended = server.batch_ended(&customer, &batch);
+    assert_eq!(ended["counts"]["failed"], 1);
+    assert_eq!(
+        (&ended["price"], &ended["charged"]),
+        (&json!("0.508"), &json!("0.374"))
+    );
+    let listed = server.native(&customer, "GET", "/batches").expect(200);
+    assert_eq!(listed.json()["data"], json!([ended]));
+    let of_account = format!("/accounts/{}/batches", customer.account);
+    let listed = server.admin("GET", &of_account).expect(200).json();
+    assert_eq!(listed["data"][0]["charged"], "0.374");
+    server.assert_settled();
+    server.assert_money(&customer, "0.626", "0.00", "0.626");
+}
+
+#[test]
 fn a_job_that_fails_is_not_charged() {
     let server = Server::start();
     let customer = server.customer("1.00");
@@ -49,6 +86,7 @@ fn a_job_that_fails_is_not_charged() {
     let batch = server.submit(&customer, &[entry(), entry()]);
     let ended = server.batch_ended(&customer, &batch);
     assert_eq!(ended["counts"]["failed"], 2);
+    assert_eq!(ended["charged"], "0.00");
     server.assert_settled();
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
@@ -67,7 +105,7 @@ fn price_factor_is_the_proportion_and_prices_are_rounded_up() {
     assert_eq!(estimate["price"], "0.046667");
     let batch = server.submit(&customer, &requests);
     assert_eq!(batch["price"], "0.046667");
-    server.batch_ended(&customer, &batch);
+    assert_eq!(server.batch_ended(&customer, &batch)["charged"], "0.046667");
     let id = batch["batch_id"].as_str().unwrap();
     let jobs = server.native(&customer, "GET", &format!("/jobs?batch_id={id}"));
     let jobs = jobs.expect(200).json();

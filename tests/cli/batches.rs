@@ -82,6 +82,7 @@ fn a_batch_is_submitted_followed_and_downloaded() {
     let listed = service.batch(&["list"], b"").success();
     assert_eq!(listed.lines().count(), 2, "{listed}");
     assert!(listed.contains(&id));
+    assert_eq!(again["charged"], "0.117");
 
     let pictures = service.directory.path().join("pictures");
     let results = ["results", &id, "-o", "pictures"];
@@ -122,6 +123,8 @@ fn a_table_is_submitted_from_standard_input_and_canceled() {
         .batch(&["submit", "-", "--csv"], table.as_bytes())
         .success();
     assert_eq!(field(&printed, "requests"), "200");
+    let so_far = "charged so far of 7.80 reserved; failed requests are not charged";
+    assert!(field(&printed, "price").ends_with(so_far), "{printed}");
     let id = field(&printed, "batch");
     let canceled = service.batch(&["cancel", &id], b"").success();
     assert_eq!(field(&canceled, "queued"), "0");

@@ -295,6 +295,9 @@ fn a_batch_is_canceled_after_a_question() {
         choose(&browser, &file(".jsonl", &line.repeat(3))).await;
         browser.press("Submit 3 requests").await;
         browser.see("span", "1 running, 2 queued of 3").await;
+        browser
+            .see("dd", "0.117 USD at most, 0.00 USD charged so far")
+            .await;
         browser.press("Cancel").await;
         browser.see("p", "2 queued requests are canceled").await;
         browser.press_in("//dialog//button[.='Cancel']").await;

@@ -24,20 +24,33 @@ fn count(batch: &Value, state: &str) -> u64 {
     batch["counts"][state].as_u64().expect("a count")
 }
 
-/// Checks the batch's counts against the states of its jobs.
+/// Checks that the batch counts each job once, and is charged for the done ones.
 fn check_counts(client: &Client, batch: &Value) -> Value {
     let seen = look(client, batch);
+    check_charged(&seen);
     let states = ["queued", "processing", "done", "failed"];
     let sum: u64 = states.iter().map(|it| count(&seen, it)).sum();
     assert_eq!(sum, JOBS as u64, "{seen}");
     seen
 }
 
+fn check_charged(batch: &Value) {
+    let charged: f64 = batch["charged"]
+        .as_str()
+        .expect("an amount")
+        .parse()
+        .expect("a number");
+    let millis = (charged * 1_000.0).round() as u64;
+    assert_eq!(millis, 39 * count(batch, "done"), "{batch}");
+}
+
 fn ended(client: &Client, batch: &Value) -> Value {
-    until("the batch has ended", || {
+    let ended = until("the batch has ended", || {
         let seen = look(client, batch);
         (seen["status"] == "ended").then_some(seen)
-    })
+    });
+    check_charged(&ended);
+    ended
 }
 
 /// Checks the money and the consistency of an ended batch.

@@ -78,6 +78,10 @@ fn counts(world: &World, batch: BatchId) -> [u32; 4] {
     [it.queued, it.processing, it.done, it.failed]
 }
 
+fn charged(world: &World, batch: BatchId) -> String {
+    progress(world, batch).charged.to_string()
+}
+
 fn jobs(world: &World, batch: BatchId) -> Vec<JobId> {
     let found = world.store.batch(A, batch).wait().expect("readable");
     let (batch, _) = found.expect("the batch");
@@ -152,6 +156,7 @@ fn decisions_12_input_images_are_fetched_when_the_turn_has_come() {
             ["99.922", "0.00"],
             "the failed job is not charged"
         );
+        assert_eq!(charged(&world, batch), "0.078");
         world.check();
     });
 }
@@ -170,6 +175,7 @@ fn decisions_12_cancel_ends_what_is_queued() {
         assert_eq!(counts(&world, batch), [0, 0, 1, 2]);
         assert_eq!(progress(&world, batch).status(), BatchStatus::Ended);
         assert_eq!(world.money(A), ["99.961", "0.00"]);
+        assert_eq!(charged(&world, batch), "0.039");
         world.check();
     });
 }
@@ -197,6 +203,7 @@ fn a_batch_goes_on_after_a_restart() {
         world.idle().await;
         world.done(single).await;
         assert_eq!(counts(&world, batch), [0, 0, 3, 0]);
+        assert_eq!(charged(&world, batch), "0.117");
         let ended = progress(&world, batch).ended_at;
         assert!(ended.is_some());
         for job in jobs(&world, batch) {

@@ -34,6 +34,7 @@ def test_a_batch_is_made_waited_for_and_fetched(client: Tintype) -> None:
     ended = client.batches.wait(made)
     assert ended.is_over
     assert (ended.counts.done, ended.counts.failed) == (2, 0)
+    assert (ended.price, ended.charged) == (Decimal("0.14"), Decimal("0.14"))
     assert ended.ended_at is not None
     fox, owl = client.batches.results(made)
     assert (fox.custom_id, owl.custom_id, owl.status) == ("0", "owl", "done")
@@ -71,6 +72,7 @@ def test_what_is_queued_is_canceled(client: Tintype, service: Service) -> None:
         assert canceled.status in ("canceling", "ended")
     ended = client.batches.wait(made)
     assert ended.counts.failed >= 1
+    assert ended.charged == ended.counts.done * Decimal("0.039")
     assert client.batches.results(made)[-1].error == "canceled"
     finished = client.batches.create([FOX])
     client.batches.wait(finished)

@@ -144,7 +144,10 @@ export interface BatchCounts {
   readonly failed: number;
 }
 
-/** A batch as it was when it was looked up. `price` is the sum of its jobs' prices; a job that fails is not charged. */
+/**
+ * A batch as it was when it was looked up. `price` is the sum of its jobs' prices, `charged` that of the jobs that are done so far; a job
+ * that fails is not charged.
+ */
 export interface Batch {
   readonly batch_id: string;
   readonly status: BatchStatus;
@@ -152,6 +155,7 @@ export interface Batch {
   readonly ended_at: string | null;
   readonly counts: BatchCounts;
   readonly price: string;
+  readonly charged: string;
   readonly metadata: { readonly [name: string]: unknown } | null;
   readonly results_url: string;
 }

@@ -17,7 +17,7 @@ test("a batch is made, waited for and fetched", async () => {
   const made = await client.batches.create([FOX, OWL], { metadata: { catalogue: "autumn" } });
   assert.deepEqual([made.price, made.counts.total, made.metadata, made.replayed], ["0.14", 2, { catalogue: "autumn" }, false]);
   const ended = await client.batches.wait(made);
-  assert.deepEqual([ended.status, ended.counts.done, ended.counts.failed], ["ended", 2, 0]);
+  assert.deepEqual([ended.status, ended.counts.done, ended.counts.failed, ended.charged], ["ended", 2, 0, "0.14"]);
   const [fox, owl] = await client.batches.results(made);
   assert.deepEqual([fox?.custom_id, owl?.custom_id, owl?.status], ["0", "owl", "done"]);
   assert.ok((await client.jobs.download(owl?.job_id ?? "")).length > 100);

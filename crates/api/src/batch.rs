@@ -27,6 +27,8 @@ pub struct Batch {
     pub counts: BatchCounts,
     /// The sum of the job prices, fixed when the batch was accepted. Failed jobs are not charged.
     pub price: Money,
+    /// The sum of the prices of the jobs that are done so far.
+    pub charged: Money,
     /// The metadata as you sent it, or `null`.
     #[schemars(with = "Option<Metadata>")]
     pub metadata: Option<Box<RawValue>>,
@@ -72,6 +74,7 @@ impl Batch {
                 failed: progress.failed,
             },
             price: batch.price.into(),
+            charged: progress.charged.into(),
             // Stored metadata is valid JSON. If it is not, the response omits it.
             metadata: metadata.and_then(|text| RawValue::from_string(text).ok()),
             results_url: format!("/api/v1/batches/{id}/results").into(),

@@ -1,16 +1,13 @@
 //! `tintype batch`: batches of requests to a running server, with an API key.
 
-mod charges;
 mod downloads;
 mod requests;
 
-use super::common::or_dash;
 use super::native_client::NativeClient;
 use super::output::{field_lines, print, print_json, table};
 use super::progress;
 use super::server_url;
 use anyhow::Context as _;
-use charges::charged;
 use clap::{Args, Subcommand};
 use requests::Requests;
 use serde_json::json;
@@ -133,12 +130,12 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             Command::Show(Target { id, output }) => {
                 let client = output.access.client()?;
                 let batch = client.get_batch(id, 0).await?;
-                show(&client, &batch, output.json).await
+                show(&batch, output.json)
             }
             Command::Cancel(Target { id, output }) => {
                 let client = output.access.client()?;
                 let batch = client.cancel_batch(id).await?;
-                show(&client, &batch, output.json).await
+                show(&batch, output.json)
             }
             Command::Results(arguments) => results(&arguments).await,
         }
@@ -172,7 +169,7 @@ async fn submit(arguments: Submit) -> anyhow::Result<ExitCode> {
         note(&format!("batch {id}"));
         batch = wait_until_ended(&client, id).await?;
     }
-    show(&client, &batch, arguments.output.json).await?;
+    show(&batch, arguments.output.json)?;
     let failed = batch.counts.failed;
     if !arguments.wait || failed == 0 {
         return Ok(ExitCode::SUCCESS);
@@ -220,20 +217,19 @@ async fn list(arguments: &List) -> anyhow::Result<ExitCode> {
     let headings = [
         "BATCH", "CREATED", "STATUS", "TOTAL", "DONE", "FAILED", "CHARGED", "RESERVED",
     ];
-    let mut rows = Vec::new();
-    for it in &found.data {
-        rows.push(vec![
+    let rows = found.data.iter().map(|it| {
+        vec![
             it.batch_id.to_string(),
             it.created_at.to_string(),
             it.status.to_string(),
             it.counts.total.to_string(),
             it.counts.done.to_string(),
             it.counts.failed.to_string(),
-            or_dash(charged(&client, it).await),
+            it.charged.to_string(),
             it.price.to_string(),
-        ]);
-    }
-    print(&table(&headings, rows))?;
+        ]
+    });
+    print(&table(&headings, rows.collect()))?;
     if let Some(next) = &found.next_cursor {
         note(&format!(
             "more results may follow; get them with --cursor {next}"
@@ -242,19 +238,21 @@ async fn list(arguments: &List) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show(client: &NativeClient, batch: &Batch, json: bool) -> anyhow::Result<ExitCode> {
+fn show(batch: &Batch, json: bool) -> anyhow::Result<ExitCode> {
     match json {
         true => print_json(&json!(batch))?,
-        false => print(&describe(batch, charged(client, batch).await.as_deref()))?,
+        false => print(&describe(batch))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn describe(it: &Batch, charged: Option<&str>) -> String {
-    let counts = &it.counts;
-    let price = match charged {
-        Some(charged) => format!("{charged} charged of {} reserved", &*it.price),
-        None => format!("{} reserved; failed requests are not charged", &*it.price),
+fn describe(it: &Batch) -> String {
+    let (counts, charged, reserved) = (&it.counts, &*it.charged, &*it.price);
+    let price = match it.ended_at {
+        Some(_) => format!("{charged} charged of {reserved} reserved"),
+        None => format!(
+            "{charged} charged so far of {reserved} reserved; failed requests are not charged"
+        ),
     };
     field_lines(&[
         ("batch", Some(&it.batch_id)),

@@ -23,6 +23,7 @@ fn example() -> Value {
         "ended_at": null,
         "counts": {"total": 2, "queued": 1, "processing": 0, "done": 1, "failed": 0},
         "price": "0.173",
+        "charged": "0.039",
         "metadata": {"catalogue": "autumn"},
         "results_url": format!("/api/v1/batches/{BATCH}/results"),
     })
@@ -32,7 +33,10 @@ fn example() -> Value {
 pub fn create(builder: &mut DocumentBuilder<'_>) -> Operation {
     let new = with(
         example(),
-        json!({"counts": {"total": 2, "queued": 2, "processing": 0, "done": 0, "failed": 0}}),
+        json!({
+            "counts": {"total": 2, "queued": 2, "processing": 0, "done": 0, "failed": 0},
+            "charged": "0.00",
+        }),
     );
     let accepted = ResponseDoc::json(
         202,

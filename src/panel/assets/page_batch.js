@@ -11,8 +11,8 @@ import { batchBadge, meter } from "./batch_progress.js";
 import { metadataOf, pairs } from "./page_job.js";
 import { jobPrice, thumbnail, tile } from "./page_jobs.js";
 
-function batchPrice({ price, charged }) {
-  if (charged === null) return `${money(price)} at most: a failed image is not charged`;
+function batchPrice({ price, charged, ended_at }) {
+  if (!ended_at) return `${money(price)} at most, ${money(charged)} charged so far: a failed image is not charged`;
   return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${price} reserved`;
 }
 

@@ -20,9 +20,9 @@ const EXAMPLES = {
   lines: "{\"custom_id\": \"fox\", \"model\": \"fast\", \"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}\n{\"custom_id\": \"owl\", \"model\": \"quality\", \"prompt\": \"an owl, at night\", \"aspect_ratio\": \"3:4\"}",
 };
 
-function priceCell({ price, charged }) {
+function priceCell({ price, charged, ended_at }) {
   if (charged === price) return money(price);
-  return h("div", {}, money(charged ?? price), h("div", { class: "small muted" }, charged === null ? "at most" : `of ${price} reserved`));
+  return h("div", {}, money(ended_at ? charged : price), h("div", { class: "small muted" }, ended_at ? `of ${price} reserved` : "at most"));
 }
 
 const columns = [

@@ -34,6 +34,8 @@ pub struct BatchProgress {
     pub processing: u32,
     pub done: u32,
     pub failed: u32,
+    /// The sum of the prices of the done jobs.
+    pub charged: Amount,
     /// When the caller canceled the batch. No queued job starts after that.
     pub canceled_at: Option<Timestamp>,
     /// When the last job became terminal.
@@ -68,6 +70,7 @@ impl BatchProgress {
             processing: 0,
             done: 0,
             failed: 0,
+            charged: Amount::ZERO,
             canceled_at: None,
             ended_at: None,
         }
@@ -88,13 +91,24 @@ impl BatchProgress {
             .sum()
     }
 
-    /// Counts a job's step from one state to another at `at`; `None` if the counts are inconsistent.
-    pub fn after(&self, before: &JobState, now: &JobState, at: Timestamp) -> Option<Self> {
+    /// Counts the step of a job with this price from one state to another at `at`, and charges the price if the job becomes
+    /// done. `None` if the counts are inconsistent.
+    pub fn after(
+        &self,
+        before: &JobState,
+        now: &JobState,
+        price: Amount,
+        at: Timestamp,
+    ) -> Option<Self> {
         let mut next = *self;
         let count = next.count_of(before);
         *count = count.checked_sub(1)?;
         let count = next.count_of(now);
         *count = count.checked_add(1)?;
+        let is_done = |state: &JobState| matches!(state, JobState::Done { .. });
+        if is_done(now) && !is_done(before) {
+            next.charged = next.charged.plus(price).ok()?;
+        }
         if next.queued == 0 && next.processing == 0 {
             next.ended_at = next.ended_at.or(Some(at));
         }
@@ -125,7 +139,7 @@ impl BatchProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::job::{CANCELED, FailureKind};
+    use crate::domain::job::{CANCELED, FailureKind, ResultImage};
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis)
@@ -136,6 +150,24 @@ mod tests {
             started_at: at(1),
             runs: 1,
         }
+    }
+
+    fn done() -> JobState {
+        JobState::Done {
+            started_at: at(1),
+            finished_at: at(2),
+            image: ResultImage {
+                key: "a.png".into(),
+                bytes: 9,
+                width: 16,
+                height: 9,
+                backend: None,
+            },
+        }
+    }
+
+    fn price(text: &str) -> Amount {
+        text.parse().expect("an amount")
     }
 
     fn failed() -> JobState {
@@ -151,7 +183,8 @@ mod tests {
     fn a_batch_ends_with_its_last_job() {
         let new = BatchProgress::of_new(2);
         let moved = |it: BatchProgress, from: &JobState, to: &JobState, moment| {
-            it.after(from, to, at(moment)).expect("a step")
+            it.after(from, to, price("0.10"), at(moment))
+                .expect("a step")
         };
         let one = moved(new, &JobState::Queued, &processing(), 5);
         let again = moved(one, &processing(), &processing(), 6);
@@ -167,7 +200,38 @@ mod tests {
             (BatchStatus::Ended, Some(at(8)))
         );
         assert_eq!((two.failed, two.total()), (2, 2));
-        assert_eq!(two.after(&JobState::Queued, &failed(), at(9)), None);
+        assert_eq!(two.charged, Amount::ZERO);
+        let more = two.after(&JobState::Queued, &failed(), price("0.10"), at(9));
+        assert_eq!(more, None);
+    }
+
+    #[test]
+    fn a_batch_is_charged_for_each_job_when_it_becomes_done() {
+        let step = |it: &BatchProgress, from: &JobState, to: &JobState, of: &str| {
+            it.after(from, to, price(of), at(5))
+        };
+        let new = BatchProgress::of_new(3);
+        assert_eq!(new.charged, Amount::ZERO);
+        let mut progress = new;
+        for (from, to, of, charged) in [
+            (JobState::Queued, processing(), "0.039", "0"),
+            (processing(), processing(), "0.039", "0"),
+            (processing(), done(), "0.039", "0.039"),
+            (JobState::Queued, processing(), "0.134", "0.039"),
+            (processing(), failed(), "0.134", "0.039"),
+            (JobState::Queued, processing(), "0.24", "0.039"),
+            (processing(), done(), "0.24", "0.279"),
+        ] {
+            progress = step(&progress, &from, &to, of).expect("a step");
+            assert_eq!(progress.charged, price(charged), "{from:?} to {to:?}");
+        }
+        let again = step(&progress, &done(), &done(), "0.24").expect("a step");
+        assert_eq!(again.charged, price("0.279"), "charged once");
+        let too_much = BatchProgress {
+            charged: price("999999999999999"),
+            ..new
+        };
+        assert_eq!(step(&too_much, &JobState::Queued, &done(), "1"), None);
     }
 
     #[test]
@@ -176,7 +240,7 @@ mod tests {
         let canceled = new.canceled(at(3)).canceled(at(4));
         assert_eq!(canceled.canceled_at, Some(at(3)));
         assert_eq!(canceled.status(), BatchStatus::Canceling);
-        let ended = canceled.after(&JobState::Queued, &failed(), at(5));
+        let ended = canceled.after(&JobState::Queued, &failed(), price("0.10"), at(5));
         let ended = ended.expect("a step");
         assert_eq!(ended.status(), BatchStatus::Ended);
         assert_eq!(ended.canceled(at(9)), ended);

@@ -15,7 +15,8 @@ use std::collections::HashMap;
 /// The sums over a batch's jobs.
 struct Sums {
     batch: Batch,
-    counts: BatchProgress,
+    /// The counts and the charges by the jobs.
+    progress: BatchProgress,
     price: Amount,
 }
 
@@ -24,11 +25,10 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
     BATCHES
         .each(store, &All, |key, batch| {
             report.batches += 1;
-            let (counts, price) = (BatchProgress::of_new(0), Amount::ZERO);
             let of_batch = Sums {
                 batch,
-                counts,
-                price,
+                progress: BatchProgress::of_new(0),
+                price: Amount::ZERO,
             };
             sums.insert(key, of_batch);
             Ok(())
@@ -49,7 +49,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             report.fault(format!("batch {id} has no progress on record"));
             continue;
         };
-        verify_counts(of_batch, &progress, report);
+        verify_progress(of_batch, &progress, report);
         let owes = of_batch.batch.callback.is_some();
         if let Some(ended) = progress.ended_at.filter(|at| owes && *at >= kept_since)
             && store.delivery_of(key.0, DeliveryId(id.0)).wait()?.is_none()
@@ -105,36 +105,45 @@ fn add(job: &Job, sums: &mut HashMap<(AccountId, BatchId), Sums>, report: &mut R
         ));
     }
     let count = match job.state {
-        JobState::Queued => &mut of_batch.counts.queued,
-        JobState::Processing { .. } => &mut of_batch.counts.processing,
-        JobState::Done { .. } => &mut of_batch.counts.done,
-        JobState::Failed { .. } => &mut of_batch.counts.failed,
+        JobState::Queued => &mut of_batch.progress.queued,
+        JobState::Processing { .. } => &mut of_batch.progress.processing,
+        JobState::Done { .. } => &mut of_batch.progress.done,
+        JobState::Failed { .. } => &mut of_batch.progress.failed,
     };
     *count = count.saturating_add(1);
+    if matches!(job.state, JobState::Done { .. }) {
+        super::add(report, &mut of_batch.progress.charged, job.price);
+    }
     super::add(report, &mut of_batch.price, job.price);
 }
 
-/// The counts of a batch must match its jobs.
-fn verify_counts(of_batch: &Sums, progress: &BatchProgress, report: &mut Report) {
+/// The counts and the charges of a batch must match its jobs.
+fn verify_progress(of_batch: &Sums, progress: &BatchProgress, report: &mut Report) {
     let Sums {
         batch,
-        counts,
+        progress: expected,
         price,
     } = of_batch;
     let id = batch.id;
     let numbers = |it: &BatchProgress| [it.queued, it.processing, it.done, it.failed];
-    if numbers(progress) != numbers(counts) {
+    if numbers(progress) != numbers(expected) {
         report.fault(format!(
             "batch {id} counts {:?} queued, processing, done and failed jobs, it has {:?}",
             numbers(progress),
-            numbers(counts)
+            numbers(expected)
         ));
     }
-    if u64::from(batch.total) != counts.total() {
+    if progress.charged != expected.charged {
+        report.fault(format!(
+            "batch {id} was charged {}, the prices of its done jobs come to {}",
+            progress.charged, expected.charged
+        ));
+    }
+    if u64::from(batch.total) != expected.total() {
         report.fault(format!(
             "batch {id} was accepted with {} jobs, it has {}",
             batch.total,
-            counts.total()
+            expected.total()
         ));
     }
     if batch.price != *price {
@@ -143,12 +152,12 @@ fn verify_counts(of_batch: &Sums, progress: &BatchProgress, report: &mut Report)
             batch.price
         ));
     }
-    let is_over = counts.queued == 0 && counts.processing == 0;
+    let is_over = expected.queued == 0 && expected.processing == 0;
     if is_over != progress.ended_at.is_some() {
         let word = progress.status().word();
         report.fault(format!(
             "batch {id} is {word} with jobs {:?}",
-            numbers(counts)
+            numbers(expected)
         ));
     }
 }

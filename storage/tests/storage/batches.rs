@@ -45,6 +45,10 @@ fn counts(till: &Till, batch: BatchId) -> [u32; 4] {
     [it.queued, it.processing, it.done, it.failed]
 }
 
+fn charged(till: &Till, batch: BatchId) -> String {
+    progress(till, batch).charged.to_string()
+}
+
 fn accepted(till: &mut Till, count: usize) -> BatchId {
     let accepted = till.accept_batch(&new_batch(count, "0.10"));
     accepted.expect("accepted").batch
@@ -180,6 +184,50 @@ fn decisions_12_counts_follow_the_jobs_and_the_last_one_owes_one_delivery() {
 }
 
 #[test]
+fn a_batch_is_charged_once_for_each_job_that_becomes_done() {
+    let mut till = Till::with("100");
+    let mut new = new_batch(6, "0.10");
+    new.requests[1].price = amount("0.039");
+    new.price = amount("0.539");
+    let batch = till.accept_batch(&new).expect("accepted").batch;
+    let [a, b, c, d, e, f] = ids_of(&till, batch)[..] else {
+        panic!("six jobs")
+    };
+    assert_eq!(charged(&till, batch), "0.00");
+    // In one round: each charge includes the one before.
+    till.decisions(|decisions, ids| {
+        for job in [a, b] {
+            ids.apply(decisions, job, begin()).expect("begin");
+            ids.apply(decisions, job, finish()).expect("finish");
+        }
+    });
+    assert_eq!(charged(&till, batch), "0.139");
+    till.apply(a, finish()).expect_err("it has ended");
+    till.apply(a, fail()).expect_err("it has ended");
+    assert_eq!(charged(&till, batch), "0.139");
+    till.apply(c, begin()).expect("begin");
+    till.apply(c, fail()).expect("fail");
+    till.apply(d, JobEvent::Cancel).expect("cancel");
+    till.apply(e, JobEvent::Expire).expect("expire");
+    till.apply(f, begin()).expect("begin");
+    till.apply(f, JobEvent::CutOff).expect("cut off");
+    assert_eq!(charged(&till, batch), "0.139", "none of them is done");
+    let now = at(till.now);
+    let canceled = till.decisions(|decisions, _| decisions.cancel_batch(batch, now));
+    assert_eq!(canceled.expect("canceled").charged, amount("0.139"));
+    till.check();
+    // A restart continues with the sum of the record.
+    let mut till = Till::reload(till.store.clone(), ACCOUNT);
+    till.continue_after(9_000);
+    till.apply(f, begin()).expect("a further run");
+    till.apply(f, finish()).expect("finish");
+    assert_eq!(progress(&till, batch).status(), BatchStatus::Ended);
+    assert_eq!(charged(&till, batch), "0.239");
+    assert_eq!(till.figures(), ["99.761", "0.00", "99.761"]);
+    till.check();
+}
+
+#[test]
 fn decisions_12_the_webhook_of_a_batch_is_chosen_as_for_a_job() {
     let mut till = Till::with("100");
     register(&till, 5, "https://a.example/");
@@ -302,6 +350,10 @@ fn verification_finds_faults_of_batches() {
         ended_at: Some(at(9)),
         ..BatchProgress::of_new(2)
     };
+    let charged = BatchProgress {
+        charged: amount("0.10"),
+        ..BatchProgress::of_new(2)
+    };
     for (write, fault) in [
         (
             BATCH_PROGRESS.put(&key, &BatchProgress::of_new(1)),
@@ -309,6 +361,10 @@ fn verification_finds_faults_of_batches() {
         ),
         (BATCH_PROGRESS.delete(&key), "no progress on record"),
         (BATCH_PROGRESS.put(&key, &ended), "is ended with jobs"),
+        (
+            BATCH_PROGRESS.put(&key, &charged),
+            "was charged 0.10, the prices of its done jobs come to 0.00",
+        ),
         (BATCHES.put(&key, &dearer), "costs 0.30"),
         (BATCHES.delete(&key), "does not have"),
         ((first.clone(), None), "accepted with 2 jobs, it has 1"),

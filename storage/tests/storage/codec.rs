@@ -11,6 +11,7 @@ use tintype_storage::domain::account_limits::AccountLimits;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit, RetiredHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
+use tintype_storage::domain::batch::BatchProgress;
 use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
@@ -24,7 +25,7 @@ use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::tables::{
     ACCOUNTS, ALARMS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, AUDIT_LOG,
-    IDEMPOTENCY, LEDGER, LIVE_JOBS, OPERATOR_EVENTS, PAUSE, RETIRED_API_KEYS,
+    BATCH_PROGRESS, IDEMPOTENCY, LEDGER, LIVE_JOBS, OPERATOR_EVENTS, PAUSE, RETIRED_API_KEYS,
 };
 use tintype_storage::store::{IdempotencyRecord, Record, StoreError, Table, TableKey};
 
@@ -313,6 +314,15 @@ fn records_are_written_as_ever() {
         hex(OPERATOR_EVENTS.encode(&event)),
         hex(ALARMS.encode(&alarms)),
     ]);
+    let progress = BatchProgress {
+        processing: 1,
+        done: 3,
+        failed: 2,
+        charged: amount("0.117"),
+        canceled_at: Some(at(1_000)),
+        ..BatchProgress::of_new(4)
+    };
+    written.push(hex(BATCH_PROGRESS.encode(&progress)));
     written.extend(
         ["0", "0.000001", "-1", "999999999999999.999999"].map(|it| hex(encode(&amount(it)))),
     );

@@ -125,6 +125,12 @@ impl Model {
         counts
     }
 
+    /// The prices of the done jobs.
+    fn charged_of(&self, id: BatchId) -> i64 {
+        let jobs = self.batches[&id].jobs.iter().map(|job| &self.jobs[job]);
+        jobs.filter(|job| job.is_done()).map(|job| job.price).sum()
+    }
+
     fn progressed(
         &mut self,
         id: BatchId,
@@ -134,6 +140,12 @@ impl Model {
         let found = [record.queued, record.processing, record.done, record.failed];
         if found != counts {
             self.fault(format!("batch {id} counts {found:?}, its jobs {counts:?}"));
+        }
+        let (found, charged) = (millionths(record.charged), self.charged_of(id));
+        if found != charged {
+            self.fault(format!(
+                "batch {id} was charged {found}, its done jobs cost {charged}"
+            ));
         }
         let is_over = counts[0] == 0 && counts[1] == 0;
         let known = self.batches.get_mut(&id)?;

@@ -129,6 +129,7 @@ def _batch_fields(value: Json) -> dict[str, Any]:
         "ended_at": _optional(value["ended_at"], _moment),
         "counts": counts(value["counts"]),
         "price": Decimal(value["price"]),
+        "charged": Decimal(value["charged"]),
         "metadata": value["metadata"],
         "results_url": value["results_url"],
     }

@@ -146,7 +146,10 @@ class BatchCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A batch as it was when it was looked up. `price` is the sum of its jobs' prices; a job that fails is not charged."""
+    """A batch as it was when it was looked up.
+
+    `price` is the sum of its jobs' prices, `charged` that of the jobs that are done so far; a job that fails is not charged.
+    """
 
     batch_id: str
     status: BatchStatus
@@ -154,6 +157,7 @@ class Batch:
     ended_at: datetime | None
     counts: BatchCounts
     price: Decimal
+    charged: Decimal
     metadata: Mapping[str, JsonValue] | None
     results_url: str
 

@@ -1,4 +1,4 @@
-//! Decisions about batches: accept all or none, count each job, report the end once.
+//! Decisions about batches: accept all or none, count and charge each job, report the end once.
 
 use super::Decisions;
 use super::admission::AdmissionRequest;
@@ -136,9 +136,13 @@ impl Decisions<'_> {
         };
         let at = step.job.state.finished_at().unwrap_or(now);
         let progress = self.batch_progress(*batch)?;
-        let after = progress.and_then(|it| it.after(&before.state, &step.job.state, at));
+        let after =
+            progress.and_then(|it| it.after(&before.state, &step.job.state, before.price, at));
         let Some(progress) = after else {
-            let fault = format!("the counts of batch {batch} do not fit job {}", before.id);
+            let fault = format!(
+                "the progress of batch {batch} does not fit job {}",
+                before.id
+            );
             return Err(self.inconsistent(fault));
         };
         let delivery = match progress.ended_at {
