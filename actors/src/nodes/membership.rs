@@ -87,13 +87,16 @@ impl Membership {
             node: own,
             process: self.node.process.clone(),
         };
-        decide(&self.store, join).await?;
+        let nodes = decide(&self.store, join).await?;
+        let others = OtherNodes::since(sent);
+        // The process serves calls once it has joined, and lists the nodes from then on.
+        self.node.set_nodes(others.seen(nodes, sent));
         self.node.confirm(sent);
         self.node.take.notify_one();
         let (reported, suspects) = watch::channel(Suspects::default());
         // Concurrently: a takeover may wait for a record that a late node holds, and this node must send heartbeats meanwhile.
         tokio::select! {
-            ended = self.send_heartbeats(sent, reported) => ended,
+            ended = self.send_heartbeats(others, reported) => ended,
             ended = self.take_over(suspects) => ended,
         }
     }
@@ -101,11 +104,10 @@ impl Membership {
     /// Sends heartbeats, and watches those of the others.
     async fn send_heartbeats(
         &self,
-        joined: Instant,
+        mut others: OtherNodes,
         suspects: watch::Sender<Suspects>,
     ) -> Result<(), StoreError> {
         let own = self.node.id;
-        let mut others = OtherNodes::since(joined);
         loop {
             sleep(HEARTBEAT_INTERVAL).await;
             let sent = Instant::now();
