@@ -140,6 +140,14 @@ impl Instance {
             .app_data(self.metrics.clone())
             .app_data(self.metrics.requests.worker());
     }
+
+    /// Gives the handlers of the separate address of the metrics their services.
+    pub(super) fn provide_metrics(&self, app: &mut ServiceConfig) {
+        app.app_data(self.core.clone())
+            .app_data(self.settings.clone())
+            .app_data(self.metrics.clone())
+            .app_data(self.metrics.requests.worker());
+    }
 }
 
 /// Starts the store, recovery, the actors and maintenance, but no listener. The caller must run an actix system.
