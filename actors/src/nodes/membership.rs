@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
+use tintype_storage::engine::EngineError;
 use tintype_storage::store::{Store, StoreError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -119,8 +120,7 @@ impl Membership {
             let nodes = match decide(&self.store, heartbeat).await? {
                 HeartbeatOutcome::Alive(nodes) => nodes,
                 HeartbeatOutcome::DeclaredDead => {
-                    let reason = "another node has declared this one dead, because its heartbeats stopped; its jobs go on there";
-                    self.fail_stop.trip(reason.to_owned());
+                    self.fail_stop.trip(EngineError::Fenced.to_string());
                     return Ok(());
                 }
             };
