@@ -1,5 +1,6 @@
 //! Parses the body of a batch into a valid request.
 
+use super::batch_form::{self, Form, REQUESTS};
 use super::generation::{self, Endpoint};
 use crate::application::batch_request::{BatchEntry, BatchRequest};
 use crate::application::generation_request::GenerationRequest;
@@ -9,14 +10,6 @@ use std::collections::{HashMap, HashSet};
 use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::tier::{Mode, Tier};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// One JSON object with a list of requests.
-    Json,
-    /// One request per line (JSON Lines).
-    Lines,
-}
 
 #[derive(Clone, Copy)]
 pub struct Bounds<'a> {
@@ -31,7 +24,6 @@ pub struct Parsed {
     pub request: Result<BatchRequest, Vec<FieldFault>>,
 }
 
-const REQUESTS: &str = "requests";
 const FIELDS: &[&str] = &[REQUESTS, "metadata", "callback_url"];
 const CUSTOM_ID: &str = "custom_id";
 const MODEL: &str = "model";
@@ -43,7 +35,8 @@ pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> Parsed {
     let mut entries = Entries::new(bounds);
     let batch = match form {
         Form::Json => read_object(body, &mut entries),
-        Form::Lines => read_lines(body, &mut entries),
+        Form::Lines => read_lines(body, None, &mut entries),
+        Form::Table(rows) => read_lines(body, Some(rows), &mut entries),
     };
     let Entries {
         models,
@@ -97,7 +90,8 @@ fn read_object(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
     (metadata, callback_url)
 }
 
-fn read_lines(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
+/// `rows`: the lines that errors name, if these are not those of the body.
+fn read_lines(body: &[u8], rows: Option<Vec<usize>>, entries: &mut Entries<'_>) -> BatchFields {
     // One fault for the whole body: a picture that was sent by mistake has thousands of such lines.
     if let Err(error) = std::str::from_utf8(body) {
         let valid = body.iter().take(error.valid_up_to());
@@ -106,21 +100,26 @@ fn read_lines(body: &[u8], entries: &mut Entries<'_>) -> BatchFields {
         entries.faults.add(FieldFault::new("body", message));
         return (None, None);
     }
-    let lines = body.split(|byte| *byte == b'\n');
-    let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
-    let lines: Vec<(usize, &[u8])> = lines
-        .enumerate()
-        .filter(|(_, line)| !is_blank(line))
-        .collect();
-    if !entries.bounds.allows(lines.len()) {
-        let message = entries.bounds.count_message(lines.len());
+    if batch_form::is_document(body) {
+        let message = "is not JSON Lines: it is one JSON document over several lines; send one request per line, or the document as \
+                       application/json";
+        entries.faults.add(FieldFault::new("body", message));
+        return (None, None);
+    }
+    let lines = || {
+        let lines = body.split(|byte| *byte == b'\n').zip(1..);
+        lines.filter(|(line, _)| !line.trim_ascii().is_empty())
+    };
+    // Counted first: a body of short lines has millions of them.
+    let count = lines().count();
+    if !entries.bounds.allows(count) {
+        let message = entries.bounds.count_message(count);
         entries.faults.add(FieldFault::new(REQUESTS, message));
         return (None, None);
     }
-    for (at, (line, text)) in lines.into_iter().enumerate() {
-        let before = entries.faults.found;
+    entries.lines = rows.unwrap_or_else(|| lines().map(|(_, number)| number).collect());
+    for (at, (text, _)) in lines().enumerate() {
         entries.read(at, text);
-        entries.faults.name_line(before, at, line + 1);
     }
     entries.check_custom_ids();
     (None, None)
@@ -144,6 +143,8 @@ struct Entries<'a> {
     /// The given custom ids, with the positions of their requests.
     custom_ids: Vec<(usize, String)>,
     count: usize,
+    /// The line of each request, counted from 1. Empty if requests have no lines.
+    lines: Vec<usize>,
     faults: Faults,
     /// The accepted fields, by model. Always includes the input images.
     known: Vec<Vec<&'static str>>,
@@ -157,6 +158,7 @@ impl<'a> Entries<'a> {
             read: Vec::new(),
             custom_ids: Vec::new(),
             count: 0,
+            lines: Vec::new(),
             faults: Faults::default(),
             known: Tier::ALL.iter().map(known_of).collect(),
         }
@@ -167,7 +169,8 @@ impl<'a> Entries<'a> {
         match self.entry(at, text) {
             Ok(entry) => self.read.push(entry),
             Err(faults) => {
-                let faults = faults.into_iter().map(|fault| with_index(at, fault));
+                let line = self.lines.get(at);
+                let faults = faults.into_iter().map(|fault| located(at, line, fault));
                 self.faults.extend(faults);
             }
         }
@@ -234,9 +237,12 @@ impl<'a> Entries<'a> {
                 .or_else(|| taken.get(custom_id.as_str()).copied());
             match other {
                 Some(other) => {
-                    let message = format!("is also that of {REQUESTS}[{other}]");
+                    let mut message = format!("is also that of {REQUESTS}[{other}]");
+                    if let Some(line) = self.lines.get(other) {
+                        message += &format!(" (line {line})");
+                    }
                     let fault = FieldFault::new(CUSTOM_ID, message);
-                    self.faults.add(with_index(*at, fault));
+                    self.faults.add(located(*at, self.lines.get(*at), fault));
                 }
                 None => {
                     taken.insert(custom_id, *at);
@@ -274,13 +280,22 @@ fn custom_id(fields: &mut Fields<'_>) -> Option<String> {
     Some(custom_id)
 }
 
-/// Prefixes the field with the position of its request.
-fn with_index(at: usize, fault: FieldFault) -> FieldFault {
-    let field = match fault.field.as_str() {
-        "body" => format!("{REQUESTS}[{at}]"),
-        field => format!("{REQUESTS}[{at}].{field}"),
+/// Prefixes the field with the position of its request, and the message with the line of the request, if it has one.
+fn located(at: usize, line: Option<&usize>, fault: FieldFault) -> FieldFault {
+    let FieldFault { field, message } = fault;
+    let (field, message) = match field.as_str() {
+        // The parser counts lines within the request.
+        "body" if line.is_some() => (
+            format!("{REQUESTS}[{at}]"),
+            message.replace(" at line 1 column ", " at column "),
+        ),
+        "body" => (format!("{REQUESTS}[{at}]"), message),
+        field => (format!("{REQUESTS}[{at}].{field}"), message),
     };
-    FieldFault { field, ..fault }
+    match line {
+        Some(line) => FieldFault::new(field, format!("on line {line}: {message}")),
+        None => FieldFault::new(field, message),
+    }
 }
 
 /// The first faults, and the count of all.
@@ -300,18 +315,6 @@ impl Faults {
 
     fn extend(&mut self, faults: impl IntoIterator<Item = FieldFault>) {
         faults.into_iter().for_each(|fault| self.add(fault));
-    }
-
-    /// Adds the line number to faults after the first `before` that concern the request as a whole.
-    fn name_line(&mut self, before: usize, at: usize, line: usize) {
-        let field = format!("{REQUESTS}[{at}]");
-        for fault in self.listed.iter_mut().skip(before) {
-            if fault.field == field {
-                // The parser counts lines within the request.
-                let message = fault.message.replace(" at line 1 column ", " at column ");
-                fault.message = format!("on line {line}: {message}");
-            }
-        }
     }
 
     fn finish(mut self) -> Result<(), Vec<FieldFault>> {
@@ -400,6 +403,38 @@ mod tests {
         let expected =
             "requests[1]: on line 2: is not a well-formed JSON object: trailing comma at column 18";
         assert_eq!(parsed(&body, Form::Lines), Err(vec![expected.into()]));
+    }
+
+    #[test]
+    fn each_fault_names_the_line_of_its_request() {
+        let body = format!(
+            "{}\n\n{}\n \n{{\"model\": \"pro\"}}\n",
+            fox("\"a\""),
+            fox("\"a\"")
+        );
+        let faults = |lines: [u8; 3]| {
+            let [first, second, third] = lines;
+            Err(vec![
+                format!("requests[2].prompt: on line {third}: is required"),
+                format!("requests[2].aspect_ratio: on line {third}: is required"),
+                format!(
+                    "requests[1].custom_id: on line {second}: is also that of requests[0] (line {first})"
+                ),
+            ])
+        };
+        assert_eq!(parsed(&body, Form::Lines), faults([1, 3, 5]));
+        let table = Form::Table(vec![2, 4, 7]);
+        assert_eq!(parsed(&body, table), faults([2, 4, 7]));
+    }
+
+    #[test]
+    fn a_document_that_is_sent_as_lines_has_one_fault() {
+        let document = format!("{{\n  \"requests\": [\n    {}\n  ]\n}}\n", fox("null"));
+        for body in [document.clone(), document.replace(']', "")] {
+            let faults = parsed(&body, Form::Lines).unwrap_err();
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            assert!(faults[0].contains("one JSON document"), "{faults:?}");
+        }
     }
 
     #[test]

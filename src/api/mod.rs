@@ -2,6 +2,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod batch;
+pub(crate) mod batch_form;
 pub(crate) mod batch_table;
 pub(crate) mod file_names;
 pub(crate) mod generation;

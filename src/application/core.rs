@@ -72,6 +72,12 @@ impl Core {
         })
     }
 
+    /// Is the process about to end? Background tasks then end too. After a storage failure their calls fail, which is not worth a line
+    /// each: the log has the reason.
+    pub fn is_ending(&self) -> bool {
+        *self.stopping.borrow() || self.fail_stop.has_tripped()
+    }
+
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }

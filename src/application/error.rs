@@ -180,7 +180,11 @@ impl From<StoreError> for Error {
 
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
-        tracing::error!(%error, "storage failed");
+        match error {
+            // The log has the reason.
+            EngineError::Fenced | EngineError::Stopped => tracing::debug!(%error, "storage failed"),
+            _ => tracing::error!(%error, "storage failed"),
+        }
         stopping()
     }
 }

@@ -1,9 +1,9 @@
 //! Selects the one node that maintains the store: sweeps it, builds the search index and checks the disk. Several maintainers would
 //! repeat the same work.
 
+use super::core::Core;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tintype_actors::nodes::locks::{self, Taken};
-use tintype_actors::system::System;
 use tintype_storage::domain::lock::LockName;
 
 /// Whether this process is the maintainer.
@@ -20,7 +20,8 @@ impl Maintainer {
     }
 
     /// Takes the lock if its holder is dead. A holder keeps it until it stops.
-    pub async fn try_acquire(&self, system: &System) {
+    pub async fn try_acquire(&self, core: &Core) {
+        let system = &core.system;
         // A leaving node is about to close the store.
         let Some(node) = system.node().filter(|it| !it.is_leaving()) else {
             return;
@@ -29,7 +30,9 @@ impl Maintainer {
             Ok(Taken::Yes { .. }) => true,
             Ok(Taken::Held | Taken::NotJoined) => false,
             Err(error) => {
-                tracing::warn!(%error, "could not take the maintenance lock");
+                if !core.is_ending() {
+                    tracing::warn!(%error, "could not take the maintenance lock");
+                }
                 false
             }
         };

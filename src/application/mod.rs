@@ -42,7 +42,7 @@ pub(crate) mod nodes;
 pub(crate) mod operator_events;
 pub mod panel_key;
 pub(crate) mod passwords;
-pub(crate) mod pause;
+pub mod pause;
 pub mod payer;
 pub(crate) mod people;
 pub(crate) mod picture_views;

@@ -49,7 +49,7 @@ pub async fn for_call(core: &Core, caller: &Payer) -> Result<Pause, StoreError> 
 pub async fn follow(core: Data<Core>) {
     // The dispatcher may have read an older version before.
     let (mut is_first, mut is_readable) = (true, true);
-    while !*core.stopping.borrow() {
+    while !core.is_ending() {
         match core.store.pause().await {
             Ok(pause) => {
                 if is_first || *core.pause.read() != pause {
@@ -57,7 +57,7 @@ pub async fn follow(core: Data<Core>) {
                 }
                 (is_first, is_readable) = (false, true);
             }
-            Err(error) if is_readable => {
+            Err(error) if is_readable && !core.is_ending() => {
                 tracing::error!(%error, "could not read the pause switches; retrying");
                 is_readable = false;
             }

@@ -47,7 +47,10 @@ pub async fn run(accounts: Data<AccountService>) {
             _ = stopping.wait_for(|it| *it) => return,
         }
         if let Err(error) = exchange.exchange(&core.store, &accounts.limits).await {
-            return tracing::error!(%error, "rate limits are no longer shared with the other nodes");
+            if !core.is_ending() {
+                tracing::error!(%error, "rate limits are no longer shared with the other nodes");
+            }
+            return;
         }
     }
 }

@@ -55,7 +55,9 @@ pub async fn run(core: Data<Core>, maintainer: Data<Maintainer>) {
             indexer.turn(&core).await
         };
         if let Err(error) = outcome.await {
-            tracing::error!(%error, "could not extend the search index");
+            if !core.is_ending() {
+                tracing::error!(%error, "could not extend the search index");
+            }
             return;
         }
     }

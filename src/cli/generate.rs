@@ -191,7 +191,12 @@ async fn generate_embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     }
     let listener = server::bind("127.0.0.1", 0)?;
     let public_url = format!("http://{}", listener.local_addr()?);
-    let started = server::start(Setup::new(config, public_url)).await;
+    let started = server::start(Setup {
+        // A server that runs on the data directory can generate the image itself.
+        waits_for_predecessor: false,
+        ..Setup::new(config, public_url)
+    });
+    let started = started.await;
     let instance = started.map_err(suggest_server)?;
     let server = server::serve(instance.clone(), listener)?;
     let handle = server.handle();

@@ -52,6 +52,11 @@ fn group_errors<'a>(
     let mut known = HashMap::new();
     for (field, message) in errors {
         let rest = split_position(field).map(|(_, rest)| rest);
+        // The field and the message both name the request. Commands name its line in the user's file.
+        let message = match rest {
+            Some(_) => without_line(message),
+            None => message,
+        };
         let group = *known
             .entry((rest.ok_or(field), message))
             .or_insert(groups.len());
@@ -77,6 +82,16 @@ pub(super) fn split_position(field: &str) -> Option<(usize, &str)> {
     Some((position.parse().ok()?, rest.trim_start_matches('.')))
 }
 
+/// Removes the line number at the start of a message about a request.
+fn without_line(message: &str) -> &str {
+    let numbered = message.strip_prefix("on line ");
+    let parts = numbered.and_then(|it| it.split_once(": "));
+    match parts {
+        Some((line, rest)) if line.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => message,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,9 +101,9 @@ mod tests {
         let errors = [
             ("requests[0].model", "is required"),
             ("requests[0].prompt", "is empty"),
-            ("requests[1].model", "is required"),
+            ("requests[1].model", "on line 3: is required"),
             ("requests[2].model", "must be a text"),
-            ("requests[7].model", "is required"),
+            ("requests[7].model", "on line 9: is required"),
             ("requests[7].prompt", "is empty"),
             ("requests[8].inputs[0]", "is damaged"),
             ("requests[8].inputs[1]", "is damaged"),

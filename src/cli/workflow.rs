@@ -9,9 +9,9 @@ use std::process::ExitCode;
 pub struct Arguments {
     /// Mode of the workflow.
     mode: Mode,
-    /// Number of input images of an image-to-image workflow.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=14))]
-    inputs: u8,
+    /// Number of input images; only for `image` [default: 1].
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=14))]
+    inputs: Option<u8>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -23,9 +23,12 @@ enum Mode {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let inputs = match arguments.mode {
-        Mode::Text => 0,
-        Mode::Image => usize::from(arguments.inputs),
+    let inputs = match (arguments.mode, arguments.inputs) {
+        (Mode::Text, Some(inputs)) => anyhow::bail!(
+            "--inputs `{inputs}`: a text-to-image workflow has no input images; omit --inputs, or use `tintype workflow image`"
+        ),
+        (Mode::Text, None) => 0,
+        (Mode::Image, inputs) => usize::from(inputs.unwrap_or(1)),
     };
     print(&builtin_workflow(inputs)?)?;
     Ok(ExitCode::SUCCESS)

@@ -2,7 +2,7 @@
 
 use super::long_poll;
 use crate::api::answers;
-use crate::api::batch::Form;
+use crate::api::batch_form::Form;
 use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::Caller;
 use crate::application::core::Core;

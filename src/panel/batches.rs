@@ -2,7 +2,7 @@
 
 use super::{batch_pictures, payer};
 use crate::api::answers;
-use crate::api::batch::Form;
+use crate::api::batch_form::{self, Form};
 use crate::api::batch_table::{self, Lines, TableFault};
 use crate::application::batches::{self, BatchWithProgress};
 use crate::application::caller::check_active;
@@ -88,7 +88,8 @@ pub async fn create(
         let account = of.account.id;
         let file = batch_call::receive(&request, payload, &generations, account, extra).await?;
         if !is_table {
-            let form = batch_table::form(&file.bytes);
+            let form = batch_form::detect(&file.bytes);
+            let form = form.map_err(|fault| Error::field("body", fault.to_string()))?;
             let parsed = batch_call::parse(&generations, account, file.bytes.clone(), form).await?;
             return batch_call::submit(&jobs, &generations, &payer, &request, parsed).await;
         }
@@ -96,9 +97,9 @@ pub async fn create(
         let read = move || batch_table::lines(&table, MAX_BODY_BYTES);
         let lines = batch_call::off_thread(file.bytes.len(), read).await?;
         let Lines { text, line_numbers } = lines.map_err(table_problem)?;
-        let parsed = batch_call::parse(&generations, account, text.into(), Form::Lines).await?;
-        let submitted = batch_call::submit(&jobs, &generations, &payer, &request, parsed).await;
-        submitted.map_err(|problem| with_line_numbers(problem, &line_numbers))
+        let form = Form::Table(line_numbers);
+        let parsed = batch_call::parse(&generations, account, text.into(), form).await?;
+        batch_call::submit(&jobs, &generations, &payer, &request, parsed).await
     };
     submitted
         .await
@@ -115,18 +116,6 @@ fn table_problem(faults: Vec<TableFault>) -> Problem {
         FieldFault::new(field, fault.message)
     };
     Problem::validation(faults.into_iter().map(fault).collect())
-}
-
-/// Adds the line in the table to each error. A row may span several lines.
-fn with_line_numbers(mut problem: Problem, line_of: &[usize]) -> Problem {
-    for fault in &mut problem.errors {
-        let index = fault.field.strip_prefix("requests[");
-        let index = index.and_then(|it| it.split_once(']')?.0.parse::<usize>().ok());
-        if let Some(line) = index.and_then(|index| line_of.get(index)) {
-            fault.message = format!("on line {line}: {}", fault.message);
-        }
-    }
-    problem
 }
 
 /// `GET /batches/{batch_id}/results`: one JSON line per request.

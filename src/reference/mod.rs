@@ -1,9 +1,12 @@
 //! The page at `/docs`: renders the OpenAPI documents, with a console to try the calls.
 //!
 //! A static page from the binary, in the style of the panel. It keeps an entered key or token in memory only, and sends it only to this
-//! server.
+//! server, which also sends the pictures that the page shows.
+
+mod pictures;
 
 use crate::web::assets::{self, Asset};
+use crate::web::catch_panic::CatchPanic;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use std::sync::LazyLock;
@@ -51,6 +54,16 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 .route(web::get().to(asset))
                 .route(web::head().to(asset))
                 .default_service(web::to(wrong_method)),
+        )
+        .service(
+            web::resource("/docs/clients/jobs/{job_id}/picture")
+                .route(web::get().to(CatchPanic(pictures::of_client)))
+                .default_service(web::to(wrong_picture_method)),
+        )
+        .service(
+            web::resource("/docs/operator/jobs/{job_id}/picture")
+                .route(web::get().to(CatchPanic(pictures::of_any_account)))
+                .default_service(web::to(wrong_picture_method)),
         );
 }
 
@@ -65,6 +78,10 @@ async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
 
 async fn wrong_method() -> Result<HttpResponse, Problem> {
     Err(Problem::method_not_allowed("GET, HEAD"))
+}
+
+async fn wrong_picture_method() -> Result<HttpResponse, Problem> {
+    Err(Problem::method_not_allowed("GET"))
 }
 
 #[cfg(test)]

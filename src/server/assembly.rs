@@ -76,6 +76,8 @@ pub struct Setup {
     pub engine: Option<Arc<dyn Engine>>,
     /// This process's id among the nodes that share the engine. `None`: a single process.
     pub node: Option<NodeId>,
+    /// Whether to wait some seconds for a process that has the data directory open, such as a predecessor that exits.
+    pub waits_for_predecessor: bool,
     /// Replaces the generators of configured backends, by backend name.
     pub generators: HashMap<String, Arc<dyn Generator>>,
     /// Resolves the host names of input images and webhooks. `None`: the system resolver.
@@ -94,6 +96,7 @@ impl Setup {
             elapsed: elapsed(),
             engine: None,
             node: is_shared.then(|| NodeId(Uuid::new_v4())),
+            waits_for_predecessor: true,
             generators: HashMap::new(),
             resolver: None,
             fail_stop: FailStop::new(),
@@ -137,6 +140,14 @@ impl Instance {
             .app_data(self.metrics.clone())
             .app_data(self.metrics.requests.worker());
     }
+
+    /// Gives the handlers of the separate address of the metrics their services.
+    pub(super) fn provide_metrics(&self, app: &mut ServiceConfig) {
+        app.app_data(self.core.clone())
+            .app_data(self.settings.clone())
+            .app_data(self.metrics.clone())
+            .app_data(self.metrics.requests.worker());
+    }
 }
 
 /// Starts the store, recovery, the actors and maintenance, but no listener. The caller must run an actix system.
@@ -148,6 +159,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         elapsed,
         engine,
         node,
+        waits_for_predecessor,
         generators,
         resolver,
         fail_stop,
@@ -164,7 +176,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     }
     let engine = match engine {
         Some(engine) => engine,
-        None => open_engine(&config, node, fail_stop.clone())?,
+        None => open_engine(&config, node, fail_stop.clone(), waits_for_predecessor)?,
     };
     let clock = match clock {
         Some(clock) => clock,

@@ -23,16 +23,18 @@ pub fn store_dir(config: &Config) -> PathBuf {
 }
 
 /// Opens the engine for the service. An engine failure trips `fail_stop`. `node` is the id of this process if nodes share a database.
+/// `waits`: whether to wait some seconds for the process that has the data directory open.
 pub fn open_engine(
     config: &Config,
     node: Option<NodeId>,
     fail_stop: FailStop,
+    waits: bool,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished_data_dir(config)?;
     let first = open(config, node, fail_stop.clone(), Some(Duration::ZERO));
     let engine = match first {
         // A predecessor may need a moment to exit.
-        Err(EngineError::Locked(_)) => {
+        Err(EngineError::Locked(_)) if waits => {
             tracing::warn!(
                 "the data directory {} is in use by another process; waiting for its lock",
                 config.storage.data_dir.display()
@@ -139,16 +141,18 @@ fn refuse_unfinished_data_dir(config: &Config) -> Result<(), EngineError> {
     })
 }
 
-/// Opens the records for inspection and changes nothing: a scratch copy of a data directory that no service uses, or a snapshot of
+/// Opens the records for inspection, without waiting, and changes nothing: a scratch copy of a data directory that no service uses, or a snapshot of
 /// a database.
 pub fn inspect_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished_data_dir(config)?;
     if let Some(url) = &config.storage.url {
         return inspect_database(config, url);
     }
+    let mut options = engine_options(config, FailStop::new());
+    options.lock_timeout = Duration::ZERO;
     Ok(Arc::new(SledEngine::open_read_only(
         &store_dir(config),
-        engine_options(config, FailStop::new()),
+        options,
     )?))
 }
 

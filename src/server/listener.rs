@@ -41,7 +41,7 @@ fn listen(address: std::net::SocketAddr) -> io::Result<TcpListener> {
 pub fn serve_metrics(instance: Instance, listener: TcpListener) -> io::Result<Server> {
     let server = HttpServer::new(move || {
         App::new()
-            .configure(|app| instance.provide(app))
+            .configure(|app| instance.provide_metrics(app))
             .wrap(from_fn(middleware::wrap))
             .configure(http::configure_metrics)
     });

@@ -75,7 +75,10 @@ pub(crate) async fn run(
         }
         jobs.images.add_writer_if_stuck();
         log_rate_limit::report();
-        maintainer.try_acquire(&core.system).await;
+        maintainer.try_acquire(core).await;
+        if core.fail_stop.has_tripped() {
+            return;
+        }
         report_to_operator(core, &jobs.settings, &maintainer, tick).await;
         if tick % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&accounts).await;
@@ -110,7 +113,9 @@ async fn report_to_operator(core: &Core, settings: &Settings, maintainer: &Maint
     if tick.is_multiple_of(WATCH_DISK_EVERY) && maintainer.is_this_node() {
         outcome = outcome.and(operator_events::watch_disk(core, settings).await);
     }
-    if let Err(error) = outcome {
+    if let Err(error) = outcome
+        && !core.is_ending()
+    {
         tracing::warn!(%error, "could not report an event to the operator");
     }
 }

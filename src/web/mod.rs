@@ -17,6 +17,7 @@ pub(crate) mod dry_run;
 pub(crate) mod error_conversion;
 pub(crate) mod generation_call;
 pub(crate) mod idempotency_key;
+pub(crate) mod job_picture;
 pub(crate) mod job_query;
 pub(crate) mod ledger_query;
 pub(crate) mod paging;

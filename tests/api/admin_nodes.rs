@@ -1,13 +1,12 @@
 //! The operator's list of the nodes that serve the records.
 
-use crate::support::{OneNode, Options, Server, until};
+use crate::support::nodes::two_nodes;
+use crate::support::{OneNode, Options, Server};
 
 #[test]
 fn a_process_is_listed_alone_while_it_shares_its_records_with_no_other() {
     let server = Server::with(Options::new().one_node(OneNode::Alone));
     let nodes = || server.admin("GET", "/nodes").expect(200).json();
-    // One of several nodes lists itself after its second heartbeat.
-    until("it is listed", || nodes()["data"][0].is_object());
     let answer = nodes();
     // A server with its records in a database always has a node id: other nodes may join.
     let id = server.inside().system.node().map(|it| it.id.to_string());
@@ -26,6 +25,28 @@ fn a_process_is_listed_alone_while_it_shares_its_records_with_no_other() {
     assert_eq!(node["running"], 0);
     assert!(!node["host"].as_str().unwrap().is_empty());
     assert_eq!(node["configuration"].as_str().unwrap().len(), 12);
+}
+
+#[test]
+fn a_node_lists_itself_and_the_earlier_ones_from_its_first_answer_on() {
+    let nodes = two_nodes(Options::new());
+    let listed = |node: &Server| {
+        let answer = node.admin("GET", "/nodes").expect(200).json();
+        let nodes = answer["data"].as_array().unwrap().iter();
+        let mut ids: Vec<String> = nodes
+            .map(|it| it["node_id"].as_str().unwrap().to_owned())
+            .collect();
+        ids.sort();
+        ids
+    };
+    let ids = nodes.each_ref().map(|node| {
+        let context = node.inside().system.node().expect("a node");
+        context.id.to_string()
+    });
+    let mut sorted = ids.to_vec();
+    sorted.sort();
+    assert_eq!(listed(&nodes[1]), sorted);
+    assert!(listed(&nodes[0]).contains(&ids[0]));
 }
 
 #[test]

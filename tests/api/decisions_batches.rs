@@ -143,9 +143,14 @@ fn faults_of_lines_have_the_same_names_and_say_the_line() {
     let answer = call
         .bytes(NDJSON, text.as_bytes())
         .invalid(&["requests[1]", "requests[2].prompt"]);
-    let message = answer.json()["errors"][0]["message"].clone();
-    let message = message.as_str().unwrap();
-    assert!(message.starts_with("on line 3: "), "{message}");
+    let errors = answer.json()["errors"].clone();
+    for (error, line) in errors.as_array().unwrap().iter().zip([3, 4]) {
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.starts_with(&format!("on line {line}: ")),
+            "{message}"
+        );
+    }
     assert_untouched(&server, &customer);
 }
 

@@ -78,6 +78,7 @@ mod panel_queue;
 mod panel_search;
 mod panel_sessions;
 mod panel_webhooks;
+mod reference_pictures;
 mod secrets_stay_secret;
 mod spec_authentication;
 mod spec_endpoints;

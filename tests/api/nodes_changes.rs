@@ -4,10 +4,16 @@ use crate::support::http::{Answer, Request, all_at_once};
 use crate::support::nodes::two_nodes;
 use crate::support::{Options, Server, fox, until};
 use serde_json::{Value, json};
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
+use tintype::application::pause;
 use tintype::server::bootstrap;
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::store::tables::PAUSE;
+use tintype_storage::testing::failing::FailingEngine;
+use tintype_storage::testing::memory::MemoryEngine;
 
 const FAST: &str = "/nb/text-generations";
 
@@ -139,6 +145,33 @@ fn a_pause_at_one_node_holds_at_the_other() {
         let job = one.generation(&customer, FAST, &fox()).expect(202).job_id();
         other.job_once(&customer, &job, "done");
     }
+}
+
+#[test]
+fn a_node_that_could_not_read_a_pause_for_a_while_follows_it_afterwards() {
+    let memory = Arc::new(MemoryEngine::new());
+    let inner = Arc::clone(&memory) as Arc<dyn Engine>;
+    let failing = Arc::new(FailingEngine::new(inner, u64::MAX, Arc::new(|_| {})));
+    // A single process, whose other parts do not read the switches again.
+    let server = Server::with(Options::new().behind(&failing));
+    let core = server.instance().core.clone();
+    let paused = Pause {
+        project: true,
+        ..Pause::default()
+    };
+    failing.fail_reads_of(Some(PAUSE.key(&())));
+    // As another node commits it.
+    commit_and_wait(&*memory, core.store.set_pause(&paused)).expect("a commit");
+    let follower = thread::spawn({
+        let core = core.clone();
+        move || actix_web::rt::System::new().block_on(pause::follow(core))
+    });
+    until("it has tried again", || failing.failed_reads() > 2);
+    assert_eq!(*core.pause.read(), Pause::default(), "it keeps its copy");
+    failing.fail_reads_of(None);
+    until("it has the switches", || *core.pause.read() == paused);
+    drop(server);
+    follower.join().expect("it ends with the server");
 }
 
 #[test]

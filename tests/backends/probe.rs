@@ -164,6 +164,17 @@ fn a_workflow_that_is_built_in_is_printed_to_begin_with_and_is_taken_back() {
         assert_eq!(text.contains(&last), images > 0);
         std::fs::write(dir.path().join(format!("{images}.json")), text).unwrap();
     }
+    let inputs_of_text = ["workflow", "text", "--inputs", "2"];
+    let output = Process::command(dir.path(), &[])
+        .args(inputs_of_text)
+        .output();
+    let output = output.unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty());
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.contains("--inputs `2`: a text-to-image workflow"),
+        "{error}"
+    );
     let file = |name: &str| dir.path().join(name).display().to_string();
     let (text, image) = (file("0.json"), file("3.json"));
     let settings = [

@@ -204,6 +204,10 @@ fn errors_name_the_line_of_the_request() {
             "is not JSON Lines: it is not UTF-8 text",
         ),
         (b" \n", "is empty"),
+        (
+            b"{\n  \"requests\": [\n    {\"model\": \"fast\"}\n    {\"model\": \"pro\"}\n  ]\n}\n",
+            "is not well-formed JSON: expected `,` or `]` at line 4 column 5; give one request per line, or one object {\"requests\": [...]}",
+        ),
     ] {
         let output = service.batch(&["submit", "-"], bytes).failure();
         assert_eq!(output, format!("tintype: standard input {reason}\n"));

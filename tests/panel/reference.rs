@@ -1,8 +1,8 @@
 //! The page at `/docs`: it renders both documents, and its console generates an image.
 
+use crate::browse;
 use crate::browser::Browser;
 use crate::service::{Service, TOKEN};
-use crate::{browse, browse_alone};
 use serde_json::json;
 use std::fs;
 
@@ -33,8 +33,7 @@ async fn enter_as_operator(service: &Service, browser: &Browser) {
 
 #[test]
 fn a_key_that_is_typed_in_makes_a_picture_and_is_kept_nowhere() {
-    // The page shows images of its own server only, not those of the nodes' bucket.
-    browse_alone(&[], |service, browser| async move {
+    browse(|service, browser| async move {
         visit(&service, &browser, "").await;
         browser.see("h3", "Generate from a prompt with fast").await;
         let key = browser
@@ -54,6 +53,10 @@ fn a_key_that_is_typed_in_makes_a_picture_and_is_kept_nowhere() {
             json!([["prompt", "aspect_ratio"], ["Minimal", "Full"]])
         );
         browser.see("p", "4K 0.24 USD").await;
+        let dry_run = "const it = document.querySelector('#createProFromText select[name=dry_run]');
+            return [it.value, document.querySelector('#createProFromText pre').textContent.includes('dry_run')];";
+        let dry_run = browser.run(dry_run, vec![]).await;
+        assert_eq!(dry_run, json!(["false", false]));
         let call = "//article[@id='createFastFromText']";
         browser
             .find(&format!("{call}//summary[.='Try it']"))

@@ -127,8 +127,8 @@ fn create_next(
     catch_up(client, peer, connection, memory)?;
     let name = memory.lock().expect("memory").take();
     match create(client, peer, connection, &name) {
-        // The database is unreachable, or the service is about to exit.
-        Ok(answer) if answer.status == 503 => {
+        // The database or the object store is unreachable, or the service is about to exit.
+        Ok(answer) if [502, 503].contains(&answer.status) => {
             memory.lock().expect("memory").in_doubt.insert(name);
             std::thread::sleep(Duration::from_millis(50));
         }

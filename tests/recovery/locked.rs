@@ -1,6 +1,7 @@
 //! A data directory belongs to one process at a time.
 
 use crate::place::Place;
+use std::time::Instant;
 
 #[test]
 fn hostile_084_a_directory_in_use_is_refused_by_name() {
@@ -8,21 +9,28 @@ fn hostile_084_a_directory_in_use_is_refused_by_name() {
     let service = place.serve();
     let data = place.data();
     let data = data.to_str().expect("a path");
-    // In parallel, because each command waits ten seconds for the other process to exit.
-    std::thread::scope(|scope| {
-        for arguments in [
+    let refuse = |arguments: &[&str]| {
+        let began = Instant::now();
+        let ended = place.run(arguments);
+        ended.assert_fault(&["tintype: ", data, "in use by another process"]);
+        let suggests = ended.err.contains("--server") && ended.err.contains("TINTYPE_KEY");
+        assert_eq!(suggests, arguments[0] == "generate", "{ended:?}");
+        began.elapsed()
+    };
+    // In parallel: a server waits ten seconds for the other process to exit, and says so. The commands do not wait.
+    let [serve, verify, generate] = std::thread::scope(|scope| {
+        let commands = [
             &["serve", "--listen", "127.0.0.1:0"][..],
             &["verify"],
             &["generate", "a fox"],
-        ] {
-            scope.spawn(|| {
-                let ended = place.run(arguments);
-                ended.assert_fault(&["tintype: ", data, "in use by another process"]);
-                let suggests = ended.err.contains("--server") && ended.err.contains("TINTYPE_KEY");
-                assert_eq!(suggests, arguments[0] == "generate", "{ended:?}");
-            });
-        }
+        ];
+        let running = commands.map(|arguments| scope.spawn(|| refuse(arguments)));
+        running.map(|it| it.join().expect("a refusal"))
     });
+    assert!(
+        generate < serve && verify < serve,
+        "{serve:?}, {verify:?}, {generate:?}"
+    );
     let client = service.client(&service.printed_key().expect("a key"));
     assert_eq!(client.get("/api/v1/balance").status, 200, "it is unharmed");
     service.stop();

@@ -257,6 +257,41 @@ fn faults_under_load_lose_no_job_no_cent_and_no_webhook() {
 }
 
 #[test]
+fn a_node_that_was_declared_dead_logs_one_line_that_says_what_to_do() {
+    let Some(server) = server() else { return };
+    let (database, bucket, peer) = (server.database(), Bucket::start(), Peer::start());
+    let [first, second, _] = places(&database.url(), &bucket, &peer);
+    let here = first.serve();
+    let mut there = second.serve();
+    let witness = here.client(&first.token());
+    let is_listed = || {
+        let nodes = witness.get("/admin/v1/nodes").json();
+        let nodes = nodes["data"].as_array().expect("nodes").clone();
+        nodes.iter().any(|it| it["pid"] == there.pid())
+    };
+    until("the node is listed", || is_listed().then_some(()));
+    signal("STOP", there.pid());
+    until("the node is taken for dead", || {
+        (!is_listed()).then_some(())
+    });
+    signal("CONT", there.pid());
+    assert_eq!(there.code(), Some(1), "it was taken for dead");
+    let log = there.end();
+    // An interrupted request may be reported before the reason.
+    let lines = log.lines().skip_while(|line| !line.contains("stopping:"));
+    let complaints: Vec<&str> = lines
+        .filter(|line| line.contains("WARN") || line.contains("ERROR"))
+        .collect();
+    let [reason] = complaints[..] else {
+        panic!("more than the reason: {log}");
+    };
+    for words in ["sent no heartbeat", "start it again", "dead_after_seconds"] {
+        assert!(reason.contains(words), "{reason}");
+    }
+    here.stop();
+}
+
+#[test]
 fn a_node_with_another_secret_is_refused() {
     let Some(server) = server() else { return };
     let (database, bucket) = (server.database(), Bucket::start());

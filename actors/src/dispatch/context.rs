@@ -40,4 +40,9 @@ impl DispatchContext {
             }
         }
     }
+
+    /// Is the process about to end after a failure? The log has the reason, so later errors are not worth a line each.
+    pub fn has_failed(&self) -> bool {
+        self.accounts.context().fail_stop.has_tripped()
+    }
 }

@@ -211,7 +211,9 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
         // Canceled while it waited for its turn, or ended by this actor before its restart.
         Ok(Err(EventError::Transition(_) | EventError::NotFound)) => Start::Nothing(None),
         Ok(Err(EventError::Store(error))) => {
-            tracing::error!(job = %id, %error, "a run could not begin");
+            if !context.has_failed() {
+                tracing::error!(job = %id, %error, "a run could not begin");
+            }
             Start::Nothing(None)
         }
         // The account actor has stopped with the process.
@@ -247,7 +249,9 @@ async fn apply(
             true
         }
         Ok(Err(error)) => {
-            tracing::warn!(job = %job.job, %error, "the end of a run was not applied");
+            if !context.has_failed() {
+                tracing::warn!(job = %job.job, %error, "the end of a run was not applied");
+            }
             false
         }
         // The account actor has stopped with the process.

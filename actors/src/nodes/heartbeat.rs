@@ -30,20 +30,23 @@ pub enum HeartbeatOutcome {
 }
 
 impl Decision for Join {
-    type Outcome = ();
+    /// All recorded nodes, with this one.
+    type Outcome = Vec<(NodeId, Node)>;
 
     fn holds(&self) -> Vec<Key> {
         vec![NODES.key(&self.node)]
     }
 
     fn needs(&self) -> Vec<ReadRequest> {
-        Vec::new()
+        vec![all_nodes()]
     }
 
-    fn decide(&self, _: &ReadResults) -> Result<Decided<()>, StoreError> {
+    fn decide(&self, reads: &ReadResults) -> Result<Decided<Self::Outcome>, StoreError> {
+        let mut nodes = recorded(reads)?;
         let joined = Node::new(self.process.clone());
         let writes = vec![NODES.put(&self.node, &joined)];
-        Ok(Decided::Write(writes, ()))
+        nodes.push((self.node, joined));
+        Ok(Decided::Write(writes, nodes))
     }
 }
 
@@ -66,11 +69,7 @@ impl Decision for Heartbeat {
                 HeartbeatOutcome::DeclaredDead,
             ));
         };
-        let pairs = reads.pairs(&all_nodes()).ok_or(StoreError::NotRead)?;
-        let nodes = pairs
-            .iter()
-            .filter_map(|(key, value)| NODES.entry(key, value).transpose())
-            .collect::<Result<_, _>>()?;
+        let nodes = recorded(reads)?;
         let updated = Node {
             beat: own.beat + 1,
             is_leaving: self.is_leaving,
@@ -80,4 +79,12 @@ impl Decision for Heartbeat {
         let writes = vec![NODES.put(&self.node, &updated)];
         Ok(Decided::Write(writes, HeartbeatOutcome::Alive(nodes)))
     }
+}
+
+fn recorded(reads: &ReadResults) -> Result<Vec<(NodeId, Node)>, StoreError> {
+    let pairs = reads.pairs(&all_nodes()).ok_or(StoreError::NotRead)?;
+    let nodes = pairs
+        .iter()
+        .filter_map(|(key, value)| NODES.entry(key, value).transpose());
+    nodes.collect()
 }

@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::NodeId;
 use tintype_storage::domain::node::Node;
+use tintype_storage::engine::EngineError;
 use tintype_storage::store::{Store, StoreError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -87,13 +88,16 @@ impl Membership {
             node: own,
             process: self.node.process.clone(),
         };
-        decide(&self.store, join).await?;
+        let nodes = decide(&self.store, join).await?;
+        let others = OtherNodes::since(sent);
+        // The process serves calls once it has joined, and lists the nodes from then on.
+        self.node.set_nodes(others.seen(nodes, sent));
         self.node.confirm(sent);
         self.node.take.notify_one();
         let (reported, suspects) = watch::channel(Suspects::default());
         // Concurrently: a takeover may wait for a record that a late node holds, and this node must send heartbeats meanwhile.
         tokio::select! {
-            ended = self.send_heartbeats(sent, reported) => ended,
+            ended = self.send_heartbeats(others, reported) => ended,
             ended = self.take_over(suspects) => ended,
         }
     }
@@ -101,11 +105,10 @@ impl Membership {
     /// Sends heartbeats, and watches those of the others.
     async fn send_heartbeats(
         &self,
-        joined: Instant,
+        mut others: OtherNodes,
         suspects: watch::Sender<Suspects>,
     ) -> Result<(), StoreError> {
         let own = self.node.id;
-        let mut others = OtherNodes::since(joined);
         loop {
             sleep(HEARTBEAT_INTERVAL).await;
             let sent = Instant::now();
@@ -117,8 +120,7 @@ impl Membership {
             let nodes = match decide(&self.store, heartbeat).await? {
                 HeartbeatOutcome::Alive(nodes) => nodes,
                 HeartbeatOutcome::DeclaredDead => {
-                    let reason = "another node has declared this one dead, because its heartbeats stopped; its jobs go on there";
-                    self.fail_stop.trip(reason.to_owned());
+                    self.fail_stop.trip(EngineError::Fenced.to_string());
                     return Ok(());
                 }
             };

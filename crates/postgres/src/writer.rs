@@ -90,12 +90,19 @@ impl Writer {
                     match self.resolve(&mut outage, &fault).await? {
                         Outcome::Committed => return Ok(decisions),
                         Outcome::RolledBack => fault,
-                        Outcome::Fenced => return Err(crate::claim::taken_over()),
+                        Outcome::Fenced => return Err(self.fenced()),
                     }
                 }
             };
             self.session = None;
             outage.pause(&fault).await?;
+        }
+    }
+
+    fn fenced(&self) -> EngineError {
+        match self.shared.options.node {
+            Some(_) => EngineError::Fenced,
+            None => crate::claim::taken_over(),
         }
     }
 

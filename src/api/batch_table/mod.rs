@@ -1,11 +1,9 @@
-//! Batch files: detects their format, and converts a CSV table to JSON Lines.
+//! Converts a CSV table of requests to JSON Lines.
 
 mod csv;
 
-use super::batch::Form;
 use csv::Rows;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -53,19 +51,6 @@ impl fmt::Display for TableFault {
 }
 
 impl std::error::Error for TableFault {}
-
-/// Detects the format of a file that is not a table: one JSON object with the requests, or JSON Lines.
-pub fn form(bytes: &[u8]) -> Form {
-    #[derive(Deserialize)]
-    struct Body {
-        #[serde(rename = "requests")]
-        _requests: IgnoredAny,
-    }
-    match serde_json::from_slice::<Body>(bytes) {
-        Ok(_) => Form::Json,
-        Err(_) => Form::Lines,
-    }
-}
 
 /// The requests of a table as lines of JSON.
 #[derive(Debug, Default)]
@@ -241,15 +226,5 @@ mod tests {
             faults[0].message.contains("more than 10000 bytes"),
             "{faults:?}"
         );
-    }
-
-    #[test]
-    fn a_file_is_an_object_or_lines() {
-        assert_eq!(form(b"{\"requests\": [], \"metadata\": {}}"), Form::Json);
-        assert_eq!(
-            form(b"{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n"),
-            Form::Lines
-        );
-        assert_eq!(form(b""), Form::Lines);
     }
 }

@@ -1,6 +1,6 @@
 //! Reads a file of requests. The server validates its contents.
 
-use crate::api::batch::Form;
+use crate::api::batch_form::{self, Form};
 use crate::api::batch_table::{self, TableFault};
 use crate::cli::http_client::Body;
 use crate::cli::problem_text::{ErrorResponse, split_position};
@@ -59,11 +59,13 @@ impl Requests {
     }
 
     fn from_json(name: String, bytes: Vec<u8>) -> anyhow::Result<Self> {
-        let (media_type, lines) = match batch_table::form(&bytes) {
+        let form = batch_form::detect(&bytes).map_err(|fault| anyhow!("{name} {fault}"))?;
+        let (media_type, lines) = match form {
             Form::Json => ("application/json", Vec::new()),
-            Form::Lines if std::str::from_utf8(&bytes).is_err() => {
+            _ if std::str::from_utf8(&bytes).is_err() => {
                 bail!("{name} is not JSON Lines: it is not UTF-8 text")
             }
+            Form::Table(rows) => ("application/x-ndjson", rows),
             Form::Lines => {
                 let lines = bytes.split(|byte| *byte == b'\n').zip(1..);
                 // The server skips blank lines too.
@@ -109,11 +111,7 @@ impl Requests {
             None => message.to_owned(),
         };
         match self.find(field) {
-            Some((line, "")) => {
-                let prefix = format!("on line {line}: ");
-                let message = message.strip_prefix(&prefix).unwrap_or(&message);
-                format!("{}, line {line} {message}", self.name)
-            }
+            Some((line, "")) => format!("{}, line {line} {message}", self.name),
             Some((line, field)) => format!("{}, line {line}: {field} {message}", self.name),
             None => format!("{}: {field} {message}", self.name),
         }
@@ -143,14 +141,10 @@ mod tests {
                 "is required",
                 "a.jsonl, line 4: model is required",
             ),
-            (
-                "requests[2]",
-                "on line 5: is empty",
-                "a.jsonl, line 5 is empty",
-            ),
+            ("requests[2]", "is empty", "a.jsonl, line 5 is empty"),
             (
                 "requests[2].custom_id",
-                "is also that of requests[0]",
+                "is also that of requests[0] (line 1)",
                 "a.jsonl, line 5: custom_id is also that of line 1",
             ),
             (
@@ -184,5 +178,10 @@ mod tests {
         );
         let table = Requests::from_csv("a.csv".into(), b"model,prompt\n");
         assert!(text(table).starts_with("a.csv has no requests"));
+        let document = Requests::from_json("a.json".into(), b"{\n  \"requests\": [}\n}\n".into());
+        assert_eq!(
+            text(document),
+            "a.json is not well-formed JSON: expected value at line 2 column 16; give one request per line, or one object {\"requests\": [...]}"
+        );
     }
 }

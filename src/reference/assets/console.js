@@ -36,9 +36,11 @@ function input(document, parameter, form, changed) {
   const common = { name: it.name, oninput: (event) => { form[it.in][it.name] = event.target.value; changed(); } };
   const label = h("span", {}, it.name, it.required ? h("span", { class: "must" }, " required") : null);
   if (it.style === "deepObject") form.deep.add(it.name);
-  const example = it.style === "deepObject" ? "order=4711" : it.schema?.examples?.[0] ?? it.schema?.format ?? "";
+  const preset = it.schema?.default?.toString();
+  const example = it.style === "deepObject" ? "order=4711" : it.schema?.examples?.[0] ?? preset ?? it.schema?.format ?? "";
+  // Shows the default, which is sent only once it has been chosen.
   const control = options
-    ? h("select", common, h("option", { value: "" }, "–"), options.map((word) => h("option", { value: word }, word)))
+    ? h("select", common, preset === undefined ? h("option", { value: "" }, "–") : null, options.map((word) => h("option", { value: word, selected: word === preset }, word)))
     : h("input", { ...common, type: "text", placeholder: example, autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
   return h("label", { class: "entry" }, label, control);
 }

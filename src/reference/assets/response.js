@@ -29,9 +29,7 @@ export async function sendAndShow(place, request, auth) {
 async function body(shown, response, stop, auth) {
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("image/")) {
-    const url = URL.createObjectURL(await response.blob());
-    // Free the copy once the image is drawn.
-    shown.append(picture(url, () => URL.revokeObjectURL(url)));
+    shown.append(await drawn(response));
   } else if (type.startsWith("text/event-stream")) {
     await stream(shown, response, stop);
   } else if (type.includes("json")) {
@@ -68,10 +66,23 @@ async function nextStep(shown, response, read, auth) {
     } }, "Wait for the image");
     shown.append(wait, place);
   }
-  const address = read?.result?.image_url;
-  if (!address) return;
-  const url = new URL(address, location.href);
-  // Load images of this server from the page's own origin, which may differ from the configured public URL.
-  if (url.pathname.startsWith("/files/")) shown.prepend(picture(`${url.pathname}${url.search}`));
-  else shown.append(h("p", { class: "small" }, h("a", { href: address, target: "_blank", rel: "noreferrer" }, "Open the image")));
+  if (read?.result?.image_url) await showPicture(shown, read, auth);
+}
+
+/** Shows the image of a job. It comes from this server, because the page may show no images of another one, such as a bucket. */
+async function showPicture(shown, job, auth) {
+  const headers = { Authorization: `Bearer ${auth.secret()}` };
+  const response = await fetch(`/docs/${auth.name}/jobs/${encodeURIComponent(job.job_id)}/picture`, { headers, cache: "no-store" });
+  if (!response.ok) {
+    shown.append(h("p", { class: "small" }, h("a", { href: job.result.image_url, target: "_blank", rel: "noreferrer" }, "Open the image")));
+    return;
+  }
+  shown.prepend(await drawn(response));
+}
+
+/** The image in the body of a response. */
+async function drawn(response) {
+  const url = URL.createObjectURL(await response.blob());
+  // Free the copy once the image is drawn.
+  return picture(url, () => URL.revokeObjectURL(url));
 }

@@ -80,6 +80,12 @@ pub enum EngineError {
     /// The engine stopped after an earlier failure, or was closed.
     #[error("storage has stopped")]
     Stopped,
+    /// Another node has fenced this one. Its writes have no effect any more.
+    #[error(
+        "another node has taken over from this one, because this one sent no heartbeat for too long; start it again. If this recurs, look \
+         for pauses of its machine or its network, or raise `dead_after_seconds` in [cluster]"
+    )]
+    Fenced,
     /// The decision of a round panicked. The round wrote nothing.
     #[error("a decision panicked")]
     Panicked,

@@ -1,7 +1,8 @@
-//! An engine that fails at a chosen commit, for tests of the reaction.
+//! An engine that fails at a chosen commit, or fails to read a chosen key, for tests of the reaction.
 
 use super::layer::Layer;
-use crate::engine::{Commit, Engine, EngineError, Holds, OnFailure};
+use crate::engine::{Commit, Engine, EngineError, Holds, Key, OnFailure};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,6 +13,8 @@ pub struct FailingEngine {
     commits_left: AtomicU64,
     failed: AtomicBool,
     on_failure: OnFailure,
+    unreadable: Mutex<Option<Key>>,
+    failed_reads: AtomicU64,
 }
 
 impl FailingEngine {
@@ -23,7 +26,19 @@ impl FailingEngine {
             commits_left: AtomicU64::new(commits),
             failed: AtomicBool::new(false),
             on_failure,
+            unreadable: Mutex::default(),
+            failed_reads: AtomicU64::new(0),
         }
+    }
+
+    /// Reads of this key fail from now on; `None`: no reads. Commits go on.
+    pub fn fail_reads_of(&self, key: Option<Key>) {
+        *self.unreadable.lock() = key;
+    }
+
+    /// How many reads have failed.
+    pub fn failed_reads(&self) -> u64 {
+        self.failed_reads.load(Ordering::SeqCst)
     }
 }
 
@@ -34,6 +49,14 @@ impl Layer for FailingEngine {
 
     fn holds(&self) -> &Arc<Holds> {
         &self.holds
+    }
+
+    fn before_get(&self, key: &[u8]) -> Result<(), EngineError> {
+        if self.unreadable.lock().as_deref() != Some(key) {
+            return Ok(());
+        }
+        self.failed_reads.fetch_add(1, Ordering::SeqCst);
+        Err(EngineError::Failed("a read failed (simulated)".into()))
     }
 
     fn submit(&self, commit: Commit) {

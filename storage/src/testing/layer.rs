@@ -30,6 +30,11 @@ pub trait Layer: Send + Sync + 'static {
         self.inner().submit(commit);
     }
 
+    /// Called before the value of a key is read.
+    fn before_get(&self, _key: &[u8]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// Called after each scan.
     fn after_scan(&self) -> Result<(), EngineError> {
         Ok(())
@@ -43,7 +48,10 @@ pub trait Layer: Send + Sync + 'static {
 
 impl<L: Layer> Engine for L {
     fn get(&self, key: &[u8]) -> Read<Option<Value>> {
-        self.inner().get(key)
+        match self.before_get(key) {
+            Ok(()) => self.inner().get(key),
+            Err(error) => Err(error).into(),
+        }
     }
 
     fn scan(

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tintype::config::{Config, Sources};
 use tintype_egress::Resolve;
-use tintype_storage::testing::stalled::StalledEngine;
+use tintype_storage::engine::Engine;
 
 /// The variable with the number of nodes of a test server.
 const NODES: &str = "TINTYPE_TEST_NODES";
@@ -54,7 +54,8 @@ pub struct Options {
     flags: Vec<(String, toml::Value)>,
     pub(super) sled: bool,
     one_node: Option<OneNode>,
-    pub(super) gate: Option<Arc<StalledEngine>>,
+    /// Stores the records of a single process.
+    pub(super) engine: Option<Arc<dyn Engine>>,
     pub(super) database: TestDatabase,
     pub(super) shared: Option<Arc<SharedRecords>>,
     pub(super) dir: Arc<TempDir>,
@@ -85,7 +86,7 @@ impl Options {
             flags: Vec::new(),
             sled: false,
             one_node: None,
-            gate: None,
+            engine: None,
             database: TestDatabase::default(),
             shared: None,
             resolver: Arc::new(Offline),
@@ -150,7 +151,7 @@ impl Options {
     /// The number of nodes: the environment's, if the nodes can share their records.
     pub(super) fn nodes(&self) -> usize {
         let asked = env::var(NODES).ok().and_then(|it| it.parse().ok());
-        let is_alone = self.one_node.is_some() || self.gate.is_some();
+        let is_alone = self.one_node.is_some() || self.engine.is_some();
         match is_alone || self.sled && !self.is_on_postgres() {
             true => 1,
             false => asked.unwrap_or(1),
@@ -163,9 +164,9 @@ impl Options {
         self
     }
 
-    /// Keeps records in memory behind an engine that can stall.
-    pub fn behind(mut self, gate: &Arc<StalledEngine>) -> Self {
-        self.gate = Some(Arc::clone(gate));
+    /// Keeps records in an engine that can stall or fail.
+    pub fn behind(mut self, engine: &Arc<impl Engine + 'static>) -> Self {
+        self.engine = Some(Arc::clone(engine) as Arc<dyn Engine>);
         self
     }
 

@@ -177,7 +177,7 @@ async fn serve(options: Options, started: mpsc::Sender<Started>, stopped: onesho
     let public_url = config.public_url_at(address);
     let generator: Arc<dyn Generator> = Arc::new(options.generator.clone());
     let node = NodeId(Uuid::new_v4());
-    let shared = match &options.gate {
+    let shared = match &options.engine {
         Some(_) => None,
         None => options.database.engine(node).or_else(|| {
             let shared = options.shared.clone();
@@ -185,8 +185,8 @@ async fn serve(options: Options, started: mpsc::Sender<Started>, stopped: onesho
         }),
     };
     let node = shared.is_some().then_some(node);
-    let engine: Option<Arc<dyn Engine>> = match &options.gate {
-        Some(gate) => Some(Arc::clone(gate) as Arc<dyn Engine>),
+    let engine: Option<Arc<dyn Engine>> = match &options.engine {
+        Some(engine) => Some(Arc::clone(engine)),
         None => shared.or_else(|| {
             let memory = || Arc::new(MemoryEngine::new()) as Arc<dyn Engine>;
             (!options.sled).then(memory)

@@ -1,0 +1,143 @@
+//! The formats of a batch, and how to tell a file's format from its text.
+
+use serde::de::IgnoredAny;
+use std::collections::HashMap;
+use std::fmt;
+
+/// The member of a document that contains the requests.
+pub const REQUESTS: &str = "requests";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One JSON object with a list of requests.
+    Json,
+    /// One request per line (JSON Lines).
+    Lines,
+    /// JSON Lines made from a table, with the first line of each row in the table.
+    Table(Vec<usize>),
+}
+
+/// Why a file is neither JSON Lines nor a document with requests.
+#[derive(Debug)]
+pub enum FormFault {
+    /// One JSON object over several lines, without requests.
+    NoRequests,
+    Array,
+    /// A document over several lines with a syntax error.
+    Syntax(serde_json::Error),
+}
+
+impl fmt::Display for FormFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRequests => f.write_str("is a JSON object without `requests`")?,
+            Self::Array => f.write_str("is a JSON array")?,
+            Self::Syntax(error) => write!(f, "is not well-formed JSON: {error}")?,
+        }
+        f.write_str(r#"; give one request per line, or one object {"requests": [...]}"#)
+    }
+}
+
+impl std::error::Error for FormFault {}
+
+/// Detects the format of a file that is not a table.
+///
+/// # Errors
+/// The file is one JSON document, faulty or without requests. Read as JSON Lines, each of its lines would be an error.
+pub fn detect(bytes: &[u8]) -> Result<Form, FormFault> {
+    let text = bytes.trim_ascii();
+    match parse(bytes) {
+        Ok(_) if text.starts_with(b"[") => Err(FormFault::Array),
+        Ok(_) if has_requests(text) => Ok(Form::Json),
+        Ok(_) if text.starts_with(b"{") && spans_lines(text) => Err(FormFault::NoRequests),
+        Err(error) if begins_document(text) => Err(FormFault::Syntax(error)),
+        Ok(_) | Err(_) => Ok(Form::Lines),
+    }
+}
+
+/// Is a body that was sent as JSON Lines one document over several lines?
+pub fn is_document(bytes: &[u8]) -> bool {
+    let text = bytes.trim_ascii();
+    match parse(text) {
+        Ok(_) => spans_lines(text),
+        Err(_) => begins_document(text),
+    }
+}
+
+fn has_requests(text: &[u8]) -> bool {
+    let members = serde_json::from_slice::<HashMap<String, IgnoredAny>>(text);
+    members.is_ok_and(|it| it.contains_key(REQUESTS))
+}
+
+fn spans_lines(text: &[u8]) -> bool {
+    text.contains(&b'\n')
+}
+
+/// Does the first line begin a value that later lines continue? A whole request on the second line shows that only the first request is
+/// cut off.
+fn begins_document(text: &[u8]) -> bool {
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = lines.filter(|line| !line.is_empty());
+    let (Some(first), Some(second)) = (lines.next(), lines.next()) else {
+        return false;
+    };
+    let is_request = second.starts_with(b"{") && parse(second).is_ok();
+    parse(first).is_err_and(|error| error.is_eof()) && !is_request
+}
+
+fn parse(text: &[u8]) -> serde_json::Result<IgnoredAny> {
+    serde_json::from_slice(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(file: &str) -> String {
+        detect(file.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_is_an_object_or_lines() {
+        for (file, form) in [
+            ("{\"requests\": [], \"metadata\": {}}", Form::Json),
+            ("{\n  \"requests\": [\n    {}\n  ]\n}\n", Form::Json),
+            ("{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n", Form::Lines),
+            ("{\"prompt\": \"a\"}\n", Form::Lines),
+            ("{\"prompt\": \"a\",}\n{\"prompt\": \"b\"}\n", Form::Lines),
+            // Only the first line is cut off.
+            ("{\"prompt\": \n{\"prompt\": \"b\"}\n", Form::Lines),
+            ("{\"prompt\": ", Form::Lines),
+            ("prompt: a\nmodel: b\n", Form::Lines),
+            ("", Form::Lines),
+        ] {
+            assert_eq!(detect(file.as_bytes()).unwrap(), form, "{file}");
+            assert_eq!(
+                is_document(file.as_bytes()),
+                file.starts_with("{\n"),
+                "{file}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_document_that_is_no_batch_has_one_fault() {
+        let give = r#"; give one request per line, or one object {"requests": [...]}"#;
+        let faulty = "\n{\n  \"requests\": [\n    {\"model\": \"fast\"}\n    {}\n  ]\n}\n";
+        for (file, expected) in [
+            (
+                faulty,
+                "is not well-formed JSON: expected `,` or `]` at line 5 column 5",
+            ),
+            (
+                "{\n  \"model\": \"fast\"\n}\n",
+                "is a JSON object without `requests`",
+            ),
+            ("[\n{},\n{}\n]\n", "is a JSON array"),
+        ] {
+            assert_eq!(fault(file), format!("{expected}{give}"), "{file}");
+            assert!(is_document(file.as_bytes()), "{file}");
+        }
+        assert_eq!(fault("[{}, {}]"), format!("is a JSON array{give}"));
+    }
+}

@@ -1,0 +1,32 @@
+//! The pictures that the page shows. The page sends the credentials that the user has entered.
+
+use crate::application::jobs;
+use crate::application::services::JobService;
+use crate::web::access::path_segment;
+use crate::web::auth::{Operator, Principal};
+use crate::web::job_picture;
+use crate::web::problem::Problem;
+use actix_web::{HttpRequest, HttpResponse, web};
+
+/// `GET /docs/clients/jobs/{job_id}/picture`
+pub async fn of_client(
+    principal: Principal,
+    request: HttpRequest,
+    service: web::Data<JobService>,
+) -> Result<HttpResponse, Problem> {
+    let account = principal.caller.account();
+    let job = jobs::find(&service.core, account, path_segment(&request, "job_id")).await?;
+    principal.admit()?;
+    job_picture::respond(&request, &service, &job).await
+}
+
+/// `GET /docs/operator/jobs/{job_id}/picture`
+pub async fn of_any_account(
+    _: Operator,
+    request: HttpRequest,
+    service: web::Data<JobService>,
+) -> Result<HttpResponse, Problem> {
+    let id = jobs::read_id(path_segment(&request, "job_id"))?;
+    let job = jobs::find_in_all(&service.core, None, id).await?;
+    job_picture::respond(&request, &service, &job).await
+}

@@ -1,0 +1,67 @@
+//! Sends the picture of a job from this host, so that the content security policy of a page can forbid images from other hosts, and the
+//! browser need not reach the bucket.
+
+use super::picture_view::{self, ViewQuery};
+use super::problem::{Code, Problem};
+use crate::application::picture_views;
+use crate::application::services::JobService;
+use crate::images::{FAULT_TARGET, ImagesError, media_type};
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::TryStreamExt as _;
+use tintype_storage::domain::job::Job;
+
+/// A picture never changes.
+const CACHE_FOREVER: &str = "private, max-age=31536000, immutable";
+
+/// Responds with the picture of a job; with `?width=` or `?format=` converted.
+///
+/// # Errors
+/// The job has no picture, retention has deleted it, or the object store fails
+pub async fn respond(
+    request: &HttpRequest,
+    jobs: &web::Data<JobService>,
+    job: &Job,
+) -> Result<HttpResponse, Problem> {
+    let none = || Problem::new(Code::NotFound, "this job has no picture");
+    let key = &job.picture().ok_or_else(none)?.key;
+    let ViewQuery { view, .. } = picture_view::parse(request.query_string());
+    if let Some(view) = view.transpose()? {
+        let bytes = match picture_views::find(jobs, key, view).await? {
+            Some(bytes) => bytes,
+            None => picture_views::create(jobs, job.account, key, view).await?,
+        };
+        let cache = CACHE_FOREVER.to_owned();
+        return Ok(picture_view::respond(request, bytes, key, view, cache));
+    }
+    let found = jobs.images.reader(key).await.map_err(to_problem)?;
+    let name = key.rsplit('/').next().unwrap_or_default();
+    Ok(HttpResponse::Ok()
+        .content_type(media_type(key))
+        .insert_header((header::CACHE_CONTROL, CACHE_FOREVER))
+        .insert_header((
+            header::CONTENT_DISPOSITION,
+            format!("inline; filename=\"{name}\""),
+        ))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; sandbox",
+        ))
+        .streaming(found.into_stream().map_err(std::io::Error::other)))
+}
+
+fn to_problem(error: ImagesError) -> Problem {
+    match error {
+        ImagesError::NotFound { .. } => {
+            Problem::new(Code::Gone, "retention has deleted the picture")
+        }
+        error => {
+            tracing::error!(target: FAULT_TARGET, %error, "could not read a picture");
+            Problem::new(
+                Code::StorageUnavailable,
+                "the picture could not be read; try again",
+            )
+        }
+    }
+}
