@@ -5,6 +5,7 @@
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tintype_storage::engine::EngineError;
 use tintype_storage::store::Store;
 use tokio::sync::Notify;
 
@@ -17,6 +18,7 @@ pub struct FailStop {
 #[derive(Default)]
 struct Inner {
     tripped: AtomicBool,
+    is_closing: AtomicBool,
     reason: Mutex<Option<String>>,
     notify: Notify,
 }
@@ -42,7 +44,18 @@ impl FailStop {
     /// Returns the same store, which reports failed commits here.
     pub fn watch(&self, store: Store) -> Store {
         let stop = self.clone();
-        store.failing_to(Arc::new(move |error| stop.trip(error.to_string())))
+        store.failing_to(Arc::new(move |error| {
+            let is_closing = stop.inner.is_closing.load(Ordering::SeqCst);
+            if !(is_closing && matches!(error, EngineError::Stopped)) {
+                stop.trip(error.to_string());
+            }
+        }))
+    }
+
+    /// From now on the engine may refuse commits because it is closed: a background task may commit until the process exits. Every
+    /// other error remains a failure.
+    pub fn begin_close(&self) {
+        self.inner.is_closing.store(true, Ordering::SeqCst);
     }
 
     pub fn has_tripped(&self) -> bool {
@@ -65,6 +78,11 @@ impl FailStop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tintype_storage::engine::Engine as _;
+    use tintype_storage::store::Writes;
+    use tintype_storage::testing::failing::FailingEngine;
+    use tintype_storage::testing::memory::MemoryEngine;
+    use tokio::sync::oneshot;
 
     #[tokio::test]
     async fn the_first_reason_stays() {
@@ -78,5 +96,36 @@ mod tests {
         stop.trip("second");
         assert_eq!(waiting.await.unwrap(), "first");
         assert_eq!(stop.tripped().await, "first");
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_an_orderly_close_refuses_is_no_failure() {
+        for is_orderly in [true, false] {
+            let (stop, engine) = (FailStop::new(), Arc::new(MemoryEngine::new()));
+            let store = stop.watch(Store::new(Arc::clone(&engine) as _));
+            if is_orderly {
+                stop.begin_close();
+            }
+            engine.close();
+            let (done, outcome) = oneshot::channel();
+            store.commit(Writes::new(), |it| drop(done.send(it)));
+            assert!(matches!(outcome.await.unwrap(), Err(EngineError::Stopped)));
+            assert_eq!(stop.has_tripped(), !is_orderly);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_fails_during_an_orderly_close_is_a_failure() {
+        let stop = FailStop::new();
+        let engine = FailingEngine::new(Arc::new(MemoryEngine::new()), 0, Arc::new(|_| {}));
+        let store = stop.watch(Store::new(Arc::new(engine)));
+        stop.begin_close();
+        let (done, outcome) = oneshot::channel();
+        store.commit(Writes::new(), |it| drop(done.send(it)));
+        assert!(matches!(
+            outcome.await.unwrap(),
+            Err(EngineError::Failed(_))
+        ));
+        assert!(stop.has_tripped());
     }
 }

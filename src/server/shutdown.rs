@@ -19,6 +19,7 @@ pub async fn finish_jobs(instance: &Instance) {
 
 /// Stops the actors, writes the last commits and releases the data directory. Blocks until the disk has finished.
 pub fn close(instance: &Instance) {
+    instance.core.fail_stop.begin_close();
     instance.core.system.stop();
     instance.core.store.engine().close();
 }

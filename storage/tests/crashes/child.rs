@@ -84,7 +84,9 @@ pub fn command(directory: &Path) -> std::process::Command {
             "--nocapture",
         ])
         .args(["--test-threads", "1"])
-        .env(DIRECTORY, directory);
+        .env(DIRECTORY, directory)
+        // Many children panic on purpose, and each backtrace takes longer than the scenario.
+        .env("RUST_BACKTRACE", "0");
     command
 }
 
