@@ -43,9 +43,6 @@ pub fn no_writes(_: &ApiKey) -> Writes {
 
 /// Issues a key with all rights, narrowed by `shape`. `also` adds writes to the same commit. Returns the text of the key, which is
 /// stored nowhere.
-///
-/// # Errors
-/// `Invalid` for an account with too many keys, and for a key that has expired already. [`change`] accepts a past time, which ends a key.
 pub async fn issue(
     core: &Core,
     guard: ChangeGuard,
@@ -74,9 +71,6 @@ pub async fn issue(
         text_prefix: Some(api_key::text_prefix(&text)),
         ..shape(ApiKey::with_all_rights(id, account, now))
     };
-    if key.expires_at.is_some_and(|end| end <= now) {
-        return Err(Error::field("expires_at", "must be in the future"));
-    }
     let mut writes = core.store.put_key(&api_key::hash(&text), &key);
     writes.extend(also(&key));
     let entry = entry(core, context, Action::KeyCreate, &key);

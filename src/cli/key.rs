@@ -164,6 +164,13 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let account = arguments.account.as_deref();
     let path = operator.account_path(account, "/keys").await?;
     let mut body = arguments.options.body()?;
+    // The server accepts such a time, so that programs can make a key that is refused. Here it is a mistake.
+    let end = body.get("expires_at").and_then(Value::as_str);
+    if let Some(end) =
+        end.filter(|end| Timestamp::parse(end).is_some_and(|it| it <= Timestamp::now()))
+    {
+        anyhow::bail!("--expires `{end}`: must be in the future");
+    }
     body.insert("name".to_owned(), arguments.name.into());
     let response = operator.post(&path, Some(Value::Object(body))).await?;
     arguments.common.show(response, describe)

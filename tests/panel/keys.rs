@@ -66,21 +66,3 @@ fn a_key_is_given_a_limit_of_live_jobs() {
         drop(service);
     });
 }
-
-#[test]
-fn a_new_key_that_would_have_expired_is_refused_beside_its_field() {
-    browse(|service, browser| async move {
-        browser.sign_in_as_operator().await;
-        browser.go("#/keys", "API keys").await;
-        browser.press("New key").await;
-        browser.fill("name", "late").await;
-        let past = "document.querySelector('dialog [name=expires_at]').value = '2020-01-01T00:00';";
-        browser.run(past, vec![]).await;
-        browser.press_in("//dialog//button[.='Create key']").await;
-        browser
-            .find("//div[@data-field='expires_at']/span[.='Must be in the future.']")
-            .await;
-        browser.leave().await;
-        drop(service);
-    });
-}

@@ -21,7 +21,7 @@ body!(KeyChange {
     models: Nullable<Models>,
     /// Is the key active?
     active: Optional<Flag>,
-    /// When the key expires. `null`: never. Must be in the future for a new key. A past time ends an existing key.
+    /// When the key expires. `null`: never.
     expires_at: Nullable<MomentField>,
     /// The total spend limit. `null`: no limit.
     spend_limit: Nullable<Limit>,

@@ -49,9 +49,15 @@ function validated(data) {
   return values;
 }
 
+function validatedNew(data) {
+  const values = validated(data);
+  if (values.expires_at && new Date(values.expires_at) <= new Date()) throw fieldError("expires_at", "Choose a time in the future.");
+  return values;
+}
+
 export async function createKey(path, context, done) {
   const key = await dialog({ title: "New API key", text: "You see the key once, right after it is created.", fields: fields(null, context.session), confirm: "Create key",
-    submit: (data) => post(path, validated(data)) });
+    submit: (data) => post(path, validatedNew(data)) });
   if (key) {
     reveal({ title: "Your new key", text: "Copy it now. Tintype stores only a hash of it and cannot show it again.", value: key.api_key,
       more: code(snippet("curl", { tier: key.models[0], body: { prompt: "a red fox in the snow", aspect_ratio: "1:1" }, key: key.api_key }, context.session.public_url)) });
