@@ -141,8 +141,8 @@ fn refuse_unfinished_data_dir(config: &Config) -> Result<(), EngineError> {
     })
 }
 
-/// Opens the records for inspection, without waiting, and changes nothing: a scratch copy of a data directory that no service uses, or a snapshot of
-/// a database.
+/// Opens the records for inspection, without waiting, and changes nothing: a scratch copy of a data directory that no service uses, or
+/// a snapshot of a database.
 pub fn inspect_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_unfinished_data_dir(config)?;
     if let Some(url) = &config.storage.url {
