@@ -78,11 +78,6 @@ impl FailStop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tintype_storage::engine::Engine as _;
-    use tintype_storage::store::Writes;
-    use tintype_storage::testing::failing::FailingEngine;
-    use tintype_storage::testing::memory::MemoryEngine;
-    use tokio::sync::oneshot;
 
     #[tokio::test]
     async fn the_first_reason_stays() {
@@ -96,36 +91,5 @@ mod tests {
         stop.trip("second");
         assert_eq!(waiting.await.unwrap(), "first");
         assert_eq!(stop.tripped().await, "first");
-    }
-
-    #[tokio::test]
-    async fn a_commit_that_an_orderly_close_refuses_is_no_failure() {
-        for is_orderly in [true, false] {
-            let (stop, engine) = (FailStop::new(), Arc::new(MemoryEngine::new()));
-            let store = stop.watch(Store::new(Arc::clone(&engine) as _));
-            if is_orderly {
-                stop.begin_close();
-            }
-            engine.close();
-            let (done, outcome) = oneshot::channel();
-            store.commit(Writes::new(), |it| drop(done.send(it)));
-            assert!(matches!(outcome.await.unwrap(), Err(EngineError::Stopped)));
-            assert_eq!(stop.has_tripped(), !is_orderly);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_write_that_fails_during_an_orderly_close_is_a_failure() {
-        let stop = FailStop::new();
-        let engine = FailingEngine::new(Arc::new(MemoryEngine::new()), 0, Arc::new(|_| {}));
-        let store = stop.watch(Store::new(Arc::new(engine)));
-        stop.begin_close();
-        let (done, outcome) = oneshot::channel();
-        store.commit(Writes::new(), |it| drop(done.send(it)));
-        assert!(matches!(
-            outcome.await.unwrap(),
-            Err(EngineError::Failed(_))
-        ));
-        assert!(stop.has_tripped());
     }
 }

@@ -1,8 +1,8 @@
 //! The page at `/docs`: it renders both documents, and its console generates an image.
 
+use crate::browse;
 use crate::browser::Browser;
 use crate::service::{Service, TOKEN};
-use crate::browse;
 use serde_json::json;
 use std::fs;
 

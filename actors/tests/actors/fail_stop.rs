@@ -4,10 +4,14 @@ use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, World, fresh, quick, run, settle, until};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_actors::fail_stop::FailStop;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::{Engine as _, EngineError};
+use tintype_storage::store::{Store, Writes};
 use tintype_storage::testing::failing::FailingEngine;
 use tintype_storage::testing::memory::MemoryEngine;
+use tokio::sync::oneshot;
 
 /// A world whose engine fails after this many commits.
 fn failing_after(commits: u64, generator: Scripted) -> (World, Arc<MemoryEngine>) {
@@ -110,4 +114,35 @@ fn hostile_073_a_failure_at_any_commit_leaves_sound_books() {
             again.check();
         }
     });
+}
+
+#[tokio::test]
+async fn a_commit_that_an_orderly_close_refuses_is_no_failure() {
+    for is_orderly in [true, false] {
+        let (stop, engine) = (FailStop::new(), Arc::new(MemoryEngine::new()));
+        let store = stop.watch(Store::new(Arc::clone(&engine) as _));
+        if is_orderly {
+            stop.begin_close();
+        }
+        engine.close();
+        let (done, outcome) = oneshot::channel();
+        store.commit(Writes::new(), |it| drop(done.send(it)));
+        assert!(matches!(outcome.await.unwrap(), Err(EngineError::Stopped)));
+        assert_eq!(stop.has_tripped(), !is_orderly);
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_fails_during_an_orderly_close_is_a_failure() {
+    let stop = FailStop::new();
+    let engine = FailingEngine::new(Arc::new(MemoryEngine::new()), 0, Arc::new(|_| {}));
+    let store = stop.watch(Store::new(Arc::new(engine)));
+    stop.begin_close();
+    let (done, outcome) = oneshot::channel();
+    store.commit(Writes::new(), |it| drop(done.send(it)));
+    assert!(matches!(
+        outcome.await.unwrap(),
+        Err(EngineError::Failed(_))
+    ));
+    assert!(stop.has_tripped());
 }
