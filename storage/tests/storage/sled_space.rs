@@ -73,6 +73,12 @@ fn a_store_that_forgets_as_much_as_it_learns_stays_as_large_as_it_is() {
         sizes.push(disk_kib(directory.path()));
     }
     println!("KiB on the disk after each round: {sizes:?}");
-    let (early, late) = (sizes[3], sizes[sizes.len() - 1]);
+    // How much is free within the files at the end of a round depends on the moments of the flushes, so each third's largest counts.
+    let largest = |sizes: &[u64]| sizes.iter().max().copied().unwrap_or_default();
+    let third = sizes.len() / 3;
+    let (early, late) = (
+        largest(&sizes[..third]),
+        largest(&sizes[sizes.len() - third..]),
+    );
     assert!(late <= early * 3 / 2, "{sizes:?}");
 }
