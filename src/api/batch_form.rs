@@ -1,7 +1,7 @@
 //! The formats of a batch, and how to tell a file's format from its text.
 
 use serde::de::IgnoredAny;
-use std::collections::HashMap;
+use serde::{Deserialize, Deserializer};
 use std::fmt;
 
 /// The member of a document that contains the requests.
@@ -64,9 +64,26 @@ pub fn is_document(bytes: &[u8]) -> bool {
     }
 }
 
+/// Is a well-formed value an object with requests? Keeps none of its members, because a body may have millions.
 fn has_requests(text: &[u8]) -> bool {
-    let members = serde_json::from_slice::<HashMap<String, IgnoredAny>>(text);
-    members.is_ok_and(|it| it.contains_key(REQUESTS))
+    #[derive(Default)]
+    struct IsPresent(bool);
+
+    impl<'de> Deserialize<'de> for IsPresent {
+        fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+            IgnoredAny::deserialize(value).map(|_| Self(true))
+        }
+    }
+
+    #[derive(Deserialize)]
+    struct Members {
+        #[serde(default)]
+        requests: IsPresent,
+    }
+
+    // The only possible error is a duplicate, which the parser of the batch reports.
+    let members = serde_json::from_slice::<Members>(text);
+    text.starts_with(b"{") && members.map_or(true, |it| it.requests.0)
 }
 
 fn spans_lines(text: &[u8]) -> bool {
@@ -104,6 +121,9 @@ mod tests {
             ("{\n  \"requests\": [\n    {}\n  ]\n}\n", Form::Json),
             ("{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n", Form::Lines),
             ("{\"prompt\": \"a\"}\n", Form::Lines),
+            ("{\"requests\": null}", Form::Json),
+            ("{\"requests\": [], \"requests\": []}", Form::Json),
+            ("5", Form::Lines),
             ("{\"prompt\": \"a\",}\n{\"prompt\": \"b\"}\n", Form::Lines),
             // Only the first line is cut off.
             ("{\"prompt\": \n{\"prompt\": \"b\"}\n", Form::Lines),

@@ -26,7 +26,7 @@ pub const ROUTE: &str = "/files/{key:.*}";
 const PATH_PREFIX: &str = "/files/";
 
 /// Stored files are images; if one were not, a browser must not run it under this server's origin.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox";
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox";
 
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use super::picture_view::{self, ViewQuery};
 use super::problem::{Code, Problem};
 use crate::application::picture_views;
 use crate::application::services::JobService;
+use crate::images::serve::CONTENT_SECURITY_POLICY;
 use crate::images::{FAULT_TARGET, ImagesError, media_type};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -44,10 +45,7 @@ pub async fn respond(
             format!("inline; filename=\"{name}\""),
         ))
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .insert_header((
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; sandbox",
-        ))
+        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY))
         .streaming(found.into_stream().map_err(std::io::Error::other)))
 }
 

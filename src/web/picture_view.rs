@@ -2,6 +2,7 @@
 
 use super::problem::{FieldFault, Problem};
 use crate::application::picture_views::{View, ViewFormat, WIDTHS};
+use crate::images::serve::CONTENT_SECURITY_POLICY;
 use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
@@ -100,10 +101,7 @@ pub fn respond(
         format!("inline; filename=\"{name}\""),
     ));
     answer.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
-    answer.insert_header((
-        header::CONTENT_SECURITY_POLICY,
-        "default-src 'none'; sandbox",
-    ));
+    answer.insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
     answer.content_type(view.format.media_type()).body(bytes)
 }
 
