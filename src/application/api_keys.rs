@@ -68,7 +68,7 @@ pub async fn issue(
     let text = api_key::text(&rand::random());
     let id = KeyId(core.system.accounts().context().ids.next(now));
     let key = ApiKey {
-        text_prefix: Some(api_key::text_prefix(&text)),
+        text_prefix: api_key::text_prefix(&text),
         ..shape(ApiKey::with_all_rights(id, account, now))
     };
     let mut writes = core.store.put_key(&api_key::hash(&text), &key);
@@ -121,7 +121,7 @@ pub async fn rotate(
     let text = api_key::text(&rand::random());
     let (rotated, ended) = before.rotate(old, until, now);
     let key = ApiKey {
-        text_prefix: Some(api_key::text_prefix(&text)),
+        text_prefix: api_key::text_prefix(&text),
         ..rotated
     };
     if key.retired.len() > MAX_RETIRED {

@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn the_image_of_an_old_favourite_has_not_expired() {
         let key = (AccountId(Uuid::from_u128(1)), JobId(Uuid::from_u128(2)));
-        let done = r#"{"id":"00000000-0000-0000-0000-000000000002","account":"00000000-0000-0000-0000-000000000001","key":"00000000-0000-0000-0000-000000000003","tier":"Fast","mode":"TextToImage","aspect":{"Fixed":[1,1]},"ratio":[1,1],"resolution":"K1","brief":{"Inline":{"prompt":"a fox","metadata":null}},"callback":null,"origin":"Native","inputs":[],"price":"0.039","created_at":1,"state":{"Done":{"started_at":2,"finished_at":3,"image":{"key":"results/2.png","bytes":1,"width":1,"height":1,"backend":null}}}}"#;
+        let done = r#"{"id":"00000000-0000-0000-0000-000000000002","account":"00000000-0000-0000-0000-000000000001","key":"00000000-0000-0000-0000-000000000003","tier":"Fast","mode":"TextToImage","aspect":{"Fixed":[1,1]},"ratio":[1,1],"resolution":"K1","prompt":{"Inline":{"prompt":"a fox","metadata":null}},"callback":null,"origin":"Native","inputs":[],"price":"0.039","created_at":1,"state":{"Done":{"started_at":2,"finished_at":3,"image":{"key":"results/2.png","bytes":1,"width":1,"height":1,"backend":null}}}}"#;
         let job = Entry {
             kind: ENDED_JOBS.name(),
             key: ENDED_JOBS.key(&key),

@@ -144,7 +144,7 @@ async fn list(scope: AccountScope) -> anyhow::Result<()> {
             or_dash(it.expires_at),
             or_dash(it.last_used_at),
             it.name,
-            or_dash(it.prefix),
+            it.prefix,
         ]
     })
 }
@@ -211,7 +211,7 @@ fn describe(it: ApiKey) -> String {
     field_lines(&[
         ("key", Some(&it.key_id)),
         ("api key", it.api_key.as_deref()),
-        ("prefix", it.prefix.as_deref()),
+        ("prefix", Some(&it.prefix)),
         ("name", Some(&it.name)),
         ("account", Some(&it.account_id)),
         ("active", Some(active(&it, Timestamp::now()))),
@@ -255,7 +255,7 @@ mod tests {
             (false, json!("2026-11-20T00:00:00.000Z"), "no"),
         ] {
             let key = json!({
-                "key_id": "k1", "account_id": "a1", "prefix": null, "system": false, "name": "ci", "models": ["fast"],
+                "key_id": "k1", "account_id": "a1", "prefix": "tt_9Xb1", "system": false, "name": "ci", "models": ["fast"],
                 "active": is_active, "expires_at": expires, "spend_limit": null, "spend_limit_daily": null,
                 "spend_limit_monthly": null, "spent": "0.00", "spent_today": "0.00", "spent_this_month": "0.00",
                 "rate_limit": null, "allowed_ips": null, "max_concurrent": null, "last_used_at": null,

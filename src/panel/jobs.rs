@@ -135,7 +135,7 @@ struct JobDetails<'a> {
 #[derive(Serialize)]
 struct NamedKey {
     name: String,
-    prefix: Option<String>,
+    prefix: String,
 }
 
 pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {

@@ -7,7 +7,7 @@ use crate::application::settings::Settings;
 use crate::ledger_csv::quoted;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use tintype_storage::domain::daily_usage::{DailyUsage, UsageTotals};
+use tintype_storage::domain::daily_usage::{DailyUsage, ModelUsage, UsageTotals};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::{Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
@@ -17,14 +17,11 @@ use tintype_storage::store::StoreError;
 /// The header without the columns of the account.
 pub const CSV_HEAD: &str = "day,key_id,key_name,model,resolution,done,failed,spent,currency\r\n";
 
-/// `None` counts jobs from before usage was counted per model.
-type Model = Option<(Tier, Resolution)>;
-
 #[derive(Default)]
 pub struct Sums {
     total: UsageTotals,
     days: BTreeMap<i64, UsageTotals>,
-    models: BTreeMap<Model, UsageTotals>,
+    models: BTreeMap<(Tier, Resolution), UsageTotals>,
     day_models: BTreeMap<(i64, Tier), UsageTotals>,
 }
 
@@ -33,11 +30,13 @@ impl Sums {
     pub fn add(&mut self, day: i64, usage: &DailyUsage) {
         add(&mut self.total, usage.totals());
         add(self.days.entry(day).or_default(), usage.totals());
-        for (model, totals) in by_model(usage) {
-            add(self.models.entry(model).or_default(), totals);
-            if let Some((tier, _)) = model {
-                add(self.day_models.entry((day, tier)).or_default(), totals);
-            }
+        for it in &usage.models {
+            let model = self.models.entry((it.tier, it.resolution)).or_default();
+            add(model, it.totals);
+            add(
+                self.day_models.entry((day, it.tier)).or_default(),
+                it.totals,
+            );
         }
     }
 
@@ -54,30 +53,18 @@ impl Sums {
             view["models"] = Value::Object(Tier::ALL.iter().map(spent).collect::<Map<_, _>>());
             view
         };
-        let known = self.models.iter().filter(|(model, _)| model.is_some());
-        let models = known
-            .chain(self.models.get_key_value(&None))
-            .map(|(model, totals)| {
-                let mut line = figures(totals);
-                line["model"] = json!(model.map(|it| it.0.word()));
-                line["resolution"] = json!(model.map(|it| it.1.word()));
-                line
-            });
+        let models = self.models.iter().map(|((tier, resolution), totals)| {
+            let mut line = figures(totals);
+            line["model"] = json!(tier.word());
+            line["resolution"] = json!(resolution.word());
+            line
+        });
         json!({
             "total": figures(&self.total),
             "days": (first..first + days).map(day).collect::<Vec<_>>(),
             "models": models.collect::<Vec<_>>(),
         })
     }
-}
-
-/// Splits usage by model. Usage without a model comes last.
-fn by_model(usage: &DailyUsage) -> impl Iterator<Item = (Model, UsageTotals)> {
-    let parts = usage.models.iter();
-    let known = parts.map(|it| (Some((it.tier, it.resolution)), it.totals));
-    let rest = usage.without_model().unwrap_or_default();
-    let rest = (rest != UsageTotals::default()).then_some((None, rest));
-    known.chain(rest)
 }
 
 /// The lines of an account from day `first`, each with `prefix`. Blocks on reads of the store.
@@ -94,13 +81,18 @@ pub fn csv_lines(
         .store
         .each_daily_usage_since(account, first, |position, usage| {
             let name = names.key(core, position.key)?.unwrap_or_default();
-            for (model, totals) in by_model(&usage) {
+            for ModelUsage {
+                tier,
+                resolution,
+                totals,
+            } in usage.models
+            {
                 let fields = [
                     Timestamp::of_day(position.day).date(),
                     position.key.to_string(),
                     quoted(&name),
-                    model.map_or("", |it| it.0.word()).to_owned(),
-                    model.map_or("", |it| it.1.word()).to_owned(),
+                    tier.word().to_owned(),
+                    resolution.word().to_owned(),
                     totals.done.to_string(),
                     totals.failed.to_string(),
                     totals.spent.to_string(),

@@ -88,8 +88,8 @@ pub struct ApiKey {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "KeyText")]
     pub api_key: Option<KeyText>,
-    /// The first characters of the key's text, such as `tt_2Wa7`. `null` for keys created before prefixes were stored.
-    pub prefix: Option<String>,
+    /// The first characters of the key's text, such as `tt_2Wa7`.
+    pub prefix: String,
     /// Did the service create the key for the panel's playground, whose images are charged to it?
     pub system: bool,
     /// A display name.

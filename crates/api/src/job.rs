@@ -230,7 +230,7 @@ pub struct Picture {
     /// In pixels.
     #[schemars(with = "Count")]
     pub height: u32,
-    /// Only for the operator: the name of the backend that generated the image. Absent for images generated before it was recorded.
+    /// Only for the operator: the name of the backend that generated the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub backend: Option<String>,

@@ -6,7 +6,7 @@ use tintype_storage::engine::{Key, KeyRange};
 /// The schema of the tables. Statements name it, because a pooler's connections may have other search paths.
 pub const SCHEMA: &str = "tintype";
 /// The expected value of [`FORMAT_KEY`].
-pub const FORMAT: &[u8] = b"2";
+pub const FORMAT: &[u8] = b"3";
 /// The key of the tables' format. Keys with a leading zero byte belong to the engine; no record's key has one.
 pub const FORMAT_KEY: &[u8] = b"\0format";
 

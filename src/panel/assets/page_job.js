@@ -44,7 +44,7 @@ function stage(job, context, reload) {
     preview(job, context.base), "The image appears here as soon as it is ready.", progressView(job)));
 }
 
-const keyOf = (job) => (job.key ? h("a", { href: `#/keys/${job.key_id}` }, job.key.name, job.key.prefix ? [" ", h("code", {}, `${job.key.prefix}…`)] : null)
+const keyOf = (job) => (job.key ? h("a", { href: `#/keys/${job.key_id}` }, job.key.name, " ", h("code", {}, `${job.key.prefix}…`))
   : ["deleted ", shortId(job.key_id)]);
 
 /** The error of each backend, for the operator. */

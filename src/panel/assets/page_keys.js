@@ -14,7 +14,7 @@ export function keyState(key) {
 }
 
 /** The first characters of a key, to identify a leaked key. */
-export const prefix = (key) => (key.prefix ? h("code", {}, `${key.prefix}…`) : h("span", { title: "This key was created before its first characters were stored" }, "prefix not recorded"));
+export const prefix = (key) => h("code", {}, `${key.prefix}…`);
 
 /** Marks the key that the panel created. */
 export const systemBadge = (key) => (key.system ? h("span", { class: "badge plain", title: "Created by the panel. Images of the playground are charged to it." }, "system") : null);

@@ -19,9 +19,8 @@ const sheet = (title, rows, first, key, more) => h("section", { class: "stack ti
   h("div", { class: "sheet" }, rows.length ? h("div", { class: "scroll" }, table([first, ...COUNTS], rows, title, key)) : empty("Nothing yet", "No job ended in this period.")),
   more ? h("p", { class: "small muted" }, more) : null);
 
-/** Jobs from before usage was counted per model have a separate line. */
 const byModel = (models) => sheet("By model", models,
-  { title: "Model", kind: "rest", cell: (it) => (it.model ? `${it.model} · ${it.resolution}` : h("span", { class: "muted" }, "from before usage was counted by model")) },
+  { title: "Model", kind: "rest", cell: (it) => `${it.model} · ${it.resolution}` },
   (it) => `${it.model} ${it.resolution}`);
 
 /** `sheets` builds the tables from the API answer. */

@@ -13,17 +13,14 @@ pub struct Account {
     pub id: AccountId,
     /// The operator's display name.
     pub name: String,
-    #[serde(rename = "books")]
     pub balances: Balances,
     pub created_at: Timestamp,
     /// Keys of an inactive account are rejected.
     pub active: bool,
     /// The account's people are warned below this balance.
     pub low_balance: Option<Amount>,
-    #[serde(default)]
     pub limits: AccountLimits,
     /// Counted only while the account has a spend limit.
-    #[serde(default)]
     pub spending: Option<Spending>,
 }
 

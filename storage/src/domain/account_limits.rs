@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 /// `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct AccountLimits {
     /// Per UTC day.
     pub spend_per_day: Option<Amount>,

@@ -43,10 +43,9 @@ pub struct ApiKey {
     /// Earlier texts that are still valid.
     pub retired: Vec<RetiredHash>,
     pub created_at: Timestamp,
-    /// The first characters of the text, for people. `None` for keys older than this field.
-    pub text_prefix: Option<String>,
+    /// The first characters of the text, for people.
+    pub text_prefix: String,
     /// Limits the key's jobs that are not terminal.
-    #[serde(default)]
     pub max_concurrent: Option<u32>,
 }
 
@@ -94,7 +93,7 @@ impl ApiKey {
             allowed_ips: Vec::new(),
             retired: Vec::new(),
             created_at,
-            text_prefix: None,
+            text_prefix: String::new(),
             max_concurrent: None,
         }
     }

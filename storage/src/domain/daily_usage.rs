@@ -1,4 +1,4 @@
-//! Usage of one key on one UTC day, in total and by model: the source of the usage and spending charts.
+//! Usage of one key on one UTC day, by model: the source of the usage and spending charts.
 //!
 //! The commit that ends a job updates the record of its key and day, so two weeks of a busy account are a few records.
 
@@ -49,15 +49,6 @@ impl UsageTotals {
             spent: self.spent.plus(other.spent)?,
         })
     }
-
-    /// Subtracts totals that are part of these.
-    fn without(self, part: Self) -> Result<Self, AmountError> {
-        Ok(Self {
-            done: self.done.saturating_sub(part.done),
-            failed: self.failed.saturating_sub(part.failed),
-            spent: self.spent.minus(part.spent)?,
-        })
-    }
 }
 
 /// The usage of one model and size.
@@ -70,22 +61,16 @@ pub struct ModelUsage {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DailyUsage {
-    pub done: u64,
-    pub failed: u64,
-    pub spent: Amount,
-    /// Ordered by model and size. Jobs counted before this field existed are in none of them.
-    #[serde(default)]
+    /// Ordered by model and size.
     pub models: Vec<ModelUsage>,
 }
 
 impl DailyUsage {
-    /// The totals of all models.
+    /// The totals of all models. An overflow, which no balance can pay for, is ignored.
     pub fn totals(&self) -> UsageTotals {
-        UsageTotals {
-            done: self.done,
-            failed: self.failed,
-            spent: self.spent,
-        }
+        let models = self.models.iter();
+        let first = UsageTotals::default();
+        models.fold(first, |sum, it| sum.plus(it.totals).unwrap_or(sum))
     }
 
     /// Counts a job if it has ended. On an error nothing changes.
@@ -93,7 +78,6 @@ impl DailyUsage {
         if !job.state.is_terminal() {
             return Ok(());
         }
-        let sum = self.totals().with(job)?;
         let (tier, resolution) = (job.tier, job.resolution);
         let found = self
             .models
@@ -110,13 +94,6 @@ impl DailyUsage {
                 self.models.insert(at, model);
             }
         }
-        (self.done, self.failed, self.spent) = (sum.done, sum.failed, sum.spent);
         Ok(())
-    }
-
-    /// The jobs that were counted before usage was counted by model.
-    pub fn without_model(&self) -> Result<UsageTotals, AmountError> {
-        let mut models = self.models.iter();
-        models.try_fold(self.totals(), |rest, model| rest.without(model.totals))
     }
 }

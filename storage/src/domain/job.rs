@@ -32,7 +32,6 @@ pub struct Job {
     /// The ratio to generate.
     pub ratio: AspectRatio,
     pub resolution: Resolution,
-    #[serde(rename = "brief")]
     pub prompt: PromptRef,
     /// The webhook that the caller named for the event.
     pub callback: Option<Callback>,
@@ -139,7 +138,6 @@ pub struct ResultImage {
     /// Pixels.
     pub height: u32,
     /// The configured name of the backend that generated the image.
-    #[serde(default)]
     pub backend: Option<String>,
 }
 

@@ -32,13 +32,7 @@ pub struct Webhook {
     pub retired: Vec<RetiredSecret>,
     pub created_at: Timestamp,
     /// An inactive webhook receives nothing. It keeps its position in the account, so no other webhook gets its deliveries.
-    #[serde(default = "active")]
     pub active: bool,
-}
-
-/// The value for exports older than this field.
-fn active() -> bool {
-    true
 }
 
 /// A secret encrypted under the data directory's key. Other modules seal and open it.

@@ -17,7 +17,6 @@ mod idempotency;
 mod job_lists;
 mod jobs;
 mod last_export;
-pub mod migrations;
 mod operator_events;
 mod people;
 mod records;

@@ -59,7 +59,7 @@ impl<K, R: 'static> Table<K, R> {
         }
     }
 
-    /// Adds earlier formats.
+    /// Sets the readers of earlier formats, oldest first.
     pub(super) const fn earlier(self, earlier: Earlier<R>) -> Self {
         Self { earlier, ..self }
     }
@@ -340,3 +340,6 @@ impl<K: TableKey, R: Record> AnyTable for Table<K, R> {
         serde_json::from_str(text).map(|record| self.encode(&record))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -240,7 +240,7 @@ pub fn api_keys() -> impl Strategy<Value = ApiKey> {
     (
         ids(),
         ids(),
-        (words(), option::of(words())),
+        (words(), words()),
         models,
         any::<bool>(),
         (bounds, places),

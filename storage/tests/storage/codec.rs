@@ -49,9 +49,7 @@ where
     }
     for version in (0..=u8::MAX).filter(|version| *version != bytes[0]) {
         let other = [&[version], &bytes[1..]].concat();
-        // An earlier format may have had this shape too.
-        let is_earlier = version < bytes[0] && table.decode(&other).is_ok_and(|it| it == *record);
-        prop_assert!(is_earlier || is_damaged(&other), "version {}", version);
+        prop_assert!(is_damaged(&other), "version {}", version);
     }
     Ok(())
 }
@@ -237,7 +235,7 @@ fn some_key() -> ApiKey {
             until: at(9_000),
         }],
         created_at: at(1_000),
-        text_prefix: Some("tt_2Wa7".into()),
+        text_prefix: "tt_2Wa7".into(),
         max_concurrent: Some(4),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use std::collections::BTreeMap;
-use tintype_storage::domain::daily_usage::UsageTotals;
+use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::KeyId;
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::tier::{Resolution, Tier};
@@ -18,9 +18,10 @@ type UsageRow = (i64, KeyId, u64, u64, String);
 fn usage_rows(store: &Store, first: i64) -> Vec<UsageRow> {
     let mut found = Vec::new();
     store
-        .each_daily_usage_since(ACCOUNT, first, |place, tally| {
-            let spent = tally.spent.to_string();
-            found.push((place.day, place.key, tally.done, tally.failed, spent));
+        .each_daily_usage_since(ACCOUNT, first, |place, usage| {
+            let totals = usage.totals();
+            let spent = totals.spent.to_string();
+            found.push((place.day, place.key, totals.done, totals.failed, spent));
             Ok(())
         })
         .wait()
@@ -90,7 +91,7 @@ fn jobs_of_one_batch_and_a_clock_that_goes_back_and_forth_count_all_the_same() {
 }
 
 #[test]
-fn a_missing_tally_and_a_wrong_one_are_found() {
+fn a_missing_daily_usage_and_a_wrong_one_are_found() {
     let mut till = Till::with("10");
     run(&mut till, 1, finish());
     run(&mut till, 1, fail());
@@ -103,20 +104,27 @@ fn a_missing_tally_and_a_wrong_one_are_found() {
         .wait()
         .expect("scan");
     let commit = |writes| commit_and_wait(&**till.store.engine(), writes).expect("commit");
-    let [(key, value)] = pairs.try_into().expect("one tally");
+    let [(key, value)] = pairs.try_into().expect("one record");
     commit(vec![(key.clone(), None)]);
     let [fault] = till.faults().try_into().expect("one fault");
     assert!(fault.contains("no usage record"), "{fault}");
-    let mut wrong = value.clone();
-    wrong[1] += 1;
-    commit(vec![(key.clone(), Some(wrong))]);
-    let [fault] = till.faults().try_into().expect("one fault");
-    assert!(fault.contains("the usage of key"), "{fault}");
-    let mut wrong = DAILY_USAGE.decode(&value).expect("usage");
+    let right = DAILY_USAGE.decode(&value).expect("usage");
+    let fault_of = |wrong: DailyUsage| {
+        commit(vec![(key.clone(), Some(DAILY_USAGE.encode(&wrong)))]);
+        let [fault] = till.faults().try_into().expect("one fault");
+        fault
+    };
+    let mut wrong = right.clone();
     wrong.models[0].totals.failed += 1;
-    commit(vec![(key.clone(), Some(DAILY_USAGE.encode(&wrong)))]);
-    let [fault] = till.faults().try_into().expect("one fault");
-    assert!(fault.contains("counts more of model"), "{fault}");
+    let fault = fault_of(wrong);
+    assert!(
+        fault.contains("says 1 done, 2 failed, 0.10 spent; by its jobs it is 1, 1 and 0.10"),
+        "{fault}"
+    );
+    let mut wrong = right;
+    wrong.models[0].resolution = Resolution::K4;
+    let fault = fault_of(wrong);
+    assert!(fault.contains("counts other models or sizes"), "{fault}");
     commit(vec![(key, Some(value))]);
     till.check();
 }
@@ -143,7 +151,6 @@ fn each_model_and_size_is_counted_by_itself() {
     }
     let mut found = Vec::new();
     let read = till.store.each_daily_usage_since(ACCOUNT, 0, |_, usage| {
-        assert_eq!(usage.without_model(), Ok(UsageTotals::default()));
         found.extend(usage.models);
         Ok(())
     });

@@ -171,20 +171,18 @@ fn rich() -> Arc<dyn Engine> {
     rich.put_any(b'A', 16, audit_entries());
     deliveries(&mut rich);
     people(&mut rich);
-    let tally = DailyUsage {
-        done: u64::MAX,
-        failed: 1,
-        spent: amount("0.000001"),
+    let usage = DailyUsage {
         models: vec![ModelUsage {
             tier: Tier::Pro,
             resolution: Resolution::K4,
             totals: UsageTotals {
+                done: u64::MAX,
                 failed: 1,
-                ..UsageTotals::default()
+                spent: amount("0.000001"),
             },
         }],
     };
-    rich.put(b'd', 40, &tally);
+    rich.put(b'd', 40, &usage);
     let pause = pauses().new_tree(&mut rich.runner).expect("one").current();
     let settings = [
         ("pause", encode(&pause)),

@@ -30,7 +30,6 @@ mod sled_space;
 mod sled_wal;
 mod snapshot;
 mod support;
-mod upgrade;
 mod verify;
 mod verify_deliveries;
 mod verify_records;

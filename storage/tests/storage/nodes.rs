@@ -183,7 +183,7 @@ fn an_export_omits_the_records_of_nodes_and_an_import_builds_the_due_index() {
     let lines = String::from_utf8(text.clone()).expect("text");
     for kind in [
         "adoption",
-        "queue_place",
+        "queue_entry",
         "shard_holder",
         "delivery_due_of_shard",
         "taken_job",

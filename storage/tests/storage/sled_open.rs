@@ -137,7 +137,7 @@ fn a_directory_is_made_with_all_above_it_and_from_a_relative_path() {
 
 #[test]
 fn hostile_86_another_format_is_refused_and_left_alone() {
-    for (header, said) in [(Some("tintype 2"), "\"tintype 2\""), (None, "\"none\"")] {
+    for (header, said) in [(Some("tintype 3"), "\"tintype 3\""), (None, "\"none\"")] {
         let directory = tempfile::tempdir().expect("directory");
         put(&open(directory.path()).expect("open"), "a", "1");
         let raw = || -> sled::Db {
@@ -168,7 +168,7 @@ fn hostile_86_another_format_is_refused_and_left_alone() {
         assert!(matches!(refused, Err(EngineError::Format { .. })));
         let message = message(refused);
         assert!(
-            message.contains(said) && message.contains("reads \"tintype 3\""),
+            message.contains(said) && message.contains("reads \"tintype 4\""),
             "{message}"
         );
         assert_eq!(records(&raw()), before);

@@ -1,13 +1,11 @@
 //! A till for tests of account decisions: a store, an account, and ids and times that only rise.
 
-use std::any::type_name;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
     FailureKind, Job, JobEvent, PromptRef, PromptText, ResultImage,
@@ -48,20 +46,9 @@ pub fn units(millionths: i64) -> Amount {
     ))
 }
 
-/// The stored bytes of a record, for keys where the store would not put it. Considers the records' earlier formats.
+/// The stored bytes of a record, for keys where the store would not put it.
 pub fn encode<R: serde::Serialize>(record: &R) -> Vec<u8> {
-    let version = match type_name::<R>() {
-        it if it == type_name::<Account>() => 3,
-        it if it == type_name::<ApiKey>()
-            || it == type_name::<Job>()
-            || it == type_name::<DailyUsage>()
-            || it == type_name::<Webhook>() =>
-        {
-            2
-        }
-        _ => 1,
-    };
-    postcard::to_extend(record, vec![version]).expect("a record")
+    postcard::to_extend(record, vec![1]).expect("a record")
 }
 
 pub fn at(millis: i64) -> Timestamp {

@@ -1,70 +1,74 @@
-//! A record as stored. The first byte selects the table. A readable record survives a round trip, and a truncated or extended
-//! record is not readable.
+//! A record as stored. The first byte selects the table: the first byte of the table's keys, or for a setting a digit. A readable
+//! record survives a round trip, and a truncated or extended record is not readable.
 
 use tintype_storage::store::tables::*;
 use tintype_storage::store::{Record, StoreError, Table, TableKey};
 
-macro_rules! each {
-    ($chosen:expr, $bytes:expr, $($table:ident),+ $(,)?) => {{
-        let checks: &[fn(&[u8])] = &[$(|bytes| check(&$table, bytes)),+];
-        checks[$chosen % checks.len()]($bytes);
-    }};
+type Check = fn(&[u8]) -> Result<(), StoreError>;
+
+macro_rules! checks {
+    ($($chosen:literal $table:ident)+) => { &[$(($chosen, |bytes| check(&$table, bytes))),+] };
 }
+
+const CHECKS: &[(u8, Check)] = checks! {
+    b'l' LIVE_JOBS
+    b'a' ACCOUNTS
+    b't' LEDGER
+    b'i' IDEMPOTENCY
+    b'h' API_KEYS
+    b'k' API_KEYS_BY_ID
+    b'u' API_KEY_SPENDING
+    b'y' API_KEY_LAST_USE
+    b'r' RETIRED_API_KEYS
+    b'w' WEBHOOKS
+    b'v' DELIVERIES
+    b'V' DELIVERY_ACCOUNTS
+    b'q' DUE_DELIVERIES
+    b'n' ATTEMPTS
+    b'E' OPERATOR_EVENTS
+    b'A' AUDIT_LOG
+    b'p' PEOPLE
+    b'P' PEOPLE_BY_EMAIL
+    b'z' SESSIONS
+    b'b' BATCHES
+    b'g' BATCH_PROGRESS
+    b'f' UPLOADED_FILES
+    b'B' FILE_BATCHES
+    b'c' SEARCH_INDEX
+    b'd' DAILY_USAGE
+    b'm' ACCOUNT_LOADS
+    b'T' SERVED_TURNS
+    b'N' NODES
+    b'R' TAKEN_JOBS
+    b'K' LOCKS
+    b'Q' DUE_BY_SHARD
+    b'D' SHARD_HOLDERS
+    b'C' WAITING_CALLERS
+    b'X' RATE_COUNTS
+    b'S' TEST_DELIVERIES
+    b'0' ADOPTION
+    b'1' SHARED_SLOTS
+    b'2' PAUSE
+    b'3' OPERATOR_SESSIONS
+    b'4' FIRST_KEY
+    b'5' LAST_EXPORT
+    b'6' ALARMS
+    b'7' VAULT_KEY
+};
 
 pub fn run(input: &[u8]) {
     if let Some((chosen, bytes)) = input.split_first() {
-        each!(
-            usize::from(*chosen),
-            bytes,
-            LIVE_JOBS,
-            ACCOUNTS,
-            API_KEYS,
-            LEDGER,
-            IDEMPOTENCY,
-            PAUSE,
-            API_KEYS_BY_ID,
-            API_KEY_SPENDING,
-            AUDIT_LOG,
-            API_KEY_LAST_USE,
-            RETIRED_API_KEYS,
-            ATTEMPTS,
-            DUE_DELIVERIES,
-            DELIVERIES,
-            WEBHOOKS,
-            PEOPLE,
-            SESSIONS,
-            PEOPLE_BY_EMAIL,
-            OPERATOR_SESSIONS,
-            FIRST_KEY,
-            DAILY_USAGE,
-            DELIVERY_ACCOUNTS,
-            BATCHES,
-            BATCH_PROGRESS,
-            UPLOADED_FILES,
-            FILE_BATCHES,
-            SEARCH_INDEX,
-            ACCOUNT_LOADS,
-            SERVED_TURNS,
-            NODES,
-            TAKEN_JOBS,
-            LOCKS,
-            DUE_BY_SHARD,
-            SHARD_HOLDERS,
-            SHARED_SLOTS,
-            RATE_COUNTS,
-            ADOPTION,
-            WAITING_CALLERS,
-            LAST_EXPORT,
-            TEST_DELIVERIES,
-        );
+        let known = CHECKS.iter().find(|(byte, _)| byte == chosen);
+        let (_, check) = known.unwrap_or(&CHECKS[usize::from(*chosen) % CHECKS.len()]);
+        drop(check(bytes));
     }
 }
 
-fn check<K: TableKey, R: Record>(table: &Table<K, R>, bytes: &[u8]) {
-    let record = match table.decode(bytes) {
-        Ok(record) => record,
-        Err(fault) => return damaged(table.name(), fault),
-    };
+/// Returns the error of an unreadable record.
+fn check<K: TableKey, R: Record>(table: &Table<K, R>, bytes: &[u8]) -> Result<(), StoreError> {
+    let record = table
+        .decode(bytes)
+        .inspect_err(|fault| assert_damaged(table.name(), fault))?;
     let written = table.encode(&record);
     let read = table
         .decode(&written)
@@ -74,17 +78,34 @@ fn check<K: TableKey, R: Record>(table: &Table<K, R>, bytes: &[u8]) {
     for other in [cut, &[written.as_slice(), &[0]].concat()] {
         match table.decode(other) {
             Ok(_) => panic!("a damaged {} is read", table.name()),
-            Err(fault) => damaged(table.name(), fault),
+            Err(fault) => assert_damaged(table.name(), &fault),
         }
     }
+    Ok(())
 }
 
-fn damaged(name: &str, fault: StoreError) {
+fn assert_damaged(name: &str, fault: &StoreError) {
     match fault {
         StoreError::Damaged { kind, reason } => {
-            assert_eq!(kind, name);
+            assert_eq!(*kind, name);
             assert!(!reason.is_empty());
         }
         other => panic!("{other}"),
+    }
+}
+
+/// Otherwise mutations of the corpus would hardly get past the version byte.
+#[test]
+fn each_input_of_the_corpus_is_a_readable_record_of_its_table_and_each_table_has_one() {
+    let inputs = crate::inputs::of("record");
+    for input in &inputs {
+        let known = CHECKS.iter().find(|(byte, _)| *byte == input[0]);
+        let (_, check) = known.expect("a table");
+        let read = check(&input[1..]);
+        assert!(read.is_ok(), "{}: {read:?}", hex::encode(input));
+    }
+    for (byte, _) in CHECKS {
+        let found = inputs.iter().any(|input| input[0] == *byte);
+        assert!(found, "no input for table {:?}", char::from(*byte));
     }
 }

@@ -223,6 +223,7 @@ impl Model {
             let known = self.daily_usage.get(key).copied();
             let found = record
                 .as_ref()
+                .map(DailyUsage::totals)
                 .map(|it| (it.done, it.failed, millionths(it.spent)));
             if found != known {
                 self.fault(format!("a daily usage is {found:?}, by the jobs {known:?}"));

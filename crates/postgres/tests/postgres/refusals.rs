@@ -86,9 +86,9 @@ fn tables_of_another_format_and_foreign_tables() {
     let database = server.database();
     server.execute(&database.name, &ddl());
     let format =
-        "UPDATE tintype.account SET value = '1' WHERE key = '\\x00'::bytea || 'format'::bytea";
+        "UPDATE tintype.account SET value = '2' WHERE key = '\\x00'::bytea || 'format'::bytea";
     server.execute(&database.name, format);
-    assert_says(&refusal(&database.url()), &["format `1`", "reads `2`"]);
+    assert_says(&refusal(&database.url()), &["format `2`", "reads `3`"]);
     let none = "DELETE FROM tintype.account WHERE key = '\\x00'::bytea || 'format'::bytea";
     server.execute(&database.name, none);
     assert_says(&refusal(&database.url()), &["do not say their format"]);

@@ -78,9 +78,10 @@ impl Decisions<'_> {
                 .map(|(place, usage)| (*place, usage.clone())),
         );
         let mut days: BTreeMap<i64, Amount> = BTreeMap::new();
-        for (place, usage) in usage.into_iter().filter(|(_, it)| it.done > 0) {
+        let totals = usage.into_iter().map(|(place, it)| (place, it.totals()));
+        for (place, totals) in totals.filter(|(_, it)| it.done > 0) {
             let day = days.entry(place.day).or_default();
-            let sum = day.plus(usage.spent);
+            let sum = day.plus(totals.spent);
             *day = self.or_inconsistent(sum)?;
         }
         self.or_inconsistent(Spending::of_days(days))
