@@ -161,6 +161,15 @@ impl BackendPool {
         own.map(|it| it.free.available_permits()).sum()
     }
 
+    /// The slots of all backends of a tier together. A backend that is listed twice, with two models, counts once.
+    pub fn slots(&self, tier: Tier) -> usize {
+        let backends: BTreeSet<usize> = self.routes(tier).iter().map(|it| it.backend).collect();
+        backends
+            .iter()
+            .map(|it| self.backends[*it].backend.slots)
+            .sum()
+    }
+
     /// Releases the slots of a tier's shared backends that no run of this node uses or waits for, and returns the demand for slots.
     /// `queued` are the jobs that wait at this node, by tier.
     pub fn release_spare_slots(

@@ -3,7 +3,6 @@
 use super::lease::BackendLease;
 use super::pool::{BackendPool, Route};
 use super::weighted_round_robin::WeightedRoundRobin;
-use std::collections::BTreeMap;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
@@ -19,16 +18,11 @@ pub struct BackendSelection {
 impl BackendSelection {
     pub fn new(tier: Tier, pool: &BackendPool) -> Self {
         let routes = pool.routes(tier);
-        // A backend that is listed twice, with two models, counts once.
-        let slots: BTreeMap<usize, usize> = routes
-            .iter()
-            .map(|it| (it.backend, pool.backend(it).slots))
-            .collect();
         Self {
             tier,
             weights: routes.iter().map(|it| it.weight.unwrap_or(0)).collect(),
             round_robin: WeightedRoundRobin::default(),
-            slots: slots.values().sum(),
+            slots: pool.slots(tier),
         }
     }
 

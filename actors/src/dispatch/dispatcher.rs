@@ -103,8 +103,7 @@ impl Dispatcher {
             }
             let waiting = failover.len();
             drop(failover);
-            let is_startable =
-                !*stopping && !pause.covers(*tier) && !context.queues.is_empty(*tier);
+            let is_startable = !*stopping && !pause.covers(*tier) && context.queues.has_next(*tier);
             let lease = (is_startable && selection.accepts_more(waiting))
                 .then(|| selection.for_start(pool, now));
             Some((at, Grant::Start(lease??)))
@@ -115,7 +114,7 @@ impl Dispatcher {
     fn set_alarm(&mut self, now: Instant, ctx: &mut Context<Self>) {
         let DispatchContext { queues, pool, .. } = &*self.context;
         let waits =
-            |tier: &Tier| !queues.is_empty(*tier) || !pool.failover_queue(*tier).lock().is_empty();
+            |tier: &Tier| queues.has_next(*tier) || !pool.failover_queue(*tier).lock().is_empty();
         let next = match Tier::ALL.iter().any(waits) {
             true => pool.next_probe(now),
             false => None,

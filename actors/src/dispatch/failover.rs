@@ -105,6 +105,12 @@ pub async fn next_lease(context: &DispatchContext, tier: Tier, routes: &[usize])
     }
 }
 
+/// Waits for a lease on any of the tier's backends.
+pub async fn first_lease(context: &DispatchContext, tier: Tier) -> BackendLease {
+    let routes: Vec<usize> = (0..context.pool.routes(tier).len()).collect();
+    next_lease(context, tier, &routes).await
+}
+
 /// The route whose backend holds the work of an earlier run.
 async fn find_holder(
     task: &GenerationTask,

@@ -1,22 +1,34 @@
 //! Fetches the input images of a batch job at its first run, and records them before they are used.
 
 use super::context::DispatchContext;
+use super::failover::first_lease;
 use crate::account::AccountCommand;
+use crate::backends::BackendLease;
 use crate::ports::{FetchedInputs, GenerateError};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::engine::deferred_wake::DeferredWake;
 use tokio::sync::oneshot;
 
 /// Fetches the input images of a job that does not have them yet.
-pub async fn fetch_inputs(job: &mut Job, context: &DispatchContext) -> Result<(), GenerateError> {
+///
+/// Gives up the lease meanwhile and waits for another one: a slow host must not occupy a slot that other jobs could use.
+pub async fn with_inputs(
+    job: &mut Job,
+    lease: BackendLease,
+    context: &DispatchContext,
+) -> Result<BackendLease, GenerateError> {
     if job.input_urls().is_none() {
-        return Ok(());
+        return Ok(lease);
     }
+    // As many as fill the slots afterwards. Counted before the slot is free for the next job of the account.
+    let most = context.pool.slots(job.tier);
+    let _fetch = context.queues.begin_fetch(job.tier, job.account, most);
+    drop(lease);
     let FetchedInputs { inputs, ratio } = context.input_fetcher.fetch(job).await?;
     let recorded = record(job, JobEvent::InputsFetched { inputs, ratio }, context).await;
     let error = || "the input images could not be recorded; try again".to_owned();
     *job = recorded.ok_or_else(|| GenerateError::Storage(error()))?;
-    Ok(())
+    Ok(first_lease(context, job.tier).await)
 }
 
 /// The job after the event; `None` if the event was not applied.

@@ -6,7 +6,7 @@
 //! once.
 
 use super::context::DispatchContext;
-use super::failover::next_lease;
+use super::failover::first_lease;
 use super::run::run;
 use crate::account::AccountCommand;
 use crate::backends::BackendLease;
@@ -184,10 +184,9 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
     let lease = match lease {
         Some(lease) => lease,
         None => {
-            let routes: Vec<usize> = (0..context.pool.routes(job.tier).len()).collect();
             // The lease comes before the delay, while the slot that the restart has released is still free.
             let lease = async {
-                let lease = next_lease(context, job.tier, &routes).await;
+                let lease = first_lease(context, job.tier).await;
                 sleep(RESTART_DELAY).await;
                 lease
             };

@@ -2,7 +2,7 @@
 
 use super::context::DispatchContext;
 use super::failover::generate;
-use super::input_fetch::fetch_inputs;
+use super::input_fetch::with_inputs;
 use super::run_log::RunLog;
 use crate::backends::BackendLease;
 use crate::ports::{JobOutcome, RunEnd};
@@ -20,7 +20,7 @@ pub async fn run(
     let entry = context.progress.enter(job.id);
     let log = RunLog::begin();
     let generation = async {
-        fetch_inputs(&mut job, context).await?;
+        let lease = with_inputs(&mut job, lease, context).await?;
         generate(&job, lease, is_resumed, context, entry.progress(), &log).await
     };
     let outcome = tokio::select! {

@@ -9,10 +9,11 @@ use crate::fail_stop::FailStop;
 use crate::node::{NodeContext, Taking};
 use crate::queue::{Lane, QueueChange, QueuedJob};
 use crate::round::{Decided, Decision, decide, value_of};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tintype_storage::domain::ids::{JobId, NodeId};
+use tintype_storage::domain::ids::{AccountId, JobId, NodeId};
 use tintype_storage::domain::node::TakenJob;
 use tintype_storage::domain::queue_entry::{QueueClass, QueueEntry};
 use tintype_storage::domain::tier::Tier;
@@ -28,6 +29,8 @@ const POLL: Duration = Duration::from_millis(250);
 const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Most jobs per round.
 const MAX_JOBS: usize = 64;
+/// Queue entries of held accounts that a take reads besides the jobs that it may take.
+const MAX_HELD: usize = 1_000;
 
 /// The last full scan of a tier, for each class [`IN_TURN`].
 #[derive(Clone, Copy, Default)]
@@ -97,6 +100,7 @@ impl JobTaker {
                 own_slots,
                 demands,
                 takes_jobs,
+                held: queues.held_accounts(tier),
                 scans_all,
             };
             let Taken {
@@ -165,6 +169,8 @@ struct Take {
     demands: SlotDemands,
     /// If false, the round only takes and releases slots.
     takes_jobs: bool,
+    /// Accounts whose batch jobs could not begin at this node now. They stay in the queue.
+    held: HashSet<AccountId>,
     /// By class: scan from the first place on, not from the last served turn on?
     scans_all: [bool; 2],
 }
@@ -234,11 +240,18 @@ impl Decision for Take {
         }
         let before = served;
         let (mut writes, mut jobs, mut taken) = (Writes::new(), Vec::new(), Vec::new());
-        let waiting = scans.iter().filter_map(|scan| reads.pairs(scan)).flatten();
-        for (key, value) in waiting.take(limit) {
+        let mut skips = false;
+        for (key, value) in scans.iter().filter_map(|scan| reads.pairs(scan)).flatten() {
+            if jobs.len() == limit {
+                break;
+            }
             let Some((place, account)) = QUEUE.entry(key, value)? else {
                 continue;
             };
+            if place.class == QueueClass::Batch && self.held.contains(&account) {
+                skips = true;
+                continue;
+            }
             let QueueEntry {
                 tier, class, turn, ..
             } = place;
@@ -262,7 +275,8 @@ impl Decision for Take {
             let is_beyond = |it: &QueueEntry| {
                 it.class > class || it.class == class && it.turn >= before.of(class)
             };
-            taken.len() < limit || taken.iter().any(is_beyond)
+            let is_skipped = skips && class == QueueClass::Batch;
+            !is_skipped && (taken.len() < limit || taken.iter().any(is_beyond))
         });
         let changes = QueueChange::of(&writes)?;
         let taken = Taken {
@@ -292,6 +306,10 @@ impl Take {
             };
             range = range.starting_at(QUEUE.key(&first));
         }
-        ReadRequest::Scan(range, Direction::Rising, limit)
+        let held = match class == QueueClass::Batch && !self.held.is_empty() {
+            true => MAX_HELD,
+            false => 0,
+        };
+        ReadRequest::Scan(range, Direction::Rising, limit + held)
     }
 }

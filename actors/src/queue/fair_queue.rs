@@ -58,9 +58,10 @@ impl FairQueue {
         queue
     }
 
-    /// Takes the next job. Its account goes to the back of the turns.
-    pub fn pop(&mut self) -> Option<(AccountId, JobId, Lane)> {
-        let account = self.turns.pop_front()?;
+    /// Takes the next job. Its account goes to the back of the turns. An account that `is_held` names keeps its turn until it has a
+    /// single job or is held no longer.
+    pub fn pop(&mut self, is_held: impl Fn(AccountId) -> bool) -> Option<(AccountId, JobId, Lane)> {
+        let account = self.turns.remove(self.next_turn(is_held)?)?;
         let queue = self.accounts.get_mut(&account)?;
         let (job, lane) = queue.pop()?;
         self.len -= 1;
@@ -74,6 +75,21 @@ impl FairQueue {
             self.turns.push_back(account);
         }
         Some((account, job, lane))
+    }
+
+    /// Would [`FairQueue::pop`] take a job?
+    pub fn has_next(&self, is_held: impl Fn(AccountId) -> bool) -> bool {
+        self.next_turn(is_held).is_some()
+    }
+
+    /// The index of the next turn.
+    fn next_turn(&self, is_held: impl Fn(AccountId) -> bool) -> Option<usize> {
+        let has_single = |account| {
+            let queue = self.accounts.get(account);
+            queue.is_some_and(|it| !it.single.is_empty())
+        };
+        let mut turns = self.turns.iter();
+        turns.position(|account| !is_held(*account) || has_single(account))
     }
 
     /// Removes a job from any position. Returns false if it is not queued.
@@ -167,6 +183,11 @@ impl FairQueue {
         self.accounts.get(&account).map_or(0, AccountQueue::len)
     }
 
+    /// The number of an account's batch jobs.
+    pub fn batch_len_of(&self, account: AccountId) -> usize {
+        self.accounts.get(&account).map_or(0, |it| it.batch.len())
+    }
+
     /// The oldest of the first jobs of all accounts and lanes, ignoring the jobs in `excluded`.
     pub fn oldest(&self, excluded: &HashSet<JobId>) -> Option<JobId> {
         let first = |jobs: &VecDeque<JobId>| jobs.iter().find(|it| !excluded.contains(it)).copied();
@@ -253,7 +274,7 @@ mod tests {
     use tintype_storage::domain::time::Timestamp;
 
     fn next(queue: &mut FairQueue) -> Option<JobId> {
-        queue.pop().map(|(_, job, _)| job)
+        queue.pop(|_| false).map(|(_, job, _)| job)
     }
 
     fn ids() -> impl FnMut() -> uuid::Uuid {
@@ -376,7 +397,7 @@ mod tests {
             }
         }
         for _ in 0..turns {
-            queue.pop();
+            queue.pop(|_| false);
         }
         (queue, jobs)
     }

@@ -4,6 +4,7 @@
 use super::backlog::{Backlog, BacklogStart, TurnCounts};
 use super::fair_queue::{FairQueue, Lane};
 use parking_lot::Mutex;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -57,14 +58,41 @@ struct TierQueue {
     queue: FairQueue,
     /// Waiting jobs that have begun a run before.
     begun: HashSet<JobId>,
-    /// Jobs whose turn has begun and not ended: at most twice the slots of the tier's backends, plus the jobs whose end is being
-    /// written.
+    /// Jobs whose turn has begun and not ended: at most twice the slots of the tier's backends, plus the jobs that fetch input images
+    /// or whose end is being written.
     taken: HashMap<JobId, AccountId>,
+    /// The fetches of input images in progress, by account.
+    fetches: HashMap<AccountId, Fetches>,
     turns: TurnCounts,
     backlog: BacklogStart,
 }
 
+/// Fetches of an account's batch jobs.
+struct Fetches {
+    in_progress: usize,
+    /// With so many in progress, no further batch job of the account begins.
+    most: usize,
+}
+
+impl Fetches {
+    fn is_full(&self) -> bool {
+        self.in_progress >= self.most
+    }
+}
+
 impl TierQueue {
+    /// The accounts whose batch jobs must wait.
+    fn held(&self) -> impl Iterator<Item = AccountId> + '_ {
+        let fetches = self.fetches.iter();
+        fetches.filter_map(|(account, it)| it.is_full().then_some(*account))
+    }
+
+    fn has_next(&self) -> bool {
+        let fetches = |account| self.fetches.get(&account);
+        let is_held = |account| fetches(account).is_some_and(Fetches::is_full);
+        self.queue.has_next(is_held)
+    }
+
     fn push(&mut self, queued: QueuedJob) {
         if self.queue.is_empty() {
             self.backlog = BacklogStart::at(queued.job, self.turns);
@@ -95,16 +123,16 @@ impl JobQueues {
         self.wake.notify_one();
     }
 
-    /// Appends jobs to their accounts. Returns true if one of the queues was empty: the caller must then wake the dispatcher.
-    /// Otherwise the dispatcher waits for a slot, and a slot that becomes free wakes it.
+    /// Appends jobs to their accounts. Returns true if no job of one of the queues could begin before: the caller must then wake the
+    /// dispatcher. Otherwise the dispatcher waits for a slot, and a slot that becomes free wakes it.
     pub fn push_all(&self, jobs: impl IntoIterator<Item = QueuedJob>) -> bool {
-        let mut was_empty = false;
+        let mut was_idle = false;
         for job in jobs {
             let mut tier = self.of(job.tier).lock();
-            was_empty |= tier.queue.is_empty();
+            was_idle |= !tier.has_next();
             tier.push(job);
         }
-        was_empty
+        was_idle
     }
 
     /// Appends a job that has begun a run before.
@@ -118,7 +146,9 @@ impl JobQueues {
     pub fn pop(self: &Arc<Self>, tier: Tier) -> Option<Turn> {
         let mut queues = self.of(tier).lock();
         loop {
-            let (account, job, lane) = queues.queue.pop()?;
+            let TierQueue { queue, fetches, .. } = &mut *queues;
+            let is_held = |account| fetches.get(&account).is_some_and(Fetches::is_full);
+            let (account, job, lane) = queue.pop(is_held)?;
             let resumed = queues.begun.remove(&job);
             // A job that is queued twice has one turn at a time.
             if queues.taken.insert(job, account).is_none() {
@@ -154,7 +184,11 @@ impl JobQueues {
 
     /// The number of jobs that wait for a slot, by tier.
     pub fn waiting(&self) -> [usize; 3] {
-        std::array::from_fn(|at| self.of(Tier::ALL[at]).lock().queue.len())
+        std::array::from_fn(|at| {
+            let tier = self.of(Tier::ALL[at]).lock();
+            let held = tier.held().map(|account| tier.queue.batch_len_of(account));
+            tier.queue.len() - held.sum::<usize>()
+        })
     }
 
     /// The number of jobs that wait for their first run.
@@ -165,6 +199,32 @@ impl JobQueues {
 
     pub fn is_empty(&self, tier: Tier) -> bool {
         self.of(tier).lock().queue.is_empty()
+    }
+
+    /// May a job begin as soon as it gets a slot?
+    pub fn has_next(&self, tier: Tier) -> bool {
+        self.of(tier).lock().has_next()
+    }
+
+    /// The accounts that fetch as many input images as they may: none of their batch jobs begins.
+    pub fn held_accounts(&self, tier: Tier) -> HashSet<AccountId> {
+        self.of(tier).lock().held().collect()
+    }
+
+    /// Counts a batch job that fetches its input images. While `most` of an account's jobs do so, its other batch jobs wait, so that
+    /// slow hosts do not collect ever more jobs.
+    pub fn begin_fetch(self: &Arc<Self>, tier: Tier, account: AccountId, most: usize) -> Fetch {
+        let mut queues = self.of(tier).lock();
+        let none = Fetches {
+            in_progress: 0,
+            most,
+        };
+        queues.fetches.entry(account).or_insert(none).in_progress += 1;
+        Fetch {
+            tier,
+            account,
+            queues: Arc::clone(self),
+        }
     }
 
     pub fn depths(&self) -> Depths {
@@ -309,6 +369,31 @@ impl Drop for Turn {
     }
 }
 
+/// A fetch of input images in progress. The end of the last one allowed wakes the dispatcher.
+pub struct Fetch {
+    tier: Tier,
+    account: AccountId,
+    queues: Arc<JobQueues>,
+}
+
+impl Drop for Fetch {
+    fn drop(&mut self) {
+        let mut tier = self.queues.of(self.tier).lock();
+        let mut was_full = false;
+        if let Entry::Occupied(mut fetches) = tier.fetches.entry(self.account) {
+            was_full = fetches.get().is_full();
+            fetches.get_mut().in_progress -= 1;
+            if fetches.get().in_progress == 0 {
+                fetches.remove();
+            }
+        }
+        drop(tier);
+        if was_full {
+            self.queues.wake();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,6 +496,54 @@ mod tests {
         );
         again.end();
         assert!(waker.notified().now_or_never().is_none());
+    }
+
+    #[test]
+    fn an_account_that_fetches_as_much_as_it_may_begins_only_single_jobs() {
+        let queues = Arc::new(JobQueues::default());
+        let batch = |id| QueuedJob {
+            lane: Lane::Batch,
+            ..job(id, Tier::Pro)
+        };
+        let account = batch(1).account;
+        queues.push_all([batch(1), batch(2), batch(3), batch(4)]);
+        let pop = || queues.pop(Tier::Pro).map(|turn| turn.job().job);
+        let end = || queues.pop(Tier::Pro).expect("a turn").end();
+        let fetch = || queues.begin_fetch(Tier::Pro, account, 2);
+        end();
+        let first = fetch();
+        assert_eq!(queues.waiting(), [0, 0, 3]);
+        end();
+        let second = fetch();
+        assert_eq!(pop(), None);
+        assert!(!queues.has_next(Tier::Pro) && !queues.is_empty(Tier::Pro));
+        assert_eq!(queues.waiting(), [0; 3], "they do not wait for a slot");
+        assert_eq!(queues.held_accounts(Tier::Pro), HashSet::from([account]));
+        assert_eq!(queues.held_accounts(Tier::Fast), HashSet::new());
+        assert!(queues.push_all([job(9, Tier::Pro)]), "none could begin");
+        assert!(!queues.push_all([]) && queues.has_next(Tier::Pro));
+        assert_eq!(queues.waiting(), [0, 0, 1]);
+        let single = queues.pop(Tier::Pro).expect("a turn");
+        assert_eq!(single.job(), job(9, Tier::Pro));
+        single.end();
+        let other = QueuedJob {
+            account: AccountId(Uuid::from_u128(2)),
+            ..batch(10)
+        };
+        queues.push_all([other]);
+        let turn = queues.pop(Tier::Pro).expect("a turn");
+        assert_eq!(turn.job(), other, "another account's batch begins");
+        turn.end();
+        let waker = queues.waker();
+        assert!(waker.notified().now_or_never().is_none());
+        drop(first);
+        assert!(waker.notified().now_or_never().is_some());
+        assert_eq!(queues.waiting(), [0, 0, 2]);
+        end();
+        drop(second);
+        end();
+        assert!(queues.is_empty(Tier::Pro));
+        assert!(queues.of(Tier::Pro).lock().fetches.is_empty());
     }
 
     #[test]

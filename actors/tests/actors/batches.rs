@@ -1,7 +1,9 @@
 //! Batches in the running system: their order in the queue, their input images, their cancellation and a restart.
 
 use crate::generators::{Act, Scripted};
-use crate::world::{A, Answer, B, PRICE, Plan, World, fresh, quick, run, settle, until};
+use crate::world::{
+    A, Answer, B, PRICE, Plan, SLOW_FETCH, World, fresh, quick, run, settle, until,
+};
 use std::time::Duration;
 use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::amount::Amount;
@@ -15,6 +17,7 @@ use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, BatchRequest, NewBatch};
 use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 /// A prompt `image:URL` has an input image at that URL.
 fn request(prompt: &str) -> BatchRequest {
@@ -157,6 +160,42 @@ fn decisions_12_input_images_are_fetched_when_the_turn_has_come() {
             "the failed job is not charged"
         );
         assert_eq!(charged(&world, batch), "0.078");
+        world.check();
+    });
+}
+
+#[test]
+fn hostile_117_a_batch_with_slow_input_urls_does_not_occupy_the_slots() {
+    run(async {
+        let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let world = Plan::with(generator.clone(), 2).start();
+        let batch = submit(&world, A, &["image:slow:a"; 20]).await;
+        until("two fetch", || counts(&world, batch) == [18, 2, 0, 0]).await;
+        let begin = Instant::now();
+        let plain = submit(&world, B, &["b1", "b2"]).await;
+        let single = world.accept(B, Tier::Fast, "b3").await;
+        world.accept(A, Tier::Fast, "a single one").await;
+        world.done(single).await;
+        until("the batch of B has ended", || {
+            world
+                .store
+                .batch(B, plain)
+                .wait()
+                .expect("readable")
+                .is_some_and(|(_, it)| it.ended_at.is_some())
+        })
+        .await;
+        let took = begin.elapsed();
+        assert!(took < SLOW_FETCH / 2, "B waited {took:?}");
+        assert_eq!(
+            counts(&world, batch),
+            [18, 2, 0, 0],
+            "no further job of the batch began to fetch"
+        );
+        world.idle().await;
+        assert_eq!(counts(&world, batch), [0, 0, 20, 0]);
+        // Two at a time fetch, and the next ones while those generate.
+        assert!(begin.elapsed() < SLOW_FETCH * 11, "{:?}", begin.elapsed());
         world.check();
     });
 }

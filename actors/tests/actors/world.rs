@@ -59,6 +59,9 @@ pub const START: i64 = 1_000_000;
 /// Panics, because no account has a webhook.
 struct NoTransport;
 
+/// The time of a fetch of a URL that begins with `slow:`.
+pub const SLOW_FETCH: Duration = Duration::from_secs(30);
+
 /// Finds an image at every URL except those that begin with `missing:`. The image's key is the URL, and its size is 2 by 1.
 struct ScriptedFetcher;
 
@@ -67,6 +70,7 @@ impl InputFetcher for ScriptedFetcher {
         let Some(InputUrls::Inline(urls)) = job.input_urls() else {
             panic!("job {} has no URLs", job.id);
         };
+        let is_slow = urls.iter().any(|url| url.starts_with("slow:"));
         let (found, missing): (Vec<String>, Vec<String>) = urls
             .iter()
             .cloned()
@@ -84,7 +88,13 @@ impl InputFetcher for ScriptedFetcher {
                 ratio: job.ratio,
             }),
         };
-        std::future::ready(fetched).boxed_local()
+        async move {
+            if is_slow {
+                sleep(SLOW_FETCH).await;
+            }
+            fetched
+        }
+        .boxed_local()
     }
 }
 
