@@ -112,9 +112,19 @@ pub fn faults_without_model(
     prompt(&mut fields, max_prompt_chars);
     read_inputs(&mut fields, mode, 0);
     metadata(&mut fields);
-    // Their valid values depend on the model.
-    for name in ["aspect_ratio", "resolution"] {
-        fields.raw(name);
+    // Which ratios and sizes are offered depends on the model.
+    if let Some(text) = fields.required_string("aspect_ratio")
+        && text != "auto"
+        && text.parse::<AspectRatio>().is_err()
+    {
+        fields.fault("aspect_ratio", "must be a ratio such as 16:9, or auto");
+    }
+    if let Some(text) = fields.optional_string("resolution")
+        && text.parse::<Resolution>().is_err()
+    {
+        let sizes: Vec<_> = Resolution::ALL.iter().map(|it| it.word()).collect();
+        let sizes = sizes.join(", ");
+        fields.fault("resolution", format!("must be one of {sizes}"));
     }
     fields.finish(known).err().unwrap_or_default()
 }

@@ -106,6 +106,9 @@ pub async fn change(
 }
 
 /// Gives a key a new text and returns it; the text is stored nowhere. The old text stays valid for `overlap`.
+///
+/// # Errors
+/// `Conflict` for the key of the panel's playground, whose text Tintype never shows
 pub async fn rotate(
     accounts: &AccountService,
     caller: &Caller,
@@ -116,6 +119,12 @@ pub async fn rotate(
     let guard = core.locks.operator.lock().await?;
     let (old, before) = find(core, caller, id).await?;
     let context = caller.change(core, before.account).await?;
+    if is_of_panel(core, &before).await? {
+        return Err(Error::conflict(format!(
+            "the key `{}` belongs to the panel, whose playground charges it, and its text is never shown; issue another key for a program",
+            before.name
+        )));
+    }
     let now = core.now();
     let until = (!overlap.is_zero()).then(|| now.plus(overlap));
     let text = api_key::text(&rand::random());
@@ -149,7 +158,7 @@ pub async fn delete(accounts: &AccountService, caller: &Caller, id: KeyId) -> Re
     let guard = core.locks.operator.lock().await?;
     let (hash, key) = find(core, caller, id).await?;
     let context = caller.change(core, key.account).await?;
-    if core.store.panel_key(key.account).await? == Some(id) {
+    if is_of_panel(core, &key).await? {
         return Err(Error::conflict(format!(
             "the key `{}` belongs to the panel, whose playground charges it; deactivate it to disable the playground",
             key.name
@@ -167,6 +176,11 @@ pub async fn delete(accounts: &AccountService, caller: &Caller, id: KeyId) -> Re
     });
     core.commit_key(&key, None, change).await?;
     Ok(())
+}
+
+/// Does the panel's playground charge this key?
+async fn is_of_panel(core: &Core, key: &ApiKey) -> Result<bool, Error> {
+    Ok(core.store.panel_key(key.account).await? == Some(key.id))
 }
 
 fn entry(core: &Core, context: &AuditContext, action: Action, key: &ApiKey) -> AuditEntry {

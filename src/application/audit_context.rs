@@ -2,7 +2,9 @@
 
 use super::call_origin::CallOrigin;
 use super::core::Core;
+use ipnet::IpNet;
 use serde_json::Value;
+use std::net::IpAddr;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use uuid::Uuid;
@@ -27,6 +29,12 @@ pub struct Subject {
 }
 
 impl AuditContext {
+    /// The client's address as a range of one; `None` if unknown.
+    pub fn address(&self) -> Option<IpNet> {
+        let address = self.address.as_ref()?;
+        address.parse::<IpAddr>().ok().map(IpNet::from)
+    }
+
     pub fn service() -> Self {
         Self {
             actor: Actor::Service,

@@ -1,6 +1,6 @@
 //! A parsed and validated batch.
 
-use super::generation_request::{GenerationRequest, Parts};
+use super::generation_request::{GenerationRequest, Parts, canonical_metadata};
 use rust_decimal::Decimal;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::catalog::Offer;
@@ -68,8 +68,7 @@ impl BatchRequest {
             parts.add(entry.request.fingerprint().0);
         }
         parts.add(self.callback_url.as_deref().unwrap_or_default());
-        let metadata = self.metadata.as_ref().map(Json::to_sorted);
-        parts.add(metadata.unwrap_or_default());
+        parts.add(canonical_metadata(self.metadata.as_ref()));
         if let Some(file) = &self.file {
             // The same requests in another file count as the same batch.
             parts.add("file");

@@ -17,11 +17,12 @@ use tintype_storage::domain::file_batch::{FileBatch, FileBatchTerms, LineFault, 
 use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Direction;
+use tintype_storage::store::{AcceptError, IdempotentCall};
 
-/// Batches searched for an earlier attempt.
-const RECENT: usize = 20;
+/// Batches per read.
+const STEP: usize = 100;
 /// An automatic retry of a client comes within this time.
-const RETRY_WINDOW: Duration = Duration::from_secs(15 * 60);
+pub const RETRY_WINDOW: Duration = Duration::from_secs(15 * 60);
 
 pub struct FileBatchStatus {
     pub of_file: FileBatch,
@@ -156,7 +157,32 @@ pub async fn record_failed(
     })
 }
 
-/// Finds the batch of an earlier attempt at the same call: clients retry automatically without an idempotency key.
+/// Finds the batch that the first call with this idempotency key created, without the file, which may have been deleted since.
+///
+/// # Errors
+/// `IdempotencyKeyReused` if the first call had another file or other metadata
+pub async fn find_by_key(
+    core: &Core,
+    caller: &Payer,
+    name: &str,
+    terms: &FileBatchTerms,
+) -> Result<Option<FileBatchStatus>, Error> {
+    let (call, account) = (IdempotentCall::Batch, caller.account());
+    let first = core.store.idempotency(call, account, name, core.now());
+    let Some(first) = first.await? else {
+        return Ok(None);
+    };
+    match find(core, account, BatchId(first.made)).await? {
+        Some(batch) if is_same_request(&batch.of_file.terms, terms) => {
+            core.system.stats().jobs.replayed();
+            Ok(Some(batch))
+        }
+        _ => Err(AcceptError::KeyReused.into()),
+    }
+}
+
+/// Finds the batch of an earlier attempt at the same call: clients retry automatically without an idempotency key. Ignores batches
+/// that were created before `refused_at`: the retry repeats a call that was refused then.
 ///
 /// # Errors
 /// The store fails.
@@ -164,22 +190,36 @@ pub async fn find_earlier_attempt(
     core: &Core,
     caller: &Payer,
     terms: &FileBatchTerms,
+    refused_at: Option<Timestamp>,
 ) -> Result<Option<FileBatchStatus>, Error> {
-    let recent = core
-        .store
-        .file_batches(caller.account(), Direction::Falling, RECENT, None)
-        .await?;
     let now = core.now();
-    let same = recent.items.into_iter().find(|it| {
-        it.key == caller.key.id
-            && it.terms.input == terms.input
-            && it.terms.metadata == terms.metadata
-            && now <= it.created_at.plus(RETRY_WINDOW)
-    });
-    match same {
-        Some(of_file) => Ok(Some(status(core, of_file).await?)),
-        None => Ok(None),
+    let is_recent = |it: &FileBatch| {
+        now <= it.created_at.plus(RETRY_WINDOW) && refused_at.is_none_or(|at| at < it.created_at)
+    };
+    let mut after = None;
+    loop {
+        let page = core
+            .store
+            .file_batches(caller.account(), Direction::Falling, STEP, after)
+            .await?;
+        for of_file in page.items {
+            if !is_recent(&of_file) {
+                return Ok(None);
+            }
+            if of_file.key == caller.key.id && is_same_request(&of_file.terms, terms) {
+                return Ok(Some(status(core, of_file).await?));
+            }
+        }
+        if page.next.is_none() {
+            return Ok(None);
+        }
+        after = page.next;
     }
+}
+
+/// Do two calls ask for the same batch? The content of a file never changes.
+fn is_same_request(a: &FileBatchTerms, b: &FileBatchTerms) -> bool {
+    (a.input, &a.metadata) == (b.input, &b.metadata)
 }
 
 /// Cancels the queued jobs of a batch.

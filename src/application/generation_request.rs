@@ -4,6 +4,7 @@ use crate::inputs::StoredUpload;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::canonical::{Encoding, canonical};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::job::{Origin, PromptText};
 use tintype_storage::domain::json::Json;
@@ -93,8 +94,7 @@ impl GenerationRequest {
         parts.add(self.urls().count().to_string());
         self.urls().for_each(|url| parts.add(url));
         parts.add(self.callback_url.as_deref().unwrap_or_default());
-        let metadata = self.metadata.as_ref().map(Json::to_sorted);
-        parts.add(metadata.unwrap_or_default());
+        parts.add(canonical_metadata(self.metadata.as_ref()));
         let named = parts.finish();
         let mut stored = self.stored().peekable();
         if stored.peek().is_none() {
@@ -165,6 +165,13 @@ impl Parts {
     }
 }
 
+/// Metadata for a fingerprint: RFC 8785, so that clients may spell members and numbers in another way when they repeat a request.
+pub fn canonical_metadata(metadata: Option<&Json>) -> String {
+    metadata
+        .map(|it| canonical(it, Encoding::Utf8))
+        .unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,7 +210,7 @@ mod tests {
     fn hostile_49_any_other_value_is_another_request() {
         let first = request().fingerprint();
         let in_other_words = GenerationRequest {
-            metadata: Some(Json::parse(r#"{ "b":2, "a":1 }"#, 32).unwrap()),
+            metadata: Some(Json::parse(r#"{ "b":2.0, "\u0061":10e-1 }"#, 32).unwrap()),
             ..request()
         };
         assert_eq!(in_other_words.fingerprint(), first);

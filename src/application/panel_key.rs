@@ -10,6 +10,7 @@ use super::services::AccountService;
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::StoreError;
 
@@ -29,8 +30,16 @@ pub async fn payer(
     if let Err(reason) = key.admit(account.active, accounts.core.now()) {
         return Err(refusal(&key, &reason.to_string()));
     }
+    let address = audit.address();
+    if !address.map_or(key.allowed_ips.is_empty(), |it| key.admits_from(it)) {
+        let reason = CallerRefusal::Address(address);
+        return Err(refusal(&key, &reason.to_string()));
+    }
+    // The default rate of API keys is for programs; people have a rate of their own.
+    let limited = Some(&key).filter(|it| it.rate_limit.is_some());
+    let of_key = limited.and_then(|key| accounts.limits.keys.count(key));
     let rate = account.limits.rate_limit;
-    let counted = Counted::new(None, account.id, rate, &accounts.limits.accounts);
+    let counted = Counted::new(of_key, account.id, rate, &accounts.limits.accounts);
     Ok(Payer {
         key: Arc::new(key),
         shown: None,

@@ -20,6 +20,7 @@ mod models;
 mod openai;
 mod preflight;
 mod refusal;
+mod refused_calls;
 mod routes;
 pub(crate) mod scanner;
 mod state;

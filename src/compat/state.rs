@@ -1,11 +1,15 @@
 //! State of the synchronous APIs, shared by all workers.
 
+use super::refused_calls::RefusedCalls;
 use super::{DetachedJobs, DisconnectSender};
 use crate::application::core::Core;
 use crate::application::services::{AccountService, GenerationService, JobService};
 use crate::application::settings::Settings;
 use actix_web::web::Data;
 use std::sync::Arc;
+use tintype_fair_semaphore::FairSemaphore;
+use tintype_storage::domain::ids::AccountId;
+use tokio::sync::Semaphore;
 
 pub struct CompatState {
     pub core: Arc<Core>,
@@ -15,6 +19,9 @@ pub struct CompatState {
     pub generations: Data<GenerationService>,
     pub disconnects: DisconnectSender,
     pub detached_jobs: DetachedJobs,
+    pub refused_batches: RefusedCalls,
+    /// One submission at a time per account and idempotency key.
+    pub submissions: FairSemaphore<(AccountId, String)>,
 }
 
 impl CompatState {
@@ -32,6 +39,8 @@ impl CompatState {
             generations: generations.clone(),
             disconnects,
             detached_jobs: DetachedJobs::default(),
+            refused_batches: RefusedCalls::default(),
+            submissions: FairSemaphore::new(Semaphore::MAX_PERMITS as u64, 1),
         }
     }
 }

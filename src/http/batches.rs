@@ -11,8 +11,8 @@ use crate::application::submit_batch;
 use crate::web::auth::Principal;
 use crate::web::body::{self, MediaType};
 use crate::web::paging;
-use crate::web::problem::Problem;
-use crate::web::{batch_call, batch_lines};
+use crate::web::problem::{FieldFault, Problem};
+use crate::web::{batch_call, batch_lines, cancel_after};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::batch::BatchStatus;
@@ -27,6 +27,13 @@ pub async fn create(
 ) -> Result<HttpResponse, Problem> {
     let caller = &principal.caller;
     submit_batch::begin(&generations, caller).await?;
+    if request.headers().contains_key(cancel_after::HEADER) {
+        let message = "is for single generation calls; cancel a batch with DELETE";
+        return Err(Problem::validation(vec![FieldFault::new(
+            cancel_after::HEADER,
+            message,
+        )]));
+    }
     let form = match body::media_type(&request)? {
         Some(MediaType::Json) => Form::Json,
         Some(MediaType::Lines) => Form::Lines,

@@ -84,7 +84,8 @@ pub async fn follow(
     // Disables buffering in nginx.
     answer.insert_header(("X-Accel-Buffering", "no"));
     if request.method() == actix_web::http::Method::HEAD {
-        return Ok(answer.finish());
+        // Not `finish`, which would say that GET answers nothing: `Content-Length: 0`.
+        return Ok(answer.streaming(stream::empty::<Result<Bytes, Problem>>()));
     }
     Ok(answer.streaming(events))
 }

@@ -41,7 +41,8 @@ where
     answer.content_type("application/x-ndjson");
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     if request.method() == Method::HEAD {
-        return answer.finish();
+        // Not `finish`, which would say that GET answers nothing: `Content-Length: 0`.
+        return answer.streaming(stream::empty::<Result<Bytes, Problem>>());
     }
     let jobs = Jobs::of(service, batch);
     let lines = stream::unfold(Some((jobs, write)), |rest| async move {

@@ -31,10 +31,11 @@ fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAdd
     if !is_proxy(address) {
         return Some(address);
     }
-    let mut lines = Vec::new();
-    for line in headers.get_all(FORWARDED) {
-        lines.push(line.to_str().ok()?);
-    }
+    // Not `to_str`: bytes that the client wrote must not hide the entries that the proxies appended.
+    let lines = headers.get_all(FORWARDED);
+    let lines: Vec<_> = lines
+        .map(|it| String::from_utf8_lossy(it.as_bytes()))
+        .collect();
     let hops = lines.iter().rev().flat_map(|line| line.rsplit(','));
     for hop in hops {
         address = parse_address(hop.trim())?;
@@ -103,6 +104,22 @@ mod tests {
             ("::ffff:198.51.100.9", "198.51.100.9"),
         ] {
             assert_eq!(seen("10.0.0.1", &[written]).unwrap(), address);
+        }
+    }
+
+    #[test]
+    fn bytes_of_the_client_do_not_hide_its_address() {
+        let name = || HeaderName::from_static(FORWARDED);
+        for line in [
+            &b"\xff, 198.51.100.9"[..],
+            b"\xc3\xa9,198.51.100.9, 10.0.0.2",
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.append(name(), HeaderValue::from_bytes(b"\xfe").unwrap());
+            headers.append(name(), HeaderValue::from_bytes(line).unwrap());
+            let trusted = ["10.0.0.0/8".parse().unwrap()];
+            let found = resolve("10.0.0.1".parse().unwrap(), &headers, &trusted);
+            assert_eq!(found, "198.51.100.9".parse().ok());
         }
     }
 

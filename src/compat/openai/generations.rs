@@ -48,7 +48,8 @@ async fn generate(
 }
 
 /// Finds or submits a job for each image. Submits new jobs only if the account can pay all of them. If one is refused anyway, the
-/// response contains only the accepted ones, so that the caller gets what it is charged for.
+/// response contains only the accepted ones, so that the caller gets what it is charged for. A repeated call under an idempotency key
+/// gets the jobs of the first one and submits no others.
 async fn submit_all(
     state: &web::Data<CompatState>,
     caller: &Payer,
@@ -56,6 +57,14 @@ async fn submit_all(
     name: Option<String>,
     deadline: Instant,
 ) -> Result<Vec<JobWaiter>, Refusal> {
+    // A concurrent call with the same key waits until the first one has submitted all jobs.
+    let _submission = match &name {
+        Some(name) if options.count > 1 => {
+            let call = (caller.account(), name.clone());
+            Some(state.submissions.acquire(call, 1).await)
+        }
+        _ => None,
+    };
     let (mut waiters, mut rest) = (Vec::new(), Vec::new());
     for number in 0..options.count {
         let name = name.as_ref().map(|name| numbered(name, number));
@@ -64,6 +73,10 @@ async fn submit_all(
             Some(waiter) => waiters.push(waiter),
             None => rest.push(generation_request),
         }
+    }
+    // The first job is submitted first, so the others were submitted or refused before.
+    if name.is_some() && !waiters.is_empty() {
+        return Ok(waiters);
     }
     match submit_new(state, caller, rest, deadline, &mut waiters).await {
         Err(refusal) if waiters.is_empty() => return Err(refusal),

@@ -116,18 +116,11 @@ impl Json {
     /// Writes the value without blanks, members in the order given.
     pub fn to_compact(&self) -> String {
         let mut out = String::new();
-        self.write(&mut out, false);
+        self.write(&mut out);
         out
     }
 
-    /// Writes the value without blanks and with sorted names at every level: equal for equal values.
-    pub fn to_sorted(&self) -> String {
-        let mut out = String::new();
-        self.write(&mut out, true);
-        out
-    }
-
-    fn write(&self, out: &mut String, sorted: bool) {
+    fn write(&self, out: &mut String) {
         match self {
             Self::Null => out.push_str("null"),
             Self::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -139,23 +132,19 @@ impl Json {
                     if at > 0 {
                         out.push(',');
                     }
-                    item.write(out, sorted);
+                    item.write(out);
                 }
                 out.push(']');
             }
             Self::Object(members) => {
-                let mut order: Vec<&(String, Self)> = members.iter().collect();
-                if sorted {
-                    order.sort_by(|a, b| a.0.cmp(&b.0));
-                }
                 out.push('{');
-                for (at, (name, value)) in order.into_iter().enumerate() {
+                for (at, (name, value)) in members.iter().enumerate() {
                     if at > 0 {
                         out.push(',');
                     }
                     write_string(name, out);
                     out.push(':');
-                    value.write(out, sorted);
+                    value.write(out);
                 }
                 out.push('}');
             }
@@ -403,14 +392,5 @@ mod tests {
         );
         let nameless = Json::parse(r#"{"":{"b":0,"b":1}}"#, 32).unwrap_err();
         assert_eq!(nameless.path, ".\"\".b");
-    }
-
-    #[test]
-    fn sorted_text_is_the_same_for_the_same_meaning() {
-        let text = |json| Json::parse(json, 32).unwrap().to_sorted();
-        assert_eq!(
-            text(r#"{"b": [1, {"d":0,"c":0}], "a" : "\u0041"}"#),
-            r#"{"a":"A","b":[1,{"c":0,"d":0}]}"#
-        );
     }
 }

@@ -16,14 +16,13 @@ pub fn run(input: &[u8]) {
     };
     let compact = Json::parse(&value.to_compact(), DEPTH).expect("compact text is JSON");
     assert_eq!(compact, value);
-    let sorted = Json::parse(&value.to_sorted(), DEPTH).expect("sorted text is JSON");
-    assert_eq!(sorted.to_sorted(), value.to_sorted());
+    let reversed = reversed(&value);
     for encoding in Encoding::ALL {
         let written = canonical(&value, encoding);
         let read = Json::parse(&written, DEPTH).expect("canonical text is JSON");
         assert_eq!(canonical(&read, encoding), written, "not stable");
         assert_eq!(
-            canonical(&sorted, encoding),
+            canonical(&reversed, encoding),
             written,
             "depends on the order"
         );
@@ -33,6 +32,18 @@ pub fn run(input: &[u8]) {
         assert!(
             encoding == Encoding::Utf8 || written.bytes().all(|it| (b' '..=b'~').contains(&it))
         );
+    }
+}
+
+/// The value with the members of each object in reverse order.
+fn reversed(value: &Json) -> Json {
+    match value {
+        Json::Array(items) => Json::Array(items.iter().map(reversed).collect()),
+        Json::Object(members) => {
+            let members = members.iter().rev();
+            Json::Object(members.map(|it| (it.0.clone(), reversed(&it.1))).collect())
+        }
+        other => other.clone(),
     }
 }
 

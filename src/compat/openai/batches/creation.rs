@@ -60,16 +60,21 @@ async fn submit_batch(
     let body = body::read_json(request, payload, &state.settings).await?;
     load_shedding::check(&state.generations, caller.account()).await?;
     let batch_body = BatchBody::read(&body)?;
-    caller.check_rate()?;
+    let (of, terms) = (caller.key.id, batch_body.terms.clone());
+    let is_first_attempt = !is_retry(request);
     let call = Call {
         state: state.clone(),
         caller,
         batch_body,
-        is_retry: key.is_none() && is_retry(request),
+        is_retry: key.is_none() && !is_first_attempt,
         key,
     };
     // Detached, because a client that disconnects repeats its request, which then waits until this one has created the batch.
-    detached(call.submit()).await
+    let outcome = detached(call.submit()).await;
+    if outcome.is_err() && is_first_attempt {
+        state.refused_batches.add(of, terms, state.core.now());
+    }
+    outcome
 }
 
 /// A valid request.
@@ -86,19 +91,31 @@ impl Call {
     /// Returns the batch, and whether an earlier request created it.
     async fn submit(mut self) -> Result<(FileBatchStatus, bool), Refusal> {
         let (state, caller) = (&self.state, &self.caller);
+        caller.check_rate()?;
         let input = self.batch_body.terms.input;
         let _guard = state.core.locks.files.lock(input).await?;
         if self.is_retry {
             let terms = &self.batch_body.terms;
-            let earlier = file_batches::find_earlier_attempt(&state.core, caller, terms).await?;
-            if let Some(batch) = earlier {
+            let refused_at = state.refused_batches.last(caller.key.id, terms);
+            let core = &state.core;
+            let earlier = file_batches::find_earlier_attempt(core, caller, terms, refused_at);
+            if let Some(batch) = earlier.await? {
                 return Ok((batch, true));
             }
         }
         let file = uploaded_files::find(&state.core, caller.account(), input).await?;
-        let unknown = || no_such_file(&WireFileId::Uploaded(input).to_string(), "input_file_id");
-        let read = read_lines(state, caller, &file.ok_or_else(unknown)?).await?;
-        match read {
+        let Some(file) = file else {
+            if let Some(key) = &self.key {
+                let terms = &self.batch_body.terms;
+                let first = file_batches::find_by_key(&state.core, caller, key, terms).await?;
+                if let Some(batch) = first {
+                    return Ok((batch, true));
+                }
+            }
+            let id = WireFileId::Uploaded(input).to_string();
+            return Err(no_such_file(&id, "input_file_id"));
+        };
+        match read_lines(state, caller, &file).await? {
             Ok(Input { entries, as_urls }) => {
                 self.batch_body.terms.as_urls = as_urls;
                 let batch = BatchRequest {

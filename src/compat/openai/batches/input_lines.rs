@@ -181,7 +181,12 @@ impl Line {
             Ok(Json::Object(members)) => Ok(Self(members)),
             Ok(_) => Err(Fault::new(CODE, "This line is not a JSON object.")),
             Err(fault) => {
-                let message = format!("This line is not parseable as valid JSON: {fault}");
+                let place = match fault.path.trim_start_matches('.') {
+                    "" => String::new(),
+                    path => format!("{path}: "),
+                };
+                let text = fault.message;
+                let message = format!("This line is not parseable as valid JSON: {place}{text}");
                 Err(Fault::new(CODE, message))
             }
         }
