@@ -196,6 +196,17 @@ impl From<AcceptError> for Error {
             AcceptError::Caller(refusal) => refusal.into(),
             AcceptError::Paused(paused) => paused.into(),
             AcceptError::RateLowered => Self::new(ErrorKind::RateLimited, error.to_string()),
+            AcceptError::TooManyLive { jobs, most, .. }
+            | AcceptError::TooManyLiveOfKey { jobs, most, .. }
+                if *jobs > *most =>
+            {
+                Self::new(
+                    ErrorKind::RateLimited,
+                    format!(
+                        "{error}, but the request has {jobs}; split it, or ask the operator for a higher limit"
+                    ),
+                )
+            }
             AcceptError::TooManyLive { .. } | AcceptError::TooManyLiveOfKey { .. } => Self::new(
                 ErrorKind::RateLimited,
                 format!("{error}; wait for some of them to finish"),

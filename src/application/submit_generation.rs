@@ -107,7 +107,11 @@ pub async fn check_pictures(
     request: &GenerationRequest,
     count: usize,
 ) -> Result<(), Error> {
-    Admission::check(generations, caller, &admission_request(request)).await?;
+    let admission_request = AdmissionRequest {
+        jobs: count,
+        ..admission_request(request)
+    };
+    Admission::check(generations, caller, &admission_request).await?;
     let price = request.offer.price();
     let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
     balance_check::check(&generations.core, &caller.key, total).await

@@ -99,6 +99,8 @@ fn every_fault_is_told_by_the_place_of_its_request() {
         entry_with(json!({"metadata": [], "custom_id": "same"})),
         entry_with(json!({"custom_id": "same"})),
         entry_with(json!({"aspect_ratio": "auto"})),
+        entry_with(json!({"model": "x", "aspect_ratio": "zzz", "resolution": 5})),
+        entry_with(json!({"model": 5, "aspect_ratio": "auto", "resolution": "3K"})),
     ];
     let mut body = batch_of(&requests);
     body["metadata"] = json!("text");
@@ -120,9 +122,15 @@ fn every_fault_is_told_by_the_place_of_its_request() {
         "requests[7].callback_url",
         "requests[8].model",
         "requests[8].prompt",
+        "requests[8].aspect_ratio",
         "requests[9].metadata",
         "requests[10].custom_id",
         "requests[11].aspect_ratio",
+        "requests[12].model",
+        "requests[12].aspect_ratio",
+        "requests[12].resolution",
+        "requests[13].model",
+        "requests[13].resolution",
         "metadata",
         "callback_url",
         "extra",

@@ -169,6 +169,7 @@ fn results_are_in_the_order_of_the_requests_at_any_time() {
         .native(&customer, "HEAD", &results_path(&batch))
         .expect(200);
     assert_eq!(head.body, b"");
+    assert_eq!(head.header("content-length"), None, "GET has a body");
     server.assert_settled();
 }
 

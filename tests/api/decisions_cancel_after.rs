@@ -1,5 +1,6 @@
 //! Decisions 14: `Cancel-After` on a generation call.
 
+use crate::support::batches::{batch_of, entry};
 use crate::support::{Server, fox, options::Options, until};
 use std::time::Duration;
 
@@ -28,6 +29,16 @@ fn decisions_14_a_job_that_is_still_queued_then_fails_and_is_released() {
         server.job_once(&customer, job, "done");
     }
     server.assert_settled();
+}
+
+#[test]
+fn decisions_14_a_batch_with_a_start_deadline_is_refused() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = server.batch_call(&customer, &batch_of(&[entry()]));
+    call.header("Cancel-After", "30s")
+        .invalid(&["Cancel-After"]);
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
 
 #[test]

@@ -355,8 +355,23 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
     let path = format!("/keys/{}", panel["key_id"].as_str().unwrap());
     let refused = server.admin("DELETE", &path).refused(409, "conflict");
     assert!(refused.text().contains("deactivate it"));
-    let off = server.admin("PATCH", &path).json(&json!({"active": false}));
-    off.expect(200);
+    let rotate = format!("{path}/rotate");
+    let refused = server.admin("POST", &rotate).refused(409, "conflict");
+    assert!(refused.text().contains("its text is never shown"));
+    let restrict = |restriction: Value| {
+        let call = server.admin("PATCH", &path).json(&restriction);
+        call.expect(200);
+    };
+    let deposit = format!("/accounts/{}/deposits", customer.account);
+    let deposit = server.admin("POST", &deposit);
+    deposit.json(&json!({"amount": "10.00"})).expect(201);
+    restrict(json!({"allowed_ips": ["203.0.113.0/24"]}));
+    let refused = form(&fox()).refused(403, "forbidden");
+    assert!(refused.text().contains("may not be used from 127.0.0.1"));
+    restrict(json!({"allowed_ips": ["127.0.0.0/8"], "rate_limit": {"per_second": 1, "burst": 1}}));
+    form(&fox()).expect(202);
+    form(&fox()).refused(429, "rate_limited");
+    restrict(json!({"allowed_ips": null, "rate_limit": null, "active": false}));
     form(&fox()).refused(403, "forbidden");
 }
 

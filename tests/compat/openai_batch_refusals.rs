@@ -288,6 +288,72 @@ fn a_call_that_an_sdk_repeats_by_itself_makes_one_batch() {
     );
 }
 
+#[test]
+fn a_repeated_call_finds_its_batch_after_the_file_was_deleted() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let file = server.upload(&customer, &lines(&[fox("a")]));
+    let call = |extra: Value| {
+        let call = server.file_batch_call(&customer, &file, extra);
+        call.idempotent("k")
+    };
+    let first = call(json!({})).expect(200).json();
+    let path = format!("/files/{}", file["id"].as_str().expect("an id"));
+    server.v1(&customer, "DELETE", &path).expect(200);
+    let again = call(json!({})).expect(200);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.json()["id"], first["id"]);
+    let other = call(json!({"metadata": {"a": "b"}})).send();
+    let message = other.assert_openai_error(400, INVALID, None);
+    assert!(message.contains("Idempotency-Key"), "{message}");
+    let without_key = server.file_batch_call(&customer, &file, json!({}));
+    without_key.expect(404);
+    server.file_batch_once(&customer, &first, "completed");
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+}
+
+#[test]
+fn an_automatic_retry_finds_its_batch_behind_many_others() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = |file: &Value, count: &str| {
+        let call = server.file_batch_call(&customer, file, json!({}));
+        call.header("x-stainless-retry-count", count)
+            .expect(200)
+            .json()
+    };
+    let file = server.upload(&customer, &lines(&[fox("a")]));
+    let first = call(&file, "0");
+    let invalid = server.upload(&customer, "{");
+    (0..120).for_each(|_| drop(call(&invalid, "0")));
+    assert_eq!(call(&file, "1")["id"], first["id"]);
+    server.file_batch_once(&customer, &first, "completed");
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+}
+
+#[test]
+fn an_automatic_retry_of_a_refused_call_makes_the_batch_that_the_call_asked_for() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let file = server.upload(&customer, &lines(&[fox("a")]));
+    let call = |count: &str| {
+        let call = server.file_batch_call(&customer, &file, json!({}));
+        call.header("x-stainless-retry-count", count)
+    };
+    let first = call("0").expect(200).json();
+    server.pause(&["fast"]);
+    call("0").expect(503);
+    server.pause(&[]);
+    let second = call("1").expect(200).json();
+    assert_ne!(second["id"], first["id"], "the refused call made none");
+    let again = call("2").expect(200).json();
+    assert_eq!(again["id"], second["id"], "its answer was lost");
+    for batch in [&first, &second] {
+        server.file_batch_once(&customer, batch, "completed");
+    }
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
+}
+
 /// The SDKs repeat a request after a timeout while the server still handles it.
 #[test]
 fn a_call_that_an_sdk_repeats_while_it_runs_makes_one_batch() {

@@ -2,7 +2,7 @@
 
 use crate::desk::Told;
 use crate::support::pictures::tiny_png;
-use crate::support::{Behaviour, Options, Server, merge, until};
+use crate::support::{Answer, Behaviour, Options, Server, merge, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -136,6 +136,43 @@ fn how_many_pictures_are_wanted_is_part_of_the_request() {
     let again = call(2).expect(200);
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     assert_eq!(server.generator.runs(), 2);
+}
+
+/// Otherwise a repeated call would submit and charge the rest.
+#[test]
+fn several_images_that_exceed_the_concurrency_of_the_key_are_none() {
+    let server = Server::start();
+    let customer = server.customer_with("1.00", json!({"max_concurrent": 2}));
+    let body = fox_with(json!({"model": "fast", "n": 3}));
+    for call in [
+        server.openai(&customer, &body),
+        server.openai(&customer, &body).idempotent("k"),
+    ] {
+        let refused = call.expect(429);
+        let message = refused.json()["error"]["message"].to_string();
+        assert!(message.contains("the request has 3; split it"), "{message}");
+        assert_eq!(refused.header("retry-after"), None);
+    }
+    assert_eq!(server.generator.runs(), 0);
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+#[test]
+fn concurrent_calls_with_one_key_share_their_images_and_one_of_them_is_the_first() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = fox_with(json!({"model": "fast", "n": 3}));
+    let call = server.openai(&customer, &body).idempotent("k");
+    let calls: Vec<_> = (0..8).map(|_| server.in_background(call.clone())).collect();
+    let answers: Vec<_> = calls.into_iter().map(|it| it.join().unwrap()).collect();
+    let is_first = |it: &&Answer| it.header("idempotent-replayed").is_none();
+    assert_eq!(answers.iter().filter(is_first).count(), 1);
+    for answer in &answers {
+        assert_eq!(answer.json()["data"], answers[0].json()["data"]);
+        assert_eq!(answer.json()["data"].as_array().map(Vec::len), Some(3));
+    }
+    assert_eq!(server.generator.runs(), 3);
+    server.assert_money(&customer, "0.883", "0.00", "0.883");
 }
 
 #[test]

@@ -142,13 +142,17 @@ impl AccountHandle {
             }
         };
         if live + jobs > most {
-            return Err(AcceptError::TooManyLive { live, most });
+            return Err(AcceptError::TooManyLive { live, jobs, most });
         }
         let Some(most) = key.max_concurrent.map(|most| most as usize) else {
             return Ok(());
         };
         match of_key + jobs > most {
-            true => Err(AcceptError::TooManyLiveOfKey { live: of_key, most }),
+            true => Err(AcceptError::TooManyLiveOfKey {
+                live: of_key,
+                jobs,
+                most,
+            }),
             false => Ok(()),
         }
     }

@@ -49,7 +49,7 @@ async fn generate(
 
 /// Finds or submits a job for each image. Submits new jobs only if the account can pay all of them. If one is refused anyway, the
 /// response contains only the accepted ones, so that the caller gets what it is charged for. A repeated call under an idempotency key
-/// gets the jobs of the first one and submits no others.
+/// finds the jobs of the first one, and submits those that were refused, or canceled because the caller had left.
 async fn submit_all(
     state: &web::Data<CompatState>,
     caller: &Payer,
@@ -73,10 +73,6 @@ async fn submit_all(
             Some(waiter) => waiters.push(waiter),
             None => rest.push(generation_request),
         }
-    }
-    // The first job is submitted first, so the others were submitted or refused before.
-    if name.is_some() && !waiters.is_empty() {
-        return Ok(waiters);
     }
     match submit_new(state, caller, rest, deadline, &mut waiters).await {
         Err(refusal) if waiters.is_empty() => return Err(refusal),

@@ -142,9 +142,17 @@ pub enum AcceptError {
     )]
     RateLowered,
     #[error("the account has {live} jobs that are not finished, and may have {most} of them")]
-    TooManyLive { live: usize, most: usize },
+    TooManyLive {
+        live: usize,
+        jobs: usize,
+        most: usize,
+    },
     #[error("this API key has {live} jobs that are not finished, and may have {most} of them")]
-    TooManyLiveOfKey { live: usize, most: usize },
+    TooManyLiveOfKey {
+        live: usize,
+        jobs: usize,
+        most: usize,
+    },
     #[error("the account has {0}")]
     AccountLimit(LimitReached),
     #[error("the API key has {0}")]

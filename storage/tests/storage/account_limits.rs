@@ -160,7 +160,11 @@ fn live_jobs_of_the_account_are_bounded_and_each_end_makes_room() {
         let refused = till.accept(of_key(3, "0.10"));
         assert!(matches!(
             refused,
-            Err(AcceptError::TooManyLive { live: 2, most: 2 })
+            Err(AcceptError::TooManyLive {
+                live: 2,
+                most: 2,
+                ..
+            })
         ));
     }
     end(&mut till, jobs[0]);
@@ -202,7 +206,11 @@ fn live_jobs_of_a_key_are_bounded_whatever_other_keys_have() {
         assert!(
             matches!(
                 refused,
-                Err(AcceptError::TooManyLiveOfKey { live: 2, most: 2 })
+                Err(AcceptError::TooManyLiveOfKey {
+                    live: 2,
+                    most: 2,
+                    ..
+                })
             ),
             "{refused:?}"
         );

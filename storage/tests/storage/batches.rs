@@ -104,7 +104,11 @@ fn decisions_12_the_limits_hold_for_the_whole_batch() {
     let too_many = till.accept_batch(&new_batch(3, "0.10"));
     assert!(matches!(
         too_many,
-        Err(AcceptError::TooManyLive { live: 3, most: 5 })
+        Err(AcceptError::TooManyLive {
+            live: 3,
+            most: 5,
+            ..
+        })
     ));
     let pause = Pause {
         tiers: [true, false, false],

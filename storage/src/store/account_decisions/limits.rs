@@ -19,11 +19,13 @@ impl Decisions<'_> {
         let live = self.live_jobs;
         let most = self.limits.max_live(&self.account.limits);
         if live + jobs > most {
-            return Err(AcceptError::TooManyLive { live, most });
+            return Err(AcceptError::TooManyLive { live, jobs, most });
         }
         let live = self.key(key.id).live_jobs;
         match key.max_concurrent.map(|most| most as usize) {
-            Some(most) if live + jobs > most => Err(AcceptError::TooManyLiveOfKey { live, most }),
+            Some(most) if live + jobs > most => {
+                Err(AcceptError::TooManyLiveOfKey { live, jobs, most })
+            }
             _ => Ok(()),
         }
     }
