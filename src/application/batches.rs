@@ -1,6 +1,7 @@
 //! Finds, lists, awaits and cancels batches.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::detached;
 use super::core::Core;
@@ -20,7 +21,6 @@ use tintype_storage::domain::job::JobState;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{BatchError, Page, Part};
 use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 /// Jobs read at a time.
 const STEP: usize = 256;
@@ -53,11 +53,11 @@ pub async fn find_in_all(
     id: BatchId,
 ) -> Result<Option<Batch>, Error> {
     let store = core.store.clone();
-    let found = spawn_blocking(move || match account {
+    blocking(move || match account {
         Some(account) => Ok(store.batch(account, id).wait()?.map(|(batch, _)| batch)),
         None => store.find_batch(id).wait(),
-    });
-    Ok(found.await.map_err(|_| error::busy())??)
+    })
+    .await
 }
 
 /// A page of an account's batches, newest first.

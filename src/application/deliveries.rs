@@ -1,6 +1,7 @@
 //! Finds webhook deliveries and redelivers them.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::{ChangeGuard, detached};
 use super::core::Core;
@@ -71,12 +72,7 @@ pub async fn count_failed(
     webhook: Webhook,
     range: Range,
 ) -> Result<(usize, bool), Error> {
-    let store = core.store.clone();
-    let found = tokio::task::spawn_blocking(move || {
-        let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
-        find_failed(page, &webhook, &range)
-    });
-    let (selected, next) = found.await.map_err(|_| error::busy())??;
+    let (selected, next) = find_failed(core, webhook, range).await?;
     Ok((selected.len(), next.is_none()))
 }
 
@@ -89,12 +85,7 @@ pub async fn redeliver_range(
 ) -> Result<RangeRedelivered, Error> {
     let context = caller.change(core, webhook.account).await?;
     let mut after = range.after;
-    let store = core.store.clone();
-    let found = tokio::task::spawn_blocking(move || {
-        let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
-        find_failed(page, &webhook, &range)
-    });
-    let (selected, mut next) = found.await.map_err(|_| error::busy())??;
+    let (selected, mut next) = find_failed(core, webhook, range).await?;
     let mut count = 0;
     for step in selected.chunks(STEP) {
         // Sent together, so that they share one fsync.
@@ -128,29 +119,31 @@ pub async fn redeliver_range(
     Ok(RangeRedelivered { count, next })
 }
 
-type Page = tintype_storage::store::Page<Delivery>;
-
-/// Returns the failed deliveries of a bounded part of the log, and where the rest begins. Blocks.
-fn find_failed(
-    page: impl Fn(Option<[u8; 16]>) -> Result<Page, StoreError>,
-    webhook: &Webhook,
-    range: &Range,
-) -> Result<(Vec<DeliveryId>, Option<[u8; 16]>), StoreError> {
-    let (mut selected, mut after, mut scanned) = (Vec::new(), range.after, 0);
-    loop {
-        let page = page(after)?;
-        scanned += page.items.len();
-        let within = |it: &&Delivery| {
-            it.webhook == webhook.id
-                && matches!(it.state, DeliveryState::Failed { .. })
-                && (range.from..=range.to).contains(&it.created_at)
-        };
-        selected.extend(page.items.iter().filter(within).map(|it| it.id));
-        after = page.next;
-        if after.is_none() || scanned >= MAX_SCANNED {
-            return Ok((selected, after));
+/// Returns the failed deliveries of a bounded part of the log, and where the rest begins.
+async fn find_failed(
+    core: &Core,
+    webhook: Webhook,
+    range: Range,
+) -> Result<(Vec<DeliveryId>, Option<[u8; 16]>), Error> {
+    let store = core.store.clone();
+    blocking(move || {
+        let (mut selected, mut after, mut scanned) = (Vec::new(), range.after, 0);
+        loop {
+            let page = store.deliveries_of(webhook.account, STEP, after).wait()?;
+            scanned += page.items.len();
+            let within = |it: &&Delivery| {
+                it.webhook == webhook.id
+                    && matches!(it.state, DeliveryState::Failed { .. })
+                    && (range.from..=range.to).contains(&it.created_at)
+            };
+            selected.extend(page.items.iter().filter(within).map(|it| it.id));
+            after = page.next;
+            if after.is_none() || scanned >= MAX_SCANNED {
+                return Ok::<_, StoreError>((selected, after));
+            }
         }
-    }
+    })
+    .await
 }
 
 async fn redeliver_one(

@@ -4,8 +4,9 @@
 //! there. A search for words of the prompt first asks the search index which records to read.
 
 use super::batches;
+use super::blocking::blocking;
 use super::core::Core;
-use super::error::{self, Error, ErrorKind};
+use super::error::{Error, ErrorKind};
 use super::list::{CLOCK_SKEW, Window};
 use super::services::JobService;
 use crate::images::FAULT_TARGET;
@@ -24,7 +25,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{JobPage, JobWindow, Part, SearchStep, StoreError};
 use tokio::runtime::Handle;
-use tokio::task::{spawn_blocking, yield_now};
+use tokio::task::yield_now;
 use uuid::Uuid;
 
 /// Records of one account read at a time through a filter.
@@ -381,8 +382,7 @@ pub async fn page_of_all(
         ..JobWindow::first(window.limit, max_read)
     };
     let jobs = Arc::clone(jobs);
-    let page = spawn_blocking(move || read(&jobs, account, &filter, window)).await;
-    page.map_err(|_| error::busy())?
+    blocking(move || read(&jobs, account, &filter, window)).await
 }
 
 /// Blocks for storage and for the object store.

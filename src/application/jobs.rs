@@ -1,6 +1,7 @@
 //! Finds, awaits and cancels jobs.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::detached;
 use super::core::Core;
@@ -18,7 +19,6 @@ use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 /// The same text for an unknown id, a malformed id and another account's job.
 pub fn no_job() -> Error {
@@ -40,11 +40,11 @@ pub async fn find(core: &Core, account: AccountId, id: &str) -> Result<Job, Erro
 /// `NotFound`
 pub async fn find_in_all(core: &Core, account: Option<AccountId>, id: JobId) -> Result<Job, Error> {
     let store = core.store.clone();
-    let found = spawn_blocking(move || match account {
+    let found = blocking(move || match account {
         Some(account) => store.job(account, id).wait(),
         None => store.find_job(id).wait(),
     });
-    found.await.map_err(|_| error::busy())??.ok_or_else(no_job)
+    found.await?.ok_or_else(no_job)
 }
 
 /// Parses a job id. The service never issued an id without a timestamp.

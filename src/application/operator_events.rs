@@ -2,11 +2,12 @@
 //! them.
 
 use super::audit_context::{Subject, to_audit_entry};
+use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::{Change, ChangeGuard};
 use super::core::Core;
 use super::deliveries;
-use super::error::{self, Error};
+use super::error::Error;
 use super::settings::Settings;
 use super::webhooks;
 use std::path::Path;
@@ -19,7 +20,6 @@ use tintype_storage::domain::operator_event::{
 };
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Writes;
-use tokio::task::spawn_blocking;
 
 /// Reports backends that went down or recovered. Each node checks from its own point of view.
 pub async fn watch_backends(core: &Core, settings: &Settings) -> Result<(), Error> {
@@ -74,13 +74,12 @@ pub async fn watch_disk(core: &Core, settings: &Settings) -> Result<(), Error> {
     let data_dir = settings.config.storage.data_dir.clone();
     let low = settings.config.operator.disk_low_bytes;
     let shown = data_dir.display().to_string();
-    let free = match spawn_blocking(move || free_bytes(&data_dir)).await {
-        Ok(Ok(free)) => free,
-        Ok(Err(fault)) => {
+    let free = match blocking(move || Ok::<_, Error>(free_bytes(&data_dir))).await? {
+        Ok(free) => free,
+        Err(fault) => {
             tracing::warn!(data_dir = %shown, %fault, "could not read the free space of the data directory");
             return Ok(());
         }
-        Err(_) => return Err(error::busy()),
     };
     let mut alarms = core.store.alarms().await?;
     let before = alarms.clone();

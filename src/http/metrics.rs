@@ -3,8 +3,8 @@
 //! Metrics include the sum of all balances. On the address of the service they need the operator's token, except for direct calls from this
 //! machine.
 
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::error;
 use crate::application::settings::Settings;
 use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources};
 use crate::web::auth::Operator;
@@ -55,7 +55,7 @@ async fn render(
 ) -> Result<HttpResponse, Problem> {
     let deliveries = core.system.delivery_depths().await;
     // On the blocking pool: it reads files and the accounts.
-    let text = web::block(move || {
+    let text = blocking(move || {
         metrics.text(&Sources {
             store: &core.store,
             system: &core.system,
@@ -66,7 +66,7 @@ async fn render(
             currency: &settings.config.billing.currency,
         })
     });
-    let text = text.await.map_err(|_| error::busy())??;
+    let text = text.await?;
     let mut answer = HttpResponse::Ok();
     answer.content_type(CONTENT_TYPE);
     answer.insert_header((header::CACHE_CONTROL, "no-store"));

@@ -1,8 +1,9 @@
 //! The audit log with the names of accounts and people.
 
 use super::names::Names;
+use crate::application::audit_list;
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::{audit_list, error};
 use crate::management::audit::parse_query;
 use crate::web::access::OperatorCall;
 use crate::web::paging::try_listing;
@@ -21,11 +22,11 @@ pub async fn list(
 ) -> Result<HttpResponse, Problem> {
     let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&core, window, filter).await?;
-    let listing = web::block(move || {
+    let listing = blocking(move || {
         let mut names = Names::default();
         try_listing(page, |entry| with_names(&mut names, &core, entry))
     });
-    Ok(HttpResponse::Ok().json(listing.await.map_err(|_| error::busy())??))
+    Ok(HttpResponse::Ok().json(listing.await?))
 }
 
 /// Adds the account's name and the e-mail address of the person who made the change, unless they were deleted.

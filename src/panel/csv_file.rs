@@ -1,9 +1,9 @@
 //! Streams a CSV file of any length.
 
-use crate::application::error;
+use crate::application::blocking::blocking;
 use crate::web::problem::Problem;
 use actix_web::http::header;
-use actix_web::web::{self, Bytes};
+use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use futures_util::{StreamExt as _, stream};
 use std::io;
@@ -55,6 +55,5 @@ pub async fn answer<S: CsvSource>(
 }
 
 async fn next<S: CsvSource>(source: S) -> Result<(String, Option<S>), Problem> {
-    let read = web::block(move || source.read());
-    Ok(read.await.map_err(|_| error::busy())??)
+    Ok(blocking(move || source.read()).await?)
 }

@@ -2,7 +2,7 @@
 
 use super::charts;
 use crate::api::answers;
-use crate::application::error;
+use crate::application::blocking::blocking;
 use crate::application::services::AccountService;
 use crate::web::access::OfKey;
 use crate::web::problem::Problem;
@@ -17,8 +17,7 @@ pub async fn show(
 ) -> Result<HttpResponse, Problem> {
     let span = charts::span_param(&request)?;
     let (shared, account, id) = (accounts.core.clone(), of.key.account, of.key.id);
-    let days = web::block(move || charts::read(&shared, account, Some(id), span)).await;
-    let days = days.map_err(|_| error::busy())??;
+    let days = blocking(move || charts::read(&shared, account, Some(id), span)).await?;
     let mut view = json!(answers::api_key(&accounts, of.key, None).await?);
     view["days"] = json!(days);
     Ok(HttpResponse::Ok().json(view))

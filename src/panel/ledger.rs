@@ -2,8 +2,8 @@
 
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::error;
 use crate::application::ledger::{self, LedgerFilter};
 use crate::ledger_csv::{HEAD, Line};
 use crate::web::access::OfAccount;
@@ -33,7 +33,7 @@ pub async fn list(
     let (window, filter) = ledger_query::of(&request)?;
     let account = of.account.id;
     let page = ledger::page(&core, account, window, filter).await?;
-    let listing = web::block(move || {
+    let listing = blocking(move || {
         let mut names = Names::default();
         try_listing(page, |entry| {
             let job = entry.job;
@@ -44,7 +44,7 @@ pub async fn list(
             Ok::<_, StoreError>(view)
         })
     });
-    Ok(HttpResponse::Ok().json(listing.await.map_err(|_| error::busy())??))
+    Ok(HttpResponse::Ok().json(listing.await?))
 }
 
 /// The job of a charge; `null` if the job was deleted.

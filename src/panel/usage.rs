@@ -3,7 +3,7 @@
 use super::charts;
 use super::names::Names;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
-use crate::application::error;
+use crate::application::blocking::blocking;
 use crate::application::services::AccountService;
 use crate::web::access::OfAccount;
 use crate::web::problem::Problem;
@@ -52,8 +52,7 @@ async fn read<T: Send + 'static>(
     usage: fn(&AccountService, AccountId, i64) -> Result<T, StoreError>,
 ) -> Result<T, Problem> {
     let days = charts::days_param(request, DAYS)?;
-    let read = web::block(move || usage(&accounts, account, days)).await;
-    Ok(read.map_err(|_| error::busy())??)
+    Ok(blocking(move || usage(&accounts, account, days)).await?)
 }
 
 fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Value, StoreError> {
