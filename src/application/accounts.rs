@@ -20,7 +20,6 @@ use tintype_storage::domain::ids::{AccountId, SERVICE, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall};
-use tokio::sync::oneshot;
 
 pub struct Opened {
     pub account: Account,
@@ -171,17 +170,15 @@ pub async fn change(
         let [before, after] = [&changed.before, &changed.after].map(|it| Some(facts(it)));
         to_audit_entry(entry.clone(), before, after)
     };
-    let (reply, answer) = oneshot::channel();
-    let command = AccountCommand::Change {
-        change,
-        note: Some(Box::new(note)),
-        reply: reply.into(),
-    };
     let cache = Arc::clone(&accounts.auth.api_keys);
     // Detached: the cache must drop the keys of a deactivated account even if the caller disconnects.
     detached(async move {
-        actor.send(command).map_err(|_| error::busy())?;
-        let account = answer.await.map_err(|_| error::busy())??;
+        let changed = actor.call(|reply| AccountCommand::Change {
+            change,
+            note: Some(Box::new(note)),
+            reply,
+        });
+        let account = changed.await??;
         cache.forget_account(account.id);
         Ok(account)
     })

@@ -20,7 +20,6 @@ use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{BatchError, Page, Part};
-use tokio::sync::oneshot;
 
 /// Jobs read at a time.
 const STEP: usize = 256;
@@ -154,14 +153,12 @@ pub async fn cancel(
     let note = audit.map(|audit| note(&jobs.core, audit, &batch));
     let jobs = Arc::clone(jobs);
     detached(async move {
-        let (reply, outcome) = oneshot::channel();
-        let command = AccountCommand::CancelBatch {
+        let canceled = actor.call(|reply| AccountCommand::CancelBatch {
             batch: batch.id,
             note,
-            reply: reply.into(),
-        };
-        actor.send(command).map_err(|_| error::busy())?;
-        match outcome.await.map_err(|_| error::stopping())? {
+            reply,
+        });
+        match canceled.await? {
             Ok(_) => cancel_queued(&jobs, &batch).await?,
             Err(BatchError::NotFound) => return Err(no_batch()),
             Err(BatchError::Store(error)) => return Err(error.into()),

@@ -108,17 +108,16 @@ impl Core {
             return Ok(self.commit(change).await?);
         };
         let (writes, finish) = change.into_parts();
-        let (reply, outcome) = oneshot::channel();
-        let change = KeyChange {
-            key: before.id,
-            after,
-            writes,
-            then: Box::new(|| finish(true)),
-            reply: reply.into(),
-        };
-        let command = AccountCommand::ChangeKey(Box::new(change));
-        let _ = account.send(command);
-        outcome.await.unwrap_or(Err(EngineError::Stopped.into()))
+        let changed = account.call(|reply| {
+            AccountCommand::ChangeKey(Box::new(KeyChange {
+                key: before.id,
+                after,
+                writes,
+                then: Box::new(|| finish(true)),
+                reply,
+            }))
+        });
+        changed.await.unwrap_or(Err(EngineError::Stopped.into()))
     }
 
     /// Commits a change of the pause switches. Every job accepted later is checked against them.

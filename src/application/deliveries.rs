@@ -8,7 +8,7 @@ use super::core::Core;
 use super::error::{self, Error, no_webhook};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered};
+use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered, Reply};
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
 use tintype_storage::domain::ids::SERVICE;
@@ -164,15 +164,29 @@ async fn redeliver_one(
         let [before, after] = [&change.before, &change.after].map(|it| Some(facts(it)));
         to_audit_entry(entry, before, after)
     });
-    let (reply, answer) = oneshot::channel();
-    let command = DeliveryCommand::Redeliver {
+    let redelivered = call(core, |reply| DeliveryCommand::Redeliver {
         id,
         note: Some(note),
         reply,
-    };
-    let sent = core.system.deliveries().try_send(command);
+    });
+    redelivered?.await
+}
+
+/// Sends a command to the delivery actor. The future yields the outcome.
+fn call<C: FnOnce(Reply<Delivery, DeliveryError>) -> DeliveryCommand>(
+    core: &Core,
+    command: C,
+) -> Result<impl Future<Output = Result<Result<Delivery, DeliveryError>, Error>> + use<C>, Error> {
+    let (reply, outcome) = oneshot::channel();
+    let sent = core.system.deliveries().try_send(command(reply));
     sent.map_err(|_| error::busy_delivering())?;
-    answer.await.map_err(|_| error::stopping())
+    let fail_stop = core.fail_stop.clone();
+    Ok(async move {
+        outcome.await.map_err(|_| match fail_stop.has_tripped() {
+            true => error::stopping(),
+            false => error::busy_delivering(),
+        })
+    })
 }
 
 /// Adds a delivery that belongs to no job, in one commit with `writes`. The commit releases the guard even if the caller disconnects.
@@ -182,17 +196,14 @@ pub(super) async fn add(
     delivery: Delivery,
     mut writes: Writes,
 ) -> Result<Delivery, Error> {
-    let (reply, answer) = oneshot::channel();
     guard.add_release(&mut writes);
-    let command = DeliveryCommand::Add {
+    let added = call(core, |reply| DeliveryCommand::Add {
         delivery,
         writes,
         reply,
-    };
-    let sent = core.system.deliveries().try_send(command);
-    sent.map_err(|_| error::busy_delivering())?;
+    })?;
     detached(async move {
-        let added = answer.await.map_err(|_| error::stopping())??;
+        let added = added.await??;
         guard.released();
         Ok(added)
     })

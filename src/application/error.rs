@@ -2,6 +2,7 @@
 
 use crate::inputs::MemoryUnavailable;
 use std::fmt;
+use tintype_actors::account::NoReply;
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::pause::Paused;
@@ -229,6 +230,15 @@ impl From<Paused> for Error {
     fn from(paused: Paused) -> Self {
         let detail = format!("{paused}; try again later with the same Idempotency-Key");
         Self::new(ErrorKind::Paused, detail)
+    }
+}
+
+impl From<NoReply> for Error {
+    fn from(cause: NoReply) -> Self {
+        match cause {
+            NoReply::Overloaded(_) => busy(),
+            NoReply::Stopping => stopping(),
+        }
     }
 }
 

@@ -11,14 +11,12 @@ use super::services::JobService;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::account::AccountCommand;
 use tintype_actors::ports::ImageStore as _;
 use tintype_storage::domain::audit_log::{Action, Note};
 use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
-use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::job::Job;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::EventError;
-use tokio::sync::oneshot;
 
 /// The same text for an unknown id, a malformed id and another account's job.
 pub fn no_job() -> Error {
@@ -113,15 +111,7 @@ pub async fn end_queued(
         .accounts()
         .get(account)?
         .ok_or_else(no_job)?;
-    let (reply, outcome) = oneshot::channel();
-    let command = AccountCommand::Apply {
-        job: id,
-        event: JobEvent::Cancel,
-        note,
-        reply: reply.into(),
-    };
-    actor.send(command).map_err(|_| error::busy())?;
-    match outcome.await.map_err(|_| error::stopping())? {
+    match actor.cancel(id, note).await? {
         Ok(job) => {
             jobs.core.system.job_canceled(&job);
             jobs.result_store.forget_inputs(&job).await;

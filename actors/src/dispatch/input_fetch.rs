@@ -1,11 +1,8 @@
 //! Fetches the input images of a batch job at its first run, and records them before they are used.
 
 use super::context::DispatchContext;
-use crate::account::AccountCommand;
 use crate::ports::{FetchedInputs, GenerateError};
 use tintype_storage::domain::job::{Job, JobEvent};
-use tintype_storage::engine::deferred_wake::DeferredWake;
-use tokio::sync::oneshot;
 
 /// Fetches the input images of a job that does not have them yet.
 pub async fn fetch_inputs(job: &mut Job, context: &DispatchContext) -> Result<(), GenerateError> {
@@ -22,13 +19,5 @@ pub async fn fetch_inputs(job: &mut Job, context: &DispatchContext) -> Result<()
 /// The job after the event; `None` if the event was not applied.
 async fn record(job: &Job, event: JobEvent, context: &DispatchContext) -> Option<Job> {
     let account = context.account(job.account)?;
-    let (reply, applied) = oneshot::channel();
-    let command = AccountCommand::Apply {
-        job: job.id,
-        event,
-        note: None,
-        reply: reply.into(),
-    };
-    let _ = account.send(command);
-    DeferredWake::new(applied).await.ok()?.ok()
+    account.apply(job.id, event, None).await.ok()?.ok()
 }
