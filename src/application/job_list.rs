@@ -330,19 +330,10 @@ async fn has_metadata(
     Ok(metadata.is_some_and(|text| filter.metadata_matches(&text)))
 }
 
-/// The metadata of a job, from its record or from the object store.
+/// The metadata of a job. A lost object has none: it must not make every list fail.
 async fn metadata_of(jobs: &JobService, job: &Job) -> Result<Option<String>, Error> {
-    match &job.prompt {
-        PromptRef::Inline(text) => Ok(text.metadata.clone()),
-        PromptRef::Stored(key) => {
-            match request_text::load(&jobs.images, key).await {
-                Ok(text) => Ok(text.metadata),
-                // One lost object must not make every list fail.
-                Err(error) if error.is_gone() => Ok(None),
-                Err(error) => Err(unreadable(error)),
-            }
-        }
-    }
+    let text = request_text::of(&jobs.images, &job.prompt).await;
+    Ok(text.map_err(unreadable)?.and_then(|it| it.metadata))
 }
 
 fn unreadable(error: RequestTextError) -> Error {

@@ -193,7 +193,8 @@ async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     };
-    let text = answers::prompt_text(jobs, job).await.map_err(unreadable)?;
+    let text = request_text::of(&jobs.images, &job.prompt).await;
+    let text = text.map_err(unreadable)?;
     let metadata = text.as_ref().and_then(|it| it.metadata.as_deref());
     let urls = input_urls(jobs, job).await.map_err(unreadable)?;
     let line = RequestLine {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{FailureKind, Job, JobState, PromptRef, ResultImage};
+use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
 
 /// Jobs read at a time.
 const STEP: usize = 100;
@@ -150,19 +150,13 @@ impl Lines {
 
     /// `None` if the prompt is no longer stored.
     async fn prompt(&self, job: &Job) -> Result<Option<String>, Error> {
-        let key = match &job.prompt {
-            PromptRef::Inline(text) => return Ok(Some(text.prompt.clone())),
-            PromptRef::Stored(key) => key,
-        };
-        match request_text::load(&self.service.images, key).await {
-            Ok(text) => Ok(Some(text.prompt)),
-            Err(error) if error.is_gone() => Ok(None),
-            Err(error) => {
-                tracing::error!(target: FAULT_TARGET, %error, "could not read a prompt");
-                let detail = "could not read a prompt; try again";
-                Err(Error::new(ErrorKind::StorageUnavailable, detail))
-            }
-        }
+        let text = request_text::of(&self.service.images, &job.prompt).await;
+        let text = text.map_err(|error| {
+            tracing::error!(target: FAULT_TARGET, %error, "could not read a prompt");
+            let detail = "could not read a prompt; try again";
+            Error::new(ErrorKind::StorageUnavailable, detail)
+        })?;
+        Ok(text.map(|it| it.prompt))
     }
 }
 
