@@ -229,7 +229,7 @@ impl From<CallerRefusal> for Error {
 impl From<Paused> for Error {
     fn from(paused: Paused) -> Self {
         let detail = format!("{paused}; try again later with the same Idempotency-Key");
-        Self::new(ErrorKind::Paused, detail)
+        Self::new(ErrorKind::Paused, detail).retry_after(30)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::application::core::Core;
 use crate::application::services::{GenerationService, JobService};
 use crate::application::submit_batch;
 use crate::web::auth::Principal;
-use crate::web::body::{self, MediaType};
+use crate::web::body::{self, BodyFault, MediaType};
 use crate::web::paging;
 use crate::web::problem::Problem;
 use crate::web::{batch_call, batch_lines};
@@ -32,7 +32,7 @@ pub async fn create(
         Some(MediaType::Lines) => Form::Lines,
         None => {
             let expected = "send the body as `Content-Type: application/json`, or as `application/x-ndjson` with one request per line";
-            return Err(body::unsupported(expected));
+            return Err(BodyFault::Unsupported(expected).into());
         }
     };
     let account = caller.account();

@@ -1,5 +1,6 @@
 //! Converts errors of the layers below into problems.
 
+use super::body::BodyFault;
 use super::problem::{Code, Problem};
 use crate::application::error::{Error, ErrorKind};
 use crate::images::{FAULT_TARGET, FileError};
@@ -40,10 +41,8 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let mut problem = Self::new(error.kind.into(), error.detail);
         problem.errors = error.faults;
-        match error.retry_after {
-            Some(seconds) => problem.retry_after(seconds),
-            None => problem,
-        }
+        problem.retry_after = error.retry_after.or(problem.retry_after);
+        problem
     }
 }
 
@@ -67,6 +66,18 @@ through_application!(
     DepositError,
     DeliveryError
 );
+
+impl From<BodyFault> for Problem {
+    fn from(fault: BodyFault) -> Self {
+        let code = match fault {
+            BodyFault::TooLarge(_) => Code::PayloadTooLarge,
+            BodyFault::TimedOut(_) => Code::RequestTimeout,
+            BodyFault::Unsupported(_) => Code::UnsupportedMediaType,
+            BodyFault::Incomplete(_) => return Self::field("body", fault.to_string()),
+        };
+        Self::new(code, fault.to_string())
+    }
+}
 
 impl From<FileError> for Problem {
     fn from(error: FileError) -> Self {
