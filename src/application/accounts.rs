@@ -6,6 +6,7 @@ use super::caller::Caller;
 use super::commit::{Change, ChangeGuard, detached};
 use super::core::Core;
 use super::error::{self, Error};
+use super::idempotency;
 use super::services::AccountService;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -97,17 +98,8 @@ async fn opened_before(
     used: Option<&IdempotencyUse>,
 ) -> Result<Option<Account>, Error> {
     let Some(used) = used else { return Ok(None) };
-    let (call, now) = (IdempotentCall::Opening, core.now());
-    let first = core
-        .store
-        .idempotency(call, SERVICE, &used.name, now)
-        .await?;
-    match first {
-        Some(first) if first.fingerprint != used.fingerprint => {
-            let detail = "the Idempotency-Key was used before for another account";
-            Err(error::key_reused(detail))
-        }
-        Some(first) => Ok(core.store.account(AccountId(first.made)).await?),
+    match idempotency::first_use(core, IdempotentCall::Opening, SERVICE, used).await? {
+        Some(first) => Ok(core.store.account(AccountId(first)).await?),
         None => Ok(None),
     }
 }
