@@ -1,6 +1,6 @@
 //! Errors of the synchronous APIs, independent of the dialect that formats them.
 
-use crate::application::error::{Error, ErrorKind};
+use crate::application::error::{Error, ErrorKind, FieldFault};
 use crate::application::input_ingestion::ALL_INPUTS;
 use crate::images::FAULT_TARGET;
 use crate::inputs::UploadFault;
@@ -115,13 +115,19 @@ impl From<Error> for Refusal {
             Some(fault) if fault.field == ALL_INPUTS => {
                 Self::body(format!("{} {}", fault.field, fault.message))
             }
-            Some(fault) => Self::field(fault.field, fault.message),
+            Some(fault) => fault.into(),
             None => Self::new(kind, error.detail),
         };
         Self {
             retry_after: error.retry_after.or(refusal.retry_after),
             ..refusal
         }
+    }
+}
+
+impl From<FieldFault> for Refusal {
+    fn from(fault: FieldFault) -> Self {
+        Self::field(fault.field, fault.message)
     }
 }
 

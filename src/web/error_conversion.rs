@@ -2,7 +2,7 @@
 
 use super::body::BodyFault;
 use super::problem::{Code, Problem};
-use crate::application::error::{Error, ErrorKind};
+use crate::application::error::{Error, ErrorKind, FieldFault};
 use crate::images::{FAULT_TARGET, FileError};
 use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
 use tintype_actors::delivery::DeliveryError;
@@ -66,6 +66,12 @@ through_application!(
     DepositError,
     DeliveryError
 );
+
+impl From<FieldFault> for Problem {
+    fn from(fault: FieldFault) -> Self {
+        Self::validation(vec![fault])
+    }
+}
 
 impl From<BodyFault> for Problem {
     fn from(fault: BodyFault) -> Self {

@@ -55,8 +55,7 @@ async fn submit_batch(
     state: &web::Data<CompatState>,
 ) -> Result<(FileBatchStatus, bool), Refusal> {
     let caller = auth::authenticate(request, &state.accounts).await?;
-    let key = idempotency_key::key(request.headers())
-        .map_err(|fault| Refusal::field(fault.field, fault.message))?;
+    let key = idempotency_key::key(request.headers())?;
     let body = body::read_json(request, payload, &state.settings).await?;
     load_shedding::check(&state.generations, caller.account()).await?;
     let batch_body = BatchBody::read(&body)?;
