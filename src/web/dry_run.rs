@@ -1,5 +1,6 @@
 //! `?dry_run=true` on the generation calls: runs every check and creates nothing.
 
+use super::query::MAX_FAULTS;
 use crate::application::error::FieldFault;
 use crate::application::submit_generation::Estimate;
 use actix_web::HttpResponse;
@@ -32,9 +33,6 @@ pub fn is_requested(query: &str) -> Result<bool, Vec<FieldFault>> {
         Err(faults)
     }
 }
-
-/// Faults that a response lists: a query can contain thousands.
-const MAX_FAULTS: usize = 20;
 
 pub fn answer(estimate: &Estimate) -> HttpResponse {
     let mut answer = HttpResponse::Ok();

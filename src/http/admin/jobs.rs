@@ -4,7 +4,6 @@ use crate::api::answers;
 use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::services::JobService;
-use crate::management::jobs::take_account;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
 use crate::web::query;
@@ -14,16 +13,7 @@ use tintype_storage::domain::job::Job;
 /// Finds the job of the path. Without `account_id` in the query, the search reads many accounts.
 async fn find(id: &str, request: &HttpRequest, core: &Core) -> Result<Job, Problem> {
     let id = jobs::read_id(id)?;
-    let mut account = None;
-    let named = query::value(request, "account_id");
-    let fault = match named {
-        Ok(Some(named)) => take_account(&mut account, &named),
-        Ok(None) => None,
-        Err(fault) => Some(fault),
-    };
-    if let Some(fault) = fault {
-        return Err(Problem::validation(vec![fault]));
-    }
+    let account = query::parsed(request, "account_id", query::id)?;
     Ok(jobs::find_in_all(core, account, id).await?)
 }
 
