@@ -139,7 +139,11 @@ pub async fn create(
         let call = IdempotentCall::Opening;
         writes.extend(core.store.remember_use(call, SERVICE, &used.name, &record));
     }
-    let entry = context.entry(core, Action::AccountCreate, subject(account.id));
+    let entry = context.entry(
+        core,
+        Action::AccountCreate,
+        Subject::of(account.id, account.id.0),
+    );
     let mut facts = json!({"name": account.name, "balance": balance.to_string()});
     note_terms(&mut facts, &account);
     let entry = to_audit_entry(entry, None, Some(facts));
@@ -157,7 +161,11 @@ pub async fn change(
 ) -> Result<Account, Error> {
     let context = caller.operate()?;
     let actor = actor(&accounts.core, account)?;
-    let entry = context.entry(&accounts.core, Action::AccountChange, subject(account));
+    let entry = context.entry(
+        &accounts.core,
+        Action::AccountChange,
+        Subject::of(account, account.0),
+    );
     let note = move |changed: &AccountChanged| {
         let [before, after] = [&changed.before, &changed.after].map(|it| Some(facts(it)));
         to_audit_entry(entry.clone(), before, after)
@@ -175,13 +183,6 @@ pub async fn change(
         Ok(account)
     })
     .await
-}
-
-fn subject(account: AccountId) -> Subject {
-    Subject {
-        account: Some(account),
-        id: Some(account.0),
-    }
 }
 
 /// The fields of an account that the audit log records.

@@ -170,10 +170,7 @@ pub async fn delete(accounts: &AccountService, caller: &Caller, id: KeyId) -> Re
 }
 
 fn entry(core: &Core, context: &AuditContext, action: Action, key: &ApiKey) -> AuditEntry {
-    let subject = Subject {
-        account: Some(key.account),
-        id: Some(key.id.0),
-    };
+    let subject = Subject::of(key.account, key.id.0);
     context.entry(core, action, subject)
 }
 

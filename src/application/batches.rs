@@ -194,10 +194,7 @@ async fn cancel_queued(service: &JobService, batch: &Batch) -> Result<(), Error>
 }
 
 fn note(core: &Core, audit: &AuditContext, batch: &Batch) -> Note<BatchId> {
-    let subject = Subject {
-        account: Some(batch.account),
-        id: Some(batch.id.0),
-    };
+    let subject = Subject::of(batch.account, batch.id.0);
     let entry = audit.entry(core, Action::BatchCancel, subject);
     Box::new(move |_: &BatchId| {
         let after = json!({"status": BatchStatus::Canceling.word()});

@@ -151,10 +151,7 @@ async fn redeliver_one(
     context: &AuditContext,
     id: DeliveryId,
 ) -> Result<Result<Delivery, DeliveryError>, Error> {
-    let subject = Subject {
-        account: None,
-        id: Some(id.0),
-    };
+    let subject = Subject::of_service(id.0);
     let entry = context.entry(core, Action::DeliveryRedeliver, subject);
     let note: Note<Redelivered> = Box::new(move |change| {
         let entry = AuditEntry {

@@ -39,10 +39,7 @@ pub async fn deposit(
         }
     });
     let actor = accounts::actor(core, account)?;
-    let subject = Subject {
-        account: Some(account),
-        id: None,
-    };
+    let subject = Subject::of_account(account);
     let entry = context.entry(core, Action::DepositCreate, subject);
     // The actor calls `note` only for a new deposit, not for a replay.
     let is_new = Arc::new(AtomicBool::new(false));

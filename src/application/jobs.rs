@@ -124,10 +124,7 @@ pub async fn end_queued(
 }
 
 fn note(core: &Core, audit: &AuditContext, account: AccountId, id: JobId) -> Note<Job> {
-    let subject = Subject {
-        account: Some(account),
-        id: Some(id.0),
-    };
+    let subject = Subject::of(account, id.0);
     let entry = audit.entry(core, Action::JobCancel, subject);
     Box::new(move |job: &Job| {
         let [before, after] = ["queued", job.state.word()].map(|it| Some(json!({"status": it})));

@@ -109,10 +109,7 @@ pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
     let guard = core.locks.operator.lock().await?;
     let noted = webhooks::note_test(core, OPERATOR_WEBHOOK).await?;
     let delivery = delivery(core, operator);
-    let subject = Subject {
-        account: None,
-        id: Some(delivery.id.0),
-    };
+    let subject = Subject::of_service(delivery.id.0);
     let entry = context.entry(core, Action::WebhookTest, subject);
     let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
     let writes = vec![core.store.add_audit(&entry), noted];

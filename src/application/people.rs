@@ -214,10 +214,7 @@ pub fn facts(person: &Person) -> Value {
 }
 
 pub fn entry(core: &Core, context: &AuditContext, action: Action, person: &Person) -> AuditEntry {
-    let subject = Subject {
-        account: Some(person.account),
-        id: Some(person.id.0),
-    };
+    let subject = Subject::of(person.account, person.id.0);
     context.entry(core, action, subject)
 }
 

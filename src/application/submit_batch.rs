@@ -241,10 +241,7 @@ impl Submission {
     }
 
     fn note(&self, audit: &AuditContext, batch: &NewBatch) -> Note<BatchId> {
-        let subject = Subject {
-            account: Some(self.caller.account()),
-            id: None,
-        };
+        let subject = Subject::of_account(self.caller.account());
         let entry = audit.entry(&self.generations.core, Action::BatchCreate, subject);
         let facts = json!({
             "key_id": batch.key.to_string(),

@@ -394,10 +394,7 @@ impl Submission {
     }
 
     fn note(&self, audit: &AuditContext, job: &NewJob) -> Note<JobId> {
-        let subject = Subject {
-            account: Some(self.caller.account()),
-            id: None,
-        };
+        let subject = Subject::of_account(self.caller.account());
         let entry = audit.entry(&self.generations.core, Action::JobCreate, subject);
         let facts = json!({
             "key_id": job.key.to_string(),

@@ -307,10 +307,7 @@ fn facts(webhook: &Webhook) -> Value {
 }
 
 fn entry(core: &Core, context: &AuditContext, action: Action, webhook: &Webhook) -> AuditEntry {
-    let subject = Subject {
-        account: Some(webhook.account),
-        id: Some(webhook.id.0),
-    };
+    let subject = Subject::of(webhook.account, webhook.id.0);
     context.entry(core, action, subject)
 }
 
