@@ -28,6 +28,7 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 use tokio::task::JoinHandle;
@@ -216,7 +217,7 @@ impl System {
         };
         tokio::select! {
             () = node.joined() => Ok(()),
-            reason = self.accounts.context().fail_stop.tripped() => Err(reason.to_string()),
+            reason = self.accounts.fail_stop().tripped() => Err(reason.to_string()),
         }
     }
 
@@ -226,6 +227,11 @@ impl System {
             None => self.accounts.context().live_jobs.load(Ordering::Relaxed),
             Some(shared) => shared.live(),
         }
+    }
+
+    /// Receives operator events.
+    pub fn operator_webhook(&self) -> Option<&Webhook> {
+        self.accounts.context().operator.as_deref()
     }
 
     /// Send it [`DispatcherCommand::Pause`] once a change of the paused models is durable.

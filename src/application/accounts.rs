@@ -115,12 +115,11 @@ pub async fn create(
     let core = &accounts.core;
     let context = caller.operate()?;
     let now = core.now();
-    let ids = &core.system.accounts().context().ids;
-    let account = new.open(AccountId(ids.next(now)), now);
+    let account = new.open(AccountId(core.new_id(now)), now);
     let account = account.map_err(|error| Error::field("balance", error.to_string()))?;
     let balance = account.balances.balance;
     let entry = (!balance.is_zero()).then(|| LedgerEntry {
-        id: TransactionId(ids.next(now)),
+        id: TransactionId(core.new_id(now)),
         kind: EntryKind::Deposit,
         amount: balance,
         balance_after: balance,

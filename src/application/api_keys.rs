@@ -66,7 +66,7 @@ pub async fn issue(
     }
     let now = core.now();
     let text = api_key::text(&rand::random());
-    let id = KeyId(core.system.accounts().context().ids.next(now));
+    let id = KeyId(core.new_id(now));
     let key = ApiKey {
         text_prefix: api_key::text_prefix(&text),
         ..shape(ApiKey::with_all_rights(id, account, now))

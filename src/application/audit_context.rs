@@ -74,7 +74,7 @@ impl AuditContext {
     pub fn entry(&self, core: &Core, action: Action, subject: Subject) -> AuditEntry {
         let at = core.now();
         AuditEntry {
-            id: AuditId(core.system.accounts().context().ids.next(at)),
+            id: AuditId(core.new_id(at)),
             at,
             actor: self.actor,
             action,

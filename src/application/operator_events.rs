@@ -117,7 +117,7 @@ pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
 }
 
 fn webhook(core: &Core) -> Option<&Webhook> {
-    core.system.accounts().context().operator.as_deref()
+    core.system.operator_webhook()
 }
 
 fn to_look(health: BackendHealth) -> BackendCondition {
@@ -170,7 +170,7 @@ async fn save_alarms(
 
 fn delivery(core: &Core, operator: &Webhook) -> Delivery {
     let now = core.now();
-    let id = core.system.accounts().context().ids.next(now);
+    let id = core.new_id(now);
     Delivery::of_operator_event(DeliveryId(id), operator, now)
 }
 

@@ -86,7 +86,7 @@ pub async fn invite(
         ));
     }
     let now = core.now();
-    let id = PersonId(core.system.accounts().context().ids.next(now));
+    let id = PersonId(core.new_id(now));
     let (token, secret) = tokens::invitation(account, id);
     let person = Person {
         id,

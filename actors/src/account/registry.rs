@@ -7,6 +7,7 @@ use super::in_flight::{InFlight, InFlightGuard};
 use super::inbox::{Inbox, Put};
 use super::round::Wake;
 use super::shared::AccountShared;
+use crate::fail_stop::FailStop;
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::{
@@ -222,6 +224,14 @@ impl AccountRegistry {
 
     pub fn context(&self) -> &AccountContext {
         &self.context
+    }
+
+    pub fn now(&self) -> Timestamp {
+        (self.context.clock)()
+    }
+
+    pub fn fail_stop(&self) -> &FailStop {
+        &self.context.fail_stop
     }
 
     /// The actor of an account; `None` if the account does not exist. Reads the store if the actor does not run.

@@ -36,7 +36,7 @@ pub async fn run(accounts: Arc<AccountRegistry>, queues: Arc<JobQueues>) {
 async fn expire(expiry: Expiry, accounts: &AccountRegistry, queues: &JobQueues) {
     let account = match accounts.get(expiry.account) {
         Ok(account) => account,
-        Err(error) => return accounts.context().fail_stop.trip(error.to_string()),
+        Err(error) => return accounts.fail_stop().trip(error.to_string()),
     };
     let Some(account) = account else {
         return;
