@@ -88,16 +88,17 @@ pub async fn create(
         let account = of.account.id;
         let file = batch_call::receive(&request, payload, &generations, account, extra).await?;
         if !is_table {
-            let form = batch_form::detect(&file.bytes);
-            let form = form.map_err(|fault| Error::field("body", fault.to_string()))?;
+            let form = |bytes: &[u8]| {
+                let form = batch_form::detect(bytes);
+                form.map_err(|fault| Error::field("body", fault.to_string()))
+            };
             let parsed = batch_call::parse(&generations, account, file.bytes.clone(), form).await?;
             return batch_call::submit(&jobs, &generations, &payer, &request, parsed).await;
         }
         let table = file.bytes.clone();
-        let read = move || batch_table::lines(&table, MAX_BODY_BYTES);
-        let lines = batch_call::off_thread(file.bytes.len(), read).await?;
-        let Lines { text, line_numbers } = lines.map_err(table_problem)?;
-        let form = Form::Table(line_numbers);
+        let read = move || batch_table::lines(&table, MAX_BODY_BYTES).map_err(table_error);
+        let Lines { text, line_numbers } = batch_call::off_thread(file.bytes.len(), read).await?;
+        let form = move |_: &[u8]| Ok(Form::Table(line_numbers));
         let parsed = batch_call::parse(&generations, account, text.into(), form).await?;
         batch_call::submit(&jobs, &generations, &payer, &request, parsed).await
     };
@@ -107,7 +108,7 @@ pub async fn create(
 }
 
 /// The errors of a malformed table, by line.
-fn table_problem(faults: Vec<TableFault>) -> Problem {
+fn table_error(faults: Vec<TableFault>) -> Error {
     let fault = |fault: TableFault| {
         let field = match fault.line {
             Some(line) => format!("line {line}"),
@@ -115,7 +116,7 @@ fn table_problem(faults: Vec<TableFault>) -> Problem {
         };
         FieldFault::new(field, fault.message)
     };
-    Problem::validation(faults.into_iter().map(fault).collect())
+    Error::invalid(faults.into_iter().map(fault).collect())
 }
 
 /// `GET /batches/{batch_id}/results`: one JSON line per request.

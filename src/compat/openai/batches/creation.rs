@@ -4,8 +4,9 @@ use super::batch_body::BatchBody;
 use super::input_lines::{self, Input};
 use super::{batch_object, json_response};
 use crate::application::batch_request::BatchRequest;
+use crate::application::blocking::blocking;
 use crate::application::commit::detached;
-use crate::application::error::{self, Error};
+use crate::application::error::Error;
 use crate::application::file_batches::{self, FileBatchStatus};
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
@@ -19,7 +20,6 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use tintype_storage::domain::file_batch::UploadedFile;
-use tokio::task::spawn_blocking;
 
 /// Number of earlier attempts, sent by OpenAI's SDKs.
 const RETRY_COUNT: &str = "x-stainless-retry-count";
@@ -136,7 +136,6 @@ async fn read_lines(
     let _reservation = reservation.map_err(Error::from)?;
     let content: Bytes = uploaded_files::read(&state.jobs, file).await?;
     let (shared, caller) = (state.clone(), caller.clone());
-    let read = spawn_blocking(move || input_lines::read(&content, &caller, &shared.settings));
-    let read = read.await.map_err(|_| error::internal())?;
-    Ok(read)
+    let read = move || Ok::<_, Error>(input_lines::read(&content, &caller, &shared.settings));
+    Ok(blocking(read).await?)
 }
