@@ -5,7 +5,7 @@ use super::names::Names;
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::application::ledger::{self, LedgerFilter};
-use crate::ledger_csv::{HEAD, Line};
+use crate::csv_text::{LEDGER_HEAD, LedgerLine};
 use crate::web::access::OfAccount;
 use crate::web::ledger_query;
 use crate::web::paging::try_listing;
@@ -85,7 +85,7 @@ pub async fn csv(
         filter,
         after: None,
     };
-    csv_file::answer(&format!("ledger-{account}.csv"), HEAD, reader).await
+    csv_file::answer(&format!("ledger-{account}.csv"), LEDGER_HEAD, reader).await
 }
 
 struct Reader {
@@ -114,7 +114,7 @@ impl CsvSource for Reader {
 }
 
 fn line(entry: &LedgerEntry) -> String {
-    Line {
+    LedgerLine {
         created_at: &entry.created_at.to_string(),
         kind: entry.kind.word(),
         amount: &entry.amount.to_string(),

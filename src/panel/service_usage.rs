@@ -11,7 +11,7 @@ use crate::application::blocking::blocking;
 use crate::application::commit::detached;
 use crate::application::core::Core;
 use crate::application::settings::Settings;
-use crate::ledger_csv::quoted;
+use crate::csv_text::quoted;
 use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
 use actix_web::web::Data;

@@ -1,4 +1,4 @@
-//! The `Idempotency-Key` header.
+//! The `Idempotency-Key` header, and responses to replayed calls.
 
 use super::headers::single;
 use super::problem::FieldFault;
