@@ -117,9 +117,8 @@ pub async fn create(
         let encoded = VIEWS
             .run(account, move |permit| shrink(permit, &whole, view))
             .await;
-        let unreadable = || {
-            Error::not_found("the service cannot decode this picture, so it has no smaller view")
-        };
+        let unreadable =
+            || Error::not_found("the service cannot decode this image, so it has no smaller view");
         let bytes = Bytes::from(encoded.ok().flatten().ok_or_else(unreadable)?);
         let media_type = view.format.media_type();
         if let Err(error) = jobs.images.put(&key, bytes.clone(), media_type).await {
@@ -152,11 +151,11 @@ fn to_error(error: ImagesError) -> Error {
     match error {
         ImagesError::NotFound { .. } => Error::new(
             ErrorKind::Gone,
-            "the picture was removed when its retention ended",
+            "the image was removed when its retention ended",
         ),
         error => {
-            tracing::error!(target: FAULT_TARGET, %error, "could not read a picture");
-            let detail = "the picture could not be read; try again";
+            tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
+            let detail = "the image could not be read; try again";
             Error::new(ErrorKind::StorageUnavailable, detail)
         }
     }

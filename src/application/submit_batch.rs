@@ -29,7 +29,7 @@ use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::store::{
-    AcceptedBatch, BatchRequest as NewBatchJob, IdempotencyUse, IdempotentCall, NewBatch,
+    AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
 };
 use tokio::sync::oneshot;
 

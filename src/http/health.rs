@@ -47,7 +47,7 @@ pub async fn readyz(jobs: web::Data<JobService>) -> Result<HttpResponse, Problem
         Err(error) => {
             tracing::warn!(%error, "not ready");
             Err(not_ready(match error.is_full() {
-                true => "the object store is full: free space to store pictures again",
+                true => "the object store is full: free space to store images again",
                 false => "the object store does not respond",
             }))
         }

@@ -24,7 +24,7 @@ pub async fn respond(
     jobs: &web::Data<JobService>,
     job: &Job,
 ) -> Result<HttpResponse, Problem> {
-    let none = || Problem::new(Code::NotFound, "this job has no picture");
+    let none = || Problem::new(Code::NotFound, "this job has no image");
     let key = &job.picture().ok_or_else(none)?.key;
     let ViewQuery { view, .. } = picture_view::parse(request.query_string());
     if let Some(view) = view.transpose()? {
@@ -51,14 +51,12 @@ pub async fn respond(
 
 fn to_problem(error: ImagesError) -> Problem {
     match error {
-        ImagesError::NotFound { .. } => {
-            Problem::new(Code::Gone, "retention has deleted the picture")
-        }
+        ImagesError::NotFound { .. } => Problem::new(Code::Gone, "retention has deleted the image"),
         error => {
-            tracing::error!(target: FAULT_TARGET, %error, "could not read a picture");
+            tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
             Problem::new(
                 Code::StorageUnavailable,
-                "the picture could not be read; try again",
+                "the image could not be read; try again",
             )
         }
     }

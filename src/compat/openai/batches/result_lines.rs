@@ -7,7 +7,7 @@ use crate::application::result_url::presign;
 use crate::application::services::JobService;
 use crate::compat::base64_body::{Part, StoredImage, pieces, streamed};
 use crate::compat::dialect::Dialect;
-use crate::compat::job_waiter::{JobOutcome, job_outcome};
+use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
 use crate::images::{self, FAULT_TARGET, ImagesError};
@@ -217,9 +217,9 @@ fn failure_line(job: Job) -> Vec<Part> {
         let error = json!({"code": "batch_cancelled", "message": error});
         return vec![Part::Text(format!("{}\n", line(&job, Value::Null, error)))];
     }
-    let refusal = match job_outcome(job.clone()) {
-        Ok(JobOutcome::Blocked(reason)) => Refusal::new(Kind::Blocked, reason),
-        Ok(JobOutcome::Image(_)) => Refusal::new(Kind::Internal, "the request has an image"),
+    let refusal = match wait_outcome(job.clone()) {
+        Ok(WaitOutcome::Blocked(reason)) => Refusal::new(Kind::Blocked, reason),
+        Ok(WaitOutcome::Image(_)) => Refusal::new(Kind::Internal, "the request has an image"),
         Err(refusal) => refusal,
     };
     refusal_line(&job, &refusal)
