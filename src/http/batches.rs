@@ -11,7 +11,7 @@ use crate::application::submit_batch;
 use crate::web::auth::Principal;
 use crate::web::body::{self, BodyFault, MediaType};
 use crate::web::paging;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use crate::web::{batch_call, batch_lines};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -24,7 +24,7 @@ pub async fn create(
     payload: web::Payload,
     generations: web::Data<GenerationService>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let caller = &principal.caller;
     submit_batch::begin(&generations, caller).await?;
     let form = match body::media_type(&request)? {
@@ -47,7 +47,7 @@ pub async fn list(
     principal: Principal,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let window = paging::window(&request)?;
     principal.admit()?;
     let page = batches::page_of(&jobs.core, principal.caller.account(), window).await?;
@@ -62,7 +62,7 @@ pub async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let (batch, progress) = find(&principal, &path, &jobs.core).await?;
     let wait = long_poll::requested_wait(&request)?;
     principal.admit()?;
@@ -82,7 +82,7 @@ pub async fn cancel(
     principal: Principal,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let (batch, _) = find(&principal, &path, &jobs.core).await?;
     principal.admit()?;
     let caller = Caller::ApiKey(principal.caller);
@@ -99,7 +99,7 @@ async fn find(
     Ok(batches::find(core, principal.caller.account(), path).await?)
 }
 
-async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> Result<HttpResponse, Problem> {
+async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> HttpResult {
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(response.json(answers::batch(jobs, batch).await?))
@@ -111,7 +111,7 @@ pub async fn results(
     request: HttpRequest,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let (batch, _) = find(&principal, &path, &jobs.core).await?;
     principal.admit()?;
     Ok(batch_lines::results(&request, jobs, batch))

@@ -4,7 +4,7 @@ use crate::application::audit_list::{self, AuditFilter, is_named};
 use crate::application::core::Core;
 use crate::web::access::OperatorCall;
 use crate::web::paging::{self, Window, listing};
-use crate::web::problem::{FieldFault, Problem};
+use crate::web::problem::{FieldFault, HttpResult, Problem};
 use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::audit_log::Action;
@@ -13,11 +13,7 @@ use tintype_storage::domain::person::PersonId;
 const NAMES: &[&str] = &["account_id", "person_id", "action", "from", "to"];
 
 /// `GET /audit`: newest first.
-pub async fn list(
-    _: OperatorCall,
-    request: HttpRequest,
-    core: web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&core, window, filter).await?;
     Ok(HttpResponse::Ok().json(listing(page, tintype_api::AuditEntry::from)))

@@ -6,7 +6,7 @@ use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
 use crate::web::job_query;
 use crate::web::paging::{self, Listing};
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
@@ -33,7 +33,7 @@ pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let page = page(&request, &jobs).await?;
     let records = page.items.iter().map(|job| answers::listed_job(&jobs, job));
     let data = join_all(records)

@@ -7,7 +7,7 @@ use crate::application::core::Core;
 use crate::management::audit::parse_query;
 use crate::web::access::OperatorCall;
 use crate::web::paging::try_listing;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::audit_log::AuditEntry;
@@ -15,11 +15,7 @@ use tintype_storage::domain::person::PersonId;
 use tintype_storage::store::StoreError;
 
 /// `GET /audit`.
-pub async fn list(
-    _: OperatorCall,
-    request: HttpRequest,
-    core: web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&core, window, filter).await?;
     let listing = blocking(move || {

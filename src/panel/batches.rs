@@ -15,7 +15,7 @@ use crate::request_text::{self, RequestTextError};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::batch_call::{self, MAX_BODY_BYTES};
 use crate::web::batch_lines;
-use crate::web::problem::{FieldFault, Problem};
+use crate::web::problem::{FieldFault, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::web::Data;
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
@@ -26,8 +26,6 @@ use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::Tier;
-
-type Answer = Result<HttpResponse, Problem>;
 
 async fn find(
     of: &OfAccount,
@@ -46,7 +44,7 @@ struct BatchWithDelivery {
 }
 
 /// `GET /batches/{batch_id}`.
-pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
     let found = find(&of, &request, core).await?;
     // A delivery has the id of its job or batch.
@@ -61,7 +59,7 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
 }
 
 /// `DELETE /batches/{batch_id}`: cancels the queued jobs.
-pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let canceled = batches::cancel(&jobs, &of.caller, batch).await?;
     Ok(HttpResponse::Ok().json(answers::batch(&jobs, &canceled).await?))
@@ -75,7 +73,7 @@ pub async fn create(
     accounts: Data<AccountService>,
     generations: Data<GenerationService>,
     jobs: Data<JobService>,
-) -> Answer {
+) -> HttpResult {
     check_active(&of.account)?;
     let payer = payer::of(&accounts, &of).await?;
     let submitted = async {
@@ -120,7 +118,7 @@ fn table_error(faults: Vec<TableFault>) -> Error {
 }
 
 /// `GET /batches/{batch_id}/results`: one JSON line per request.
-pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.jsonl", batch.id);
     let answer = batch_lines::results(&request, jobs, batch);
@@ -128,7 +126,7 @@ pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>
 }
 
 /// `GET /batches/{batch_id}/failed`: the failed requests, ready to be submitted again.
-pub async fn failed(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn failed(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}-failed.jsonl", batch.id);
     let answer = batch_lines::respond(&request, jobs, batch, async |jobs, job| match job.state {
@@ -139,7 +137,7 @@ pub async fn failed(of: OfAccount, request: HttpRequest, jobs: Data<JobService>)
 }
 
 /// `GET /batches/{batch_id}/pictures`: the pictures as a ZIP archive.
-pub async fn pictures(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn pictures(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.zip", batch.id);
     let answer = batch_pictures::answer(jobs, batch);

@@ -1,7 +1,7 @@
 //! Streams a CSV file of any length.
 
 use crate::application::blocking::blocking;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
@@ -25,11 +25,7 @@ pub trait CsvSource: Send + Sized + 'static {
 ///
 /// # Errors
 /// The first part cannot be read. If a later part cannot be read, the connection closes early.
-pub async fn answer<S: CsvSource>(
-    name: &str,
-    head: &str,
-    source: S,
-) -> Result<HttpResponse, Problem> {
+pub async fn answer<S: CsvSource>(name: &str, head: &str, source: S) -> HttpResult {
     // The first part is read before the status is sent, so that a failing store is reported by a status.
     let (first, rest) = next(source).await?;
     let rest = stream::try_unfold(rest, |rest| async move {

@@ -5,7 +5,7 @@ use crate::api::answers;
 use crate::application::blocking::blocking;
 use crate::application::services::AccountService;
 use crate::web::access::OfKey;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 
@@ -14,7 +14,7 @@ pub async fn show(
     of: OfKey,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let span = charts::span_param(&request)?;
     let (shared, account, id) = (accounts.core.clone(), of.key.account, of.key.id);
     let days = blocking(move || charts::read(&shared, account, Some(id), span)).await?;

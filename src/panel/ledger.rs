@@ -9,7 +9,7 @@ use crate::csv_text::{LEDGER_HEAD, LedgerLine};
 use crate::web::access::OfAccount;
 use crate::web::ledger_query;
 use crate::web::paging::try_listing;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -25,11 +25,7 @@ const PAGE: usize = 1_000;
 const PROMPT_CHARS: usize = 120;
 
 /// `GET /transactions`, with the job of each charge.
-pub async fn list(
-    of: OfAccount,
-    request: HttpRequest,
-    core: web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = ledger_query::of(&request)?;
     let account = of.account.id;
     let page = ledger::page(&core, account, window, filter).await?;
@@ -72,11 +68,7 @@ fn charged_job(
 }
 
 /// `GET /ledger.csv`, with the filters of the list.
-pub async fn csv(
-    of: OfAccount,
-    request: HttpRequest,
-    core: web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn csv(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let account = of.account.id;
     let (_, filter) = ledger_query::of(&request)?;
     let reader = Reader {

@@ -8,7 +8,7 @@ use crate::application::core::Core;
 use crate::application::pause;
 use crate::application::settings::Settings;
 use crate::web::access::OfAccount;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::account::Account;
@@ -34,7 +34,7 @@ pub async fn show(
     core: web::Data<Core>,
     settings: web::Data<Settings>,
     panel: web::Data<Panel>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let span = charts::span_param(&request)?;
     let depths = core.system.waiting_jobs().depths();
     let (shared, account) = (core.clone(), of.account.clone());

@@ -7,7 +7,7 @@ use crate::application::queue::{self, QueueFilter};
 use crate::application::queue_estimate::QueueEstimates;
 use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
-use crate::web::problem::{FieldFault, Problem};
+use crate::web::problem::{FieldFault, HttpResult};
 use crate::web::query;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
@@ -21,8 +21,6 @@ use tintype_storage::domain::time::Timestamp;
 /// The page lists this many jobs per model.
 const SHOWN: usize = 50;
 
-type Answer = Result<HttpResponse, Problem>;
-
 #[derive(Serialize)]
 struct Queued<'a> {
     #[serde(flatten)]
@@ -34,7 +32,7 @@ struct Queued<'a> {
 }
 
 /// `GET /queue?tier=&account_id=`: the next jobs of each model, and the number of all queued jobs.
-pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
     let filter = filter(&request)?;
     let mut names = Names::default();
@@ -82,7 +80,7 @@ pub async fn cancel(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
     jobs: Data<JobService>,
-) -> Answer {
+) -> HttpResult {
     let filter = filter(&request)?;
     let before = created_before(&request)?;
     let canceled = queue::cancel(&jobs, &caller, filter, before).await?;

@@ -13,7 +13,7 @@ use crate::application::core::Core;
 use crate::application::settings::Settings;
 use crate::csv_text::quoted;
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ pub async fn show(
     request: HttpRequest,
     core: Data<Core>,
     panel: Data<Panel>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let days = charts::days_param(&request, DAYS)?;
     let cache = panel.usage.of(days);
     let usage = detached(async move {
@@ -95,7 +95,7 @@ pub async fn csv(
     request: HttpRequest,
     core: Data<Core>,
     settings: Data<Settings>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let days = charts::days_param(&request, DAYS)?;
     let reader = Reader {
         first: core.now().day() - days + 1,

@@ -7,7 +7,7 @@ use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
 use crate::application::blocking::blocking;
 use crate::application::services::AccountService;
 use crate::web::access::OfAccount;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub async fn show(
     of: OfAccount,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let days = charts::days_param(&request, DAYS)?;
     // There may be many records.
     let usage = blocking(move || view(&accounts, of.account.id, days)).await?;
@@ -36,7 +36,7 @@ pub async fn csv(
     of: OfAccount,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let account = of.account.id;
     let file = UsageFile {
         accounts,

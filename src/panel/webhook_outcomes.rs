@@ -3,7 +3,7 @@
 use crate::application::blocking::blocking;
 use crate::application::core::Core;
 use crate::web::access::OfAccount;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use serde_json::json;
@@ -22,7 +22,7 @@ struct Outcomes {
 }
 
 /// `GET /webhook-outcomes`: counts by webhook id. `all` is false if the account has more deliveries than were counted.
-pub async fn show(of: OfAccount, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
+pub async fn show(of: OfAccount, core: web::Data<Core>) -> HttpResult {
     let read = blocking(move || {
         let newest = core.store.deliveries_of(of.account.id, DELIVERIES, None);
         newest.wait()

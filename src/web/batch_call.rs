@@ -1,7 +1,7 @@
 //! Shared by all calls that submit a batch: reads the body and writes the response.
 
 use super::body;
-use super::problem::{FieldFault, Problem};
+use super::problem::{FieldFault, HttpResult, Problem};
 use super::{dry_run, idempotency_key};
 use crate::api::answers;
 use crate::api::batch::{self, Bounds, Parsed};
@@ -103,7 +103,7 @@ pub async fn submit(
     caller: &Payer,
     request: &HttpRequest,
     parsed: Parsed,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     submit_batch::check_scope(caller, &parsed.models)?;
     let is_dry_run = dry_run::is_requested(request.query_string());
     let key = idempotency_key::key(request.headers());

@@ -1,7 +1,7 @@
 //! Filtered lists of deliveries, for the operator and for one account.
 
 use super::paging::{self, Window, listing_async};
-use super::problem::{FieldFault, Problem};
+use super::problem::{FieldFault, HttpResult, Problem};
 use super::query;
 use crate::api::answers;
 use crate::application::core::Core;
@@ -44,10 +44,7 @@ impl Filter {
     }
 }
 
-pub async fn of_all(
-    request: &HttpRequest,
-    core: &web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn of_all(request: &HttpRequest, core: &web::Data<Core>) -> HttpResult {
     list(request, core, Filter::default(), Filter::NAMES).await
 }
 
@@ -56,7 +53,7 @@ pub async fn of_account(
     account: AccountId,
     request: &HttpRequest,
     core: &web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let filter = Filter {
         account: Some(account),
         ..Filter::default()
@@ -69,7 +66,7 @@ async fn list(
     core: &web::Data<Core>,
     mut filter: Filter,
     names: &[&str],
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
     let page = read_page(core, filter, window).await?;
     let view = async |delivery| answers::delivery(core, delivery).await;

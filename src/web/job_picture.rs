@@ -2,7 +2,7 @@
 //! browser need not reach the bucket.
 
 use super::picture_view::{self, ViewQuery};
-use super::problem::{Code, Problem};
+use super::problem::{Code, HttpResult, Problem};
 use crate::application::picture_views;
 use crate::application::services::JobService;
 use crate::images::serve::CONTENT_SECURITY_POLICY;
@@ -19,11 +19,7 @@ const CACHE_FOREVER: &str = "private, max-age=31536000, immutable";
 ///
 /// # Errors
 /// The job has no picture, retention has deleted it, or the object store fails
-pub async fn respond(
-    request: &HttpRequest,
-    jobs: &web::Data<JobService>,
-    job: &Job,
-) -> Result<HttpResponse, Problem> {
+pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &Job) -> HttpResult {
     let none = || Problem::new(Code::NotFound, "this job has no image");
     let key = &job.picture().ok_or_else(none)?.key;
     let ViewQuery { view, .. } = picture_view::parse(request.query_string());

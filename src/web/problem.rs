@@ -127,6 +127,9 @@ impl Code {
     }
 }
 
+/// The answer of a handler.
+pub type HttpResult = Result<HttpResponse, Problem>;
+
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub code: Code,

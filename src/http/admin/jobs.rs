@@ -5,7 +5,7 @@ use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
@@ -23,7 +23,7 @@ pub async fn cancel(
     path: web::Path<String>,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let Job { id, account, .. } = find(&path, &request, &jobs.core).await?;
     let job = jobs::cancel(&jobs, &caller, account, id).await?;
     Ok(HttpResponse::Ok().json(answers::job_record(&jobs, &job).await?))
@@ -35,7 +35,7 @@ pub async fn show(
     path: web::Path<String>,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let job = find(&path, &request, &jobs.core).await?;
     let record = answers::job_record(&jobs, &job).await?;
     Ok(HttpResponse::Ok().json(answers::for_operator(&jobs.core, &job, record)))
