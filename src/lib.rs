@@ -12,6 +12,7 @@ pub mod catalog;
 pub mod cli;
 pub mod compat;
 pub mod config;
+mod csv_text;
 pub mod data_dir;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -19,7 +20,6 @@ pub mod http;
 pub mod image_decoding;
 pub mod images;
 pub mod inputs;
-mod ledger_csv;
 mod management;
 pub mod observability;
 pub mod panel;

@@ -2,7 +2,7 @@
 
 use crate::images::{Images, ImagesError};
 use bytes::Bytes;
-use tintype_storage::domain::job::PromptText;
+use tintype_storage::domain::job::{PromptRef, PromptText};
 use uuid::Uuid;
 
 /// Larger texts are stored outside the record. With a callback of 2,048 four-byte characters and 14 input images, a record stays
@@ -48,6 +48,21 @@ async fn put(images: &Images, text: Vec<u8>) -> Result<String, ImagesError> {
         .put(&key, Bytes::from(text), "application/json")
         .await?;
     Ok(key)
+}
+
+/// The text of a record; `None` if its object no longer exists.
+pub async fn of(images: &Images, text: &PromptRef) -> Result<Option<PromptText>, RequestTextError> {
+    let key = match text {
+        PromptRef::Inline(text) => return Ok(Some(text.clone())),
+        PromptRef::Stored(key) => key,
+    };
+    match load(images, key).await {
+        Err(error) if error.is_gone() => {
+            tracing::warn!(%key, "a text is missing from the object store");
+            Ok(None)
+        }
+        loaded => loaded.map(Some),
+    }
 }
 
 /// Loads a text.

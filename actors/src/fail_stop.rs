@@ -35,7 +35,7 @@ impl FailStop {
             return;
         }
         let reason = reason.into();
-        tracing::error!(%reason, "stopping: the service cannot go on");
+        tracing::error!(%reason, "storage failed; stopping");
         *first = Some(reason);
         self.inner.tripped.store(true, Ordering::SeqCst);
         self.inner.notify.notify_waiters();

@@ -17,12 +17,12 @@ pub struct Recovered {
     /// Queued jobs, per account in the order of acceptance.
     pub waiting: Vec<QueuedJob>,
     /// Queued jobs to cancel: their callers waited on connections that are lost.
-    pub detached: Vec<Job>,
+    pub abandoned: Vec<Job>,
 }
 
 /// Starts the actors of all accounts with live jobs, and returns these jobs.
 pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, StoreError> {
-    let (mut begun, mut waiting, mut detached) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
     let mut current: Option<(AccountId, AccountState)> = None;
     store
         .each_live_job(|job| {
@@ -45,7 +45,7 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
                 (true, _) => &mut begun,
                 (false, Origin::Native | Origin::Batch(_)) => &mut waiting,
                 (false, Origin::Synchronous) => {
-                    detached.push(job);
+                    abandoned.push(job);
                     return Ok(());
                 }
             };
@@ -66,7 +66,7 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
     Ok(Recovered {
         begun,
         waiting,
-        detached,
+        abandoned,
     })
 }
 

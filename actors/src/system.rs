@@ -6,7 +6,7 @@ use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths};
 use crate::dispatch::{
     CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
 };
-use crate::dispatch::{detached_jobs, expiry};
+use crate::dispatch::{abandoned_jobs, expiry};
 use crate::job_changes::{JobChanges, JobWatch};
 use crate::node::{NodeContext, Taking};
 use crate::nodes;
@@ -28,6 +28,7 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 use tokio::task::JoinHandle;
@@ -138,13 +139,13 @@ impl System {
         let Recovered {
             begun,
             waiting,
-            detached,
+            abandoned,
         } = match &node {
             None => recovery::recover(&store, &accounts)?,
             // All jobs are in the shared queue, or at other nodes.
             Some(_) => Recovered::default(),
         };
-        let live = begun.len() + waiting.len() + detached.len();
+        let live = begun.len() + waiting.len() + abandoned.len();
         let live_jobs = &accounts.context().live_jobs;
         live_jobs.store(live, Ordering::Relaxed);
         begun.into_iter().for_each(|job| queues.push_begun(job));
@@ -177,8 +178,8 @@ impl System {
         }
         let context = Arc::clone(&accounts);
         actix::spawn(async move {
-            let detached = detached.iter().map(|job| (job.account, job.id));
-            detached_jobs::cancel(detached, &context, &image_store).await;
+            let abandoned = abandoned.iter().map(|job| (job.account, job.id));
+            abandoned_jobs::cancel(abandoned, &context, &image_store).await;
         });
         Ok(Self {
             accounts,
@@ -216,7 +217,7 @@ impl System {
         };
         tokio::select! {
             () = node.joined() => Ok(()),
-            reason = self.accounts.context().fail_stop.tripped() => Err(reason.to_string()),
+            reason = self.accounts.fail_stop().tripped() => Err(reason.to_string()),
         }
     }
 
@@ -226,6 +227,11 @@ impl System {
             None => self.accounts.context().live_jobs.load(Ordering::Relaxed),
             Some(shared) => shared.live(),
         }
+    }
+
+    /// Receives operator events.
+    pub fn operator_webhook(&self) -> Option<&Webhook> {
+        self.accounts.context().operator.as_deref()
     }
 
     /// Send it [`DispatcherCommand::Pause`] once a change of the paused models is durable.

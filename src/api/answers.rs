@@ -11,8 +11,9 @@ use crate::application::services::{AccountService, JobService, WebhookService};
 use crate::application::settings::Settings;
 use crate::application::webhooks::open_secret;
 use crate::images::FAULT_TARGET;
-use crate::request_text::{self, RequestTextError};
+use crate::request_text;
 use futures_util::future::{join_all, try_join_all};
+use std::fmt::Display;
 use tintype_api::text::AspectWord;
 use tintype_api::{
     Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Picture,
@@ -103,21 +104,18 @@ pub async fn delivery(core: &Core, delivery: delivery::Delivery) -> Result<Deliv
 
 /// A job of a list, without its prompt if the prompt cannot be read now.
 pub async fn listed_job<'a>(jobs: &JobService, job: &'a Job) -> Result<JobRecord<'a>, Error> {
-    let text = prompt_text(jobs, job).await.unwrap_or_else(|error| {
-        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt of a job");
-        None
-    });
+    let text = job_text(jobs, job).await.unwrap_or_default();
     with_picture(jobs, job, text).await
 }
 
 /// A job with its prompt.
 pub async fn job_record<'a>(jobs: &JobService, job: &'a Job) -> Result<JobRecord<'a>, Error> {
-    let text = prompt_text(jobs, job).await.map_err(|error| {
-        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read the prompt of a job");
-        let detail = "the prompt of the job could not be read from the object store; try again";
-        Error::new(ErrorKind::StorageUnavailable, detail)
-    })?;
+    let text = job_text(jobs, job).await?;
     with_picture(jobs, job, text).await
+}
+
+async fn job_text(jobs: &JobService, job: &Job) -> Result<Option<PromptText>, Error> {
+    text_of(jobs, &job.prompt, "prompt of the job", job.id).await
 }
 
 /// Adds what only the operator sees: the backend of the image, or the error of each failed attempt.
@@ -132,25 +130,25 @@ pub fn for_operator<'a>(core: &Core, job: &Job, record: JobRecord<'a>) -> JobRec
     }
 }
 
-/// A batch of a list, without its metadata if the metadata cannot be read now.
-async fn listed_batch(jobs: &JobService, (batch, progress): &BatchWithProgress) -> Batch {
-    let text = text_of(jobs, &batch.text).await.unwrap_or_else(|error| {
-        tracing::error!(batch = %batch.id, %error, "could not read the metadata of a batch");
-        None
-    });
-    Batch::new(batch, progress, text.and_then(|it| it.metadata))
+/// A batch with its metadata.
+pub async fn batch(jobs: &JobService, batch: &BatchWithProgress) -> Result<Batch, Error> {
+    Ok(with_metadata(batch, batch_text(jobs, batch).await?))
 }
 
-pub async fn batch(
+/// A batch of a list, without its metadata if the metadata cannot be read now.
+async fn listed_batch(jobs: &JobService, batch: &BatchWithProgress) -> Batch {
+    with_metadata(batch, batch_text(jobs, batch).await.unwrap_or_default())
+}
+
+async fn batch_text(
     jobs: &JobService,
-    (batch, progress): &BatchWithProgress,
-) -> Result<Batch, Error> {
-    let text = text_of(jobs, &batch.text).await.map_err(|error| {
-        tracing::error!(batch = %batch.id, %error, "could not read the metadata of a batch");
-        let detail = "the metadata of the batch could not be read from the object store; try again";
-        Error::new(ErrorKind::StorageUnavailable, detail)
-    })?;
-    Ok(Batch::new(batch, progress, text.and_then(|it| it.metadata)))
+    (batch, _): &BatchWithProgress,
+) -> Result<Option<PromptText>, Error> {
+    text_of(jobs, &batch.text, "metadata of the batch", batch.id).await
+}
+
+fn with_metadata((batch, progress): &BatchWithProgress, text: Option<PromptText>) -> Batch {
+    Batch::new(batch, progress, text.and_then(|it| it.metadata))
 }
 
 pub async fn batches(jobs: &JobService, page: Page<BatchWithProgress>) -> Listing<Batch> {
@@ -167,32 +165,18 @@ async fn with_picture<'a>(
     Ok(JobRecord::new(job, text, url, waiting(&jobs.core, job)))
 }
 
-/// The text of a job, from the record or from the object store; `None` if the object no longer exists.
-///
-/// # Errors
-/// The object store fails.
-pub async fn prompt_text(
-    jobs: &JobService,
-    job: &Job,
-) -> Result<Option<PromptText>, RequestTextError> {
-    text_of(jobs, &job.prompt).await
-}
-
+/// The text of a record; `None` if its object no longer exists. `content` names the text in errors.
 async fn text_of(
     jobs: &JobService,
-    prompt: &PromptRef,
-) -> Result<Option<PromptText>, RequestTextError> {
-    match prompt {
-        PromptRef::Inline(text) => Ok(Some(text.clone())),
-        PromptRef::Stored(key) => match request_text::load(&jobs.images, key).await {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.is_gone() => {
-                tracing::warn!(%key, "a text is missing from the object store");
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        },
-    }
+    text: &PromptRef,
+    content: &str,
+    id: impl Display,
+) -> Result<Option<PromptText>, Error> {
+    request_text::of(&jobs.images, text).await.map_err(|error| {
+        tracing::error!(target: FAULT_TARGET, %id, %error, "could not read the {content}");
+        let detail = format!("the {content} could not be read from the object store; try again");
+        Error::new(ErrorKind::StorageUnavailable, detail)
+    })
 }
 
 /// All models in their current state. `allows` decides which of them the caller may use.

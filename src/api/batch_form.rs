@@ -46,10 +46,17 @@ impl std::error::Error for FormFault {}
 /// The file is one JSON document, faulty or without requests. Read as JSON Lines, each of its lines would be an error.
 pub fn detect(bytes: &[u8]) -> Result<Form, FormFault> {
     let text = bytes.trim_ascii();
+    let is_object = text.starts_with(b"{");
+    // A batch is parsed once here.
+    let has_requests = has_requests(text);
+    if is_object && matches!(has_requests, Ok(true)) {
+        return Ok(Form::Json);
+    }
     match parse(bytes) {
         Ok(_) if text.starts_with(b"[") => Err(FormFault::Array),
-        Ok(_) if has_requests(text) => Ok(Form::Json),
-        Ok(_) if text.starts_with(b"{") && spans_lines(text) => Err(FormFault::NoRequests),
+        // The parser of the batch reports its duplicates.
+        Ok(_) if is_object && has_requests.is_err() => Ok(Form::Json),
+        Ok(_) if is_object && spans_lines(text) => Err(FormFault::NoRequests),
         Err(error) if begins_document(text) => Err(FormFault::Syntax(error)),
         Ok(_) | Err(_) => Ok(Form::Lines),
     }
@@ -64,8 +71,8 @@ pub fn is_document(bytes: &[u8]) -> bool {
     }
 }
 
-/// Is a well-formed value an object with requests? Keeps none of its members, because a body may have millions.
-fn has_requests(text: &[u8]) -> bool {
+/// Is there a member with requests? Keeps none of the members, because a body may have millions.
+fn has_requests(object: &[u8]) -> serde_json::Result<bool> {
     #[derive(Default)]
     struct IsPresent(bool);
 
@@ -81,9 +88,7 @@ fn has_requests(text: &[u8]) -> bool {
         requests: IsPresent,
     }
 
-    // The only possible error is a duplicate, which the parser of the batch reports.
-    let members = serde_json::from_slice::<Members>(text);
-    text.starts_with(b"{") && members.map_or(true, |it| it.requests.0)
+    serde_json::from_slice::<Members>(object).map(|it| it.requests.0)
 }
 
 fn spans_lines(text: &[u8]) -> bool {

@@ -6,6 +6,7 @@ use super::caller::Caller;
 use super::commit::{Change, ChangeGuard, detached};
 use super::core::Core;
 use super::error::{self, Error};
+use super::idempotency;
 use super::services::AccountService;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -20,7 +21,6 @@ use tintype_storage::domain::ids::{AccountId, SERVICE, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall};
-use tokio::sync::oneshot;
 
 pub struct Opened {
     pub account: Account,
@@ -98,17 +98,8 @@ async fn opened_before(
     used: Option<&IdempotencyUse>,
 ) -> Result<Option<Account>, Error> {
     let Some(used) = used else { return Ok(None) };
-    let (call, now) = (IdempotentCall::Opening, core.now());
-    let first = core
-        .store
-        .idempotency(call, SERVICE, &used.name, now)
-        .await?;
-    match first {
-        Some(first) if first.fingerprint != used.fingerprint => {
-            let detail = "the Idempotency-Key was used before for another account";
-            Err(error::key_reused(detail))
-        }
-        Some(first) => Ok(core.store.account(AccountId(first.made)).await?),
+    match idempotency::first_use(core, IdempotentCall::Opening, SERVICE, used).await? {
+        Some(first) => Ok(core.store.account(AccountId(first)).await?),
         None => Ok(None),
     }
 }
@@ -124,12 +115,11 @@ pub async fn create(
     let core = &accounts.core;
     let context = caller.operate()?;
     let now = core.now();
-    let ids = &core.system.accounts().context().ids;
-    let account = new.open(AccountId(ids.next(now)), now);
+    let account = new.open(AccountId(core.new_id(now)), now);
     let account = account.map_err(|error| Error::field("balance", error.to_string()))?;
     let balance = account.balances.balance;
     let entry = (!balance.is_zero()).then(|| LedgerEntry {
-        id: TransactionId(ids.next(now)),
+        id: TransactionId(core.new_id(now)),
         kind: EntryKind::Deposit,
         amount: balance,
         balance_after: balance,
@@ -148,7 +138,11 @@ pub async fn create(
         let call = IdempotentCall::Opening;
         writes.extend(core.store.remember_use(call, SERVICE, &used.name, &record));
     }
-    let entry = context.entry(core, Action::AccountCreate, subject(account.id));
+    let entry = context.entry(
+        core,
+        Action::AccountCreate,
+        Subject::of(account.id, account.id.0),
+    );
     let mut facts = json!({"name": account.name, "balance": balance.to_string()});
     note_terms(&mut facts, &account);
     let entry = to_audit_entry(entry, None, Some(facts));
@@ -166,33 +160,28 @@ pub async fn change(
 ) -> Result<Account, Error> {
     let context = caller.operate()?;
     let actor = actor(&accounts.core, account)?;
-    let entry = context.entry(&accounts.core, Action::AccountChange, subject(account));
+    let entry = context.entry(
+        &accounts.core,
+        Action::AccountChange,
+        Subject::of(account, account.0),
+    );
     let note = move |changed: &AccountChanged| {
         let [before, after] = [&changed.before, &changed.after].map(|it| Some(facts(it)));
         to_audit_entry(entry.clone(), before, after)
     };
-    let (reply, answer) = oneshot::channel();
-    let command = AccountCommand::Change {
-        change,
-        note: Some(Box::new(note)),
-        reply: reply.into(),
-    };
     let cache = Arc::clone(&accounts.auth.api_keys);
     // Detached: the cache must drop the keys of a deactivated account even if the caller disconnects.
     detached(async move {
-        actor.send(command).map_err(|_| error::busy())?;
-        let account = answer.await.map_err(|_| error::busy())??;
+        let changed = actor.call(|reply| AccountCommand::Change {
+            change,
+            note: Some(Box::new(note)),
+            reply,
+        });
+        let account = changed.await??;
         cache.forget_account(account.id);
         Ok(account)
     })
     .await
-}
-
-fn subject(account: AccountId) -> Subject {
-    Subject {
-        account: Some(account),
-        id: Some(account.0),
-    }
 }
 
 /// The fields of an account that the audit log records.

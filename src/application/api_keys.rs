@@ -66,7 +66,7 @@ pub async fn issue(
     }
     let now = core.now();
     let text = api_key::text(&rand::random());
-    let id = KeyId(core.system.accounts().context().ids.next(now));
+    let id = KeyId(core.new_id(now));
     let key = ApiKey {
         text_prefix: api_key::text_prefix(&text),
         ..shape(ApiKey::with_all_rights(id, account, now))
@@ -184,10 +184,7 @@ async fn is_of_panel(core: &Core, key: &ApiKey) -> Result<bool, Error> {
 }
 
 fn entry(core: &Core, context: &AuditContext, action: Action, key: &ApiKey) -> AuditEntry {
-    let subject = Subject {
-        account: Some(key.account),
-        id: Some(key.id.0),
-    };
+    let subject = Subject::of(key.account, key.id.0);
     context.entry(core, action, subject)
 }
 

@@ -20,12 +20,39 @@ pub struct AuditContext {
     address: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// By default all accounts.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Subject {
     /// `None` for a change that concerns all accounts.
     pub account: Option<AccountId>,
     /// The changed record.
     pub id: Option<Uuid>,
+}
+
+impl Subject {
+    /// A record of an account.
+    pub fn of(account: AccountId, id: Uuid) -> Self {
+        Self {
+            id: Some(id),
+            ..Self::of_account(account)
+        }
+    }
+
+    /// A new record of an account, whose decision gives it an id.
+    pub fn of_account(account: AccountId) -> Self {
+        Self {
+            account: Some(account),
+            id: None,
+        }
+    }
+
+    /// A record of no account, or of one that the decision finds.
+    pub fn of_service(id: Uuid) -> Self {
+        Self {
+            account: None,
+            id: Some(id),
+        }
+    }
 }
 
 impl AuditContext {
@@ -55,7 +82,7 @@ impl AuditContext {
     pub fn entry(&self, core: &Core, action: Action, subject: Subject) -> AuditEntry {
         let at = core.now();
         AuditEntry {
-            id: AuditId(core.system.accounts().context().ids.next(at)),
+            id: AuditId(core.new_id(at)),
             at,
             actor: self.actor,
             action,

@@ -1,5 +1,6 @@
 //! Checks whether the caller can pay, before the service fetches or stores anything. The reservation checks again.
 
+use super::blocking::blocking;
 use super::core::Core;
 use super::error::{self, Error};
 use std::sync::Arc;
@@ -8,7 +9,6 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::spending::Spending;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::AcceptError;
-use tokio::task::spawn_blocking;
 
 /// Refuses a price that exceeds the balance, the limits of the account or the limits of the key.
 ///
@@ -27,8 +27,7 @@ pub async fn check(core: &Arc<Core>, key: &Arc<ApiKey>, price: Amount) -> Result
     }
     let (shared, key) = (Arc::clone(core), Arc::clone(key));
     // Reads all live jobs of the account. There may be many, so this must not block the worker thread.
-    let used = spawn_blocking(move || spent_and_held(&shared, &key)).await;
-    let (spent, held) = used.map_err(|_| error::busy())??;
+    let (spent, held) = blocking(move || spent_and_held(&shared, &key)).await?;
     let outcome = limits.check(&spent, held, price, core.now());
     Ok(outcome.map_err(AcceptError::from)?)
 }

@@ -1,6 +1,7 @@
 //! Finds, lists, awaits and cancels batches.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::detached;
 use super::core::Core;
@@ -19,8 +20,6 @@ use tintype_storage::domain::ids::{AccountId, BatchId};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{BatchError, Page, Part};
-use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 /// Jobs read at a time.
 const STEP: usize = 256;
@@ -53,11 +52,11 @@ pub async fn find_in_all(
     id: BatchId,
 ) -> Result<Option<Batch>, Error> {
     let store = core.store.clone();
-    let found = spawn_blocking(move || match account {
+    blocking(move || match account {
         Some(account) => Ok(store.batch(account, id).wait()?.map(|(batch, _)| batch)),
         None => store.find_batch(id).wait(),
-    });
-    Ok(found.await.map_err(|_| error::busy())??)
+    })
+    .await
 }
 
 /// A page of an account's batches, newest first.
@@ -154,14 +153,12 @@ pub async fn cancel(
     let note = audit.map(|audit| note(&jobs.core, audit, &batch));
     let jobs = Arc::clone(jobs);
     detached(async move {
-        let (reply, outcome) = oneshot::channel();
-        let command = AccountCommand::CancelBatch {
+        let canceled = actor.call(|reply| AccountCommand::CancelBatch {
             batch: batch.id,
             note,
-            reply: reply.into(),
-        };
-        actor.send(command).map_err(|_| error::busy())?;
-        match outcome.await.map_err(|_| error::stopping())? {
+            reply,
+        });
+        match canceled.await? {
             Ok(_) => cancel_queued(&jobs, &batch).await?,
             Err(BatchError::NotFound) => return Err(no_batch()),
             Err(BatchError::Store(error)) => return Err(error.into()),
@@ -197,10 +194,7 @@ async fn cancel_queued(service: &JobService, batch: &Batch) -> Result<(), Error>
 }
 
 fn note(core: &Core, audit: &AuditContext, batch: &Batch) -> Note<BatchId> {
-    let subject = Subject {
-        account: Some(batch.account),
-        id: Some(batch.id.0),
-    };
+    let subject = Subject::of(batch.account, batch.id.0);
     let entry = audit.entry(core, Action::BatchCancel, subject);
     Box::new(move |_: &BatchId| {
         let after = json!({"status": BatchStatus::Canceling.word()});

@@ -15,6 +15,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::sync::{oneshot, watch};
+use uuid::Uuid;
 
 pub struct Core {
     pub store: Store,
@@ -82,12 +83,17 @@ impl Core {
         (self.clock)()
     }
 
+    /// The id of a record that is created at this time.
+    pub fn new_id(&self, now: Timestamp) -> Uuid {
+        self.system.accounts().context().ids.next(now)
+    }
+
     /// Commits, and returns once the writes are durable and memory is updated. Both happen even if the caller disconnects.
     ///
     /// # Errors
     /// The engine failed, which stops the service.
     pub async fn commit(&self, change: impl Into<Change>) -> Result<(), EngineError> {
-        let (writes, then, outcome) = split(change.into());
+        let (writes, then, outcome) = with_outcome(change.into());
         self.store.commit(writes, then);
         outcome.await.unwrap_or(Err(EngineError::Stopped))
     }
@@ -108,17 +114,16 @@ impl Core {
             return Ok(self.commit(change).await?);
         };
         let (writes, finish) = change.into_parts();
-        let (reply, outcome) = oneshot::channel();
-        let change = KeyChange {
-            key: before.id,
-            after,
-            writes,
-            then: Box::new(|| finish(true)),
-            reply: reply.into(),
-        };
-        let command = AccountCommand::ChangeKey(Box::new(change));
-        let _ = account.send(command);
-        outcome.await.unwrap_or(Err(EngineError::Stopped.into()))
+        let changed = account.call(|reply| {
+            AccountCommand::ChangeKey(Box::new(KeyChange {
+                key: before.id,
+                after,
+                writes,
+                then: Box::new(|| finish(true)),
+                reply,
+            }))
+        });
+        changed.await.unwrap_or(Err(EngineError::Stopped.into()))
     }
 
     /// Commits a change of the pause switches. Every job accepted later is checked against them.
@@ -126,7 +131,7 @@ impl Core {
     /// # Errors
     /// The engine failed, which stops the service.
     pub async fn commit_pause(&self, pause: Pause, change: Change) -> Result<(), EngineError> {
-        let (writes, then, outcome) = split(change);
+        let (writes, then, outcome) = with_outcome(change);
         let store = &self.store;
         self.system
             .change_pause(pause, || store.commit(writes, then));
@@ -137,7 +142,7 @@ impl Core {
 type CommitOutcome = oneshot::Receiver<Result<(), EngineError>>;
 
 /// The writes of a change, the callback of their commit, and the receiver of its outcome.
-fn split(
+fn with_outcome(
     change: Change,
 ) -> (
     Writes,

@@ -1,13 +1,14 @@
 //! Finds webhook deliveries and redelivers them.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::{ChangeGuard, detached};
 use super::core::Core;
 use super::error::{self, Error, no_webhook};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered};
+use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered, Reply};
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState, NoReceiver};
 use tintype_storage::domain::ids::SERVICE;
@@ -71,12 +72,7 @@ pub async fn count_failed(
     webhook: Webhook,
     range: Range,
 ) -> Result<(usize, bool), Error> {
-    let store = core.store.clone();
-    let found = tokio::task::spawn_blocking(move || {
-        let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
-        find_failed(page, &webhook, &range)
-    });
-    let (selected, next) = found.await.map_err(|_| error::busy())??;
+    let (selected, next) = find_failed(core, webhook, range).await?;
     Ok((selected.len(), next.is_none()))
 }
 
@@ -89,12 +85,7 @@ pub async fn redeliver_range(
 ) -> Result<RangeRedelivered, Error> {
     let context = caller.change(core, webhook.account).await?;
     let mut after = range.after;
-    let store = core.store.clone();
-    let found = tokio::task::spawn_blocking(move || {
-        let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
-        find_failed(page, &webhook, &range)
-    });
-    let (selected, mut next) = found.await.map_err(|_| error::busy())??;
+    let (selected, mut next) = find_failed(core, webhook, range).await?;
     let mut count = 0;
     for step in selected.chunks(STEP) {
         // Sent together, so that they share one fsync.
@@ -128,29 +119,31 @@ pub async fn redeliver_range(
     Ok(RangeRedelivered { count, next })
 }
 
-type Page = tintype_storage::store::Page<Delivery>;
-
-/// Returns the failed deliveries of a bounded part of the log, and where the rest begins. Blocks.
-fn find_failed(
-    page: impl Fn(Option<[u8; 16]>) -> Result<Page, StoreError>,
-    webhook: &Webhook,
-    range: &Range,
-) -> Result<(Vec<DeliveryId>, Option<[u8; 16]>), StoreError> {
-    let (mut selected, mut after, mut scanned) = (Vec::new(), range.after, 0);
-    loop {
-        let page = page(after)?;
-        scanned += page.items.len();
-        let within = |it: &&Delivery| {
-            it.webhook == webhook.id
-                && matches!(it.state, DeliveryState::Failed { .. })
-                && (range.from..=range.to).contains(&it.created_at)
-        };
-        selected.extend(page.items.iter().filter(within).map(|it| it.id));
-        after = page.next;
-        if after.is_none() || scanned >= MAX_SCANNED {
-            return Ok((selected, after));
+/// Returns the failed deliveries of a bounded part of the log, and where the rest begins.
+async fn find_failed(
+    core: &Core,
+    webhook: Webhook,
+    range: Range,
+) -> Result<(Vec<DeliveryId>, Option<[u8; 16]>), Error> {
+    let store = core.store.clone();
+    blocking(move || {
+        let (mut selected, mut after, mut scanned) = (Vec::new(), range.after, 0);
+        loop {
+            let page = store.deliveries_of(webhook.account, STEP, after).wait()?;
+            scanned += page.items.len();
+            let within = |it: &&Delivery| {
+                it.webhook == webhook.id
+                    && matches!(it.state, DeliveryState::Failed { .. })
+                    && (range.from..=range.to).contains(&it.created_at)
+            };
+            selected.extend(page.items.iter().filter(within).map(|it| it.id));
+            after = page.next;
+            if after.is_none() || scanned >= MAX_SCANNED {
+                return Ok::<_, StoreError>((selected, after));
+            }
         }
-    }
+    })
+    .await
 }
 
 async fn redeliver_one(
@@ -158,10 +151,7 @@ async fn redeliver_one(
     context: &AuditContext,
     id: DeliveryId,
 ) -> Result<Result<Delivery, DeliveryError>, Error> {
-    let subject = Subject {
-        account: None,
-        id: Some(id.0),
-    };
+    let subject = Subject::of_service(id.0);
     let entry = context.entry(core, Action::DeliveryRedeliver, subject);
     let note: Note<Redelivered> = Box::new(move |change| {
         let entry = AuditEntry {
@@ -171,15 +161,29 @@ async fn redeliver_one(
         let [before, after] = [&change.before, &change.after].map(|it| Some(facts(it)));
         to_audit_entry(entry, before, after)
     });
-    let (reply, answer) = oneshot::channel();
-    let command = DeliveryCommand::Redeliver {
+    let redelivered = call(core, |reply| DeliveryCommand::Redeliver {
         id,
         note: Some(note),
         reply,
-    };
-    let sent = core.system.deliveries().try_send(command);
+    });
+    redelivered?.await
+}
+
+/// Sends a command to the delivery actor. The future yields the outcome.
+fn call<C: FnOnce(Reply<Delivery, DeliveryError>) -> DeliveryCommand>(
+    core: &Core,
+    command: C,
+) -> Result<impl Future<Output = Result<Result<Delivery, DeliveryError>, Error>> + use<C>, Error> {
+    let (reply, outcome) = oneshot::channel();
+    let sent = core.system.deliveries().try_send(command(reply));
     sent.map_err(|_| error::busy_delivering())?;
-    answer.await.map_err(|_| error::stopping())
+    let fail_stop = core.fail_stop.clone();
+    Ok(async move {
+        outcome.await.map_err(|_| match fail_stop.has_tripped() {
+            true => error::stopping(),
+            false => error::busy_delivering(),
+        })
+    })
 }
 
 /// Adds a delivery that belongs to no job, in one commit with `writes`. The commit releases the guard even if the caller disconnects.
@@ -189,17 +193,14 @@ pub(super) async fn add(
     delivery: Delivery,
     mut writes: Writes,
 ) -> Result<Delivery, Error> {
-    let (reply, answer) = oneshot::channel();
     guard.add_release(&mut writes);
-    let command = DeliveryCommand::Add {
+    let added = call(core, |reply| DeliveryCommand::Add {
         delivery,
         writes,
         reply,
-    };
-    let sent = core.system.deliveries().try_send(command);
-    sent.map_err(|_| error::busy_delivering())?;
+    })?;
     detached(async move {
-        let added = answer.await.map_err(|_| error::stopping())??;
+        let added = added.await??;
         guard.released();
         Ok(added)
     })

@@ -4,7 +4,7 @@ use super::accounts;
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
 use super::core::Core;
-use super::error::{self, Error};
+use super::error::Error;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,6 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::store::{Deposit, IdempotencyUse};
-use tokio::sync::oneshot;
 
 pub struct Deposited {
     pub entry: LedgerEntry,
@@ -40,10 +39,7 @@ pub async fn deposit(
         }
     });
     let actor = accounts::actor(core, account)?;
-    let subject = Subject {
-        account: Some(account),
-        id: None,
-    };
+    let subject = Subject::of_account(account);
     let entry = context.entry(core, Action::DepositCreate, subject);
     // The actor calls `note` only for a new deposit, not for a replay.
     let is_new = Arc::new(AtomicBool::new(false));
@@ -52,20 +48,17 @@ pub async fn deposit(
         noted.store(true, Ordering::Relaxed);
         with_facts(entry.clone(), ledger_entry)
     };
-    let (reply, answer) = oneshot::channel();
-    let command = AccountCommand::Deposit {
+    let deposited = actor.call(|reply| AccountCommand::Deposit {
         note: Some(Box::new(note)),
         deposit: Deposit {
             amount,
             reference,
             idempotency,
         },
-        reply: reply.into(),
-    };
-    actor.send(command).map_err(|_| error::busy())?;
-    let entry = answer.await.map_err(|_| error::busy())??;
+        reply,
+    });
     Ok(Deposited {
-        entry,
+        entry: deposited.await??,
         is_replay: !is_new.load(Ordering::Relaxed),
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::inputs::MemoryUnavailable;
 use std::fmt;
+use tintype_actors::account::NoReply;
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
 use tintype_storage::domain::pause::Paused;
@@ -239,7 +240,16 @@ impl From<CallerRefusal> for Error {
 impl From<Paused> for Error {
     fn from(paused: Paused) -> Self {
         let detail = format!("{paused}; try again later with the same Idempotency-Key");
-        Self::new(ErrorKind::Paused, detail)
+        Self::new(ErrorKind::Paused, detail).retry_after(30)
+    }
+}
+
+impl From<NoReply> for Error {
+    fn from(cause: NoReply) -> Self {
+        match cause {
+            NoReply::Overloaded(_) => busy(),
+            NoReply::Stopping => stopping(),
+        }
     }
 }
 

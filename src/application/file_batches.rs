@@ -142,7 +142,7 @@ pub async fn record_failed(
 ) -> Result<FileBatchStatus, Error> {
     let now = core.now();
     let of_file = FileBatch {
-        id: BatchId(core.system.accounts().context().ids.next(now)),
+        id: BatchId(core.new_id(now)),
         account: caller.account(),
         key: caller.key.id,
         terms,

@@ -1,9 +1,9 @@
 //! Reads a list through a filter until a page is full.
 
-use super::error::{self, Error};
+use super::blocking::blocking;
+use super::error::Error;
 use super::list::Window;
 use tintype_storage::store::{Page, StoreError};
-use tokio::task::spawn_blocking;
 
 /// Records scanned for one page. If few match, the page ends early and its cursor continues from there.
 const MAX_SCANNED: usize = 10_000;
@@ -18,8 +18,7 @@ pub async fn filter_page<R: Send + 'static>(
     id: impl Fn(&R) -> [u8; 16] + Send + 'static,
     matches: impl Fn(&R) -> bool + Send + 'static,
 ) -> Result<Page<R>, Error> {
-    let page = spawn_blocking(move || filter_page_blocking(&window, read, id, matches)).await;
-    Ok(page.map_err(|_| error::busy())??)
+    blocking(move || filter_page_blocking(&window, read, id, matches)).await
 }
 
 fn filter_page_blocking<R>(

@@ -4,8 +4,9 @@
 //! there. A search for words of the prompt first asks the search index which records to read.
 
 use super::batches;
+use super::blocking::blocking;
 use super::core::Core;
-use super::error::{self, Error, ErrorKind};
+use super::error::{Error, ErrorKind};
 use super::list::{CLOCK_SKEW, Window};
 use super::services::JobService;
 use crate::images::FAULT_TARGET;
@@ -24,7 +25,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{JobPage, JobWindow, Part, SearchStep, StoreError};
 use tokio::runtime::Handle;
-use tokio::task::{spawn_blocking, yield_now};
+use tokio::task::yield_now;
 use uuid::Uuid;
 
 /// Records of one account read at a time through a filter.
@@ -329,19 +330,10 @@ async fn has_metadata(
     Ok(metadata.is_some_and(|text| filter.metadata_matches(&text)))
 }
 
-/// The metadata of a job, from its record or from the object store.
+/// The metadata of a job. A lost object has none: it must not make every list fail.
 async fn metadata_of(jobs: &JobService, job: &Job) -> Result<Option<String>, Error> {
-    match &job.prompt {
-        PromptRef::Inline(text) => Ok(text.metadata.clone()),
-        PromptRef::Stored(key) => {
-            match request_text::load(&jobs.images, key).await {
-                Ok(text) => Ok(text.metadata),
-                // One lost object must not make every list fail.
-                Err(error) if error.is_gone() => Ok(None),
-                Err(error) => Err(unreadable(error)),
-            }
-        }
-    }
+    let text = request_text::of(&jobs.images, &job.prompt).await;
+    Ok(text.map_err(unreadable)?.and_then(|it| it.metadata))
 }
 
 fn unreadable(error: RequestTextError) -> Error {
@@ -381,8 +373,7 @@ pub async fn page_of_all(
         ..JobWindow::first(window.limit, max_read)
     };
     let jobs = Arc::clone(jobs);
-    let page = spawn_blocking(move || read(&jobs, account, &filter, window)).await;
-    page.map_err(|_| error::busy())?
+    blocking(move || read(&jobs, account, &filter, window)).await
 }
 
 /// Blocks for storage and for the object store.

@@ -1,6 +1,7 @@
 //! Finds, awaits and cancels jobs.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::detached;
 use super::core::Core;
@@ -10,15 +11,12 @@ use super::services::JobService;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::account::AccountCommand;
 use tintype_actors::ports::ImageStore as _;
 use tintype_storage::domain::audit_log::{Action, Note};
 use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
-use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::job::Job;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::EventError;
-use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 /// The same text for an unknown id, a malformed id and another account's job.
 pub fn no_job() -> Error {
@@ -40,11 +38,11 @@ pub async fn find(core: &Core, account: AccountId, id: &str) -> Result<Job, Erro
 /// `NotFound`
 pub async fn find_in_all(core: &Core, account: Option<AccountId>, id: JobId) -> Result<Job, Error> {
     let store = core.store.clone();
-    let found = spawn_blocking(move || match account {
+    let found = blocking(move || match account {
         Some(account) => store.job(account, id).wait(),
         None => store.find_job(id).wait(),
     });
-    found.await.map_err(|_| error::busy())??.ok_or_else(no_job)
+    found.await?.ok_or_else(no_job)
 }
 
 /// Parses a job id. The service never issued an id without a timestamp.
@@ -113,15 +111,7 @@ pub async fn end_queued(
         .accounts()
         .get(account)?
         .ok_or_else(no_job)?;
-    let (reply, outcome) = oneshot::channel();
-    let command = AccountCommand::Apply {
-        job: id,
-        event: JobEvent::Cancel,
-        note,
-        reply: reply.into(),
-    };
-    actor.send(command).map_err(|_| error::busy())?;
-    match outcome.await.map_err(|_| error::stopping())? {
+    match actor.cancel(id, note).await? {
         Ok(job) => {
             jobs.core.system.job_canceled(&job);
             jobs.result_store.forget_inputs(&job).await;
@@ -134,10 +124,7 @@ pub async fn end_queued(
 }
 
 fn note(core: &Core, audit: &AuditContext, account: AccountId, id: JobId) -> Note<Job> {
-    let subject = Subject {
-        account: Some(account),
-        id: Some(id.0),
-    };
+    let subject = Subject::of(account, id.0);
     let entry = audit.entry(core, Action::JobCancel, subject);
     Box::new(move |job: &Job| {
         let [before, after] = ["queued", job.state.word()].map(|it| Some(json!({"status": it})));

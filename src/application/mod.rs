@@ -14,6 +14,7 @@ pub(crate) mod balance_check;
 pub(crate) mod batch_permits;
 pub(crate) mod batch_request;
 pub(crate) mod batches;
+pub(crate) mod blocking;
 pub mod call_limits;
 pub mod call_origin;
 pub mod caller;

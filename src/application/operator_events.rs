@@ -2,11 +2,12 @@
 //! them.
 
 use super::audit_context::{Subject, to_audit_entry};
+use super::blocking::blocking;
 use super::caller::Caller;
 use super::commit::{Change, ChangeGuard};
 use super::core::Core;
 use super::deliveries;
-use super::error::{self, Error};
+use super::error::Error;
 use super::settings::Settings;
 use super::webhooks;
 use std::path::Path;
@@ -19,7 +20,6 @@ use tintype_storage::domain::operator_event::{
 };
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Writes;
-use tokio::task::spawn_blocking;
 
 /// Reports backends that went down or recovered. Each node checks from its own point of view.
 pub async fn watch_backends(core: &Core, settings: &Settings) -> Result<(), Error> {
@@ -74,13 +74,12 @@ pub async fn watch_disk(core: &Core, settings: &Settings) -> Result<(), Error> {
     let data_dir = settings.config.storage.data_dir.clone();
     let low = settings.config.operator.disk_low_bytes;
     let shown = data_dir.display().to_string();
-    let free = match spawn_blocking(move || free_bytes(&data_dir)).await {
-        Ok(Ok(free)) => free,
-        Ok(Err(fault)) => {
+    let free = match blocking(move || Ok::<_, Error>(free_bytes(&data_dir))).await? {
+        Ok(free) => free,
+        Err(fault) => {
             tracing::warn!(data_dir = %shown, %fault, "could not read the free space of the data directory");
             return Ok(());
         }
-        Err(_) => return Err(error::busy()),
     };
     let mut alarms = core.store.alarms().await?;
     let before = alarms.clone();
@@ -110,10 +109,7 @@ pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
     let guard = core.locks.operator.lock().await?;
     let noted = webhooks::note_test(core, OPERATOR_WEBHOOK).await?;
     let delivery = delivery(core, operator);
-    let subject = Subject {
-        account: None,
-        id: Some(delivery.id.0),
-    };
+    let subject = Subject::of_service(delivery.id.0);
     let entry = context.entry(core, Action::WebhookTest, subject);
     let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
     let writes = vec![core.store.add_audit(&entry), noted];
@@ -121,7 +117,7 @@ pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
 }
 
 fn webhook(core: &Core) -> Option<&Webhook> {
-    core.system.accounts().context().operator.as_deref()
+    core.system.operator_webhook()
 }
 
 fn to_look(health: BackendHealth) -> BackendCondition {
@@ -174,7 +170,7 @@ async fn save_alarms(
 
 fn delivery(core: &Core, operator: &Webhook) -> Delivery {
     let now = core.now();
-    let id = core.system.accounts().context().ids.next(now);
+    let id = core.new_id(now);
     Delivery::of_operator_event(DeliveryId(id), operator, now)
 }
 

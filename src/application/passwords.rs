@@ -1,12 +1,12 @@
 //! Password hashing: argon2id on the blocking pool, few at a time, fair between networks.
 
 use super::auth_throttle::network;
+use super::blocking::blocking;
 use super::call_origin::CallOrigin;
-use super::error::{self, Error, ErrorKind};
+use super::error::{Error, ErrorKind};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString};
 use tintype_fair_semaphore::FairSemaphore;
-use tokio::task::spawn_blocking;
 
 /// Concurrent hashes. Each takes 19 MiB and some tens of milliseconds.
 const MAX_CONCURRENT: u64 = 2;
@@ -76,12 +76,12 @@ impl Passwords {
         work: impl FnOnce() -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let permit = self.permits.acquire(from.caller().map(network), 1).await;
-        let done = spawn_blocking(move || {
+        blocking(move || {
             // The work itself releases the permit, because it continues after a disconnect.
             let _permit = permit;
             work()
-        });
-        done.await.map_err(|_| error::busy())?
+        })
+        .await
     }
 }
 

@@ -79,10 +79,7 @@ pub async fn change(
     let before = current(core).await?;
     let pause = change.apply(&before, unnamed);
     if pause != before {
-        let subject = Subject {
-            account: None,
-            id: None,
-        };
+        let subject = Subject::default();
         let entry = context.entry(core, Action::PauseChange, subject);
         let entry = to_audit_entry(entry, Some(facts(&before)), Some(facts(&pause)));
         let mut writes = core.store.set_pause(&pause);

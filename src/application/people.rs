@@ -86,7 +86,7 @@ pub async fn invite(
         ));
     }
     let now = core.now();
-    let id = PersonId(core.system.accounts().context().ids.next(now));
+    let id = PersonId(core.new_id(now));
     let (token, secret) = tokens::invitation(account, id);
     let person = Person {
         id,
@@ -214,10 +214,7 @@ pub fn facts(person: &Person) -> Value {
 }
 
 pub fn entry(core: &Core, context: &AuditContext, action: Action, person: &Person) -> AuditEntry {
-    let subject = Subject {
-        account: Some(person.account),
-        id: Some(person.id.0),
-    };
+    let subject = Subject::of(person.account, person.id.0);
     context.entry(core, action, subject)
 }
 

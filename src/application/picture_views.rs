@@ -8,7 +8,7 @@ use crate::images::{FAULT_TARGET, ImagesError, view_key};
 use bytes::Bytes;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
-use tintype_fair_semaphore::FairSemaphore;
+use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tintype_imaging::decoding::open_any;
 use tintype_imaging::{DecodePermit, encoding};
 use tintype_storage::domain::ids::AccountId;
@@ -105,8 +105,7 @@ pub async fn create(
     picture: &str,
     view: View,
 ) -> Result<Bytes, Error> {
-    let permit = timeout(PERMIT_TIMEOUT, PERMITS.acquire(account, 1)).await;
-    let permit = permit.map_err(|_| error::busy())?;
+    let permit = acquire_permit(account).await?;
     let (jobs, picture, key) = (Arc::clone(jobs), picture.to_owned(), view.key(picture));
     detached(async move {
         let _permit = permit;
@@ -118,9 +117,8 @@ pub async fn create(
         let encoded = VIEWS
             .run(account, move |permit| shrink(permit, &whole, view))
             .await;
-        let unreadable = || {
-            Error::not_found("the service cannot decode this picture, so it has no smaller view")
-        };
+        let unreadable =
+            || Error::not_found("the service cannot decode this image, so it has no smaller view");
         let bytes = Bytes::from(encoded.ok().flatten().ok_or_else(unreadable)?);
         let media_type = view.format.media_type();
         if let Err(error) = jobs.images.put(&key, bytes.clone(), media_type).await {
@@ -129,6 +127,11 @@ pub async fn create(
         Ok(bytes)
     })
     .await
+}
+
+async fn acquire_permit(account: AccountId) -> Result<Permit<AccountId>, Error> {
+    let permit = timeout(PERMIT_TIMEOUT, PERMITS.acquire(account, 1)).await;
+    permit.map_err(|_| error::overloaded())
 }
 
 fn shrink(permit: &DecodePermit, bytes: &[u8], view: View) -> Option<Vec<u8>> {
@@ -148,12 +151,26 @@ fn to_error(error: ImagesError) -> Error {
     match error {
         ImagesError::NotFound { .. } => Error::new(
             ErrorKind::Gone,
-            "the picture was removed when its retention ended",
+            "the image was removed when its retention ended",
         ),
         error => {
-            tracing::error!(target: FAULT_TARGET, %error, "could not read a picture");
-            let detail = "the picture could not be read; try again";
+            tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
+            let detail = "the image could not be read; try again";
             Error::new(ErrorKind::StorageUnavailable, detail)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_service_is_overloaded_without_a_permit_in_time() {
+        let account = AccountId(Uuid::nil());
+        let _all = PERMITS.acquire(account, MAX_CONCURRENT).await;
+        let refused = acquire_permit(account).await.unwrap_err();
+        assert_eq!(refused.detail, error::overloaded().detail);
     }
 }

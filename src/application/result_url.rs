@@ -17,7 +17,7 @@ pub async fn presign(jobs: &JobService, key: &str) -> Result<String, Error> {
         tracing::error!(target: FAULT_TARGET, %error, "could not sign a download URL");
         Error::new(
             ErrorKind::StorageUnavailable,
-            "the service could not sign the URL of the picture; try again",
+            "the service could not sign the URL of the image; try again",
         )
     })
 }

@@ -1,13 +1,13 @@
 //! Statistics of the service: queue, running jobs, throughput, backends, webhooks.
 
+use super::blocking::blocking;
 use super::core::Core;
-use super::error::{self, Error};
+use super::error::Error;
 use tintype_actors::backends::BackendHealth;
 use tintype_actors::stats::{RecentFigures, WINDOW, WindowCounts};
 use tintype_actors::system::Depths;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
-use tokio::task::spawn_blocking;
 
 /// The count of pending deliveries stops here.
 const MAX_COUNTED: usize = 10_000;
@@ -28,8 +28,8 @@ pub struct ServiceStats {
 /// The store fails.
 pub async fn gather(core: &Core) -> Result<ServiceStats, Error> {
     let store = core.store.clone();
-    let pending = spawn_blocking(move || store.pending_deliveries(MAX_COUNTED).wait()).await;
-    let deliveries_pending = pending.map_err(|_| error::busy())??;
+    let pending = blocking(move || store.pending_deliveries(MAX_COUNTED).wait());
+    let deliveries_pending = pending.await?;
     let (stats, now) = (core.system.stats(), core.now());
     let recent = stats.backends.iter().map(|it| it.recent.figures(now));
     Ok(ServiceStats {

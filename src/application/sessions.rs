@@ -34,14 +34,8 @@ impl User {
     /// The subject of audit entries about their sessions: the person, or none for the operator.
     fn subject(&self) -> Subject {
         match self {
-            Self::Operator => Subject {
-                account: None,
-                id: None,
-            },
-            Self::Person(person) => Subject {
-                account: Some(person.account),
-                id: Some(person.id.0),
-            },
+            Self::Operator => Subject::default(),
+            Self::Person(person) => Subject::of(person.account, person.id.0),
         }
     }
 }

@@ -29,7 +29,7 @@ use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::store::{
-    AcceptedBatch, BatchRequest as NewBatchJob, IdempotencyUse, IdempotentCall, NewBatch,
+    AcceptedBatch, IdempotencyUse, IdempotentCall, NewBatch, NewBatchJob,
 };
 use tokio::sync::oneshot;
 
@@ -146,18 +146,11 @@ impl Submission {
         let entries: Vec<Entry> = request.entries.into_iter().map(Entry::from).collect();
         let needs_objects =
             request_text::is_too_large(&text) || entries.iter().any(Entry::is_too_large);
-        // As for a single job: otherwise the account's decision finds a used key.
-        if let Some(used) = &used
-            && (admitted.is_err() || needs_objects)
-            && let Some(first) = idempotency::first_use(
-                &generations.core,
-                IdempotentCall::Batch,
-                caller.account(),
-                used,
-            )
-            .await?
-        {
-            generations.core.system.stats().jobs.replayed();
+        // As for a single job.
+        let is_needed = admitted.is_err() || needs_objects;
+        let (core, call) = (&generations.core, IdempotentCall::Batch);
+        let first = idempotency::replay(core, call, caller, used.as_ref(), is_needed).await?;
+        if let Some(first) = first {
             return Ok(ControlFlow::Break(AcceptedBatch {
                 batch: BatchId(first),
                 replayed: true,
@@ -248,10 +241,7 @@ impl Submission {
     }
 
     fn note(&self, audit: &AuditContext, batch: &NewBatch) -> Note<BatchId> {
-        let subject = Subject {
-            account: Some(self.caller.account()),
-            id: None,
-        };
+        let subject = Subject::of_account(self.caller.account());
         let entry = audit.entry(&self.generations.core, Action::BatchCreate, subject);
         let facts = json!({
             "key_id": batch.key.to_string(),

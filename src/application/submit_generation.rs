@@ -37,8 +37,6 @@ use tintype_storage::store::{Accepted, IdempotencyUse, IdempotentCall, NewJob};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::time::{Instant, sleep_until};
 
-const CALL: IdempotentCall = IdempotentCall::Generation;
-
 /// Refuses a key that does not allow the model, and sheds load.
 ///
 /// # Errors
@@ -225,14 +223,11 @@ impl Submission {
         let text = request.take_text();
         let needs_objects = !request.inputs.is_empty() || request_text::is_too_large(&text);
         let admitted = Admission::check(generations, caller, &admission_request(&request)).await;
-        // The account's decision finds a used idempotency key. Look it up here too if the call would not reach the decision, or only
-        // after it fetched or stored objects.
-        if let Some(used) = &used
-            && (admitted.is_err() || needs_objects)
-            && let Some(first) =
-                idempotency::first_use(&generations.core, CALL, caller.account(), used).await?
-        {
-            generations.core.system.stats().jobs.replayed();
+        // Otherwise the call reaches the account's decision before it fetches or stores objects.
+        let is_needed = admitted.is_err() || needs_objects;
+        let (core, call) = (&generations.core, IdempotentCall::Generation);
+        let first = idempotency::replay(core, call, caller, used.as_ref(), is_needed).await?;
+        if let Some(first) = first {
             return Ok(ControlFlow::Break(Accepted {
                 job: JobId(first),
                 replayed: true,
@@ -403,10 +398,7 @@ impl Submission {
     }
 
     fn note(&self, audit: &AuditContext, job: &NewJob) -> Note<JobId> {
-        let subject = Subject {
-            account: Some(self.caller.account()),
-            id: None,
-        };
+        let subject = Subject::of_account(self.caller.account());
         let entry = audit.entry(&self.generations.core, Action::JobCreate, subject);
         let facts = json!({
             "key_id": job.key.to_string(),

@@ -42,7 +42,7 @@ pub async fn add(
         let retention = jobs.settings.config.batches.file_retention();
         let lifetime = new.lifetime.into_iter().chain(retention).min();
         let file = UploadedFile {
-            id: FileId(jobs.core.system.accounts().context().ids.next(now)),
+            id: FileId(jobs.core.new_id(now)),
             account,
             name: new.name,
             bytes: new.content.len() as u64,

@@ -140,7 +140,7 @@ pub async fn register(
     let guard = core.locks.operator.lock().await?;
     check_available(core, account, None, &target.text).await?;
     let now = core.now();
-    let id = WebhookId(core.system.accounts().context().ids.next(now));
+    let id = WebhookId(core.new_id(now));
     let secret = webhooks
         .vault
         .seal(id, &Secret::from_random(rand::random()));
@@ -242,7 +242,7 @@ pub async fn test(core: &Core, caller: &Caller, id: WebhookId) -> Result<Deliver
     }
     let noted = note_test(core, id).await?;
     let now = core.now();
-    let id = core.system.accounts().context().ids.next(now);
+    let id = core.new_id(now);
     // The same id for the delivery and its job, as for a job's event, so that the delivery is found by its `job_id`.
     let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
     let entry = entry(core, context, Action::WebhookTest, &webhook);
@@ -307,10 +307,7 @@ fn facts(webhook: &Webhook) -> Value {
 }
 
 fn entry(core: &Core, context: &AuditContext, action: Action, webhook: &Webhook) -> AuditEntry {
-    let subject = Subject {
-        account: Some(webhook.account),
-        id: Some(webhook.id.0),
-    };
+    let subject = Subject::of(webhook.account, webhook.id.0);
     context.entry(core, action, subject)
 }
 

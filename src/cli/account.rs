@@ -4,7 +4,7 @@ use super::common::{Common, block_on, or_dash, parse_time, rate_text, yes_or_no}
 use super::limit_options::LimitOptions;
 use super::operator::{Operator, PageOptions, only_set, read};
 use super::output::{field_lines, print};
-use crate::ledger_csv::{HEAD, Line};
+use crate::csv_text::{LEDGER_HEAD, LedgerLine};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write as _};
@@ -277,7 +277,7 @@ async fn print_csv(
     path: &str,
     filters: &[(&str, String)],
 ) -> anyhow::Result<()> {
-    print(HEAD)?;
+    print(LEDGER_HEAD)?;
     let mut cursor = None;
     loop {
         let page = PageOptions {
@@ -287,7 +287,7 @@ async fn print_csv(
         let found = operator.list(path, filters, page).await?;
         for value in found.data {
             let it: Transaction = read(value)?;
-            let line = Line {
+            let line = LedgerLine {
                 created_at: &it.created_at,
                 kind: &it.kind,
                 amount: &it.amount,

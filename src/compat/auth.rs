@@ -5,6 +5,7 @@ use crate::application::payer::Payer;
 use crate::application::services::AccountService;
 use crate::web::api_key_auth::{self, KeyRejected};
 use crate::web::bearer::{self, NoBearer};
+use crate::web::headers::single;
 use actix_web::HttpRequest;
 use actix_web::dev::RequestHead;
 use actix_web::http::header;
@@ -54,11 +55,7 @@ fn invalid(message: &str) -> Refusal {
 fn sent_key(request: &HttpRequest) -> Result<Option<String>, Refusal> {
     let headers = request.headers();
     let given_twice = || invalid("API key not valid: its header is given twice; send it once");
-    let mut values = headers.get_all(HEADER);
-    if let Some(value) = values.next() {
-        if values.next().is_some() {
-            return Err(given_twice());
-        }
+    if let Some(value) = single(headers, HEADER).map_err(|_| given_twice())? {
         let text = value.to_str().unwrap_or("?");
         return Ok(Some(text.to_owned()).filter(|text| !text.is_empty()));
     }

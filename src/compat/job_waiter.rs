@@ -13,7 +13,7 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
 use tokio::time::{Instant, sleep_until};
 
-pub enum JobOutcome {
+pub enum WaitOutcome {
     Image(ResultImage),
     /// Blocked by a safety filter, for this reason.
     Blocked(String),
@@ -64,7 +64,7 @@ impl JobWaiter {
     /// # Errors
     /// `Deadline` if the job has not ended: it is canceled if it has not started, and continues otherwise. `Unavailable` if the
     /// server stops. Otherwise the failure of the job.
-    pub async fn wait(&mut self, deadline: Instant) -> Result<JobOutcome, Refusal> {
+    pub async fn wait(&mut self, deadline: Instant) -> Result<WaitOutcome, Refusal> {
         match self.end_state(deadline).await? {
             Some(end_state) => self.finish(end_state),
             None => self.timed_out().await,
@@ -100,21 +100,21 @@ impl JobWaiter {
         Ok(job.is_some_and(|job| job.state == JobState::Queued))
     }
 
-    fn finish(&mut self, end_state: Option<Job>) -> Result<JobOutcome, Refusal> {
+    fn finish(&mut self, end_state: Option<Job>) -> Result<WaitOutcome, Refusal> {
         let outcome = match end_state {
-            Some(job) => job_outcome(job),
+            Some(job) => wait_outcome(job),
             None => Err(Refusal::new(Kind::Internal, "the job no longer exists")),
         };
         self.on_drop = match outcome {
-            Ok(JobOutcome::Image(_)) => OnDrop::Detach,
-            Ok(JobOutcome::Blocked(_)) | Err(_) => OnDrop::Nothing,
+            Ok(WaitOutcome::Image(_)) => OnDrop::Detach,
+            Ok(WaitOutcome::Blocked(_)) | Err(_) => OnDrop::Nothing,
         };
         outcome
     }
 
     /// Cancels the job after the deadline and reports the result: the job may have just started or ended, and other callers may wait
     /// for it.
-    async fn timed_out(&mut self) -> Result<JobOutcome, Refusal> {
+    async fn timed_out(&mut self) -> Result<WaitOutcome, Refusal> {
         let state = self.state.clone();
         let disconnected = Disconnected {
             account: self.account,
@@ -220,12 +220,12 @@ impl Drop for JobWaiter {
 
 /// # Errors
 /// The failure of the job.
-pub fn job_outcome(job: Job) -> Result<JobOutcome, Refusal> {
+pub fn wait_outcome(job: Job) -> Result<WaitOutcome, Refusal> {
     match job.state {
-        JobState::Done { image, .. } => Ok(JobOutcome::Image(image)),
+        JobState::Done { image, .. } => Ok(WaitOutcome::Image(image)),
         JobState::Failed { error, kind, .. } => Err(Refusal::new(
             match kind {
-                FailureKind::Blocked => return Ok(JobOutcome::Blocked(error)),
+                FailureKind::Blocked => return Ok(WaitOutcome::Blocked(error)),
                 FailureKind::Refused => Kind::Invalid,
                 FailureKind::Unavailable => Kind::Unavailable,
                 FailureKind::TimedOut => Kind::Deadline,

@@ -1,15 +1,13 @@
 //! Errors of the synchronous APIs, independent of the dialect that formats them.
 
-use crate::application::error::{Error, ErrorKind};
+use crate::application::error::{Error, ErrorKind, FieldFault};
 use crate::application::input_ingestion::ALL_INPUTS;
 use crate::images::FAULT_TARGET;
 use crate::inputs::UploadFault;
-use crate::web::problem::{Code, Problem};
+use crate::web::body::BodyFault;
+use crate::web::problem::Problem;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, StoreError};
-
-/// `Retry-After` for a paused model, in seconds.
-const PAUSED_RETRY_AFTER: u32 = 30;
 
 /// Each dialect maps each kind to a status and a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,49 +115,44 @@ impl From<Error> for Refusal {
             Some(fault) if fault.field == ALL_INPUTS => {
                 Self::body(format!("{} {}", fault.field, fault.message))
             }
-            Some(fault) => Self::field(fault.field, fault.message),
+            Some(fault) => fault.into(),
             None => Self::new(kind, error.detail),
         };
-        let default = match error.kind {
-            ErrorKind::Paused => Some(PAUSED_RETRY_AFTER),
-            _ => refusal.retry_after,
-        };
         Self {
-            retry_after: error.retry_after.or(default),
+            retry_after: error.retry_after.or(refusal.retry_after),
             ..refusal
         }
     }
 }
 
+impl From<FieldFault> for Refusal {
+    fn from(fault: FieldFault) -> Self {
+        Self::field(fault.field, fault.message)
+    }
+}
+
+impl From<BodyFault> for Refusal {
+    fn from(fault: BodyFault) -> Self {
+        match fault {
+            BodyFault::Incomplete(_) => Self::field("body", fault),
+            BodyFault::TooLarge(_) | BodyFault::TimedOut(_) | BodyFault::Unsupported(_) => {
+                Self::body(fault.to_string())
+            }
+        }
+    }
+}
+
 impl From<Problem> for Refusal {
+    /// The middleware refuses requests of every interface.
     fn from(problem: Problem) -> Self {
-        let kind = match problem.code {
-            Code::Unauthorized => Kind::InvalidKey,
-            Code::InsufficientBalance | Code::KeyLimitReached | Code::AccountLimitReached => {
-                Kind::NoFunds
-            }
-            Code::AddressNotAllowed => Kind::WrongAddress,
-            Code::ModelNotAllowed | Code::Forbidden | Code::InvalidSignature | Code::UrlExpired => {
-                Kind::NotAllowed
-            }
-            Code::NotFound | Code::Gone => Kind::NotFound,
-            Code::MethodNotAllowed => Kind::WrongMethod,
-            Code::RequestTimeout
-            | Code::Conflict
-            | Code::PayloadTooLarge
-            | Code::UnsupportedMediaType
-            | Code::RangeNotSatisfiable
-            | Code::ValidationFailed
-            | Code::IdempotencyKeyReused => Kind::Invalid,
-            Code::RateLimited => Kind::TooMany,
-            Code::Internal => Kind::Internal,
-            Code::StorageUnavailable | Code::Paused | Code::Overloaded => Kind::Unavailable,
+        let kind = match problem.code.status().as_u16() {
+            404 => Kind::NotFound,
+            503 => Kind::Unavailable,
+            400..500 => Kind::Invalid,
+            _ => Kind::Internal,
         };
-        let retry_after = problem.retry_after_seconds();
-        let field = problem.errors.first().map(|fault| fault.field.clone());
         Self {
-            field,
-            retry_after,
+            retry_after: problem.retry_after,
             ..Self::new(kind, problem.detail)
         }
     }

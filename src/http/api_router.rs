@@ -4,10 +4,10 @@
 use super::openapi::{DocumentBuilder, Operation, RequiredAuth};
 use crate::web::auth::{Operator, Principal};
 use crate::web::catch_panic::CatchPanic;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::dev::HttpServiceFactory;
 use actix_web::http::Method;
-use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Scope, web};
+use actix_web::{FromRequest, Handler, Resource, Responder, Scope, web};
 use std::future::{Ready, ready};
 
 /// One method of a path, for the documents.
@@ -156,7 +156,7 @@ impl ApiPath {
     }
 }
 
-fn method_not_allowed(allow: &str) -> Ready<Result<HttpResponse, Problem>> {
+fn method_not_allowed(allow: &str) -> Ready<HttpResult> {
     ready(Err(Problem::method_not_allowed(allow)))
 }
 

@@ -3,12 +3,12 @@
 use crate::application::core::Core;
 use crate::application::error;
 use crate::web::auth::Principal;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 
 /// All amounts are from the same point in time.
-pub async fn show(principal: Principal, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
+pub async fn show(principal: Principal, core: web::Data<Core>) -> HttpResult {
     principal.admit()?;
     let account = core.store.account(principal.caller.account()).await?;
     let account = account.ok_or_else(error::account_is_gone)?;

@@ -9,9 +9,9 @@ use crate::application::core::Core;
 use crate::application::services::{GenerationService, JobService};
 use crate::application::submit_batch;
 use crate::web::auth::Principal;
-use crate::web::body::{self, MediaType};
+use crate::web::body::{self, BodyFault, MediaType};
 use crate::web::paging;
-use crate::web::problem::{FieldFault, Problem};
+use crate::web::problem::{FieldFault, HttpResult, Problem};
 use crate::web::{batch_call, batch_lines, cancel_after};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -24,27 +24,25 @@ pub async fn create(
     payload: web::Payload,
     generations: web::Data<GenerationService>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let caller = &principal.caller;
     submit_batch::begin(&generations, caller).await?;
     if request.headers().contains_key(cancel_after::HEADER) {
         let message = "is for single generation calls; cancel a batch with DELETE";
-        return Err(Problem::validation(vec![FieldFault::new(
-            cancel_after::HEADER,
-            message,
-        )]));
+        return Err(FieldFault::new(cancel_after::HEADER, message).into());
     }
     let form = match body::media_type(&request)? {
         Some(MediaType::Json) => Form::Json,
         Some(MediaType::Lines) => Form::Lines,
         None => {
             let expected = "send the body as `Content-Type: application/json`, or as `application/x-ndjson` with one request per line";
-            return Err(body::unsupported(expected));
+            return Err(BodyFault::Unsupported(expected).into());
         }
     };
     let account = caller.account();
     let body = batch_call::receive(&request, payload, &generations, account, 0).await?;
-    let parsed = batch_call::parse(&generations, account, body.bytes.clone(), form).await?;
+    let parsed =
+        batch_call::parse(&generations, account, body.bytes.clone(), move |_| Ok(form)).await?;
     batch_call::submit(&jobs, &generations, caller, &request, parsed).await
 }
 
@@ -53,7 +51,7 @@ pub async fn list(
     principal: Principal,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let window = paging::window(&request)?;
     principal.admit()?;
     let page = batches::page_of(&jobs.core, principal.caller.account(), window).await?;
@@ -68,7 +66,7 @@ pub async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let (batch, progress) = find(&principal, &path, &jobs.core).await?;
     let wait = long_poll::requested_wait(&request)?;
     principal.admit()?;
@@ -88,7 +86,7 @@ pub async fn cancel(
     principal: Principal,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let (batch, _) = find(&principal, &path, &jobs.core).await?;
     principal.admit()?;
     let caller = Caller::ApiKey(principal.caller);
@@ -105,7 +103,7 @@ async fn find(
     Ok(batches::find(core, principal.caller.account(), path).await?)
 }
 
-async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> Result<HttpResponse, Problem> {
+async fn respond(jobs: &JobService, batch: &BatchWithProgress) -> HttpResult {
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(response.json(answers::batch(jobs, batch).await?))
@@ -117,7 +115,7 @@ pub async fn results(
     request: HttpRequest,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let (batch, _) = find(&principal, &path, &jobs.core).await?;
     principal.admit()?;
     Ok(batch_lines::results(&request, jobs, batch))

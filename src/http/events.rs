@@ -9,7 +9,7 @@ use super::jobs;
 use crate::application::queue_estimate::waiting;
 use crate::application::services::JobService;
 use crate::web::auth::Principal;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
@@ -50,7 +50,7 @@ pub async fn follow(
     request: HttpRequest,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let core = &jobs.core;
     let job = jobs::find(&principal, &path, core).await?;
     principal.admit()?;

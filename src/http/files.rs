@@ -5,15 +5,12 @@ use crate::application::picture_views;
 use crate::application::services::JobService;
 use crate::images::{RESULTS, serve};
 use crate::web::picture_view::{self, ViewQuery};
-use crate::web::problem::{Code, Problem};
-use actix_web::{HttpRequest, HttpResponse, web};
+use crate::web::problem::{Code, HttpResult, Problem};
+use actix_web::{HttpRequest, web};
 use tintype_storage::domain::ids::JobId;
 
 /// `GET /files/...`
-pub async fn show(
-    request: HttpRequest,
-    jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+pub async fn show(request: HttpRequest, jobs: web::Data<JobService>) -> HttpResult {
     let ViewQuery { view, rest } = picture_view::parse(request.query_string());
     let now = jobs.core.now().to_datetime();
     let grant = serve::grant(&request, &rest, &jobs.images, now)?;

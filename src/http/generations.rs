@@ -7,10 +7,10 @@ use crate::application::submit_generation::{begin, estimate_generation, submit_g
 use crate::web::auth::CachedPrincipal;
 use crate::web::body;
 use crate::web::dry_run;
-use crate::web::generation_call::{accepted, read};
+use crate::web::generation_call::{accepted, estimated, read};
 use crate::web::idempotency_key;
-use crate::web::problem::Problem;
-use actix_web::{HttpRequest, HttpResponse, ResponseError as _, web};
+use crate::web::problem::HttpResult;
+use actix_web::{HttpRequest, ResponseError as _, web};
 use tintype_storage::domain::tier::Mode;
 
 pub async fn create(
@@ -19,7 +19,7 @@ pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     generations: web::Data<GenerationService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let cached = &principal.caller;
     // The account's decision checks the current key. With the cached key nothing may happen before that: no side effect that the current
     // key would not allow, and no refusal that it would not cause.
@@ -49,7 +49,7 @@ async fn submit(
     request: &HttpRequest,
     payload: web::Payload,
     generations: &web::Data<GenerationService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     caller.check_scope(endpoint.tier)?;
     let body = body::read_json(request, payload, &generations.settings).await?;
     begin(generations, caller, endpoint.tier).await?;
@@ -69,7 +69,7 @@ async fn submit(
     )?;
     if is_dry_run {
         let estimate = estimate_generation(generations, caller, request).await?;
-        return Ok(dry_run::answer(&estimate));
+        return Ok(estimated(&estimate));
     }
     let job = submit_generation(generations, caller, request).await?;
     Ok(accepted(&generations.settings, job))

@@ -2,7 +2,7 @@
 
 use crate::application::nodes;
 use crate::application::services::JobService;
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::{HttpResponse, web};
 use std::time::Duration;
 use tintype_api::ProcessStatus;
@@ -20,7 +20,7 @@ pub async fn healthz() -> HttpResponse {
 
 /// The process can accept jobs: its store is readable and writable, its object store responds and has space, and it has joined the other
 /// nodes, if there are any.
-pub async fn readyz(jobs: web::Data<JobService>) -> Result<HttpResponse, Problem> {
+pub async fn readyz(jobs: web::Data<JobService>) -> HttpResult {
     let core = &jobs.core;
     let not_ready = |why: &str| Problem::new(Code::Overloaded, why).retry_after(5);
     if core.fail_stop.has_tripped() {
@@ -47,7 +47,7 @@ pub async fn readyz(jobs: web::Data<JobService>) -> Result<HttpResponse, Problem
         Err(error) => {
             tracing::warn!(%error, "not ready");
             Err(not_ready(match error.is_full() {
-                true => "the object store is full: free space to store pictures again",
+                true => "the object store is full: free space to store images again",
                 false => "the object store does not respond",
             }))
         }

@@ -8,7 +8,7 @@ use crate::application::services::JobService;
 use crate::web::auth::Principal;
 use crate::web::job_query;
 use crate::web::paging::Listing;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::http::header::{self, ContentType};
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_api::ListedJob;
@@ -20,7 +20,7 @@ pub async fn list(
     principal: Principal,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let (window, filter) = job_query::of(&request)?;
     principal.admit()?;
     let account = principal.caller.account();

@@ -7,7 +7,7 @@ use crate::application::jobs;
 use crate::application::queue_estimate::QueueEstimates;
 use crate::application::services::JobService;
 use crate::web::auth::Principal;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
@@ -18,7 +18,7 @@ pub async fn show(
     request: HttpRequest,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let found = find(&principal, &path, &jobs.core).await?;
     let wait = long_poll::requested_wait(&request)?;
     principal.admit()?;
@@ -43,7 +43,7 @@ pub async fn cancel(
     principal: Principal,
     path: web::Path<String>,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let id = find(&principal, &path, &jobs.core).await?.id;
     principal.admit()?;
     let account = principal.caller.account();
@@ -52,7 +52,7 @@ pub async fn cancel(
     respond(&jobs, &job).await
 }
 
-async fn respond(jobs: &JobService, job: &Job) -> Result<HttpResponse, Problem> {
+async fn respond(jobs: &JobService, job: &Job) -> HttpResult {
     let view = view(jobs, job).await?;
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, "no-store"));

@@ -34,15 +34,14 @@ impl Wait {
 
 /// The parameter takes precedence over the header.
 pub fn requested_wait(request: &HttpRequest) -> Result<Option<Wait>, Problem> {
-    let fault = |fault| Problem::validation(vec![fault]);
-    if let Some(text) = query::value(request, PARAMETER).map_err(fault)? {
-        let seconds = query::number(&text, PARAMETER, 0, MAX_WAIT).map_err(fault)?;
-        return Ok(Some(Wait {
+    let seconds = |name: &str, text: &str| query::number(name, text, 0, MAX_WAIT);
+    Ok(match query::parsed(request, PARAMETER, seconds)? {
+        Some(seconds) => Some(Wait {
             seconds,
             is_preference: false,
-        }));
-    }
-    Ok(preferred(request.headers()))
+        }),
+        None => preferred(request.headers()),
+    })
 }
 
 /// The first `wait` of the `Prefer` headers. Ignores an invalid value and caps a larger one.

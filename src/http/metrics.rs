@@ -3,12 +3,12 @@
 //! Metrics include the sum of all balances. On the address of the service they need the operator's token, except for direct calls from this
 //! machine.
 
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::error;
 use crate::application::settings::Settings;
 use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources};
 use crate::web::auth::Operator;
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
 
@@ -30,7 +30,7 @@ pub async fn show(
     core: web::Data<Core>,
     settings: web::Data<Settings>,
     metrics: web::Data<Metrics>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     if settings.config.server.metrics_listen.is_some() {
         return unknown().await;
     }
@@ -52,10 +52,10 @@ async fn render(
     core: web::Data<Core>,
     settings: web::Data<Settings>,
     metrics: web::Data<Metrics>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let deliveries = core.system.delivery_depths().await;
     // On the blocking pool: it reads files and the accounts.
-    let text = web::block(move || {
+    let text = blocking(move || {
         metrics.text(&Sources {
             store: &core.store,
             system: &core.system,
@@ -66,18 +66,18 @@ async fn render(
             currency: &settings.config.billing.currency,
         })
     });
-    let text = text.await.map_err(|_| error::busy())??;
+    let text = text.await?;
     let mut answer = HttpResponse::Ok();
     answer.content_type(CONTENT_TYPE);
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(answer.body(text))
 }
 
-async fn unknown() -> Result<HttpResponse, Problem> {
+async fn unknown() -> HttpResult {
     let detail = "there is nothing at this path";
     Err(Problem::new(Code::NotFound, detail))
 }
 
-async fn wrong_method() -> Result<HttpResponse, Problem> {
+async fn wrong_method() -> HttpResult {
     Err(Problem::method_not_allowed("GET, HEAD"))
 }

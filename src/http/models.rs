@@ -6,7 +6,7 @@ use crate::application::pause;
 use crate::application::settings::Settings;
 use crate::web::auth::Principal;
 use crate::web::paging::Listing;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 
@@ -15,7 +15,7 @@ pub async fn list(
     principal: Principal,
     core: web::Data<Core>,
     settings: web::Data<Settings>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     principal.admit()?;
     let pause = pause::current(&core).await?;
     let models = models_on_sale(&settings, &pause, |tier| principal.caller.key.allows(tier));

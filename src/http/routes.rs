@@ -13,10 +13,10 @@ use super::{
 use crate::api::generation::Endpoint;
 use crate::images::serve;
 use crate::web::auth::{Operator, Principal};
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::middleware::DefaultHeaders;
-use actix_web::{HttpResponse, web};
+use actix_web::web;
 use tintype_storage::domain::tier::{Mode, Tier};
 
 /// The generation calls: path below `/api/v1`, tier and mode.
@@ -99,25 +99,25 @@ pub fn public() -> ApiRouter {
     ApiRouter::new("", paths.into())
 }
 
-async fn wrong_method() -> Result<HttpResponse, Problem> {
+async fn wrong_method() -> HttpResult {
     Err(Problem::method_not_allowed("GET, HEAD"))
 }
 
-async fn unknown() -> Result<HttpResponse, Problem> {
+async fn unknown() -> HttpResult {
     Err(Problem::new(
         Code::NotFound,
         "there is nothing at this path; the API is at /api/v1, its documentation at /docs",
     ))
 }
 
-async fn unknown_to_client(_: Principal) -> Result<HttpResponse, Problem> {
+async fn unknown_to_client(_: Principal) -> HttpResult {
     Err(Problem::new(
         Code::NotFound,
         "there is nothing at this path below /api/v1",
     ))
 }
 
-async fn unknown_to_operator(_: Operator) -> Result<HttpResponse, Problem> {
+async fn unknown_to_operator(_: Operator) -> HttpResult {
     Err(Problem::new(
         Code::NotFound,
         "there is nothing at this path below /admin/v1",

@@ -4,7 +4,7 @@ use crate::application::core::Core;
 use crate::application::pause;
 use crate::application::queue_estimate::wait_now;
 use crate::web::assets::{self, Asset};
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use std::sync::LazyLock;
@@ -25,7 +25,7 @@ const ASSETS: &[Asset] = &[
 
 static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
-pub async fn show(request: HttpRequest, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
+pub async fn show(request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let mut answer = match wants_page(&request) {
         true => assets::respond(&request, ASSETS, &TAG, "status.html")?,
         false => {
@@ -39,7 +39,7 @@ pub async fn show(request: HttpRequest, core: web::Data<Core>) -> Result<HttpRes
     Ok(answer)
 }
 
-pub async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
+pub async fn asset(request: HttpRequest) -> HttpResult {
     let name = request.match_info().get("name").unwrap_or_default();
     assets::respond(&request, ASSETS, &TAG, name)
 }

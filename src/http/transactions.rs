@@ -3,16 +3,12 @@
 use crate::application::core::Core;
 use crate::web::auth::Principal;
 use crate::web::paging::{self, listing};
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 /// Newest first.
-pub async fn list(
-    principal: Principal,
-    request: HttpRequest,
-    core: web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn list(principal: Principal, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let window = paging::window(&request)?;
     principal.admit()?;
     let account = principal.caller.account();

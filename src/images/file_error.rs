@@ -14,7 +14,7 @@ pub enum FileError {
     #[error("there is no such file")]
     NotFound,
     /// Retention has deleted the result.
-    #[error("the picture was removed when its retention ended")]
+    #[error("the image was removed when its retention ended")]
     Gone,
     #[error("the range lies outside the file, which has {size} bytes")]
     RangeNotSatisfiable { size: u64 },

@@ -11,12 +11,10 @@ use crate::web::body;
 use crate::web::idempotency_key::{self, created};
 use crate::web::ledger_query;
 use crate::web::paging::{self, listing, try_listing};
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{NewAccount, Transaction};
-
-type HttpResult = Result<HttpResponse, Problem>;
 
 /// `POST /accounts`
 pub async fn open(

@@ -4,7 +4,7 @@ use crate::application::backend_test;
 use crate::application::core::Core;
 use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpResponse, web};
 use tintype_api::BackendTest;
 
@@ -14,7 +14,7 @@ pub async fn test(
     path: web::Path<String>,
     core: web::Data<Core>,
     settings: web::Data<Settings>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let name = path.into_inner();
     let findings = backend_test::test(&core, &settings, &name).await?;
     Ok(HttpResponse::Ok().json(BackendTest {

@@ -5,13 +5,11 @@ use crate::application::core::Core;
 use crate::application::deliveries;
 use crate::application::settings::Settings;
 use crate::web::access::{OfAccount, OfDelivery, OfWebhook, OperatorCall};
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use crate::web::{body, delivery_list};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::Redelivery;
-
-type HttpResult = Result<HttpResponse, Problem>;
 
 /// `GET /deliveries`
 pub async fn list(_: OperatorCall, request: HttpRequest, core: Data<Core>) -> HttpResult {

@@ -6,8 +6,8 @@ use crate::application::services::AccountService;
 use crate::web::access::{OfAccount, OfOperator};
 use crate::web::body;
 use crate::web::idempotency_key::{self, created};
-use crate::web::problem::Problem;
-use actix_web::{HttpRequest, HttpResponse, web};
+use crate::web::problem::HttpResult;
+use actix_web::{HttpRequest, web};
 
 /// `POST /accounts/{account_id}/deposits`
 pub async fn create(
@@ -15,7 +15,7 @@ pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &accounts.settings).await?;
     let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
     let deposited = deposits::deposit(&accounts.core, &caller, of.account.id, new, key).await?;

@@ -6,10 +6,10 @@ use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
 use crate::web::job_query;
 use crate::web::paging::{self, Listing};
-use crate::web::problem::{FieldFault, Problem};
+use crate::web::problem::{HttpResult, Problem};
+use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
-use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::JobPage;
 
 /// Includes the parameter names of `GET /api/v1/jobs`.
@@ -33,7 +33,7 @@ pub async fn list(
     _: OperatorCall,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let page = page(&request, &jobs).await?;
     let records = page.items.iter().map(|job| answers::listed_job(&jobs, job));
     let data = join_all(records)
@@ -46,14 +46,8 @@ pub async fn list(
 pub async fn page(request: &HttpRequest, jobs: &web::Data<JobService>) -> Result<JobPage, Problem> {
     let (mut account, mut filter) = (None, JobFilter::default());
     let window = paging::filtered_window(request, NAMES, |name, value| match name {
-        "account_id" => take_account(&mut account, value),
-        _ => job_query::read(&mut filter, name, value).err(),
+        "account_id" => query::id(name, value).map(|id| account = Some(id)),
+        _ => job_query::read(&mut filter, name, value),
     })?;
     Ok(job_list::page_of_all(jobs, account, window, filter).await?)
-}
-
-pub fn take_account(account: &mut Option<AccountId>, value: &str) -> Option<FieldFault> {
-    *account = value.parse().ok();
-    let fault = || FieldFault::new("account_id", "must be an id");
-    account.is_none().then(fault)
 }

@@ -7,13 +7,11 @@ use crate::application::services::AccountService;
 use crate::web::access::{OfAccount, OfKey};
 use crate::web::body;
 use crate::web::paging;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::Rotation;
 use tintype_storage::domain::api_key::KeyChange;
-
-type HttpResult = Result<HttpResponse, Problem>;
 
 /// `POST /accounts/{account_id}/keys`
 pub async fn create(

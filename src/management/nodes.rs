@@ -3,7 +3,7 @@
 use crate::application::core::Core;
 use crate::application::nodes::{self, NodeView};
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpResponse, web};
 use tintype_api::{Node, Nodes};
 use tintype_storage::domain::node::NodeProcess;
@@ -13,7 +13,7 @@ pub async fn list(
     _: OperatorCall,
     core: web::Data<Core>,
     process: web::Data<NodeProcess>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let views = nodes::list(&core, &process);
     Ok(HttpResponse::Ok().json(Nodes {
         shared: core.system.node().is_some(),

@@ -6,13 +6,13 @@ use crate::application::pause;
 use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
 use crate::web::body;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_api::Switches;
 use tintype_storage::domain::pause::Unnamed;
 
 /// `GET /pause`
-pub async fn show(_: OperatorCall, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
+pub async fn show(_: OperatorCall, core: web::Data<Core>) -> HttpResult {
     let pause = pause::current(&core).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
@@ -24,7 +24,7 @@ pub async fn set(
     payload: web::Payload,
     core: web::Data<Core>,
     settings: web::Data<Settings>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &settings).await?;
     let pause = pause::change(&core, &caller, read(&body)?, Unnamed::Resume).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
@@ -37,7 +37,7 @@ pub async fn change(
     payload: web::Payload,
     core: web::Data<Core>,
     settings: web::Data<Settings>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let body = body::read_json(&request, payload, &settings).await?;
     let pause = pause::change(&core, &caller, read(&body)?, Unnamed::Keep).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))

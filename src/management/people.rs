@@ -8,12 +8,10 @@ use crate::application::settings::Settings;
 use crate::web::access::{OfAccount, OfOperator, OfPerson};
 use crate::web::body;
 use crate::web::paging::{self, listing};
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{InviteAgain, InvitePerson, PersonChange};
-
-type HttpResult = Result<HttpResponse, Problem>;
 
 /// `GET /accounts/{account_id}/people`
 pub async fn list(

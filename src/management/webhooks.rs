@@ -8,12 +8,10 @@ use crate::application::{operator_events, webhooks};
 use crate::web::access::{OfAccount, OfWebhook, OperatorCall};
 use crate::web::body;
 use crate::web::paging::{self, listing, try_listing};
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{Delivery, Webhook};
-
-type HttpResult = Result<HttpResponse, Problem>;
 
 /// `POST /accounts/{account_id}/webhooks`
 pub async fn register(

@@ -1,12 +1,13 @@
 //! The audit log with the names of accounts and people.
 
 use super::names::Names;
+use crate::application::audit_list;
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::{audit_list, error};
 use crate::management::audit::parse_query;
 use crate::web::access::OperatorCall;
 use crate::web::paging::try_listing;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::audit_log::AuditEntry;
@@ -14,18 +15,14 @@ use tintype_storage::domain::person::PersonId;
 use tintype_storage::store::StoreError;
 
 /// `GET /audit`.
-pub async fn list(
-    _: OperatorCall,
-    request: HttpRequest,
-    core: web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn list(_: OperatorCall, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = parse_query(&request)?;
     let page = audit_list::page(&core, window, filter).await?;
-    let listing = web::block(move || {
+    let listing = blocking(move || {
         let mut names = Names::default();
         try_listing(page, |entry| with_names(&mut names, &core, entry))
     });
-    Ok(HttpResponse::Ok().json(listing.await.map_err(|_| error::busy())??))
+    Ok(HttpResponse::Ok().json(listing.await?))
 }
 
 /// Adds the account's name and the e-mail address of the person who made the change, unless they were deleted.

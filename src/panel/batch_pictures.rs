@@ -101,7 +101,7 @@ async fn add(
         return Ok(true);
     };
     let unreadable = |error: ImagesError| {
-        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read a picture");
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "could not read an image");
         Stop::Failed(io::Error::other(error.to_string()))
     };
     let mut chunks = match jobs.images.chunks(&picture.key).await {

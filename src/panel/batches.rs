@@ -15,7 +15,7 @@ use crate::request_text::{self, RequestTextError};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::batch_call::{self, MAX_BODY_BYTES};
 use crate::web::batch_lines;
-use crate::web::problem::{FieldFault, Problem};
+use crate::web::problem::{FieldFault, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::web::Data;
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
@@ -26,8 +26,6 @@ use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::Tier;
-
-type Answer = Result<HttpResponse, Problem>;
 
 async fn find(
     of: &OfAccount,
@@ -46,7 +44,7 @@ struct BatchWithDelivery {
 }
 
 /// `GET /batches/{batch_id}`.
-pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
     let found = find(&of, &request, core).await?;
     // A delivery has the id of its job or batch.
@@ -61,7 +59,7 @@ pub async fn show(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -
 }
 
 /// `DELETE /batches/{batch_id}`: cancels the queued jobs.
-pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let canceled = batches::cancel(&jobs, &of.caller, batch).await?;
     Ok(HttpResponse::Ok().json(answers::batch(&jobs, &canceled).await?))
@@ -75,7 +73,7 @@ pub async fn create(
     accounts: Data<AccountService>,
     generations: Data<GenerationService>,
     jobs: Data<JobService>,
-) -> Answer {
+) -> HttpResult {
     check_active(&of.account)?;
     let payer = payer::of(&accounts, &of).await?;
     let submitted = async {
@@ -88,16 +86,17 @@ pub async fn create(
         let account = of.account.id;
         let file = batch_call::receive(&request, payload, &generations, account, extra).await?;
         if !is_table {
-            let form = batch_form::detect(&file.bytes);
-            let form = form.map_err(|fault| Error::field("body", fault.to_string()))?;
+            let form = |bytes: &[u8]| {
+                let form = batch_form::detect(bytes);
+                form.map_err(|fault| Error::field("body", fault.to_string()))
+            };
             let parsed = batch_call::parse(&generations, account, file.bytes.clone(), form).await?;
             return batch_call::submit(&jobs, &generations, &payer, &request, parsed).await;
         }
         let table = file.bytes.clone();
-        let read = move || batch_table::lines(&table, MAX_BODY_BYTES);
-        let lines = batch_call::off_thread(file.bytes.len(), read).await?;
-        let Lines { text, line_numbers } = lines.map_err(table_problem)?;
-        let form = Form::Table(line_numbers);
+        let read = move || batch_table::lines(&table, MAX_BODY_BYTES).map_err(table_error);
+        let Lines { text, line_numbers } = batch_call::off_thread(file.bytes.len(), read).await?;
+        let form = move |_: &[u8]| Ok(Form::Table(line_numbers));
         let parsed = batch_call::parse(&generations, account, text.into(), form).await?;
         batch_call::submit(&jobs, &generations, &payer, &request, parsed).await
     };
@@ -107,7 +106,7 @@ pub async fn create(
 }
 
 /// The errors of a malformed table, by line.
-fn table_problem(faults: Vec<TableFault>) -> Problem {
+fn table_error(faults: Vec<TableFault>) -> Error {
     let fault = |fault: TableFault| {
         let field = match fault.line {
             Some(line) => format!("line {line}"),
@@ -115,11 +114,11 @@ fn table_problem(faults: Vec<TableFault>) -> Problem {
         };
         FieldFault::new(field, fault.message)
     };
-    Problem::validation(faults.into_iter().map(fault).collect())
+    Error::invalid(faults.into_iter().map(fault).collect())
 }
 
 /// `GET /batches/{batch_id}/results`: one JSON line per request.
-pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.jsonl", batch.id);
     let answer = batch_lines::results(&request, jobs, batch);
@@ -127,7 +126,7 @@ pub async fn results(of: OfAccount, request: HttpRequest, jobs: Data<JobService>
 }
 
 /// `GET /batches/{batch_id}/failed`: the failed requests, ready to be submitted again.
-pub async fn failed(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn failed(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}-failed.jsonl", batch.id);
     let answer = batch_lines::respond(&request, jobs, batch, async |jobs, job| match job.state {
@@ -138,7 +137,7 @@ pub async fn failed(of: OfAccount, request: HttpRequest, jobs: Data<JobService>)
 }
 
 /// `GET /batches/{batch_id}/pictures`: the pictures as a ZIP archive.
-pub async fn pictures(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn pictures(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (batch, _) = find(&of, &request, &jobs.core).await?;
     let name = format!("batch-{}.zip", batch.id);
     let answer = batch_pictures::answer(jobs, batch);
@@ -193,7 +192,8 @@ async fn request_line(jobs: &JobService, job: &Job) -> Result<Vec<u8>, Error> {
         let detail = "a request of the batch could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     };
-    let text = answers::prompt_text(jobs, job).await.map_err(unreadable)?;
+    let text = request_text::of(&jobs.images, &job.prompt).await;
+    let text = text.map_err(unreadable)?;
     let metadata = text.as_ref().and_then(|it| it.metadata.as_deref());
     let urls = input_urls(jobs, job).await.map_err(unreadable)?;
     let line = RequestLine {

@@ -1,7 +1,7 @@
 //! Chart data: done jobs, failed jobs and charges of an account or a key, per day or per hour.
 
 use crate::application::core::Core;
-use crate::web::problem::{FieldFault, Problem};
+use crate::web::problem::Problem;
 use crate::web::query;
 use actix_web::HttpRequest;
 use serde_json::{Value, json};
@@ -32,13 +32,8 @@ pub enum Span {
 
 /// Reads `?days=`.
 pub fn days_param(request: &HttpRequest, default: i64) -> Result<i64, Problem> {
-    let read = || -> Result<i64, FieldFault> {
-        match query::value(request, "days")? {
-            Some(text) => query::number(&text, "days", 1, MAX_DAYS),
-            None => Ok(default),
-        }
-    };
-    read().map_err(|fault| Problem::validation(vec![fault]))
+    let days = |name: &str, text: &str| query::number(name, text, 1, MAX_DAYS);
+    Ok(query::parsed(request, "days", days)?.unwrap_or(default))
 }
 
 /// Reads `?days=` as a span; one day is shown per hour.

@@ -1,9 +1,9 @@
 //! Streams a CSV file of any length.
 
-use crate::application::error;
-use crate::web::problem::Problem;
+use crate::application::blocking::blocking;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::http::header;
-use actix_web::web::{self, Bytes};
+use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use futures_util::{StreamExt as _, stream};
 use std::io;
@@ -25,11 +25,7 @@ pub trait CsvSource: Send + Sized + 'static {
 ///
 /// # Errors
 /// The first part cannot be read. If a later part cannot be read, the connection closes early.
-pub async fn answer<S: CsvSource>(
-    name: &str,
-    head: &str,
-    source: S,
-) -> Result<HttpResponse, Problem> {
+pub async fn answer<S: CsvSource>(name: &str, head: &str, source: S) -> HttpResult {
     // The first part is read before the status is sent, so that a failing store is reported by a status.
     let (first, rest) = next(source).await?;
     let rest = stream::try_unfold(rest, |rest| async move {
@@ -55,6 +51,5 @@ pub async fn answer<S: CsvSource>(
 }
 
 async fn next<S: CsvSource>(source: S) -> Result<(String, Option<S>), Problem> {
-    let read = web::block(move || source.read());
-    Ok(read.await.map_err(|_| error::busy())??)
+    Ok(blocking(move || source.read()).await?)
 }

@@ -8,7 +8,7 @@ use crate::application::core::Core;
 use crate::application::services::AccountService;
 use crate::application::sessions;
 use crate::web::access::{OfAccount, OperatorCall};
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;
@@ -46,7 +46,7 @@ pub async fn of_service(
     _: OperatorCall,
     visitor: SignedIn,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     Ok(answer(accounts, visitor.id, None))
 }
 

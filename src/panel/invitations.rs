@@ -4,7 +4,7 @@ use super::{form, sessions};
 use crate::application::services::AccountService;
 use crate::application::{invitations, passwords};
 use crate::web::audit_context;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ pub async fn show(
     request: HttpRequest,
     payload: web::Payload,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
     let person = invitations::resolve(&accounts, &origin, &token).await?;
@@ -31,7 +31,7 @@ pub async fn accept(
     request: HttpRequest,
     payload: web::Payload,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let names = ["token", "password"];
     let [token, password] = form::strings(names, &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);

@@ -13,7 +13,7 @@ use crate::management;
 use crate::web::access::{OfAccount, OperatorCall, path_segment};
 use crate::web::job_query;
 use crate::web::paging::Listing;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
@@ -21,9 +21,7 @@ use tintype_api::JobRecord;
 use tintype_api::text::Moment;
 use tintype_storage::domain::job::Job;
 
-type Answer = Result<HttpResponse, Problem>;
-
-pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn list_jobs(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let (window, filter) = job_query::of_panel(&request)?;
     let found = job_list::page_of(&jobs, of.account.id, window, &filter).await?;
     let mut data = Vec::with_capacity(found.jobs.len());
@@ -66,7 +64,7 @@ struct JobListItem<'a> {
 }
 
 /// `GET /jobs`: the jobs of all accounts.
-pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn list_all(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let page = management::jobs::page(&request, &jobs).await?;
     let mut names = Names::default();
     let mut data = Vec::with_capacity(page.items.len());
@@ -91,7 +89,7 @@ async fn find(of: &OfAccount, request: &HttpRequest, core: &Core) -> Result<Job,
     Ok(jobs::find(core, of.account.id, path_segment(request, "job_id")).await?)
 }
 
-pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn show_job(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
     let job = find(&of, &request, core).await?;
     let record = answers::job_record(&jobs, &job).await?;
@@ -138,21 +136,25 @@ struct NamedKey {
     prefix: String,
 }
 
-pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn cancel(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let id = find(&of, &request, &jobs.core).await?.id;
     let job = jobs::cancel(&jobs, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::Ok().json(answers::job_record(&jobs, &job).await?))
 }
 
 /// `PUT /jobs/{job_id}/favourite`.
-pub async fn add_favourite(of: OfAccount, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn add_favourite(
+    of: OfAccount,
+    request: HttpRequest,
+    jobs: Data<JobService>,
+) -> HttpResult {
     let id = path_segment(&request, "job_id");
     favourites::add(&jobs, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 /// `DELETE /jobs/{job_id}/favourite`.
-pub async fn remove_favourite(of: OfAccount, request: HttpRequest, core: Data<Core>) -> Answer {
+pub async fn remove_favourite(of: OfAccount, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let id = path_segment(&request, "job_id");
     favourites::remove(&core, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -2,10 +2,10 @@
 
 use super::charts;
 use crate::api::answers;
-use crate::application::error;
+use crate::application::blocking::blocking;
 use crate::application::services::AccountService;
 use crate::web::access::OfKey;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 
@@ -14,11 +14,10 @@ pub async fn show(
     of: OfKey,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let span = charts::span_param(&request)?;
     let (shared, account, id) = (accounts.core.clone(), of.key.account, of.key.id);
-    let days = web::block(move || charts::read(&shared, account, Some(id), span)).await;
-    let days = days.map_err(|_| error::busy())??;
+    let days = blocking(move || charts::read(&shared, account, Some(id), span)).await?;
     let mut view = json!(answers::api_key(&accounts, of.key, None).await?);
     view["days"] = json!(days);
     Ok(HttpResponse::Ok().json(view))

@@ -2,14 +2,14 @@
 
 use super::csv_file::{self, CsvSource};
 use super::names::Names;
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::error;
 use crate::application::ledger::{self, LedgerFilter};
-use crate::ledger_csv::{HEAD, Line};
+use crate::csv_text::{LEDGER_HEAD, LedgerLine};
 use crate::web::access::OfAccount;
 use crate::web::ledger_query;
 use crate::web::paging::try_listing;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -25,15 +25,11 @@ const PAGE: usize = 1_000;
 const PROMPT_CHARS: usize = 120;
 
 /// `GET /transactions`, with the job of each charge.
-pub async fn list(
-    of: OfAccount,
-    request: HttpRequest,
-    core: web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn list(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let (window, filter) = ledger_query::of(&request)?;
     let account = of.account.id;
     let page = ledger::page(&core, account, window, filter).await?;
-    let listing = web::block(move || {
+    let listing = blocking(move || {
         let mut names = Names::default();
         try_listing(page, |entry| {
             let job = entry.job;
@@ -44,7 +40,7 @@ pub async fn list(
             Ok::<_, StoreError>(view)
         })
     });
-    Ok(HttpResponse::Ok().json(listing.await.map_err(|_| error::busy())??))
+    Ok(HttpResponse::Ok().json(listing.await?))
 }
 
 /// The job of a charge; `null` if the job was deleted.
@@ -72,11 +68,7 @@ fn charged_job(
 }
 
 /// `GET /ledger.csv`, with the filters of the list.
-pub async fn csv(
-    of: OfAccount,
-    request: HttpRequest,
-    core: web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn csv(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let account = of.account.id;
     let (_, filter) = ledger_query::of(&request)?;
     let reader = Reader {
@@ -85,7 +77,7 @@ pub async fn csv(
         filter,
         after: None,
     };
-    csv_file::answer(&format!("ledger-{account}.csv"), HEAD, reader).await
+    csv_file::answer(&format!("ledger-{account}.csv"), LEDGER_HEAD, reader).await
 }
 
 struct Reader {
@@ -114,7 +106,7 @@ impl CsvSource for Reader {
 }
 
 fn line(entry: &LedgerEntry) -> String {
-    Line {
+    LedgerLine {
         created_at: &entry.created_at.to_string(),
         kind: entry.kind.word(),
         amount: &entry.amount.to_string(),

@@ -3,12 +3,12 @@
 use super::Panel;
 use super::{charts, service};
 use crate::api::answers;
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::error;
 use crate::application::pause;
 use crate::application::settings::Settings;
 use crate::web::access::OfAccount;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::account::Account;
@@ -34,12 +34,11 @@ pub async fn show(
     core: web::Data<Core>,
     settings: web::Data<Settings>,
     panel: web::Data<Panel>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let span = charts::span_param(&request)?;
     let depths = core.system.waiting_jobs().depths();
     let (shared, account) = (core.clone(), of.account.clone());
-    let read = web::block(move || figures(&shared, &settings, &account, span)).await;
-    let mut view = read.map_err(|_| error::busy())??;
+    let mut view = blocking(move || figures(&shared, &settings, &account, span)).await?;
     view["queue"] = json!({
         "waiting": depths.queued.iter().sum::<usize>(),
         "running": depths.running,

@@ -1,8 +1,8 @@
 //! The panel's page and its assets, served from the binary.
 
 use crate::web::assets::{self, Asset};
-use crate::web::problem::Problem;
-use actix_web::{HttpRequest, HttpResponse};
+use crate::web::problem::HttpResult;
+use actix_web::HttpRequest;
 use std::sync::LazyLock;
 
 macro_rules! assets {
@@ -88,12 +88,12 @@ assets!(
 static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
 /// `GET /panel`: the single page, which shows every view.
-pub async fn page(request: HttpRequest) -> Result<HttpResponse, Problem> {
+pub async fn page(request: HttpRequest) -> HttpResult {
     assets::respond(&request, ASSETS, &TAG, "index.html")
 }
 
 /// `GET /panel/assets/{name}`.
-pub async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
+pub async fn asset(request: HttpRequest) -> HttpResult {
     let name = request.match_info().get("name").unwrap_or_default();
     assets::respond(&request, ASSETS, &TAG, name)
 }

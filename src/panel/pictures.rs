@@ -5,17 +5,13 @@ use crate::application::jobs;
 use crate::application::services::JobService;
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::job_picture;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 /// `GET /jobs/{job_id}/preview`: the unfinished picture of a running job; 204 without one. Calls to this path make the backend send
 /// previews.
-pub async fn preview(
-    of: OfAccount,
-    request: HttpRequest,
-    core: web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn preview(of: OfAccount, request: HttpRequest, core: web::Data<Core>) -> HttpResult {
     let job = jobs::find(&core, of.account.id, path_segment(&request, "job_id")).await?;
     Ok(match core.system.preview(job.id) {
         Some(preview) => HttpResponse::Ok()
@@ -31,7 +27,7 @@ pub async fn picture(
     of: OfAccount,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let job = jobs::find(&jobs.core, of.account.id, path_segment(&request, "job_id")).await?;
     job_picture::respond(&request, &jobs, &job).await
 }

@@ -14,7 +14,7 @@ use crate::images::FAULT_TARGET;
 use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
 use crate::web::access::{OfAccount, path_segment};
 use crate::web::generation_call::{accepted, read};
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_multipart::{Field, Multipart};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::StreamExt as _;
@@ -31,7 +31,7 @@ pub async fn models(
     _: OfAccount,
     core: web::Data<Core>,
     settings: web::Data<Settings>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let pause = pause::current(&core).await?;
     Ok(HttpResponse::Ok().json(json!({
         "data": models_on_sale(&settings, &pause, |_| true),
@@ -49,7 +49,7 @@ pub async fn create(
     payload: web::Payload,
     accounts: web::Data<AccountService>,
     generations: web::Data<GenerationService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     check_active(&of.account)?;
     let unknown = || Problem::new(Code::NotFound, "there is no such model");
     let tier: Tier = path_segment(&request, "tier")

@@ -6,9 +6,8 @@ use crate::application::core::Core;
 use crate::application::queue::{self, QueueFilter};
 use crate::application::queue_estimate::QueueEstimates;
 use crate::application::services::JobService;
-use crate::management::jobs::take_account;
 use crate::web::access::OperatorCall;
-use crate::web::problem::{FieldFault, Problem};
+use crate::web::problem::{FieldFault, HttpResult};
 use crate::web::query;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
@@ -22,8 +21,6 @@ use tintype_storage::domain::time::Timestamp;
 /// The page lists this many jobs per model.
 const SHOWN: usize = 50;
 
-type Answer = Result<HttpResponse, Problem>;
-
 #[derive(Serialize)]
 struct Queued<'a> {
     #[serde(flatten)]
@@ -35,9 +32,9 @@ struct Queued<'a> {
 }
 
 /// `GET /queue?tier=&account_id=`: the next jobs of each model, and the number of all queued jobs.
-pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> Answer {
+pub async fn list(_: OperatorCall, request: HttpRequest, jobs: Data<JobService>) -> HttpResult {
     let core = &jobs.core;
-    let filter = filter(&request).map_err(field_problem)?;
+    let filter = filter(&request)?;
     let mut names = Names::default();
     let mut found = Vec::new();
     for tier in filter.tiers() {
@@ -83,39 +80,24 @@ pub async fn cancel(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,
     jobs: Data<JobService>,
-) -> Answer {
-    let filter = filter(&request).map_err(field_problem)?;
-    let before = created_before(&request).map_err(field_problem)?;
+) -> HttpResult {
+    let filter = filter(&request)?;
+    let before = created_before(&request)?;
     let canceled = queue::cancel(&jobs, &caller, filter, before).await?;
     Ok(HttpResponse::Ok().json(json!({"canceled": canceled.count, "more": canceled.more})))
 }
 
-fn field_problem(fault: FieldFault) -> Problem {
-    Problem::validation(vec![fault])
-}
-
 fn filter(request: &HttpRequest) -> Result<QueueFilter, FieldFault> {
-    let tier = query::value(request, "tier")?;
-    let tier = tier.map(|text| {
-        let words: Vec<_> = Tier::ALL.iter().map(|it| it.word()).collect();
-        let fault = || FieldFault::new("tier", format!("must be one of {}", words.join(", ")));
-        text.parse().map_err(|_| fault())
-    });
-    let mut account = None;
-    let fault =
-        query::value(request, "account_id")?.and_then(|text| take_account(&mut account, &text));
-    match fault {
-        Some(fault) => Err(fault),
-        None => Ok(QueueFilter {
-            tier: tier.transpose()?,
-            account,
-        }),
-    }
+    let tier = |name: &str, value: &str| query::one_of(name, value, Tier::ALL, Tier::word);
+    Ok(QueueFilter {
+        tier: query::parsed(request, "tier", tier)?,
+        account: query::parsed(request, "account_id", query::id)?,
+    })
 }
 
 /// Jobs that are created after the operator confirmed are not canceled.
 fn created_before(request: &HttpRequest) -> Result<Timestamp, FieldFault> {
-    let text = query::value(request, "created_before")?;
-    let moment = text.and_then(|text| Timestamp::parse(&text));
-    moment.ok_or_else(|| FieldFault::new("created_before", "must be an RFC 3339 date and time"))
+    let name = "created_before";
+    let before = query::parsed(request, name, query::moment)?;
+    before.ok_or_else(|| FieldFault::new(name, "is required"))
 }

@@ -10,7 +10,7 @@ use crate::management::{
     self, accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
 };
 use crate::web::catch_panic::CatchPanic;
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, Resource, web};
@@ -222,12 +222,12 @@ fn of_webhooks(api: &mut web::ServiceConfig) {
     );
 }
 
-async fn unknown() -> Result<HttpResponse, Problem> {
+async fn unknown() -> HttpResult {
     let detail = "there is nothing at this path of the panel";
     Err(Problem::new(Code::NotFound, detail))
 }
 
-async fn wrong_method() -> Result<HttpResponse, Problem> {
+async fn wrong_method() -> HttpResult {
     let detail = "the panel has no such call";
     Err(Problem::new(Code::MethodNotAllowed, detail))
 }

@@ -2,13 +2,13 @@
 
 use crate::application::core::Core;
 use crate::web::access::OfDelivery;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::delivery::{Attempt, DeliveryId};
 
 /// `GET /deliveries/{delivery_id}/sent`.
-pub async fn list(of: OfDelivery, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
+pub async fn list(of: OfDelivery, core: web::Data<Core>) -> HttpResult {
     let id = of.delivery.id;
     let attempts = core.store.attempts(id).await?;
     let data: Vec<Value> = attempts.iter().map(|it| view(id, it)).collect();

@@ -6,7 +6,7 @@ use crate::application::commit::detached;
 use crate::application::core::Core;
 use crate::application::service_stats;
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::Value;
@@ -64,10 +64,6 @@ pub async fn figures(core: Data<Core>, panel: Data<Panel>) -> Result<Value, Prob
 }
 
 /// `GET /stats`.
-pub async fn show(
-    _: OperatorCall,
-    core: Data<Core>,
-    panel: Data<Panel>,
-) -> Result<HttpResponse, Problem> {
+pub async fn show(_: OperatorCall, core: Data<Core>, panel: Data<Panel>) -> HttpResult {
     Ok(HttpResponse::Ok().json(figures(core, panel).await?))
 }

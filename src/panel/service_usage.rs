@@ -7,15 +7,15 @@ use super::names::Names;
 use super::service::StatsCache;
 use super::usage::DAYS;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
+use crate::application::blocking::blocking;
 use crate::application::commit::detached;
 use crate::application::core::Core;
-use crate::application::error;
 use crate::application::settings::Settings;
-use crate::ledger_csv::quoted;
+use crate::csv_text::quoted;
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -46,14 +46,11 @@ pub async fn show(
     request: HttpRequest,
     core: Data<Core>,
     panel: Data<Panel>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let days = charts::days_param(&request, DAYS)?;
     let cache = panel.usage.of(days);
     let usage = detached(async move {
-        let read = async || {
-            let read = web::block(move || view(&core, days)).await;
-            Ok(read.map_err(|_| error::busy())??)
-        };
+        let read = async || Ok(blocking(move || view(&core, days)).await?);
         cache.get(read).await
     });
     Ok(HttpResponse::Ok().json(usage.await?))
@@ -98,7 +95,7 @@ pub async fn csv(
     request: HttpRequest,
     core: Data<Core>,
     settings: Data<Settings>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let days = charts::days_param(&request, DAYS)?;
     let reader = Reader {
         first: core.now().day() - days + 1,

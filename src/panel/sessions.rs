@@ -8,7 +8,7 @@ use crate::application::sessions::{self, NewSession, User};
 use crate::application::settings::Settings;
 use crate::application::sign_in;
 use crate::web::audit_context;
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::{Code, HttpResult, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub async fn sign_in_operator(
     request: HttpRequest,
     payload: web::Payload,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let [token] = form::strings(["token"], &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
     signed_in(
@@ -36,7 +36,7 @@ pub async fn sign_in(
     request: HttpRequest,
     payload: web::Payload,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let names = ["email", "password"];
     let [email, password] = form::strings(names, &request, payload, &accounts.settings).await?;
     let origin = audit_context::origin(&request, &accounts);
@@ -45,11 +45,7 @@ pub async fn sign_in(
 }
 
 /// Answers with the session and its cookie.
-pub fn signed_in(
-    core: &Core,
-    settings: &Settings,
-    session: NewSession,
-) -> Result<HttpResponse, Problem> {
+pub fn signed_in(core: &Core, settings: &Settings, session: NewSession) -> HttpResult {
     let lifetime = Session::LIFETIME.as_secs();
     let cookie = cookie::write(&settings.public_url, &session.id, lifetime);
     Ok(HttpResponse::Created()
@@ -101,7 +97,7 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
 }
 
 /// `GET /sign-in`: what the sign-in page asks for first. While a service has no people, only the operator signs in.
-pub async fn sign_in_options(core: web::Data<Core>) -> Result<HttpResponse, Problem> {
+pub async fn sign_in_options(core: web::Data<Core>) -> HttpResult {
     let has_people = core.store.has_people().await?;
     Ok(HttpResponse::Ok().json(json!({"has_people": has_people})))
 }
@@ -111,7 +107,7 @@ pub async fn show(
     visitor: SignedIn,
     core: web::Data<Core>,
     settings: web::Data<Settings>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     Ok(HttpResponse::Ok().json(view(&core, &settings, &visitor.user)?))
 }
 
@@ -120,7 +116,7 @@ pub async fn sign_out(
     visitor: SignedIn,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let context = audit_context::of(visitor.user.actor(), &request, &accounts);
     sessions::end(&accounts.core, &context, &visitor).await?;
     Ok(signed_out(&accounts.settings))
@@ -131,7 +127,7 @@ pub async fn sign_out_everywhere(
     visitor: SignedIn,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let context = audit_context::of(visitor.user.actor(), &request, &accounts);
     sessions::end_all(&accounts.core, &context, &visitor).await?;
     Ok(signed_out(&accounts.settings))
@@ -143,7 +139,7 @@ pub async fn change_password(
     request: HttpRequest,
     payload: web::Payload,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let User::Person(person) = visitor.user else {
         let detail = "the operator has no password; the operator token is set in the configuration";
         return Err(Problem::new(Code::Forbidden, detail));

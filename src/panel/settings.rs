@@ -2,12 +2,12 @@
 
 use crate::application::settings::Settings;
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::json;
 
 /// `GET /settings`: the output of `check-config`, with secrets masked.
-pub async fn show(_: OperatorCall, settings: Data<Settings>) -> Result<HttpResponse, Problem> {
+pub async fn show(_: OperatorCall, settings: Data<Settings>) -> HttpResult {
     Ok(HttpResponse::Ok().json(json!({"toml": settings.config.render()})))
 }

@@ -1,13 +1,13 @@
 //! The usage of an account by day, key and model, as a page and as a CSV file.
 
 use super::charts;
+use super::csv_file::{self, CsvSource};
 use super::names::Names;
 use super::usage_sums::{CSV_HEAD, Sums, csv_lines};
-use crate::application::error;
+use crate::application::blocking::blocking;
 use crate::application::services::AccountService;
 use crate::web::access::OfAccount;
-use crate::web::problem::Problem;
-use actix_web::http::header;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -24,8 +24,10 @@ pub async fn show(
     of: OfAccount,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
-    let usage = read(of.account.id, &request, accounts, view).await?;
+) -> HttpResult {
+    let days = charts::days_param(&request, DAYS)?;
+    // There may be many records.
+    let usage = blocking(move || view(&accounts, of.account.id, days)).await?;
     Ok(HttpResponse::Ok().json(usage))
 }
 
@@ -34,26 +36,14 @@ pub async fn csv(
     of: OfAccount,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let account = of.account.id;
-    let lines = read(account, &request, accounts, file).await?;
-    let name = format!("attachment; filename=\"usage-{account}.csv\"");
-    Ok(HttpResponse::Ok()
-        .content_type("text/csv; charset=utf-8")
-        .insert_header((header::CONTENT_DISPOSITION, name))
-        .body(lines))
-}
-
-/// Reads usage on a blocking thread, because there may be many records.
-async fn read<T: Send + 'static>(
-    account: AccountId,
-    request: &HttpRequest,
-    accounts: web::Data<AccountService>,
-    usage: fn(&AccountService, AccountId, i64) -> Result<T, StoreError>,
-) -> Result<T, Problem> {
-    let days = charts::days_param(request, DAYS)?;
-    let read = web::block(move || usage(&accounts, account, days)).await;
-    Ok(read.map_err(|_| error::busy())??)
+    let file = UsageFile {
+        accounts,
+        account,
+        days: charts::days_param(&request, DAYS)?,
+    };
+    csv_file::answer(&format!("usage-{account}.csv"), CSV_HEAD, file).await
 }
 
 fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Value, StoreError> {
@@ -85,16 +75,20 @@ fn view(accounts: &AccountService, account: AccountId, days: i64) -> Result<Valu
     Ok(view)
 }
 
-fn file(accounts: &AccountService, account: AccountId, days: i64) -> Result<String, StoreError> {
-    let first = accounts.core.now().day() - days + 1;
-    let mut names = Names::default();
-    let lines = csv_lines(
-        &accounts.core,
-        &accounts.settings,
-        account,
-        first,
-        "",
-        &mut names,
-    )?;
-    Ok(format!("{CSV_HEAD}{lines}"))
+struct UsageFile {
+    accounts: web::Data<AccountService>,
+    account: AccountId,
+    days: i64,
+}
+
+impl CsvSource for UsageFile {
+    const CONTENT: &'static str = "usage";
+
+    fn read(self) -> Result<(String, Option<Self>), StoreError> {
+        let AccountService { core, settings, .. } = &**self.accounts;
+        let first = core.now().day() - self.days + 1;
+        let mut names = Names::default();
+        let lines = csv_lines(core, settings, self.account, first, "", &mut names)?;
+        Ok((lines, None))
+    }
 }

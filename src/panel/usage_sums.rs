@@ -4,7 +4,7 @@ use super::charts::figures;
 use super::names::Names;
 use crate::application::core::Core;
 use crate::application::settings::Settings;
-use crate::ledger_csv::quoted;
+use crate::csv_text::quoted;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use tintype_storage::domain::daily_usage::{DailyUsage, ModelUsage, UsageTotals};

@@ -6,7 +6,7 @@ use crate::application::settings::Settings;
 use crate::application::{deliveries, webhooks};
 use crate::web::access::OfWebhook;
 use crate::web::body;
-use crate::web::problem::{FieldFault, Problem};
+use crate::web::problem::{HttpResult, Problem};
 use crate::web::query;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -17,8 +17,6 @@ use tintype_storage::domain::time::Timestamp;
 /// Fits a delivery with the largest metadata with every character escaped.
 const MAX_BYTES: usize = 256 << 10;
 
-type Answer = Result<HttpResponse, Problem>;
-
 /// `POST /webhooks/{webhook_id}/verify`: verifies a received delivery.
 pub async fn verify(
     of: OfWebhook,
@@ -26,7 +24,7 @@ pub async fn verify(
     payload: Payload,
     settings: Data<Settings>,
     webhooks: Data<WebhookService>,
-) -> Answer {
+) -> HttpResult {
     let body = body::read_json_within(MAX_BYTES, &request, payload, &settings).await?;
     let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
     let text = fields.required_string("delivery");
@@ -46,13 +44,8 @@ pub async fn verify(
 
 /// `GET /webhooks/{webhook_id}/redeliver?from=&to=`: counts the failed deliveries in a range; `all` is false if there are more than
 /// one call reads.
-pub async fn count_failed(of: OfWebhook, request: HttpRequest, core: Data<Core>) -> Answer {
-    let moment = |name: &str| -> Result<Option<Timestamp>, Problem> {
-        let fault = || FieldFault::new(name, "must be an RFC 3339 date and time");
-        let text = query::value(&request, name).map_err(|it| Problem::validation(vec![it]))?;
-        let read = text.map(|it| Timestamp::parse(&it).ok_or_else(fault));
-        read.transpose().map_err(|it| Problem::validation(vec![it]))
-    };
+pub async fn count_failed(of: OfWebhook, request: HttpRequest, core: Data<Core>) -> HttpResult {
+    let moment = |name: &str| query::parsed(&request, name, query::moment);
     let range = deliveries::Range {
         from: moment("from")?.unwrap_or(Timestamp::from_millis(0)),
         to: moment("to")?.unwrap_or(Timestamp::from_millis(i64::MAX)),

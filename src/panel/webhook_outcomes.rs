@@ -1,9 +1,9 @@
 //! Counts the deliveries of each webhook by state.
 
+use crate::application::blocking::blocking;
 use crate::application::core::Core;
-use crate::application::error;
 use crate::web::access::OfAccount;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use serde_json::json;
@@ -22,12 +22,12 @@ struct Outcomes {
 }
 
 /// `GET /webhook-outcomes`: counts by webhook id. `all` is false if the account has more deliveries than were counted.
-pub async fn show(of: OfAccount, core: web::Data<Core>) -> Result<HttpResponse, Problem> {
-    let read = web::block(move || {
+pub async fn show(of: OfAccount, core: web::Data<Core>) -> HttpResult {
+    let read = blocking(move || {
         let newest = core.store.deliveries_of(of.account.id, DELIVERIES, None);
         newest.wait()
     });
-    let newest = read.await.map_err(|_| error::busy())??;
+    let newest = read.await?;
     let mut webhooks: BTreeMap<String, Outcomes> = BTreeMap::new();
     for delivery in newest.items {
         let outcomes = webhooks.entry(delivery.webhook.to_string()).or_default();

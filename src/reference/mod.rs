@@ -7,8 +7,8 @@ mod pictures;
 
 use crate::web::assets::{self, Asset};
 use crate::web::catch_panic::CatchPanic;
-use crate::web::problem::Problem;
-use actix_web::{HttpRequest, HttpResponse, web};
+use crate::web::problem::{HttpResult, Problem};
+use actix_web::{HttpRequest, web};
 use std::sync::LazyLock;
 
 macro_rules! assets {
@@ -67,20 +67,20 @@ pub fn configure(service: &mut web::ServiceConfig) {
         );
 }
 
-async fn page(request: HttpRequest) -> Result<HttpResponse, Problem> {
+async fn page(request: HttpRequest) -> HttpResult {
     assets::respond(&request, ASSETS, &TAG, "index.html")
 }
 
-async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
+async fn asset(request: HttpRequest) -> HttpResult {
     let name = request.match_info().get("name").unwrap_or_default();
     assets::respond(&request, ASSETS, &TAG, name)
 }
 
-async fn wrong_method() -> Result<HttpResponse, Problem> {
+async fn wrong_method() -> HttpResult {
     Err(Problem::method_not_allowed("GET, HEAD"))
 }
 
-async fn wrong_picture_method() -> Result<HttpResponse, Problem> {
+async fn wrong_picture_method() -> HttpResult {
     Err(Problem::method_not_allowed("GET"))
 }
 

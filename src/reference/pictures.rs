@@ -5,15 +5,15 @@ use crate::application::services::JobService;
 use crate::web::access::path_segment;
 use crate::web::auth::{Operator, Principal};
 use crate::web::job_picture;
-use crate::web::problem::Problem;
-use actix_web::{HttpRequest, HttpResponse, web};
+use crate::web::problem::HttpResult;
+use actix_web::{HttpRequest, web};
 
 /// `GET /docs/clients/jobs/{job_id}/picture`
 pub async fn of_client(
     principal: Principal,
     request: HttpRequest,
     service: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let account = principal.caller.account();
     let job = jobs::find(&service.core, account, path_segment(&request, "job_id")).await?;
     principal.admit()?;
@@ -25,7 +25,7 @@ pub async fn of_any_account(
     _: Operator,
     request: HttpRequest,
     service: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let id = jobs::read_id(path_segment(&request, "job_id"))?;
     let job = jobs::find_in_all(&service.core, None, id).await?;
     job_picture::respond(&request, &service, &job).await

@@ -189,7 +189,7 @@ async fn put(
         tracing::error!(%job, tries, %error, "could not store an image");
         if tries == PUT_TRIES {
             return Err(GenerateError::Storage(
-                "the finished picture could not be stored; try again".into(),
+                "the finished image could not be stored; try again".into(),
             ));
         }
         sleep(backoff::wait(tries, None, rand::random())).await;

@@ -1,6 +1,6 @@
 //! Serves the pages embedded in the binary, under a content security policy that blocks all other hosts.
 
-use super::problem::{Code, Problem};
+use super::problem::{Code, HttpResult, Problem};
 use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use sha2::{Digest, Sha256};
@@ -22,12 +22,7 @@ pub fn tag(assets: &[Asset]) -> String {
 }
 
 /// Responds with the asset of this name.
-pub fn respond(
-    request: &HttpRequest,
-    assets: &[Asset],
-    tag: &str,
-    name: &str,
-) -> Result<HttpResponse, Problem> {
+pub fn respond(request: &HttpRequest, assets: &[Asset], tag: &str, name: &str) -> HttpResult {
     let found = assets.iter().find(|(it, _)| *it == name);
     let (_, text) = found.ok_or_else(|| Problem::new(Code::NotFound, "there is no such path"))?;
     let tag = EntityTag::new_strong(tag.to_owned());

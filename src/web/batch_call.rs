@@ -1,12 +1,13 @@
 //! Shared by all calls that submit a batch: reads the body and writes the response.
 
 use super::body;
-use super::problem::{FieldFault, Problem};
+use super::problem::{FieldFault, HttpResult, Problem};
 use super::{dry_run, idempotency_key};
 use crate::api::answers;
 use crate::api::batch::{self, Bounds, Parsed};
 use crate::api::batch_form::Form;
 use crate::application::batch_request::BatchRequest;
+use crate::application::blocking::blocking;
 use crate::application::error::{self, Error};
 use crate::application::payer::Payer;
 use crate::application::services::{GenerationService, JobService};
@@ -17,7 +18,6 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use tintype_api::BatchEstimate;
 use tintype_storage::domain::ids::AccountId;
-use tokio::task::spawn_blocking;
 
 pub const MAX_BODY_BYTES: usize = 16 << 20;
 /// Memory of a body with its parsed requests and records, as a multiple of its length.
@@ -55,16 +55,16 @@ pub async fn receive(
     })
 }
 
-/// Parses a body, a large one on the blocking pool.
+/// Parses a body, a large one on the blocking pool. `form` tells the form of the body.
 ///
 /// # Errors
-/// 500
+/// Those of `form`; 500
 pub async fn parse(
     generations: &web::Data<GenerationService>,
     account: AccountId,
     body: Bytes,
-    form: Form,
-) -> Result<Parsed, Problem> {
+    form: impl FnOnce(&[u8]) -> Result<Form, Error> + Send + 'static,
+) -> Result<Parsed, Error> {
     let shared = generations.clone();
     let length = body.len();
     let parse = move || {
@@ -73,7 +73,7 @@ pub async fn parse(
             max_prompt_chars: shared.settings.config.jobs.max_prompt_chars,
             max_requests: shared.settings.config.batches.max_requests,
         };
-        batch::parse(&body, form, bounds)
+        Ok(batch::parse(&body, form(&body)?, bounds))
     };
     let _permit = generations.limits.batches.acquire(account).await;
     off_thread(length, parse).await
@@ -82,16 +82,15 @@ pub async fn parse(
 /// Runs work on a body of this many bytes, on the blocking pool if there are many.
 ///
 /// # Errors
-/// 500
+/// Those of `work`; 500
 pub async fn off_thread<T: Send + 'static>(
     bytes: usize,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Problem> {
-    if bytes <= MAX_INLINE_BYTES {
-        return Ok(work());
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match bytes <= MAX_INLINE_BYTES {
+        true => work(),
+        false => blocking(work).await,
     }
-    let done = spawn_blocking(work).await;
-    Ok(done.map_err(|_| error::internal())?)
 }
 
 /// Submits a parsed batch, or estimates it for `dry_run=true`.
@@ -104,7 +103,7 @@ pub async fn submit(
     caller: &Payer,
     request: &HttpRequest,
     parsed: Parsed,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     submit_batch::check_scope(caller, &parsed.models)?;
     let is_dry_run = dry_run::is_requested(request.query_string());
     let key = idempotency_key::key(request.headers());

@@ -1,5 +1,6 @@
 //! Parses `Authorization: Bearer`.
 
+use super::headers::single;
 use actix_web::http::header::{self, HeaderMap};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +14,9 @@ pub enum NoBearer {
 
 /// Errors never repeat the header, which may contain a secret.
 pub fn read(headers: &HeaderMap) -> Result<&str, NoBearer> {
-    let mut values = headers.get_all(header::AUTHORIZATION);
-    let value = values.next().ok_or(NoBearer::Missing)?;
-    if values.next().is_some() {
-        return Err(NoBearer::Repeated);
-    }
+    let value = single(headers, header::AUTHORIZATION.as_str());
+    let value = value.map_err(|_| NoBearer::Repeated)?;
+    let value = value.ok_or(NoBearer::Missing)?;
     let text = value.to_str().map_err(|_| NoBearer::Malformed)?;
     let (scheme, token) = text.split_once(' ').ok_or(NoBearer::Malformed)?;
     // The scheme is case-insensitive (RFC 9110, section 11.1).

@@ -1,23 +1,34 @@
 //! Reads request bodies: JSON only, never decompressed, bounded in size and time.
 
-use super::problem::{Code, Problem};
 use crate::application::settings::Settings;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpMessage as _, HttpRequest, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt as _, StreamExt as _};
 use std::time::Duration;
+use tokio::time::timeout;
+
+/// Why a body is not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyFault {
+    /// By its declared or its actual length.
+    #[error("the body may have at most {0} bytes")]
+    TooLarge(usize),
+    #[error("the body did not arrive within {0} s")]
+    TimedOut(u64),
+    /// Its media type, charset or encoding is not supported.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    #[error("did not arrive completely: {0}")]
+    Incomplete(String),
+}
 
 /// Reads a JSON body.
-///
-/// # Errors
-/// 415 for another media type or an encoded body, 413 over the limit (declared or actual length), 408 if the body does not arrive in
-/// time
 pub async fn read_json(
     request: &HttpRequest,
     payload: web::Payload,
     settings: &Settings,
-) -> Result<Bytes, Problem> {
+) -> Result<Bytes, BodyFault> {
     let limit = settings.config.server.max_body_bytes;
     read_json_within(limit, request, payload, settings).await
 }
@@ -28,7 +39,7 @@ pub async fn read_json_within(
     request: &HttpRequest,
     payload: web::Payload,
     settings: &Settings,
-) -> Result<Bytes, Problem> {
+) -> Result<Bytes, BodyFault> {
     check_type(request)?;
     read_within(limit, request, payload, settings).await
 }
@@ -39,19 +50,17 @@ pub async fn read_within(
     request: &HttpRequest,
     payload: web::Payload,
     settings: &Settings,
-) -> Result<Bytes, Problem> {
+) -> Result<Bytes, BodyFault> {
     let server = &settings.config.server;
-    let time = Duration::from_secs(server.body_timeout_seconds);
+    let seconds = server.body_timeout_seconds;
     check_length(limit, request.headers())?;
     let read = async {
         let mut payload = payload;
         let mut body = BytesMut::new();
         while let Some(chunk) = payload.next().await {
-            let broken =
-                |error| Problem::field("body", format!("did not arrive completely: {error}"));
-            let chunk = chunk.map_err(broken)?;
+            let chunk = chunk.map_err(|error| BodyFault::Incomplete(error.to_string()))?;
             if body.len() + chunk.len() > limit {
-                return Err(too_large(limit));
+                return Err(BodyFault::TooLarge(limit));
             }
             if body.is_empty()
                 && chunk.len() as u64 == declared_length(request.headers()).unwrap_or(0)
@@ -63,18 +72,13 @@ pub async fn read_within(
         }
         Ok(body.freeze())
     };
-    let timed_out = |_| {
-        Problem::new(
-            Code::RequestTimeout,
-            format!("the body did not arrive within {} s", time.as_secs()),
-        )
-    };
     let mut read = std::pin::pin!(read);
     // Most bodies have already arrived and need no timer.
     if let Some(body) = read.as_mut().now_or_never() {
         return body;
     }
-    tokio::time::timeout(time, read).await.map_err(timed_out)?
+    let read = timeout(Duration::from_secs(seconds), read).await;
+    read.map_err(|_| BodyFault::TimedOut(seconds))?
 }
 
 /// Reads an optional JSON body; `None` without one.
@@ -82,7 +86,7 @@ pub async fn read_optional_json(
     request: &HttpRequest,
     payload: web::Payload,
     settings: &Settings,
-) -> Result<Option<Bytes>, Problem> {
+) -> Result<Option<Bytes>, BodyFault> {
     let headers = request.headers();
     let sends = declared_length(headers).is_some_and(|length| length > 0)
         || headers.contains_key(header::TRANSFER_ENCODING);
@@ -93,19 +97,11 @@ pub async fn read_optional_json(
 }
 
 /// Refuses a declared length over the limit.
-///
-/// # Errors
-/// 413
-pub fn check_length(limit: usize, headers: &HeaderMap) -> Result<(), Problem> {
+pub fn check_length(limit: usize, headers: &HeaderMap) -> Result<(), BodyFault> {
     match declared_length(headers) {
-        Some(length) if length > limit as u64 => Err(too_large(limit)),
+        Some(length) if length > limit as u64 => Err(BodyFault::TooLarge(limit)),
         _ => Ok(()),
     }
-}
-
-fn too_large(limit: usize) -> Problem {
-    let detail = format!("the body may have at most {limit} bytes");
-    Problem::new(Code::PayloadTooLarge, detail)
 }
 
 /// `Content-Length`.
@@ -118,7 +114,7 @@ pub fn declared_length(headers: &HeaderMap) -> Option<u64> {
         .ok()
 }
 
-fn check_type(request: &HttpRequest) -> Result<(), Problem> {
+fn check_type(request: &HttpRequest) -> Result<(), BodyFault> {
     let given = request.headers().get(header::CONTENT_TYPE);
     if given.is_some_and(|value| value.as_bytes() == b"application/json") {
         // Fast path for nearly all callers.
@@ -127,7 +123,7 @@ fn check_type(request: &HttpRequest) -> Result<(), Problem> {
     let expected = "send the body as `Content-Type: application/json`";
     match media_type(request)? {
         Some(MediaType::Json) => Ok(()),
-        Some(MediaType::Lines) | None => Err(unsupported(expected)),
+        Some(MediaType::Lines) | None => Err(BodyFault::Unsupported(expected)),
     }
 }
 
@@ -139,10 +135,7 @@ pub enum MediaType {
 }
 
 /// The media type of the body; `None` if it is not JSON.
-///
-/// # Errors
-/// 415 for another charset or an encoded body
-pub fn media_type(request: &HttpRequest) -> Result<Option<MediaType>, Problem> {
+pub fn media_type(request: &HttpRequest) -> Result<Option<MediaType>, BodyFault> {
     check_encoding(request)?;
     let Some(media) = request.mime_type().ok().flatten() else {
         return Ok(None);
@@ -156,24 +149,19 @@ pub fn media_type(request: &HttpRequest) -> Result<Option<MediaType>, Problem> {
         _ => return Ok(None),
     };
     match media.get_param("charset") {
-        Some(charset) if charset != "utf-8" => Err(unsupported(
+        Some(charset) if charset != "utf-8" => Err(BodyFault::Unsupported(
             "JSON is always UTF-8; remove the other charset",
         )),
         _ => Ok(Some(known)),
     }
 }
 
-fn check_encoding(request: &HttpRequest) -> Result<(), Problem> {
+fn check_encoding(request: &HttpRequest) -> Result<(), BodyFault> {
     let mut encodings = request.headers().get_all(header::CONTENT_ENCODING);
     if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        return Err(unsupported(
+        return Err(BodyFault::Unsupported(
             "Content-Encoding is not supported; send the body unencoded",
         ));
     }
     Ok(())
-}
-
-/// 415
-pub fn unsupported(detail: &str) -> Problem {
-    Problem::new(Code::UnsupportedMediaType, detail)
 }

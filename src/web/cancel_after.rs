@@ -1,5 +1,6 @@
 //! The `Cancel-After` header: how long a job may stay queued.
 
+use super::headers::single;
 use super::problem::FieldFault;
 use actix_web::http::header::HeaderMap;
 use std::time::Duration;
@@ -9,19 +10,15 @@ const MAX: Duration = Duration::from_secs(7 * 86_400);
 
 /// The time after which a queued job fails; `None` without the header.
 pub fn span(headers: &HeaderMap) -> Result<Option<Duration>, FieldFault> {
-    let fault = |message: &str| FieldFault::new(HEADER, message);
-    let mut values = headers.get_all(HEADER);
-    let Some(value) = values.next() else {
+    let Some(value) = single(headers, HEADER)? else {
         return Ok(None);
     };
-    if values.next().is_some() {
-        return Err(fault("is given twice; send it once"));
-    }
     let text = value.to_str().unwrap_or_default();
     let span = parse(text).filter(|it| (Duration::from_secs(1)..=MAX).contains(it));
     let expected =
         "must be a number of seconds, minutes or hours, such as 30s, 5m or 1h, up to 168h";
-    span.map(Some).ok_or_else(|| fault(expected))
+    span.map(Some)
+        .ok_or_else(|| FieldFault::new(HEADER, expected))
 }
 
 fn parse(text: &str) -> Option<Duration> {

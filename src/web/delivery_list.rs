@@ -1,7 +1,8 @@
 //! Filtered lists of deliveries, for the operator and for one account.
 
 use super::paging::{self, Window, listing_async};
-use super::problem::{FieldFault, Problem};
+use super::problem::{FieldFault, HttpResult, Problem};
+use super::query;
 use crate::api::answers;
 use crate::application::core::Core;
 use crate::application::filtered_page::filter_page;
@@ -11,6 +12,8 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Page;
+
+const STATUSES: [&str; 3] = ["pending", "delivered", "failed"];
 
 #[derive(Default)]
 struct Filter {
@@ -23,29 +26,14 @@ struct Filter {
 impl Filter {
     const NAMES: &'static [&'static str] = &["account_id", "job_id", "webhook_id", "status"];
 
-    fn take(&mut self, name: &str, value: &str) -> Option<FieldFault> {
-        let id = || Some(FieldFault::new(name, "must be an id"));
+    fn take(&mut self, name: &str, value: &str) -> Result<(), FieldFault> {
         match name {
-            "account_id" => value
-                .parse()
-                .map(|it| self.account = Some(it))
-                .map_or_else(|_| id(), |()| None),
-            "job_id" => value
-                .parse()
-                .map(|it| self.job = Some(it))
-                .map_or_else(|_| id(), |()| None),
-            "webhook_id" => value
-                .parse()
-                .map(|it| self.webhook = Some(it))
-                .map_or_else(|_| id(), |()| None),
-            _ => {
-                self.status = ["pending", "delivered", "failed"]
-                    .into_iter()
-                    .find(|word| *word == value);
-                let fault = FieldFault::new(name, "must be pending, delivered or failed");
-                self.status.is_none().then_some(fault)
-            }
+            "account_id" => self.account = Some(query::id(name, value)?),
+            "job_id" => self.job = Some(query::id(name, value)?),
+            "webhook_id" => self.webhook = Some(query::id(name, value)?),
+            _ => self.status = Some(query::one_of(name, value, &STATUSES, |it| it)?),
         }
+        Ok(())
     }
 
     fn matches(&self, delivery: &Delivery) -> bool {
@@ -56,10 +44,7 @@ impl Filter {
     }
 }
 
-pub async fn of_all(
-    request: &HttpRequest,
-    core: &web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+pub async fn of_all(request: &HttpRequest, core: &web::Data<Core>) -> HttpResult {
     list(request, core, Filter::default(), Filter::NAMES).await
 }
 
@@ -68,7 +53,7 @@ pub async fn of_account(
     account: AccountId,
     request: &HttpRequest,
     core: &web::Data<Core>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let filter = Filter {
         account: Some(account),
         ..Filter::default()
@@ -81,7 +66,7 @@ async fn list(
     core: &web::Data<Core>,
     mut filter: Filter,
     names: &[&str],
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
     let page = read_page(core, filter, window).await?;
     let view = async |delivery| answers::delivery(core, delivery).await;

@@ -1,9 +1,7 @@
 //! `?dry_run=true` on the generation calls: runs every check and creates nothing.
 
+use super::query::MAX_FAULTS;
 use crate::application::error::FieldFault;
-use crate::application::submit_generation::Estimate;
-use actix_web::HttpResponse;
-use actix_web::http::header;
 use tintype_api::fields::shown;
 
 const PARAMETER: &str = "dry_run";
@@ -31,20 +29,4 @@ pub fn is_requested(query: &str) -> Result<bool, Vec<FieldFault>> {
     } else {
         Err(faults)
     }
-}
-
-/// Faults that a response lists: a query can contain thousands.
-const MAX_FAULTS: usize = 20;
-
-pub fn answer(estimate: &Estimate) -> HttpResponse {
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    answer.json(tintype_api::Estimate {
-        price: estimate.offer.price().into(),
-        tier: estimate.offer.tier().word().into(),
-        mode: estimate.mode.word().into(),
-        aspect_ratio: estimate.ratio.into(),
-        resolution: estimate.offer.resolution().word().into(),
-        available: estimate.available.into(),
-    })
 }

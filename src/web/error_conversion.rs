@@ -1,7 +1,8 @@
 //! Converts errors of the layers below into problems.
 
+use super::body::BodyFault;
 use super::problem::{Code, Problem};
-use crate::application::error::{Error, ErrorKind};
+use crate::application::error::{Error, ErrorKind, FieldFault};
 use crate::images::{FAULT_TARGET, FileError};
 use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
 use tintype_actors::delivery::DeliveryError;
@@ -40,10 +41,8 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let mut problem = Self::new(error.kind.into(), error.detail);
         problem.errors = error.faults;
-        match error.retry_after {
-            Some(seconds) => problem.retry_after(seconds),
-            None => problem,
-        }
+        problem.retry_after = error.retry_after.or(problem.retry_after);
+        problem
     }
 }
 
@@ -67,6 +66,24 @@ through_application!(
     DepositError,
     DeliveryError
 );
+
+impl From<FieldFault> for Problem {
+    fn from(fault: FieldFault) -> Self {
+        Self::validation(vec![fault])
+    }
+}
+
+impl From<BodyFault> for Problem {
+    fn from(fault: BodyFault) -> Self {
+        let code = match fault {
+            BodyFault::TooLarge(_) => Code::PayloadTooLarge,
+            BodyFault::TimedOut(_) => Code::RequestTimeout,
+            BodyFault::Unsupported(_) => Code::UnsupportedMediaType,
+            BodyFault::Incomplete(_) => return Self::field("body", fault.to_string()),
+        };
+        Self::new(code, fault.to_string())
+    }
+}
 
 impl From<FileError> for Problem {
     fn from(error: FileError) -> Self {

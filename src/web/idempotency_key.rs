@@ -1,5 +1,6 @@
-//! The `Idempotency-Key` header.
+//! The `Idempotency-Key` header, and responses to replayed calls.
 
+use super::headers::single;
 use super::problem::FieldFault;
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpResponse, HttpResponseBuilder};
@@ -22,16 +23,12 @@ pub fn created(is_replay: bool) -> HttpResponseBuilder {
 ///
 /// Strips one pair of double quotes: the IETF draft requires them, most clients omit them.
 pub fn key(headers: &HeaderMap) -> Result<Option<String>, FieldFault> {
-    let fault = |message: &str| FieldFault::new(HEADER, message);
-    let mut values = headers.get_all(HEADER);
-    let Some(value) = values.next() else {
+    let Some(value) = single(headers, HEADER)? else {
         return Ok(None);
     };
-    if values.next().is_some() {
-        return Err(fault("is given twice; send it once"));
-    }
     let expected = "must be 1 to 255 visible ASCII characters";
-    let text = value.to_str().map_err(|_| fault(expected))?;
+    let fault = || FieldFault::new(HEADER, expected);
+    let text = value.to_str().map_err(|_| fault())?;
     let bare = text
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'))
@@ -41,7 +38,7 @@ pub fn key(headers: &HeaderMap) -> Result<Option<String>, FieldFault> {
     if fits {
         Ok(Some(bare.to_owned()))
     } else {
-        Err(fault(expected))
+        Err(fault())
     }
 }
 

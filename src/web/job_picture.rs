@@ -2,7 +2,7 @@
 //! browser need not reach the bucket.
 
 use super::picture_view::{self, ViewQuery};
-use super::problem::{Code, Problem};
+use super::problem::{Code, HttpResult, Problem};
 use crate::application::picture_views;
 use crate::application::services::JobService;
 use crate::images::serve::CONTENT_SECURITY_POLICY;
@@ -19,12 +19,8 @@ const CACHE_FOREVER: &str = "private, max-age=31536000, immutable";
 ///
 /// # Errors
 /// The job has no picture, retention has deleted it, or the object store fails
-pub async fn respond(
-    request: &HttpRequest,
-    jobs: &web::Data<JobService>,
-    job: &Job,
-) -> Result<HttpResponse, Problem> {
-    let none = || Problem::new(Code::NotFound, "this job has no picture");
+pub async fn respond(request: &HttpRequest, jobs: &web::Data<JobService>, job: &Job) -> HttpResult {
+    let none = || Problem::new(Code::NotFound, "this job has no image");
     let key = &job.picture().ok_or_else(none)?.key;
     let ViewQuery { view, .. } = picture_view::parse(request.query_string());
     if let Some(view) = view.transpose()? {
@@ -51,14 +47,12 @@ pub async fn respond(
 
 fn to_problem(error: ImagesError) -> Problem {
     match error {
-        ImagesError::NotFound { .. } => {
-            Problem::new(Code::Gone, "retention has deleted the picture")
-        }
+        ImagesError::NotFound { .. } => Problem::new(Code::Gone, "retention has deleted the image"),
         error => {
-            tracing::error!(target: FAULT_TARGET, %error, "could not read a picture");
+            tracing::error!(target: FAULT_TARGET, %error, "could not read an image");
             Problem::new(
                 Code::StorageUnavailable,
-                "the picture could not be read; try again",
+                "the image could not be read; try again",
             )
         }
     }

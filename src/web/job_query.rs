@@ -2,11 +2,11 @@
 
 use super::paging::{self, Window};
 use super::problem::{FieldFault, Problem};
+use super::query;
 use crate::application::job_list::JobFilter;
 use actix_web::HttpRequest;
 use std::time::Duration;
 use tintype_storage::domain::tier::{Mode, Tier};
-use tintype_storage::domain::time::Timestamp;
 
 const NAMES: &[&str] = &[
     "status",
@@ -39,7 +39,7 @@ pub fn of_panel(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
 
 fn read_all(request: &HttpRequest, names: &[&str]) -> Result<(Window, JobFilter), Problem> {
     let mut filter = JobFilter::default();
-    let take = |name: &str, value: &str| read(&mut filter, name, value).err();
+    let take = |name: &str, value: &str| read(&mut filter, name, value);
     let window = paging::filtered_window(request, names, take)?;
     Ok((window, filter))
 }
@@ -47,25 +47,10 @@ fn read_all(request: &HttpRequest, names: &[&str]) -> Result<(Window, JobFilter)
 /// Reads one parameter. Some have another name in the operator's lists.
 pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), FieldFault> {
     let fault = |message: String| FieldFault::new(name, message);
-    let one_of = |words: &[&str]| fault(format!("must be one of {}", words.join(", ")));
-    let moment = || {
-        let example =
-            "must be an RFC 3339 date and time, such as 2030-01-31T12:00:00Z (a + is written %2B)";
-        Timestamp::parse(value).ok_or_else(|| fault(example.into()))
-    };
     match name {
-        "status" => {
-            let known = STATUSES.into_iter().find(|it| *it == value);
-            filter.status = Some(known.ok_or_else(|| one_of(&STATUSES))?);
-        }
-        "tier" => {
-            let words = Tier::ALL.iter().map(|it| it.word()).collect::<Vec<_>>();
-            filter.tier = Some(value.parse().map_err(|_| one_of(&words))?);
-        }
-        "mode" => {
-            let words = Mode::ALL.iter().map(|it| it.word()).collect::<Vec<_>>();
-            filter.mode = Some(value.parse().map_err(|_| one_of(&words))?);
-        }
+        "status" => filter.status = Some(query::one_of(name, value, &STATUSES, |it| it)?),
+        "tier" => filter.tier = Some(query::one_of(name, value, Tier::ALL, Tier::word)?),
+        "mode" => filter.mode = Some(query::one_of(name, value, Mode::ALL, Mode::word)?),
         "key" | "key_id" => {
             let message = "must be the key_id of an API key";
             filter.key = Some(value.parse().map_err(|_| fault(message.into()))?);
@@ -84,10 +69,12 @@ pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), Field
         }
         FAVOURITE if value == "true" => filter.is_favourite = true,
         FAVOURITE => return Err(fault("must be true".into())),
-        "created_after" | "from" => filter.created_after = Some(moment()?),
-        "created_before" => filter.created_before = Some(moment()?),
-        // Inclusive.
-        "to" => filter.created_before = Some(moment()?.plus(Duration::from_millis(1))),
+        "created_after" | "from" => filter.created_after = Some(query::moment(name, value)?),
+        "created_before" => filter.created_before = Some(query::moment(name, value)?),
+        "to" => {
+            let last = query::moment(name, value)?;
+            filter.created_before = Some(last.plus(Duration::from_millis(1)));
+        }
         _ if filter.metadata.len() == MAX_MEMBERS => {
             return Err(fault(format!(
                 "exceeds the limit of {MAX_MEMBERS} metadata filters"

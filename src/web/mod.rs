@@ -16,6 +16,7 @@ pub(crate) mod delivery_list;
 pub(crate) mod dry_run;
 pub(crate) mod error_conversion;
 pub(crate) mod generation_call;
+pub(crate) mod headers;
 pub(crate) mod idempotency_key;
 pub(crate) mod job_picture;
 pub(crate) mod job_query;

@@ -1,6 +1,7 @@
 //! Paginated lists with `limit` and `cursor`.
 
 use super::problem::{FieldFault, Problem};
+use super::query::MAX_FAULTS;
 pub use crate::application::list::Window;
 use actix_web::HttpRequest;
 use futures_util::future::try_join_all;
@@ -12,20 +13,18 @@ use uuid::Uuid;
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
-/// Faults that a response lists: a query can contain thousands.
-const MAX_FAULTS: usize = 20;
 
 /// # Errors
 /// 422 for an invalid limit or cursor, or an unknown parameter
 pub fn window(request: &HttpRequest) -> Result<Window, Problem> {
-    filtered_window(request, &[], |_, _| None)
+    filtered_window(request, &[], |_, _| Ok(()))
 }
 
 /// Passes each filter parameter in `names` to `take`. A name that ends in `[]` matches any word between the brackets.
 pub fn filtered_window(
     request: &HttpRequest,
     names: &[&str],
-    mut take: impl FnMut(&str, &str) -> Option<FieldFault>,
+    mut take: impl FnMut(&str, &str) -> Result<(), FieldFault>,
 ) -> Result<Window, Problem> {
     let mut window = Window {
         limit: DEFAULT_LIMIT,
@@ -64,7 +63,7 @@ pub fn filtered_window(
                 )),
             },
             name if names.iter().any(|it| is_named(it, name)) => {
-                faults.extend(take(name, &value));
+                faults.extend(take(name, &value).err());
             }
             other => {
                 let known = [&["limit", "cursor"], names].concat().join(", ");

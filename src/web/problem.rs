@@ -125,16 +125,10 @@ impl Code {
     pub fn title(self) -> &'static str {
         self.row().2
     }
-
-    /// Seconds before a retry, for 429 and 503.
-    fn default_retry_after(self) -> Option<u32> {
-        match self {
-            Self::RateLimited | Self::Overloaded => Some(1),
-            Self::Paused => Some(30),
-            _ => None,
-        }
-    }
 }
+
+/// The answer of a handler.
+pub type HttpResult = Result<HttpResponse, Problem>;
 
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -143,6 +137,8 @@ pub struct Problem {
     pub detail: String,
     /// For 422.
     pub errors: Vec<FieldFault>,
+    /// In seconds.
+    pub retry_after: Option<u32>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -153,15 +149,15 @@ impl Problem {
         if code == Code::Unauthorized {
             headers.push((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
         }
-        let problem = Self {
+        Self {
             code,
             detail: detail.into(),
             errors: Vec::new(),
+            retry_after: match code {
+                Code::RateLimited | Code::Paused | Code::Overloaded => Some(1),
+                _ => None,
+            },
             headers,
-        };
-        match code.default_retry_after() {
-            Some(seconds) => problem.retry_after(seconds),
-            None => problem,
         }
     }
 
@@ -182,19 +178,11 @@ impl Problem {
         }
     }
 
-    pub fn retry_after(mut self, seconds: u32) -> Self {
-        self.headers
-            .retain(|(name, _)| *name != header::RETRY_AFTER);
-        self.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
-    }
-
-    /// The seconds of `Retry-After`, if set.
-    pub fn retry_after_seconds(&self) -> Option<u32> {
-        let (_, value) = self
-            .headers
-            .iter()
-            .find(|(name, _)| *name == header::RETRY_AFTER)?;
-        value.to_str().ok()?.parse().ok()
+    pub fn retry_after(self, seconds: u32) -> Self {
+        Self {
+            retry_after: Some(seconds),
+            ..self
+        }
     }
 
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
@@ -220,6 +208,9 @@ impl Problem {
         let mut answer = HttpResponse::build(self.code.status());
         answer.content_type("application/problem+json");
         answer.insert_header((header::CACHE_CONTROL, "no-store"));
+        if let Some(seconds) = self.retry_after {
+            answer.insert_header((header::RETRY_AFTER, seconds));
+        }
         for header in &self.headers {
             answer.append_header(header.clone());
         }

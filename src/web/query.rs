@@ -1,12 +1,26 @@
-//! Query parameters of calls that are not lists.
+//! Parses query parameters.
 
 use super::problem::FieldFault;
+use crate::application::list::TimeRange;
 use actix_web::HttpRequest;
 use std::borrow::Cow;
 use std::str::FromStr;
+use tintype_storage::domain::time::Timestamp;
 
-/// The value of a parameter; `None` without it. Ignores other parameters.
-pub fn value<'a>(request: &'a HttpRequest, name: &str) -> Result<Option<Cow<'a, str>>, FieldFault> {
+/// Faults that a response lists: a query can contain thousands.
+pub const MAX_FAULTS: usize = 20;
+
+/// The parsed value of a parameter; `None` without it. Ignores other parameters.
+pub fn parsed<T>(
+    request: &HttpRequest,
+    name: &str,
+    parse: impl FnOnce(&str, &str) -> Result<T, FieldFault>,
+) -> Result<Option<T>, FieldFault> {
+    let value = value(request, name)?;
+    value.map(|value| parse(name, &value)).transpose()
+}
+
+fn value<'a>(request: &'a HttpRequest, name: &str) -> Result<Option<Cow<'a, str>>, FieldFault> {
     let query = url::form_urlencoded::parse(request.query_string().as_bytes());
     let mut values = query.filter(|(it, _)| it == name).map(|(_, value)| value);
     let value = values.next();
@@ -16,8 +30,43 @@ pub fn value<'a>(request: &'a HttpRequest, name: &str) -> Result<Option<Cow<'a, 
     }
 }
 
+pub fn id<T: FromStr>(name: &str, value: &str) -> Result<T, FieldFault> {
+    let fault = |_| FieldFault::new(name, "must be an id");
+    value.parse().map_err(fault)
+}
+
+pub fn moment(name: &str, value: &str) -> Result<Timestamp, FieldFault> {
+    let message =
+        "must be an RFC 3339 date and time, such as 2030-01-31T12:00:00Z (a + is written %2B)";
+    Timestamp::parse(value).ok_or_else(|| FieldFault::new(name, message))
+}
+
+/// Sets the start of a range from the parameter `from`, or its end from `to`.
+pub fn range_end(range: &mut TimeRange, name: &str, value: &str) -> Result<(), FieldFault> {
+    let end = match name {
+        "from" => &mut range.from,
+        _ => &mut range.to,
+    };
+    *end = Some(moment(name, value)?);
+    Ok(())
+}
+
+/// The item with this word.
+pub fn one_of<T: Copy>(
+    name: &str,
+    value: &str,
+    all: &[T],
+    word: impl Fn(T) -> &'static str,
+) -> Result<T, FieldFault> {
+    let known = all.iter().copied().find(|it| word(*it) == value);
+    known.ok_or_else(|| {
+        let words: Vec<_> = all.iter().map(|it| word(*it)).collect();
+        FieldFault::new(name, format!("must be one of {}", words.join(", ")))
+    })
+}
+
 /// Parses a whole number within bounds.
-pub fn number<T>(text: &str, name: &str, min: T, max: T) -> Result<T, FieldFault>
+pub fn number<T>(name: &str, text: &str, min: T, max: T) -> Result<T, FieldFault>
 where
     T: FromStr + PartialOrd + std::fmt::Display,
 {
@@ -28,4 +77,20 @@ where
             let message = format!("must be a whole number from {min} to {max}");
             FieldFault::new(name, message)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::tier::Tier;
+
+    #[test]
+    fn a_fault_names_the_parameter_and_what_it_takes() {
+        let fault = moment("from", "2030-01-31").unwrap_err();
+        assert_eq!(fault.field, "from");
+        assert!(fault.message.contains("2030-01-31T12:00:00Z"), "{fault:?}");
+        assert!(fault.message.contains("%2B"), "{fault:?}");
+        let fault = one_of("tier", "nb2", Tier::ALL, Tier::word).unwrap_err();
+        assert_eq!(fault.message, "must be one of fast, quality, pro");
+    }
 }

@@ -272,16 +272,13 @@ async fn event(options: &SenderOptions, account: AccountId, id: JobId) -> Result
 }
 
 async fn metadata(options: &SenderOptions, text: &PromptRef) -> Result<Option<Json>, Fault> {
-    let text = match text {
-        PromptRef::Inline(text) => text.metadata.clone(),
-        PromptRef::Stored(key) => {
-            let text = request_text::load(&options.images, key)
-                .await
-                .map_err(|error| Fault::Own(format!("the metadata could not be read: {error}")))?;
-            text.metadata
-        }
-    };
-    text.map(|text| Json::parse(&text, MAX_METADATA_DEPTH))
+    let text = request_text::of(&options.images, text).await;
+    let text = text
+        .map_err(|error| error.to_string())
+        .and_then(|text| text.ok_or_else(|| "its object does not exist".into()))
+        .map_err(|error| Fault::Own(format!("the metadata could not be read: {error}")))?;
+    text.metadata
+        .map(|text| Json::parse(&text, MAX_METADATA_DEPTH))
         .transpose()
         .map_err(|fault| Fault::Delivery(format!("the metadata {fault}")))
 }

@@ -13,4 +13,4 @@ pub use actor::AccountActor;
 pub use command::{AccountCommand, KeyChange, Reply};
 pub use context::AccountContext;
 pub use in_flight::InFlightGuard;
-pub use registry::{AccountHandle, AccountRegistry, Overloaded};
+pub use registry::{AccountHandle, AccountRegistry, NoReply, Overloaded};

@@ -1,12 +1,13 @@
 //! Finds the actor of an account, and starts it if it does not run.
 
 use super::actor::AccountActor;
-use super::command::AccountCommand;
+use super::command::{AccountCommand, Reply};
 use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
 use super::inbox::{Inbox, Put};
 use super::round::Wake;
 use super::shared::AccountShared;
+use crate::fail_stop::FailStop;
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -15,7 +16,9 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
+use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::{
     AcceptError, Accepted, AcceptedBatch, AccountState, BeforeJobs, EventError, NewBatch, NewJob,
     StoreError,
@@ -37,6 +40,15 @@ pub struct AccountHandle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the account has too many calls in flight")]
 pub struct Overloaded;
+
+/// Why a command got no reply. Nothing that it would have changed is durable, unless the process stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoReply {
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
+    #[error("the process stops after a failure")]
+    Stopping,
+}
 
 impl AccountHandle {
     /// Sends a job to be accepted. The caller keeps the guard until it has the reply.
@@ -71,17 +83,44 @@ impl AccountHandle {
         Ok(guard)
     }
 
-    /// Cancels a queued job. The receiver is closed without a value if the command is refused or the process stops.
-    pub fn cancel(&self, job: JobId) -> oneshot::Receiver<Result<Job, EventError>> {
-        let (reply, canceled) = oneshot::channel();
-        let command = AccountCommand::Apply {
+    /// Cancels a queued job.
+    pub async fn cancel(
+        &self,
+        job: JobId,
+        note: Option<Note<Job>>,
+    ) -> Result<Result<Job, EventError>, NoReply> {
+        self.apply(job, JobEvent::Cancel, note).await
+    }
+
+    /// Applies an event to a job.
+    pub async fn apply(
+        &self,
+        job: JobId,
+        event: JobEvent,
+        note: Option<Note<Job>>,
+    ) -> Result<Result<Job, EventError>, NoReply> {
+        self.call(|reply| AccountCommand::Apply {
             job,
-            event: JobEvent::Cancel,
-            note: None,
-            reply: reply.into(),
-        };
-        let _ = self.send(command);
-        canceled
+            event,
+            note,
+            reply,
+        })
+        .await
+    }
+
+    /// Sends a command and waits for its outcome.
+    pub async fn call<T, E>(
+        &self,
+        command: impl FnOnce(Reply<T, E>) -> AccountCommand,
+    ) -> Result<Result<T, E>, NoReply> {
+        let (reply, outcome) = oneshot::channel();
+        // A refused command is dropped with its reply.
+        let _ = self.send(command(reply.into()));
+        match DeferredWake::new(outcome).await {
+            Ok(outcome) => Ok(outcome),
+            Err(_) if self.shared.context.fail_stop.has_tripped() => Err(NoReply::Stopping),
+            Err(_) => Err(Overloaded.into()),
+        }
     }
 
     /// Sends a command. A refused command is dropped, and so is every reply when the process stops.
@@ -189,6 +228,14 @@ impl AccountRegistry {
 
     pub fn context(&self) -> &AccountContext {
         &self.context
+    }
+
+    pub fn now(&self) -> Timestamp {
+        (self.context.clock)()
+    }
+
+    pub fn fail_stop(&self) -> &FailStop {
+        &self.context.fail_stop
     }
 
     /// The actor of an account; `None` if the account does not exist. Reads the store if the actor does not run.

@@ -14,6 +14,6 @@ mod round;
 mod scheduler;
 
 pub use actor::DeliveryActor;
-pub use command::{DeliveryCommand, DeliveryDepths, DeliveryError, Redelivered};
+pub use command::{DeliveryCommand, DeliveryDepths, DeliveryError, Redelivered, Reply};
 pub use context::DeliveryContext;
 pub use scheduler::DeliveryLimits;

@@ -35,7 +35,7 @@ impl DispatchContext {
         match self.accounts.get(id) {
             Ok(handle) => handle,
             Err(error) => {
-                self.accounts.context().fail_stop.trip(error.to_string());
+                self.accounts.fail_stop().trip(error.to_string());
                 None
             }
         }
@@ -43,6 +43,6 @@ impl DispatchContext {
 
     /// Is the process about to end after a failure? The log has the reason, so later errors are not worth a line each.
     pub fn has_failed(&self) -> bool {
-        self.accounts.context().fail_stop.has_tripped()
+        self.accounts.fail_stop().has_tripped()
     }
 }

@@ -1,11 +1,10 @@
 //! Fails queued jobs that have expired.
 
-use crate::account::{AccountCommand, AccountRegistry};
+use crate::account::{AccountCommand, AccountRegistry, NoReply};
 use crate::queue::{Expiry, JobQueues};
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 /// Expiries that are decided concurrently.
@@ -37,23 +36,21 @@ pub async fn run(accounts: Arc<AccountRegistry>, queues: Arc<JobQueues>) {
 async fn expire(expiry: Expiry, accounts: &AccountRegistry, queues: &JobQueues) {
     let account = match accounts.get(expiry.account) {
         Ok(account) => account,
-        Err(error) => return accounts.context().fail_stop.trip(error.to_string()),
+        Err(error) => return accounts.fail_stop().trip(error.to_string()),
     };
     let Some(account) = account else {
         return;
     };
-    let (reply, expired) = oneshot::channel();
-    let command = AccountCommand::Expire {
-        job: expiry.job,
-        due: expiry.due,
-        reply: reply.into(),
-    };
-    if account.send(command).is_err() {
-        // The account is overloaded. The job stays expired, so the next try fails it.
-        sleep(CLOCK_POLL).await;
-        return accounts.context().expiries.add_all([expiry]);
-    }
-    if let Ok(Ok(job)) = expired.await {
-        queues.remove((&job).into());
+    let Expiry { job, due, .. } = expiry;
+    let expired = account.call(|reply| AccountCommand::Expire { job, due, reply });
+    match expired.await {
+        Ok(Ok(job)) => queues.remove((&job).into()),
+        Err(NoReply::Overloaded(_)) => {
+            // The job stays expired, so the next try fails it.
+            sleep(CLOCK_POLL).await;
+            accounts.context().expiries.add_all([expiry]);
+        }
+        // The job has ended already, or the process stops.
+        Ok(Err(_)) | Err(NoReply::Stopping) => {}
     }
 }

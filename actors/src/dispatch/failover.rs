@@ -238,7 +238,7 @@ impl Tries<'_> {
     }
 
     fn now(&self) -> Timestamp {
-        (self.context.accounts.context().clock)()
+        self.context.accounts.now()
     }
 
     fn answered(&self) {

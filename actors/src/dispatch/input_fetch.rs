@@ -2,12 +2,9 @@
 
 use super::context::DispatchContext;
 use super::failover::first_lease;
-use crate::account::AccountCommand;
 use crate::backends::BackendLease;
 use crate::ports::{FetchedInputs, GenerateError};
 use tintype_storage::domain::job::{Job, JobEvent};
-use tintype_storage::engine::deferred_wake::DeferredWake;
-use tokio::sync::oneshot;
 
 /// Fetches the input images of a job that does not have them yet.
 ///
@@ -34,13 +31,5 @@ pub async fn with_inputs(
 /// The job after the event; `None` if the event was not applied.
 async fn record(job: &Job, event: JobEvent, context: &DispatchContext) -> Option<Job> {
     let account = context.account(job.account)?;
-    let (reply, applied) = oneshot::channel();
-    let command = AccountCommand::Apply {
-        job: job.id,
-        event,
-        note: None,
-        reply: reply.into(),
-    };
-    let _ = account.send(command);
-    DeferredWake::new(applied).await.ok()?.ok()
+    account.apply(job.id, event, None).await.ok()?.ok()
 }

@@ -21,9 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::job::{Job, JobEvent, TransitionError};
-use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::EventError;
-use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 /// A restarted actor waits this long, so that a step that panics each time does not keep the thread busy.
@@ -200,11 +198,9 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
     let Some(account) = context.account(job.account) else {
         return Start::Nothing(None);
     };
-    let (reply, begun) = oneshot::channel();
     let id = job.job;
-    let reply = reply.into();
-    let _ = account.send(AccountCommand::Begin { job: id, reply });
-    match DeferredWake::new(begun).await {
+    let begun = account.call(|reply| AccountCommand::Begin { job: id, reply });
+    match begun.await {
         Ok(Ok(job)) if job.state.is_terminal() => Start::Nothing(Some(Box::new(job))),
         Ok(Ok(job)) => Start::Run(Box::new(job), lease),
         // Canceled while it waited for its turn, or ended by this actor before its restart.
@@ -233,15 +229,7 @@ async fn apply(
     let Some(account) = context.account(job.account) else {
         return false;
     };
-    let (reply, applied) = oneshot::channel();
-    let command = AccountCommand::Apply {
-        job: job.job,
-        event,
-        note: None,
-        reply: reply.into(),
-    };
-    let _ = account.send(command);
-    match DeferredWake::new(applied).await {
+    match account.apply(job.job, event, None).await {
         Ok(Ok(_)) => true,
         // The actor had sent the event before its restart.
         Ok(Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))) if was_restarted => {

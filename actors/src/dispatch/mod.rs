@@ -1,9 +1,9 @@
 //! Running jobs: the dispatcher decides which job is next, and a job actor runs one job to its end.
 
+pub(crate) mod abandoned_jobs;
 pub mod backoff;
 mod context;
 mod cut_off;
-pub(crate) mod detached_jobs;
 mod dispatcher;
 pub(crate) mod expiry;
 mod failover;

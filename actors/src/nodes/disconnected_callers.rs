@@ -1,7 +1,7 @@
 //! Cancels queued jobs whose callers waited on a connection to a node that has died or left. Any node may cancel them.
 
 use crate::account::AccountRegistry;
-use crate::dispatch::{DispatchContext, detached_jobs};
+use crate::dispatch::{DispatchContext, abandoned_jobs};
 use crate::fail_stop::FailStop;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,18 +26,18 @@ pub async fn poll(
     let mut known = HashSet::new();
     loop {
         sleep(POLL).await;
-        let detached = match detached_jobs(&store).await {
-            Ok(detached) => detached,
+        let abandoned = match abandoned_jobs(&store).await {
+            Ok(abandoned) => abandoned,
             Err(error) => return fail_stop.trip(error.to_string()),
         };
-        known.retain(|job| detached.contains(job));
-        let new: Vec<(AccountId, JobId)> = detached.difference(&known).copied().collect();
-        detached_jobs::cancel(new.iter().copied(), &accounts, &dispatch.image_store).await;
+        known.retain(|job| abandoned.contains(job));
+        let new: Vec<(AccountId, JobId)> = abandoned.difference(&known).copied().collect();
+        abandoned_jobs::cancel(new.iter().copied(), &accounts, &dispatch.image_store).await;
         known.extend(new);
     }
 }
 
-async fn detached_jobs(store: &Store) -> Result<HashSet<(AccountId, JobId)>, StoreError> {
+async fn abandoned_jobs(store: &Store) -> Result<HashSet<(AccountId, JobId)>, StoreError> {
     let all = WAITING_CALLERS.range(&All);
     let callers = WAITING_CALLERS.scan(store, &all, Direction::Rising, usize::MAX);
     let callers = callers.await?;

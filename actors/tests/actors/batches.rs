@@ -14,15 +14,15 @@ use tintype_storage::domain::job::{JobState, PromptRef, PromptText};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, BatchRequest, NewBatch};
+use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, NewBatch, NewBatchJob};
 use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// A prompt `image:URL` has an input image at that URL.
-fn request(prompt: &str) -> BatchRequest {
+fn request(prompt: &str) -> NewBatchJob {
     let url = prompt.strip_prefix("image:").map(str::to_owned);
-    BatchRequest {
+    NewBatchJob {
         mode: match url {
             Some(_) => Mode::ImageToImage,
             None => Mode::TextToImage,
@@ -34,7 +34,7 @@ fn request(prompt: &str) -> BatchRequest {
 }
 
 fn send(world: &World, account: AccountId, prompts: &[&str]) -> Answer<AcceptedBatch, AcceptError> {
-    let requests: Vec<BatchRequest> = prompts.iter().map(|it| request(it)).collect();
+    let requests: Vec<NewBatchJob> = prompts.iter().map(|it| request(it)).collect();
     let prices = requests.iter().map(|it| it.price);
     let price = prices.fold(Amount::ZERO, |sum, it| sum.plus(it).expect("a sum"));
     let batch = NewBatch {

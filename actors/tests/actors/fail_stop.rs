@@ -4,11 +4,12 @@ use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, World, fresh, quick, run, settle, until};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_actors::account::{AccountCommand, NoReply, Overloaded};
 use tintype_actors::fail_stop::FailStop;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::{Engine as _, EngineError};
-use tintype_storage::store::{Store, Writes};
+use tintype_storage::store::{Deposit, Store, Writes};
 use tintype_storage::testing::failing::FailingEngine;
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
@@ -56,6 +57,30 @@ fn hostile_073_whoever_waits_for_a_failed_commit_is_told() {
             assert!(!matches!(late, Ok(Ok(_))), "accepted after the failure");
         }
         assert_eq!(memory.image(), before, "nothing more was written");
+    });
+}
+
+#[test]
+fn a_call_without_a_reply_tells_an_overloaded_account_from_a_stop() {
+    run(async {
+        let world = Plan::over(fresh("1000"), quick(), 1).start();
+        let _calls: Vec<_> = (0..5_000)
+            .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
+            .collect();
+        let deposit = |reply| AccountCommand::Deposit {
+            deposit: Deposit {
+                amount: "1".parse().expect("an amount"),
+                reference: None,
+                idempotency: None,
+            },
+            note: None,
+            reply,
+        };
+        let refused = world.handle(A).call(deposit).await;
+        assert_eq!(refused.unwrap_err(), NoReply::Overloaded(Overloaded));
+        world.fail_stop.trip("on purpose");
+        let refused = world.handle(A).call(deposit).await;
+        assert_eq!(refused.unwrap_err(), NoReply::Stopping);
     });
 }
 

@@ -305,7 +305,7 @@ impl World {
         dispatcher.do_send(DispatcherCommand::Pause(pause));
     }
 
-    fn handle(&self, account: AccountId) -> AccountHandle {
+    pub fn handle(&self, account: AccountId) -> AccountHandle {
         let handle = self.system.accounts().get(account).expect("readable");
         handle.expect("an account")
     }

@@ -15,7 +15,7 @@ use tintype_storage::domain::job::{
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{AcceptError, BatchRequest, IdempotencyUse, NewBatch, NewJob};
+use tintype_storage::store::{AcceptError, IdempotencyUse, NewBatch, NewBatchJob, NewJob};
 use tintype_storage::testing::samples;
 use tokio::sync::oneshot;
 
@@ -73,7 +73,7 @@ fn idempotency(number: usize, request: &Request) -> Option<IdempotencyUse> {
 
 /// Every second image of the batch has an input image.
 fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> NewBatch {
-    let one = |index: u32| BatchRequest {
+    let one = |index: u32| NewBatchJob {
         tier: request.tier,
         prompt: prompt(number, request),
         input_urls: InputUrls::Inline(match index % 2 {

@@ -95,8 +95,7 @@ async fn admit(
     let tier = models::tier_of(&state.settings.config.tiers, model)
         .ok_or_else(|| models::unknown(model, version, method_name))?;
     submission::check_scope(&caller, tier, model)?;
-    let idempotency_key = idempotency_key::key(request.headers())
-        .map_err(|fault| Refusal::field(fault.field, fault.message))?;
+    let idempotency_key = idempotency_key::key(request.headers())?;
     let admitted = AdmittedCall {
         caller,
         tier,

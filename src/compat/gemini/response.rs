@@ -2,7 +2,7 @@
 //! part, because the JavaScript SDK concatenates several.
 
 use crate::compat::base64_body::Part;
-use crate::compat::job_waiter::{JobOutcome, JobWaiter};
+use crate::compat::job_waiter::{JobWaiter, WaitOutcome};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, PromptTokens};
 use crate::images;
@@ -52,12 +52,12 @@ impl ResponseContext {
     pub async fn final_parts(
         &self,
         waiter: &mut JobWaiter,
-        outcome: JobOutcome,
+        outcome: WaitOutcome,
         with_text: bool,
     ) -> Result<Vec<Part>, Refusal> {
         let image = match outcome {
-            JobOutcome::Image(image) => image,
-            JobOutcome::Blocked(reason) => {
+            WaitOutcome::Image(image) => image,
+            WaitOutcome::Blocked(reason) => {
                 let candidate = json!({
                     "finishReason": "IMAGE_SAFETY", "finishMessage": reason, "index": 0,
                 });

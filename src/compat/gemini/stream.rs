@@ -6,7 +6,7 @@
 use super::response::{self, ResponseContext};
 use crate::compat::base64_body::{self, Part, Piece};
 use crate::compat::dialect::Dialect;
-use crate::compat::job_waiter::{JobOutcome, JobWaiter, mark_answered};
+use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::refusal::Refusal;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
@@ -107,12 +107,12 @@ pub async fn respond(
 async fn framed_parts(
     context: &ResponseContext,
     waiter: &mut JobWaiter,
-    outcome: JobOutcome,
+    outcome: WaitOutcome,
     framing: Framing,
 ) -> Result<Vec<Part>, Refusal> {
     let text = match outcome {
-        JobOutcome::Image(_) => context.text_chunk(waiter),
-        JobOutcome::Blocked(_) => None,
+        WaitOutcome::Image(_) => context.text_chunk(waiter),
+        WaitOutcome::Blocked(_) => None,
     };
     let is_first = text.is_none();
     let mut parts = Vec::new();
@@ -168,7 +168,7 @@ impl StreamTask {
     }
 
     /// The outcome of the job; `None` if the client disconnects.
-    async fn wait(&self, waiter: &mut JobWaiter) -> Option<Result<JobOutcome, Refusal>> {
+    async fn wait(&self, waiter: &mut JobWaiter) -> Option<Result<WaitOutcome, Refusal>> {
         let waiting = waiter.wait(self.deadline);
         tokio::pin!(waiting);
         let keep_alive = Bytes::from_static(self.framing.keep_alive().as_bytes());

@@ -67,8 +67,7 @@ async fn preflight_call(
     state: &web::Data<CompatState>,
 ) -> Result<(Payer, Option<String>), Refusal> {
     let caller = auth::authenticate(request, &state.accounts).await?;
-    let name = idempotency_key::key(request.headers())
-        .map_err(|fault| Refusal::field(fault.field, fault.message))?;
+    let name = idempotency_key::key(request.headers())?;
     preflight::check_any(state, &caller, name.as_deref()).await?;
     Ok((caller, name))
 }

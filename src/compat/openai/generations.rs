@@ -35,8 +35,7 @@ async fn generate(
 ) -> Result<HttpResponse, Refusal> {
     let deadline = deadline::of_request(request, &state.settings);
     let caller = auth::authenticate(request, &state.accounts).await?;
-    let name = idempotency_key::key(request.headers())
-        .map_err(|fault| Refusal::field(fault.field, fault.message))?;
+    let name = idempotency_key::key(request.headers())?;
     let body = body::read_json(request, payload, &state.settings).await?;
     load_shedding::check(&state.generations, caller.account()).await?;
     let options = RawOptions::of_json(&body)?.read(&caller, &state.settings)?;

@@ -3,7 +3,7 @@
 use super::options::Options;
 use crate::application::core::Core;
 use crate::compat::base64_body::{self, Part};
-use crate::compat::job_waiter::{JobOutcome, JobWaiter, mark_answered};
+use crate::compat::job_waiter::{JobWaiter, WaitOutcome, mark_answered};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
 use crate::images;
@@ -32,8 +32,8 @@ pub async fn wait_and_respond(
     let mut first_refusal = None;
     for (waiter, outcome) in waiters.into_iter().zip(outcomes) {
         let refusal = match outcome {
-            Ok(JobOutcome::Image(image)) => images.add(waiter, image, options.as_url).await.err(),
-            Ok(JobOutcome::Blocked(reason)) => Some(Refusal::new(Kind::Blocked, reason)),
+            Ok(WaitOutcome::Image(image)) => images.add(waiter, image, options.as_url).await.err(),
+            Ok(WaitOutcome::Blocked(reason)) => Some(Refusal::new(Kind::Blocked, reason)),
             Err(refusal) => {
                 images.note_pending(&waiter);
                 Some(refusal)

@@ -3,16 +3,13 @@
 use crate::application::export;
 use crate::application::services::JobService;
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpResponse, web};
 use futures_util::stream;
 
 /// `GET /export`
-pub async fn show(
-    OperatorCall(caller): OperatorCall,
-    jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+pub async fn show(OperatorCall(caller): OperatorCall, jobs: web::Data<JobService>) -> HttpResult {
     let receiver = export::start(&jobs, &caller)?;
     let blocks = stream::unfold(receiver, |mut receiver| async {
         let block = receiver.recv().await?;

@@ -4,9 +4,8 @@ use crate::api::answers;
 use crate::application::core::Core;
 use crate::application::jobs;
 use crate::application::services::JobService;
-use crate::management::jobs::take_account;
 use crate::web::access::OperatorCall;
-use crate::web::problem::Problem;
+use crate::web::problem::{HttpResult, Problem};
 use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
@@ -14,16 +13,7 @@ use tintype_storage::domain::job::Job;
 /// Finds the job of the path. Without `account_id` in the query, the search reads many accounts.
 async fn find(id: &str, request: &HttpRequest, core: &Core) -> Result<Job, Problem> {
     let id = jobs::read_id(id)?;
-    let mut account = None;
-    let named = query::value(request, "account_id");
-    let fault = match named {
-        Ok(Some(named)) => take_account(&mut account, &named),
-        Ok(None) => None,
-        Err(fault) => Some(fault),
-    };
-    if let Some(fault) = fault {
-        return Err(Problem::validation(vec![fault]));
-    }
+    let account = query::parsed(request, "account_id", query::id)?;
     Ok(jobs::find_in_all(core, account, id).await?)
 }
 
@@ -33,7 +23,7 @@ pub async fn cancel(
     path: web::Path<String>,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let Job { id, account, .. } = find(&path, &request, &jobs.core).await?;
     let job = jobs::cancel(&jobs, &caller, account, id).await?;
     Ok(HttpResponse::Ok().json(answers::job_record(&jobs, &job).await?))
@@ -45,7 +35,7 @@ pub async fn show(
     path: web::Path<String>,
     request: HttpRequest,
     jobs: web::Data<JobService>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let job = find(&path, &request, &jobs.core).await?;
     let record = answers::job_record(&jobs, &job).await?;
     Ok(HttpResponse::Ok().json(answers::for_operator(&jobs.core, &job, record)))

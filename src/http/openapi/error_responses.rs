@@ -150,7 +150,7 @@ fn meaning(code: Code) -> &'static str {
         Code::MethodNotAllowed => "the path does not support the method; see `Allow`.",
         Code::RequestTimeout => "the body arrived too slowly.",
         Code::Conflict => "the current state does not allow the request.",
-        Code::Gone => "the picture was removed when its retention ended.",
+        Code::Gone => "the image was removed when its retention ended.",
         Code::PayloadTooLarge => "the body is too large.",
         Code::UnsupportedMediaType => {
             "the call does not accept the media type of the body, or the body has a `Content-Encoding`."
@@ -194,7 +194,7 @@ fn detail(code: Code) -> &'static str {
         Code::MethodNotAllowed => "this path takes GET, HEAD",
         Code::RequestTimeout => "the body did not arrive within 30 s",
         Code::Conflict => "the job is already done",
-        Code::Gone => "the picture was removed when its retention ended",
+        Code::Gone => "the image was removed when its retention ended",
         Code::PayloadTooLarge => "the body may have at most 1048576 bytes",
         Code::UnsupportedMediaType => "send the body as `Content-Type: application/json`",
         Code::RangeNotSatisfiable => "the range lies outside the file, which has 1048576 bytes",

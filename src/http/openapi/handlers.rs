@@ -5,7 +5,7 @@
 
 use crate::application::settings::Settings;
 use crate::web::auth::Operator;
-use crate::web::problem::Problem;
+use crate::web::problem::HttpResult;
 use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
@@ -56,7 +56,7 @@ pub async fn native(
     request: HttpRequest,
     settings: web::Data<Settings>,
     documents: web::Data<Documents>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let generate = || Written::new(&(documents.write_native)(&settings));
     Ok(respond(&request, documents.native.get_or_init(generate)))
 }
@@ -66,7 +66,7 @@ pub async fn operator(
     request: HttpRequest,
     settings: web::Data<Settings>,
     documents: web::Data<Documents>,
-) -> Result<HttpResponse, Problem> {
+) -> HttpResult {
     let generate = || Written::new(&(documents.write_operator)(&settings));
     Ok(respond(&request, documents.operator.get_or_init(generate)))
 }

@@ -73,7 +73,7 @@ pub struct NewBatch {
     /// The account's rate limit when the call was counted.
     pub account_rate_limit: Option<RateLimit>,
     /// At least one.
-    pub requests: Vec<BatchRequest>,
+    pub requests: Vec<NewBatchJob>,
     /// The sum of the requests' prices.
     pub price: Amount,
     /// The caller's object, stored as metadata; the prompt is empty.
@@ -86,7 +86,7 @@ pub struct NewBatch {
 }
 
 #[derive(Clone, Debug)]
-pub struct BatchRequest {
+pub struct NewBatchJob {
     /// The caller's name for the request; `None` if it equals the index.
     pub custom_id: Option<String>,
     pub tier: Tier,

@@ -31,8 +31,8 @@ pub use account_decisions::{
 };
 pub use api_keys::{BeforeJobs, KeyWithAccount};
 pub use commands::{
-    AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, BatchRequest, CommandError,
-    Deposit, DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob,
+    AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, CommandError, Deposit,
+    DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewBatchJob, NewJob,
 };
 pub use deliveries::DeletionStep;
 pub use due_index::{Due, DueIndex};

@@ -7,7 +7,7 @@ use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{Job, JobState, Origin, PromptRef, PromptText};
 use crate::domain::tier::{Mode, Resolution, Tier};
 use crate::domain::time::Timestamp;
-use crate::store::{BatchRequest, NewJob};
+use crate::store::{NewBatchJob, NewJob};
 use uuid::Uuid;
 
 pub fn prompt(text: impl Into<String>) -> PromptRef {
@@ -39,8 +39,8 @@ pub fn new_job(key: KeyId, price: Amount) -> NewJob {
 }
 
 /// The same job as a request of a batch.
-pub fn batch_request(price: Amount) -> BatchRequest {
-    BatchRequest {
+pub fn batch_request(price: Amount) -> NewBatchJob {
+    NewBatchJob {
         custom_id: None,
         tier: Tier::Fast,
         mode: Mode::TextToImage,

@@ -21,8 +21,8 @@ use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, Key, Value};
 use tintype_storage::store::{
-    AccountState, BatchRequest, Decisions, Deposit, IdempotencyUse, Limits, NewBatch, NewJob,
-    Store, Writes,
+    AccountState, Decisions, Deposit, IdempotencyUse, Limits, NewBatch, NewBatchJob, NewJob, Store,
+    Writes,
 };
 use tintype_storage::testing::samples;
 use uuid::Uuid;
@@ -141,7 +141,7 @@ impl ScenarioPlayer<'_> {
         let round = self.round;
         let prompts = ["one of three", "two of three", "three of three"];
         let single = prompts.map(|prompt| new_job(prompt, None));
-        let requests = single.map(|job| BatchRequest {
+        let requests = single.map(|job| NewBatchJob {
             custom_id: Some("named".into()),
             tier: job.tier,
             mode: job.mode,

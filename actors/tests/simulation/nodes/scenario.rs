@@ -395,10 +395,9 @@ impl World {
             .get(account)
             .expect("readable")
             .expect("an account");
-        let answer = handle.cancel(job);
         let shared = Arc::clone(&self.shared);
         actix::spawn(async move {
-            if let Ok(Ok(_)) = answer.await {
+            if let Ok(Ok(_)) = handle.cancel(job, None).await {
                 shared.count("canceled");
             }
         });

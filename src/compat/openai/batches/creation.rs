@@ -4,8 +4,9 @@ use super::batch_body::BatchBody;
 use super::input_lines::{self, Input};
 use super::{batch_object, json_response};
 use crate::application::batch_request::BatchRequest;
+use crate::application::blocking::blocking;
 use crate::application::commit::detached;
-use crate::application::error::{self, Error};
+use crate::application::error::Error;
 use crate::application::file_batches::{self, FileBatchStatus};
 use crate::application::load_shedding;
 use crate::application::payer::Payer;
@@ -19,7 +20,6 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use tintype_storage::domain::file_batch::UploadedFile;
-use tokio::task::spawn_blocking;
 
 /// Number of earlier attempts, sent by OpenAI's SDKs.
 const RETRY_COUNT: &str = "x-stainless-retry-count";
@@ -55,8 +55,7 @@ async fn submit_batch(
     state: &web::Data<CompatState>,
 ) -> Result<(FileBatchStatus, bool), Refusal> {
     let caller = auth::authenticate(request, &state.accounts).await?;
-    let key = idempotency_key::key(request.headers())
-        .map_err(|fault| Refusal::field(fault.field, fault.message))?;
+    let key = idempotency_key::key(request.headers())?;
     let body = body::read_json(request, payload, &state.settings).await?;
     load_shedding::check(&state.generations, caller.account()).await?;
     let batch_body = BatchBody::read(&body)?;
@@ -154,7 +153,6 @@ async fn read_lines(
     let _reservation = reservation.map_err(Error::from)?;
     let content: Bytes = uploaded_files::read(&state.jobs, file).await?;
     let (shared, caller) = (state.clone(), caller.clone());
-    let read = spawn_blocking(move || input_lines::read(&content, &caller, &shared.settings));
-    let read = read.await.map_err(|_| error::internal())?;
-    Ok(read)
+    let read = move || Ok::<_, Error>(input_lines::read(&content, &caller, &shared.settings));
+    Ok(blocking(read).await?)
 }

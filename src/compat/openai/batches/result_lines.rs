@@ -7,7 +7,7 @@ use crate::application::result_url::presign;
 use crate::application::services::JobService;
 use crate::compat::base64_body::{Part, StoredImage, pieces, streamed};
 use crate::compat::dialect::Dialect;
-use crate::compat::job_waiter::{JobOutcome, job_outcome};
+use crate::compat::job_waiter::{WaitOutcome, wait_outcome};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, PromptTokens};
 use crate::images::{self, FAULT_TARGET, ImagesError};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{FailureKind, Job, JobState, PromptRef, ResultImage};
+use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
 
 /// Jobs read at a time.
 const STEP: usize = 100;
@@ -150,19 +150,13 @@ impl Lines {
 
     /// `None` if the prompt is no longer stored.
     async fn prompt(&self, job: &Job) -> Result<Option<String>, Error> {
-        let key = match &job.prompt {
-            PromptRef::Inline(text) => return Ok(Some(text.prompt.clone())),
-            PromptRef::Stored(key) => key,
-        };
-        match request_text::load(&self.service.images, key).await {
-            Ok(text) => Ok(Some(text.prompt)),
-            Err(error) if error.is_gone() => Ok(None),
-            Err(error) => {
-                tracing::error!(target: FAULT_TARGET, %error, "could not read a prompt");
-                let detail = "could not read a prompt; try again";
-                Err(Error::new(ErrorKind::StorageUnavailable, detail))
-            }
-        }
+        let text = request_text::of(&self.service.images, &job.prompt).await;
+        let text = text.map_err(|error| {
+            tracing::error!(target: FAULT_TARGET, %error, "could not read a prompt");
+            let detail = "could not read a prompt; try again";
+            Error::new(ErrorKind::StorageUnavailable, detail)
+        })?;
+        Ok(text.map(|it| it.prompt))
     }
 }
 
@@ -223,9 +217,9 @@ fn failure_line(job: Job) -> Vec<Part> {
         let error = json!({"code": "batch_cancelled", "message": error});
         return vec![Part::Text(format!("{}\n", line(&job, Value::Null, error)))];
     }
-    let refusal = match job_outcome(job.clone()) {
-        Ok(JobOutcome::Blocked(reason)) => Refusal::new(Kind::Blocked, reason),
-        Ok(JobOutcome::Image(_)) => Refusal::new(Kind::Internal, "the request has an image"),
+    let refusal = match wait_outcome(job.clone()) {
+        Ok(WaitOutcome::Blocked(reason)) => Refusal::new(Kind::Blocked, reason),
+        Ok(WaitOutcome::Image(_)) => Refusal::new(Kind::Internal, "the request has an image"),
         Err(refusal) => refusal,
     };
     refusal_line(&job, &refusal)

@@ -11,7 +11,7 @@ use crate::domain::ids::{BatchId, JobId};
 use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
-use crate::store::commands::{AcceptError, AcceptedBatch, BatchError, BatchRequest, NewBatch};
+use crate::store::commands::{AcceptError, AcceptedBatch, BatchError, NewBatch, NewBatchJob};
 use crate::store::tables::{BATCH_PROGRESS, BATCHES, FILE_BATCHES};
 use crate::store::{IdempotentCall, StoreError};
 
@@ -190,7 +190,7 @@ impl Decisions<'_> {
     }
 }
 
-fn job_of(batch: &Batch, id: JobId, index: u32, request: &BatchRequest) -> Job {
+fn job_of(batch: &Batch, id: JobId, index: u32, request: &NewBatchJob) -> Job {
     Job {
         id,
         account: batch.account,

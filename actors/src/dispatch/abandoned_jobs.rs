@@ -15,7 +15,7 @@ pub async fn cancel(
         let Ok(Some(account)) = accounts.get(account) else {
             continue;
         };
-        if let Ok(Ok(job)) = account.cancel(job).await {
+        if let Ok(Ok(job)) = account.cancel(job, None).await {
             image_store.forget_inputs(&job).await;
         }
     }

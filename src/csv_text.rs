@@ -1,9 +1,10 @@
-//! A ledger as CSV (RFC 4180).
+//! Fields and lines of CSV files (RFC 4180).
 
-pub const HEAD: &str = "created_at,kind,amount,balance_after,job_id,reference,transaction_id\r\n";
+pub const LEDGER_HEAD: &str =
+    "created_at,kind,amount,balance_after,job_id,reference,transaction_id\r\n";
 
-/// An entry, with its values in the format of the API.
-pub struct Line<'a> {
+/// An entry of a ledger, with its values in the format of the API.
+pub struct LedgerLine<'a> {
     pub created_at: &'a str,
     pub kind: &'a str,
     /// Negative for a charge.
@@ -16,7 +17,7 @@ pub struct Line<'a> {
     pub id: &'a str,
 }
 
-impl Line<'_> {
+impl LedgerLine<'_> {
     /// The line, with its line end.
     pub fn text(&self) -> String {
         let fields = [
