@@ -29,7 +29,7 @@ section! {
         /// The cache of the engine.
         pub cache_bytes: u64 = integer(1_048_576..=1_099_511_627_776),
         /// A slower commit ends the process.
-        pub commit_timeout_seconds: u64 = integer(1..=300),
+        commit_timeout_seconds: u64 = integer(1..=300),
     }
 }
 
@@ -75,7 +75,7 @@ section! {
         // Bucket URLs can be signed for at most seven days.
         pub url_lifetime_seconds: u64 = integer(60..=7 * 86_400),
         /// 0: images are kept for ever.
-        pub retention_days: u64 = integer(0..=36_500),
+        pub(super) retention_days: u64 = integer(0..=36_500),
     }
 }
 

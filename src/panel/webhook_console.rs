@@ -54,7 +54,7 @@ pub async fn count_failed(of: OfWebhook, request: HttpRequest, core: Data<Core>)
         read.transpose().map_err(|it| Problem::validation(vec![it]))
     };
     let range = deliveries::Range {
-        from: moment("from")?.unwrap_or(Timestamp::from_millis(0)),
+        from: moment("from")?.unwrap_or(Timestamp::EPOCH),
         to: moment("to")?.unwrap_or(Timestamp::from_millis(i64::MAX)),
         after: None,
     };

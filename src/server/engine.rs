@@ -179,7 +179,7 @@ fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {
         fail_stop.trip(error.to_string())
     }));
     options.cache_bytes = config.storage.cache_bytes;
-    options.commit_timeout = Duration::from_secs(config.storage.commit_timeout_seconds);
+    options.commit_timeout = config.storage.commit_timeout();
     options
 }
 

@@ -15,7 +15,6 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tintype_actors::delivery::DeliveryCommand;
-use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Key;
 use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
@@ -165,7 +164,7 @@ impl Sweeps {
         let Some(age) = settings.config.batches.file_retention() else {
             return;
         };
-        let older_than = before(core.now(), age);
+        let older_than = core.now().minus(age);
         for _ in 0..self.limits.steps {
             let cursor = &self.failed_batches;
             let step = self.limits.step;
@@ -188,7 +187,7 @@ impl Sweeps {
         let Some(age) = settings.config.webhooks.delivery_retention() else {
             return;
         };
-        let older_than = before(core.now(), age);
+        let older_than = core.now().minus(age);
         for _ in 0..self.limits.steps {
             let (reply, cursor) = oneshot::channel();
             let command = DeliveryCommand::Forget {
@@ -228,16 +227,11 @@ async fn commit_step(
     }
 }
 
-fn before(now: Timestamp, age: Duration) -> Timestamp {
-    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_millis(now.millis().saturating_sub(age))
-}
-
 async fn forget_audit_log(core: &Core, settings: &Settings) {
     let Some(age) = settings.config.audit.retention() else {
         return;
     };
-    let older_than = before(core.now(), age);
+    let older_than = core.now().minus(age);
     for _ in 0..MAX_STEPS {
         match core.store.forget_audit_log(older_than, STEP).await {
             Ok(writes) if writes.is_empty() => return,
@@ -299,10 +293,8 @@ pub async fn note_key_uses(accounts: &AccountService) {
 
 /// Older images have expired. `None`: images are kept for ever.
 fn image_cutoff(core: &Core, settings: &Settings) -> Option<DateTime<Utc>> {
-    match settings.config.results.retention_days {
-        0 => None,
-        days => Some(core.now().days_before(days).to_datetime()),
-    }
+    let age = settings.config.results.retention()?;
+    Some(core.now().minus(age).to_datetime())
 }
 
 /// Removes expired images, except those of favourites.

@@ -6,7 +6,6 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpMessage as _, HttpRequest, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt as _, StreamExt as _};
-use std::time::Duration;
 
 /// Reads a JSON body.
 ///
@@ -40,8 +39,7 @@ pub async fn read_within(
     payload: web::Payload,
     settings: &Settings,
 ) -> Result<Bytes, Problem> {
-    let server = &settings.config.server;
-    let time = Duration::from_secs(server.body_timeout_seconds);
+    let time = settings.config.server.body_timeout();
     check_length(limit, request.headers())?;
     let read = async {
         let mut payload = payload;

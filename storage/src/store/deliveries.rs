@@ -113,7 +113,7 @@ impl Store {
     /// Only deliveries of jobs that ended before this time may have been deleted.
     pub(crate) async fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
         let mark = DELIVERIES_FORGOTTEN.get(self, &()).await?;
-        Ok(mark.unwrap_or(Timestamp::from_millis(0)))
+        Ok(mark.unwrap_or(Timestamp::EPOCH))
     }
 
     /// Finds the deliveries created and ended before `older_than` among the next `limit` from `cursor` on, except those to
