@@ -23,7 +23,7 @@ section! {
         pub connections: usize = integer(3..=100),
         /// A longer outage of the database ends the process.
         pub outage_seconds: u64 = integer(1..=3600),
-        /// The bucket of the images. `None`: [`Storage::local_objects`].
+        /// The bucket of the images. `None`: a directory in the data directory.
         #[serde(serialize_with = "render::or_blank")]
         pub objects: Option<Url> = redacted(or_empty(bucket_url)),
         /// The cache of the engine.
@@ -34,11 +34,6 @@ section! {
 }
 
 impl Storage {
-    /// The directory of the images if no bucket is configured.
-    pub fn local_objects(&self) -> PathBuf {
-        self.data_dir.join("objects")
-    }
-
     /// A slower commit ends the process.
     pub fn commit_timeout(&self) -> Duration {
         Duration::from_secs(self.commit_timeout_seconds)

@@ -73,15 +73,6 @@ impl Store {
         })
     }
 
-    pub async fn each_delivery(
-        &self,
-        mut visit: impl FnMut(Delivery) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        DELIVERIES
-            .each(self, &All, |_, delivery| visit(delivery))
-            .await
-    }
-
     /// In order.
     pub async fn attempts(&self, delivery: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
         let mut attempts = Vec::new();
