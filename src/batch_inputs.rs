@@ -12,7 +12,7 @@ use tintype_egress::Client;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::catalog::Catalog;
-use tintype_storage::domain::job::{InputImage, Job};
+use tintype_storage::domain::job::Job;
 use uuid::Uuid;
 
 #[derive(Clone)]
@@ -39,7 +39,8 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
             .await
             .map_err(unreadable)?,
     };
-    let limits = fetcher.limits_for(&job);
+    let timeout = fetcher.limits.timeout();
+    let limits = InputLimits::new(&fetcher.limits, fetcher.memory.of(job.account, timeout));
     let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
     let store = fetcher.images.store();
     let fetched = inputs::ingest(&fetcher.egress, store, &prefix, &urls, &limits);
@@ -54,35 +55,16 @@ async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, Generate
         }
     })?;
     let first = fetched.first().map(|image| (image.width, image.height));
-    let record = |image: inputs::InputImage| InputImage {
-        key: image.key,
-        bytes: image.bytes,
-        width: image.width,
-        height: image.height,
-    };
     Ok(FetchedInputs {
         ratio: fetcher.ratio(&job, first),
-        inputs: fetched.into_iter().map(record).collect(),
+        inputs: fetched.into_iter().map(Into::into).collect(),
     })
 }
 
 impl BatchInputs {
-    fn limits_for(&self, job: &Job) -> InputLimits {
-        let timeout = self.limits.timeout();
-        InputLimits {
-            timeout,
-            max_total_bytes: self.limits.max_total_bytes,
-            max_pixels: self.limits.max_pixels,
-            memory: self.memory.of(job.account, timeout),
-            ..InputLimits::default()
-        }
-    }
-
     /// The aspect ratio to generate: for `auto`, the offered one nearest to the first image.
     fn ratio(&self, job: &Job, first: Option<(u32, u32)>) -> AspectRatio {
-        let offered = &self.catalog.tier(job.tier).aspect_ratios;
-        let nearest =
-            first.and_then(|(width, height)| AspectRatio::nearest(offered, width, height));
+        let nearest = first.and_then(|size| self.catalog.tier(job.tier).nearest_ratio(size));
         match (job.aspect, nearest) {
             (AspectChoice::Auto, Some(ratio)) => ratio,
             (AspectChoice::Auto | AspectChoice::Fixed(_), _) => job.ratio,

@@ -1,11 +1,10 @@
 //! The data directory. Only its owner has access, because it holds prompts, images, password hashes and encryption keys.
 
+use crate::private_file::has_open_mode;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
-
-const GROUP_AND_OTHERS: u32 = 0o077;
 
 /// Creates a missing directory with mode 0700.
 ///
@@ -34,10 +33,9 @@ pub fn fault(path: &Path, error: &io::Error) -> String {
 ///
 /// The service does not change the mode: the operator may have granted access to a group on purpose.
 pub fn warning(path: &Path) -> Option<String> {
-    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
-    let is_accessible = mode & GROUP_AND_OTHERS != 0;
-    is_accessible.then(|| {
-        let path = path.display();
+    let metadata = fs::metadata(path).ok()?;
+    has_open_mode(&metadata).then(|| {
+        let (path, mode) = (path.display(), metadata.permissions().mode() & 0o777);
         format!(
             "the data directory `{path}` has mode {mode:04o}, so other users of this machine can read prompts, images and \
              password hashes; run `chmod -R go-rwx {path}`"

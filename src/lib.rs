@@ -23,6 +23,7 @@ pub mod inputs;
 mod management;
 pub mod observability;
 pub mod panel;
+mod private_file;
 mod reference;
 mod request_text;
 pub mod result_store;

@@ -2,11 +2,11 @@
 //! can read.
 
 use crate::config::{Config, Secret};
+use crate::private_file;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 const FILE_NAME: &str = "admin-token";
@@ -39,9 +39,7 @@ pub fn admin_token_of_node(config: &Config, cluster_secret: &Secret) -> io::Resu
     if fs::read_to_string(&path).is_ok_and(|it| it.trim() != token) {
         fs::remove_file(&path)?;
     }
-    if !path.exists() {
-        write(data_dir, &path, &token)?;
-    }
+    write_once(data_dir, &token)?;
     Ok(AdminToken {
         token: Secret::new(&token),
         file: Some(path),
@@ -59,14 +57,13 @@ pub fn admin_token(config: &Config) -> io::Result<AdminToken> {
     let data_dir = &config.storage.data_dir;
     let path = data_dir.join(FILE_NAME);
     let text = match fs::read_to_string(&path) {
-        Ok(text) => text.trim().to_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let token = hex::encode(rand::random::<[u8; BYTES]>());
-            write(data_dir, &path, &token)?;
-            token
+            write_once(data_dir, &hex::encode(rand::random::<[u8; BYTES]>()))?;
+            fs::read_to_string(&path)
         }
-        Err(error) => return Err(error),
-    };
+        read => read,
+    }?;
+    let text = text.trim();
     if text.is_empty() {
         let message = format!(
             "{} is empty; remove it, and the next start creates a new token",
@@ -75,20 +72,13 @@ pub fn admin_token(config: &Config) -> io::Result<AdminToken> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     Ok(AdminToken {
-        token: Secret::new(&text),
+        token: Secret::new(text),
         file: Some(path),
     })
 }
 
-fn write(data_dir: &Path, path: &Path, token: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    writeln!(file, "{token}")?;
-    file.sync_all()?;
-    File::open(data_dir)?.sync_all()
+fn write_once(data_dir: &Path, token: &str) -> io::Result<()> {
+    private_file::create_once(data_dir, FILE_NAME, format!("{token}\n").as_bytes()).map(drop)
 }
 
 #[cfg(test)]
@@ -96,6 +86,7 @@ mod tests {
     use super::*;
     use crate::config::Sources;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::thread;
 
     const OWN: &str = "the-token-of-the-configuration-0123456789";
 
@@ -127,6 +118,18 @@ mod tests {
         let own = config(directory.path(), &[("admin.token", OWN)]);
         let configured = admin_token(&own).unwrap();
         assert_eq!((configured.token.expose(), configured.file), (OWN, None));
+    }
+
+    #[test]
+    fn processes_that_start_at_once_have_one_token() {
+        let directory = tempfile::tempdir().unwrap();
+        let bare = config(directory.path(), &[]);
+        let start = || admin_token(&bare).unwrap().token.expose().to_owned();
+        let tokens = thread::scope(|scope| {
+            let starts = [(); 8].map(|()| scope.spawn(start));
+            starts.map(|it| it.join().unwrap())
+        });
+        assert!(tokens.iter().all(|it| *it == start()), "{tokens:?}");
     }
 
     #[test]

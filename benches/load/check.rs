@@ -7,7 +7,8 @@ use std::sync::Arc;
 use tintype_storage::domain::delivery::DeliveryState;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
-use tintype_storage::store::Store;
+use tintype_storage::store::tables::DELIVERIES;
+use tintype_storage::store::{All, Store};
 use tintype_storage::verify::{Report, verify};
 
 /// Opens the store of a data directory whose server has stopped.
@@ -19,8 +20,8 @@ pub fn open(data_dir: &Path) -> anyhow::Result<Store> {
 /// The number of deliveries recorded as delivered.
 pub fn delivered(store: &Store) -> anyhow::Result<usize> {
     let mut count = 0;
-    store
-        .each_delivery(|delivery| {
+    DELIVERIES
+        .each(store, &All, |_, delivery| {
             count += usize::from(matches!(delivery.state, DeliveryState::Delivered { .. }));
             Ok(())
         })

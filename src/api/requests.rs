@@ -86,7 +86,7 @@ fn webhook(
 pub fn redelivery_range(body: &[u8]) -> Result<Range, Error> {
     let fields: RedeliveryRange = read(body)?;
     Ok(Range {
-        from: fields.from.unwrap_or(Timestamp::from_millis(0)),
+        from: fields.from.unwrap_or(Timestamp::EPOCH),
         to: fields.to.unwrap_or(Timestamp::from_millis(i64::MAX)),
         after: fields.cursor.map(Uuid::into_bytes),
     })

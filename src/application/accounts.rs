@@ -11,7 +11,6 @@ use super::services::AccountService;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use std::time::Duration;
 use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_storage::domain::account::{Account, AccountChange, NewAccount};
 use tintype_storage::domain::account_limits::AccountLimits;
@@ -129,11 +128,11 @@ pub async fn create(
     });
     let mut writes = core.store.open_account(&account, entry.as_ref());
     if let Some(used) = used {
-        let hours = accounts.settings.config.idempotency.retention_hours;
+        let retention = accounts.settings.config.idempotency.retention();
         let record = IdempotencyRecord {
             made: account.id.0,
             fingerprint: used.fingerprint,
-            expires_at: now.plus(Duration::from_secs(hours * 3_600)),
+            expires_at: now.plus(retention),
         };
         let call = IdempotentCall::Opening;
         writes.extend(core.store.remember_use(call, SERVICE, &used.name, &record));

@@ -75,12 +75,11 @@ pub async fn remove(
 
 /// When retention removes the image of a job; `None` if there is no image or it is never removed.
 pub fn kept_until(settings: &Settings, job: &Job, is_favourite: bool) -> Option<Timestamp> {
-    let days = settings.config.results.retention_days;
-    if days == 0 || is_favourite {
+    let age = settings.config.results.retention()?;
+    if is_favourite {
         return None;
     }
     job.picture()?;
-    let age = std::time::Duration::from_secs(days.saturating_mul(86_400));
     Some(job.state.finished_at()?.plus(age))
 }
 

@@ -173,13 +173,7 @@ impl Objects {
     /// The input images in the form of a job's record.
     pub fn records(&self) -> Vec<job::InputImage> {
         let images = self.inputs.iter().map(Ingested::image);
-        let record = |image: &InputImage| job::InputImage {
-            key: image.key.clone(),
-            bytes: image.bytes,
-            width: image.width,
-            height: image.height,
-        };
-        images.map(record).collect()
+        images.map(|image| image.clone().into()).collect()
     }
 
     fn keep(self) {

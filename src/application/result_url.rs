@@ -10,7 +10,7 @@ pub async fn presign(jobs: &JobService, key: &str) -> Result<String, Error> {
         .presign(
             key,
             jobs.core.now().to_datetime(),
-            jobs.settings.url_lifetime(),
+            jobs.settings.config.results.url_lifetime(),
         )
         .await;
     signed.map_err(|error| {

@@ -55,12 +55,6 @@ impl GenerationService {
         let inputs = &config.inputs;
         // Shorter than the body timeout, so that an upload does not time out while it waits for memory.
         let memory_timeout = inputs.timeout().min(config.server.body_timeout()) / 2;
-        InputLimits {
-            memory: self.limits.memory.of(account, memory_timeout),
-            timeout: inputs.timeout(),
-            max_total_bytes: inputs.max_total_bytes,
-            max_pixels: inputs.max_pixels,
-            ..InputLimits::default()
-        }
+        InputLimits::new(inputs, self.limits.memory.of(account, memory_timeout))
     }
 }

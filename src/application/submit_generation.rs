@@ -372,15 +372,10 @@ impl Submission {
 
     /// The requested shape and the one to generate.
     fn shape(&self, objects: &Objects) -> Result<(AspectChoice, AspectRatio), Error> {
-        let offered = &self
-            .generations
-            .settings
-            .catalog
-            .tier(self.request.offer.tier())
-            .aspect_ratios;
+        let catalog = &self.generations.settings.catalog;
+        let offered = catalog.tier(self.request.offer.tier());
         let first = objects.first_size();
-        let nearest =
-            first.and_then(|(width, height)| AspectRatio::nearest(offered, width, height));
+        let nearest = first.and_then(|size| offered.nearest_ratio(size));
         match (self.request.shape, nearest) {
             (Shape::Fixed(ratio), _) => Ok((AspectChoice::Fixed(ratio), ratio)),
             (Shape::OfInput | Shape::OfInputOrSquare, Some(ratio)) => {
@@ -391,7 +386,7 @@ impl Submission {
                 "`auto` needs an input image with a size",
             )),
             (Shape::OfInputOrSquare, None) => {
-                let ratio = square_or_first(offered);
+                let ratio = square_or_first(&offered.aspect_ratios);
                 Ok((AspectChoice::Fixed(ratio), ratio))
             }
         }

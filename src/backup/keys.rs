@@ -3,11 +3,11 @@
 
 use super::manifest::{Manifest, Part};
 use super::repository::{self, Repository, path};
+use crate::private_file;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 /// The key that encrypts webhook secrets.
@@ -83,19 +83,11 @@ pub async fn restore_keys(
             );
         }
         let bytes = read(repository, &manifest.id, part).await?;
-        write_key_file(data_dir, &part.name, &bytes)
-            .with_context(|| format!("the key file {}", data_dir.join(&part.name).display()))?;
+        let named = || format!("the key file {}", data_dir.join(&part.name).display());
+        let created = private_file::create_once(data_dir, &part.name, &bytes);
+        if !created.with_context(named)? {
+            bail!("{} exists; restore into an empty data directory", named());
+        }
     }
     Ok(())
-}
-
-fn write_key_file(data_dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(data_dir.join(name))?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    File::open(data_dir)?.sync_all()
 }

@@ -53,7 +53,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let contents = Contents {
             data_dir: has_keys.then_some(data_dir.as_path()),
             images: images.as_ref(),
-            kept_since: verify::kept_since(config.results.retention_days),
+            kept_since: verify::kept_since(&config),
             records: &records.file,
             taken_at: records.taken_at,
             running: records.running,

@@ -337,7 +337,7 @@ async fn input_urls(
                 .presign(
                     &key,
                     jobs.core.now().to_datetime(),
-                    jobs.settings.url_lifetime(),
+                    jobs.settings.config.results.url_lifetime(),
                 )
                 .await?,
         );

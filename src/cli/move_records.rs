@@ -214,7 +214,7 @@ async fn copy_images(
         return Ok(Copied::default());
     };
     let to = object_store::open_images(target, &target.public_url())?;
-    let kept_since = verify::kept_since(source.results.retention_days);
+    let kept_since = verify::kept_since(source);
     copy_objects(&records.file, kept_since, &from, &to, say).await
 }
 

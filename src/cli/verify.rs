@@ -64,7 +64,7 @@ pub async fn check(
     images: Option<&Images>,
 ) -> anyhow::Result<Report> {
     let mut results: HashMap<String, u64> = HashMap::new();
-    let kept_since = kept_since(config.results.retention_days);
+    let kept_since = kept_since(config);
     let mut favourites = HashSet::new();
     store
         .each_favourite(|job| {
@@ -125,11 +125,9 @@ fn must_exist(
 }
 
 /// Retention may have deleted the images of jobs that finished before this time.
-pub fn kept_since(retention_days: u64) -> Timestamp {
-    if retention_days == 0 {
-        return Timestamp::from_millis(0);
-    }
-    Timestamp::now().days_before(retention_days)
+pub fn kept_since(config: &Config) -> Timestamp {
+    let age = config.results.retention();
+    age.map_or(Timestamp::EPOCH, |age| Timestamp::now().minus(age))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::values::integer;
 section! {
     pub struct Audit {
         /// 0: lines are kept for ever.
-        pub retention_days: u64 = integer(0..=36_500),
+        pub(super) retention_days: u64 = integer(0..=36_500),
     }
 }
 

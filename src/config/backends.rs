@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use reqwest::header::{HeaderName, HeaderValue};
+use tintype_api::fields::nearest;
 
 use super::addresses::base_url;
 use super::backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
@@ -12,7 +13,6 @@ use super::openai::OpenAiDialect;
 use super::reader::{Field, Section};
 use super::sdapi::SdApiSettings;
 use super::secret::Secret;
-use super::suggest::nearest;
 use super::values::{accept_if, boolean, free_name, integer, or_empty, redacted, text};
 
 const MAX_BACKENDS: usize = 64;

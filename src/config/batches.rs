@@ -19,7 +19,7 @@ section! {
         /// Of all files of an account together.
         pub max_file_bytes_per_account: u64 = integer(1..=1_000_000_000_000),
         /// 0: uploaded files never expire.
-        pub file_retention_days: u64 = integer(0..=36_500),
+        file_retention_days: u64 = integer(0..=36_500),
     }
 }
 

@@ -15,7 +15,7 @@ section! {
         #[serde(serialize_with = "render::or_blank")]
         pub secret: Option<Secret> = redacted(or_empty(random_text)),
         /// A node without a heartbeat for this long counts as dead.
-        pub dead_after_seconds: u64 = integer(2..=60),
+        pub(super) dead_after_seconds: u64 = integer(2..=60),
     }
 }
 

@@ -8,7 +8,7 @@ use super::values::integer;
 section! {
     pub struct Compat {
         /// How long a request may take.
-        pub timeout_seconds: u64 = integer(1..=86_400),
+        pub(super) timeout_seconds: u64 = integer(1..=86_400),
     }
 }
 

@@ -19,7 +19,7 @@ section! {
         /// Creations that wait for their decision and commit, of all accounts together. One account may have half of them.
         pub max_creations_under_way: usize = integer(2..=1_000_000),
         /// Of a whole run, with all attempts and backends.
-        pub timeout_seconds: u64 = integer(1..=86_400),
+        timeout_seconds: u64 = integer(1..=86_400),
     }
 }
 

@@ -1,10 +1,10 @@
 //! `[log]`: the filter and the format of the log.
 
 use serde::{Deserialize, Serialize};
+use tintype_api::fields::nearest;
 use tracing_subscriber::EnvFilter;
 
 use super::section::section;
-use super::suggest::nearest;
 use super::values::{text, word};
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];

@@ -32,7 +32,6 @@ mod section;
 mod server;
 mod source;
 mod storage;
-mod suggest;
 mod tier;
 mod tiers;
 mod values;

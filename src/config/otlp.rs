@@ -20,7 +20,7 @@ section! {
         pub sample_ratio: f64 = number(0.0..=1.0),
         pub service_name: String = text(service_name),
         /// Of one export.
-        pub timeout_seconds: u64 = integer(1..=300),
+        timeout_seconds: u64 = integer(1..=300),
         /// Sent with every export.
         pub headers: BTreeMap<String, Secret> = headers,
     }

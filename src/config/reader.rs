@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tintype_api::fields::nearest;
+
 use super::error::{Location, printable};
 use super::faults::Faults;
 use super::node::{Item, Node, Tree, join};
-use super::suggest::nearest;
 
 pub(super) static EMPTY_TREE: Tree = Tree::new();
 

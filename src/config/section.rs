@@ -3,12 +3,12 @@
 /// Declares a section. Every key is required, because the defaults contain it. `= reader` parses its value.
 macro_rules! section {
     ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[$key_meta:meta])* pub $key:ident: $kind:ty = $reader:expr),+ $(,)?
+        $($(#[$key_meta:meta])* $visible:vis $key:ident: $kind:ty = $reader:expr),+ $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         pub struct $name {
-            $($(#[$key_meta])* pub $key: $kind),+
+            $($(#[$key_meta])* $visible $key: $kind),+
         }
 
         impl $name {

@@ -8,7 +8,6 @@ use super::faults::Faults;
 use super::file::{parse, read_file};
 use super::node::{Item, Node, Tree, merge, node_of_flag};
 use super::reader::EMPTY_TREE;
-use super::suggest::is_same_key;
 
 /// The defaults, which are also the manual.
 pub const DEFAULT_TOML: &str = include_str!("../../config.toml");
@@ -77,6 +76,12 @@ pub(super) fn merge_layers(built_in: &Tree, sources: &Sources, faults: &Faults) 
         merge(&mut tree, layer, "", &mut refuse);
     }
     tree
+}
+
+/// Do two keys differ only in case and in `-` for `_`?
+fn is_same_key(a: &str, b: &str) -> bool {
+    let normalize = |key: &str| key.to_ascii_lowercase().replace('-', "_");
+    normalize(a) == normalize(b)
 }
 
 /// Wraps a value in the tables of its path. Uses the tree's spelling of a key that differs only in case or in `-` for `_`: names

@@ -23,22 +23,17 @@ section! {
         pub connections: usize = integer(3..=100),
         /// A longer outage of the database ends the process.
         pub outage_seconds: u64 = integer(1..=3600),
-        /// The bucket of the images. `None`: [`Storage::local_objects`].
+        /// The bucket of the images. `None`: a directory in the data directory.
         #[serde(serialize_with = "render::or_blank")]
         pub objects: Option<Url> = redacted(or_empty(bucket_url)),
         /// The cache of the engine.
         pub cache_bytes: u64 = integer(1_048_576..=1_099_511_627_776),
         /// A slower commit ends the process.
-        pub commit_timeout_seconds: u64 = integer(1..=300),
+        commit_timeout_seconds: u64 = integer(1..=300),
     }
 }
 
 impl Storage {
-    /// The directory of the images if no bucket is configured.
-    pub fn local_objects(&self) -> PathBuf {
-        self.data_dir.join("objects")
-    }
-
     /// A slower commit ends the process.
     pub fn commit_timeout(&self) -> Duration {
         Duration::from_secs(self.commit_timeout_seconds)
@@ -75,7 +70,7 @@ section! {
         // Bucket URLs can be signed for at most seven days.
         pub url_lifetime_seconds: u64 = integer(60..=7 * 86_400),
         /// 0: images are kept for ever.
-        pub retention_days: u64 = integer(0..=36_500),
+        pub(super) retention_days: u64 = integer(0..=36_500),
     }
 }
 

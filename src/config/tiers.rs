@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
+use tintype_api::fields::nearest;
 
 use super::backend::{Backend, BackendKind};
 use super::billing::amount;
 use super::error::Location;
 use super::node::{Item, Tree};
 use super::reader::{Field, Section};
-use super::suggest::nearest;
 use super::tier::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
 use super::values::{accept_if, free_name, integer, list, or_empty, text};
 

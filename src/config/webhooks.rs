@@ -16,9 +16,9 @@ section! {
         /// The delay before each retry, from the end of the previous attempt.
         pub retry_delays_seconds: Vec<u64> = list(0..=32, integer(1..=30 * 86_400)),
         /// Of a whole attempt.
-        pub attempt_timeout_seconds: u64 = integer(1..=300),
+        attempt_timeout_seconds: u64 = integer(1..=300),
         /// 0: ended deliveries are kept for ever.
-        pub delivery_retention_days: u64 = integer(0..=36_500),
+        delivery_retention_days: u64 = integer(0..=36_500),
     }
 }
 

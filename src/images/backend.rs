@@ -27,7 +27,6 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use super::ImagesError;
 use super::address::{Address, Scheme};
 use super::local_writer::LocalWriter;
-use super::signing_key::sync_directory;
 
 /// An open store, with the configured prefix applied to every key.
 pub(super) struct Backend {
@@ -68,7 +67,9 @@ pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
     };
     std::fs::create_dir_all(root).map_err(files("cannot create the object directory"))?;
     if let Some(parent) = root.parent() {
-        sync_directory(parent).map_err(files("cannot sync the directory that holds"))?;
+        std::fs::File::open(parent)
+            .and_then(|it| it.sync_all())
+            .map_err(files("cannot sync the directory that holds"))?;
     }
     let store = LocalFileSystem::new_with_prefix(root)
         .map_err(std::io::Error::other)

@@ -5,26 +5,13 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use uuid::Uuid;
 
-use super::{Images, ImagesError, key};
+use super::{Images, ImagesError};
 
 /// Objects that one call visits at most. A bucket lists the oldest keys first, so a call stops soon
 /// after the expired ones; a directory lists in the file system's order and is visited whole.
 const MAX_VISITED: usize = 5_000_000;
 
 impl Images {
-    /// [`Images::expire`] for results.
-    ///
-    /// # Errors
-    ///
-    /// As [`Images::expire`].
-    pub async fn expire_results(
-        &self,
-        older_than: DateTime<Utc>,
-        limit: usize,
-    ) -> Result<usize, ImagesError> {
-        self.expire(key::RESULTS, older_than, limit).await
-    }
-
     /// Deletes at most `limit` objects below `prefix` that were last written before `older_than`, and returns their
     /// number. Fewer than `limit` means that none is left for now.
     ///

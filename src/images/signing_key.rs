@@ -15,16 +15,16 @@
 //! and the route answers no other method.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
-use rand::TryRng;
-use rand::rngs::SysRng;
 use sha2::Sha256;
 
 use super::ImagesError;
+use crate::private_file::{self, has_open_mode};
 
 const FILE_NAME: &str = "file-signing-key";
 
@@ -63,7 +63,10 @@ impl FileSigningKey {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(files("cannot open", error)),
         }
-        create(data_dir, &path).map_err(|error| files("cannot create", error))?;
+        let new: [u8; KEY_BYTES] = rand::random();
+        fs::create_dir_all(data_dir)
+            .and_then(|()| private_file::create_once(data_dir, FILE_NAME, &new))
+            .map_err(|error| files("cannot create", error))?;
         let file = File::open(&path).map_err(|error| files("cannot open", error))?;
         Self::load(file, &path)
     }
@@ -87,7 +90,12 @@ impl FileSigningKey {
         if !metadata.is_file() {
             return Err(refuse("it is not a regular file".to_owned()));
         }
-        refuse_open_mode(&metadata).map_err(&refuse)?;
+        if has_open_mode(&metadata) {
+            let mode = metadata.permissions().mode() & 0o777;
+            return Err(refuse(format!(
+                "its mode is {mode:04o}, so other users have access; run chmod 600 on it"
+            )));
+        }
         if metadata.len() != KEY_BYTES as u64 {
             return Err(refuse(format!(
                 "it has {} bytes instead of {KEY_BYTES}; restore it from a backup, or delete it, and the next start creates a new one (download addresses signed before then stop working)",
@@ -128,64 +136,6 @@ impl FileSigningKey {
 impl fmt::Debug for FileSigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FileSigningKey(..)")
-    }
-}
-
-#[cfg(unix)]
-fn refuse_open_mode(metadata: &fs::Metadata) -> Result<(), String> {
-    use std::os::unix::fs::PermissionsExt;
-
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 == 0 {
-        Ok(())
-    } else {
-        Err(format!(
-            "its mode is {mode:04o}, so other users have access; run chmod 600 on it"
-        ))
-    }
-}
-
-#[cfg(not(unix))]
-fn refuse_open_mode(_: &fs::Metadata) -> Result<(), String> {
-    Ok(())
-}
-
-/// Writes a new key to a temporary file and hard-links it: a link, unlike a rename, never replaces
-/// a key that another process has created meanwhile.
-fn create(data_dir: &Path, path: &Path) -> io::Result<()> {
-    let mut bytes = [0; KEY_BYTES];
-    let mut suffix = [0; 8];
-    SysRng
-        .try_fill_bytes(&mut bytes)
-        .map_err(io::Error::other)?;
-    SysRng
-        .try_fill_bytes(&mut suffix)
-        .map_err(io::Error::other)?;
-    fs::create_dir_all(data_dir)?;
-    let draft = data_dir.join(format!("{FILE_NAME}.{}.new", hex::encode(suffix)));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let made = options.open(&draft).and_then(|mut file| {
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        match fs::hard_link(&draft, path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            linked => linked,
-        }
-    });
-    let removed = fs::remove_file(&draft);
-    made.and(removed)?;
-    sync_directory(data_dir)
-}
-
-/// Makes a directory's entries durable. Does nothing where directories cannot be opened.
-pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(directory)?.sync_all()
-    } else {
-        Ok(())
     }
 }
 
@@ -236,11 +186,8 @@ mod tests {
         assert!(signatures.windows(2).all(|pair| pair[0] == pair[1]));
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_file_that_others_can_access_is_refused() {
-        use std::os::unix::fs::PermissionsExt;
-
         let dir = tempfile::tempdir().unwrap();
         FileSigningKey::load_or_create(dir.path()).unwrap();
         let path = dir.path().join(FILE_NAME);
@@ -257,11 +204,8 @@ mod tests {
         FileSigningKey::load_or_create(dir.path()).unwrap();
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_key_of_the_wrong_length_or_kind_is_refused() {
-        use std::os::unix::fs::PermissionsExt;
-
         for length in [0, 31, 33] {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join(FILE_NAME);

@@ -154,10 +154,10 @@ async fn only_expired_results_are_deleted() {
         file.set_modified(old).unwrap();
     }
     let limit = Utc::now() - chrono::TimeDelta::seconds(500);
-    assert_eq!(images.expire_results(limit, 0).await.unwrap(), 0);
-    assert_eq!(images.expire_results(limit, 2).await.unwrap(), 2);
-    assert_eq!(images.expire_results(limit, 2).await.unwrap(), 1);
-    assert_eq!(images.expire_results(limit, 2).await.unwrap(), 0);
+    assert_eq!(images.expire(RESULTS, limit, 0).await.unwrap(), 0);
+    assert_eq!(images.expire(RESULTS, limit, 2).await.unwrap(), 2);
+    assert_eq!(images.expire(RESULTS, limit, 2).await.unwrap(), 1);
+    assert_eq!(images.expire(RESULTS, limit, 2).await.unwrap(), 0);
     let left = keys(&images, "").await;
     assert_eq!(left, ["inputs/a", "results/3.png", "results/4.png"]);
 }

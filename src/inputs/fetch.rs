@@ -16,6 +16,9 @@ use super::{
 };
 use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
 
+/// Per image.
+const MAX_REDIRECTS: usize = 5;
+
 /// An image that is complete in the store. Dropping it deletes the image.
 pub(super) struct FetchedImage {
     pub image: InputImage,
@@ -52,7 +55,7 @@ pub(super) async fn fetch(
 /// Follows redirects to a `200`. Each target must pass the rules for the first URL, and may not downgrade https to http, because
 /// the caller asked for a fetch that cannot be tampered with.
 async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Response, Failure> {
-    for hop in 0..=ingestion.limits.max_redirects {
+    for hop in 0..=MAX_REDIRECTS {
         let answer = send(ingestion, &url, hop).await?;
         let status = answer.status;
         if !is_redirect(status) {
@@ -86,10 +89,7 @@ async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Response, Fai
         }
         url = next;
     }
-    fault(format!(
-        "redirects more than {} times",
-        ingestion.limits.max_redirects
-    ))
+    fault(format!("redirects more than {MAX_REDIRECTS} times"))
 }
 
 async fn send(ingestion: &Ingestion<'_>, url: &Url, hop: usize) -> Result<Response, Failure> {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use tintype_fair_semaphore::{FairSemaphore, Permit};
 use tintype_storage::domain::ids::AccountId;
 use tokio::time::timeout;
-use uuid::Uuid;
 
 use super::upload::PART_BYTES;
 
@@ -101,12 +100,5 @@ impl AccountMemory {
     pub async fn reserve_soon(&self) -> Result<Reservation, MemoryUnavailable> {
         let reserved = timeout(self.timeout, self.reserve(None)).await;
         reserved.map_err(|_| MemoryUnavailable)
-    }
-}
-
-impl Default for AccountMemory {
-    /// A budget of its own, shared with no other call.
-    fn default() -> Self {
-        MemoryBudget::new(256 << 20).of(AccountId(Uuid::nil()), Duration::from_secs(15))
     }
 }

@@ -15,9 +15,11 @@ mod upload;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use crate::config;
 use object_store::{ObjectStore, path::Path};
 use tintype_egress::{Client, parse_url};
 use tintype_imaging::ImageKind;
+use tintype_storage::domain::job;
 use tokio::{sync::mpsc, time::timeout};
 
 pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
@@ -38,19 +40,16 @@ pub struct InputLimits {
     pub max_total_bytes: u64,
     /// Per image.
     pub max_pixels: u64,
-    /// Per image.
-    pub max_redirects: usize,
     pub memory: AccountMemory,
 }
 
-impl Default for InputLimits {
-    fn default() -> Self {
+impl InputLimits {
+    pub fn new(config: &config::Inputs, memory: AccountMemory) -> Self {
         Self {
-            timeout: Duration::from_secs(30),
-            max_total_bytes: 200_000_000,
-            max_pixels: 25_000_000,
-            max_redirects: 5,
-            memory: AccountMemory::default(),
+            timeout: config.timeout(),
+            max_total_bytes: config.max_total_bytes,
+            max_pixels: config.max_pixels,
+            memory,
         }
     }
 }
@@ -65,6 +64,17 @@ pub struct InputImage {
     pub media_type: ImageKind,
     pub width: u32,
     pub height: u32,
+}
+
+impl From<InputImage> for job::InputImage {
+    fn from(image: InputImage) -> Self {
+        Self {
+            key: image.key,
+            bytes: image.bytes,
+            width: image.width,
+            height: image.height,
+        }
+    }
 }
 
 /// Fetches all images of a request concurrently, and stores them as `prefix/0.png`, `prefix/1.jpg` and so on, in the order

@@ -16,10 +16,11 @@ use crate::web::access::OperatorCall;
 use crate::web::problem::HttpResult;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tintype_storage::domain::daily_usage::UsageTotals;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Page, StoreError};
@@ -35,8 +36,7 @@ pub struct UsageCache(Mutex<BTreeMap<i64, Arc<StatsCache>>>);
 
 impl UsageCache {
     fn of(&self, days: i64) -> Arc<StatsCache> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(all.entry(days).or_default())
+        Arc::clone(self.0.lock().entry(days).or_default())
     }
 }
 

@@ -47,7 +47,7 @@ pub async fn verify(
 pub async fn count_failed(of: OfWebhook, request: HttpRequest, core: Data<Core>) -> HttpResult {
     let moment = |name: &str| query::parsed(&request, name, query::moment);
     let range = deliveries::Range {
-        from: moment("from")?.unwrap_or(Timestamp::from_millis(0)),
+        from: moment("from")?.unwrap_or(Timestamp::EPOCH),
         to: moment("to")?.unwrap_or(Timestamp::from_millis(i64::MAX)),
         after: None,
     };

@@ -39,7 +39,7 @@ use actix_web::web::{Data, ServiceConfig};
 use ipnet::{Ipv4Net, Ipv6Net};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tintype_actors::clock::{Clock, random_jitter, system_clock};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
@@ -234,12 +234,10 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         jobs: JobOptions {
             limits: Limits {
                 max_live_per_account: config.jobs.max_live_per_account as usize,
-                idempotency_retention: Duration::from_secs(
-                    config.idempotency.retention_hours * 3_600,
-                ),
+                idempotency_retention: config.idempotency.retention(),
             },
             max_runs: config.jobs.max_runs,
-            run_timeout: Duration::from_secs(config.jobs.timeout_seconds),
+            run_timeout: config.jobs.timeout(),
             backends,
             routes,
             image_store: Arc::new(result_store.clone()),
@@ -260,7 +258,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
                 ungated: ungated_client,
                 clock: Arc::clone(&clock),
                 timeout: config.webhooks.attempt_timeout(),
-                url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
+                url_lifetime: config.results.url_lifetime(),
             })),
             operator_webhook: operator_webhook.map(Arc::new),
             retry_delays: config.webhooks.retry_delays(),

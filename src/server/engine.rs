@@ -1,5 +1,6 @@
 //! Opens the storage engine: sled in the data directory, or PostgreSQL. This is the one place that picks one.
 
+use super::node_process;
 use crate::backup;
 use crate::config::Config;
 use anyhow::ensure;
@@ -179,7 +180,7 @@ fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {
         fail_stop.trip(error.to_string())
     }));
     options.cache_bytes = config.storage.cache_bytes;
-    options.commit_timeout = Duration::from_secs(config.storage.commit_timeout_seconds);
+    options.commit_timeout = config.storage.commit_timeout();
     options
 }
 
@@ -197,6 +198,7 @@ fn database_options(config: &Config, url: &DatabaseUrl, fail_stop: FailStop) -> 
         url,
         connections: config.storage.connections,
         node: None,
+        host: node_process::host(),
         outage: Duration::from_secs(config.storage.outage_seconds),
         on_failure: Arc::new(move |error: &EngineError| fail_stop.trip(error.to_string())),
     }

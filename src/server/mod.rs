@@ -9,7 +9,7 @@ pub(crate) mod engine;
 pub(crate) mod fd_limits;
 pub(crate) mod instance_secrets;
 mod listener;
-pub mod maintenance;
+mod maintenance;
 pub(crate) mod middleware;
 mod node_process;
 pub(crate) mod object_store;
@@ -17,6 +17,7 @@ pub mod orphaned_objects;
 mod routes;
 mod shutdown;
 mod start_error;
+pub mod sweeps;
 
 pub use assembly::{Instance, Setup, start};
 pub use listener::{bind, serve, serve_metrics};

@@ -2,13 +2,12 @@
 
 use super::assembly::Instance;
 use super::maintenance;
-use std::time::Duration;
 
 /// Lets running jobs finish within the grace period. The next start resumes the others.
 pub async fn finish_jobs(instance: &Instance) {
     let core = &instance.core;
     core.stopping.send_replace(true);
-    let grace = Duration::from_secs(instance.settings.config.server.shutdown_grace_seconds);
+    let grace = instance.settings.config.server.shutdown_grace();
     core.system.drain(grace).await;
     maintenance::note_key_uses(&instance.accounts).await;
     core.system.leave().await;

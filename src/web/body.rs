@@ -5,7 +5,6 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpMessage as _, HttpRequest, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt as _, StreamExt as _};
-use std::time::Duration;
 use tokio::time::timeout;
 
 /// Why a body is not read.
@@ -51,8 +50,7 @@ pub async fn read_within(
     payload: web::Payload,
     settings: &Settings,
 ) -> Result<Bytes, BodyFault> {
-    let server = &settings.config.server;
-    let seconds = server.body_timeout_seconds;
+    let time = settings.config.server.body_timeout();
     check_length(limit, request.headers())?;
     let read = async {
         let mut payload = payload;
@@ -77,8 +75,8 @@ pub async fn read_within(
     if let Some(body) = read.as_mut().now_or_never() {
         return body;
     }
-    let read = timeout(Duration::from_secs(seconds), read).await;
-    read.map_err(|_| BodyFault::TimedOut(seconds))?
+    let read = timeout(time, read).await;
+    read.map_err(|_| BodyFault::TimedOut(time.as_secs()))?
 }
 
 /// Reads an optional JSON body; `None` without one.

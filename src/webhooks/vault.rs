@@ -4,12 +4,12 @@
 //! key files, do not suffice to forge a delivery.
 
 use crate::config;
+use crate::private_file::{self, has_open_mode};
 use crate::secrets::derive_key;
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use tintype_actors::round::{Decided, Decision, decide, value_of};
 use tintype_storage::domain::secret::Secret;
@@ -65,14 +65,18 @@ impl Vault {
     /// # Errors
     /// [`VaultError::Key`] names the file and what to do about it.
     pub fn load_or_create(data_dir: &Path, known: Option<&Webhook>) -> Result<Self, VaultError> {
-        let path = data_dir.join(FILE_NAME);
+        let file = |source| VaultError::File {
+            path: data_dir.join(FILE_NAME),
+            source,
+        };
         let key = match key_of(data_dir, known)? {
             Some(key) => key,
             None => {
-                let key: [u8; KEY_BYTES] = rand::random();
-                let made = create(data_dir, &path, &key);
-                made.map_err(|source| VaultError::File { path, source })?;
-                key
+                let new: [u8; KEY_BYTES] = rand::random();
+                private_file::create_once(data_dir, FILE_NAME, &new).map_err(file)?;
+                // Another process may have created it first.
+                let stored = key_of(data_dir, known)?;
+                stored.ok_or_else(|| file(io::ErrorKind::NotFound.into()))?
             }
         };
         Ok(Self::with_key(key))
@@ -157,8 +161,7 @@ fn key_of(data_dir: &Path, known: Option<&Webhook>) -> Result<Option<[u8; KEY_BY
     };
     match fs::read(&path) {
         Ok(bytes) => {
-            let mode = fs::metadata(&path).map_err(file)?.permissions().mode();
-            if mode & 0o077 != 0 {
+            if has_open_mode(&fs::metadata(&path).map_err(file)?) {
                 return Err(wrong("can be read by others; chmod it to 600"));
             }
             let key: [u8; KEY_BYTES] = bytes
@@ -203,25 +206,12 @@ impl Decision for StoreFirstKey {
     }
 }
 
-fn create(data_dir: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
-    // Under another name first, because a crash must not leave a truncated key.
-    let partial = data_dir.join(format!("{FILE_NAME}.new"));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&partial)?;
-    file.write_all(key)?;
-    file.sync_all()?;
-    fs::rename(&partial, path)?;
-    File::open(data_dir)?.sync_all()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::thread;
     use tintype_storage::domain::ids::AccountId;
     use tintype_storage::domain::time::Timestamp;
     use uuid::Uuid;
@@ -253,6 +243,20 @@ mod tests {
                 .is_err(),
             "another key"
         );
+    }
+
+    #[test]
+    fn processes_that_start_at_once_have_one_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let start = || Vault::load_or_create(directory.path(), None).unwrap();
+        let vaults = thread::scope(|scope| {
+            let starts = [(); 8].map(|()| scope.spawn(start));
+            starts.map(|it| it.join().unwrap())
+        });
+        for vault in vaults {
+            let sealed = vault.seal(id(1), &Secret::from_random([7; 32]));
+            assert!(start().open(id(1), &sealed).is_ok());
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::support::{Behaviour, Browser, Customer, Options, Server};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype::server::maintenance::remove_old_pictures;
+use tintype::server::sweeps::remove_old_pictures;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::commit_and_wait;

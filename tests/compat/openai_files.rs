@@ -6,8 +6,8 @@ use crate::object_store::age;
 use crate::support::{Options, Server, until};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype::server::maintenance::{SweepLimits, Sweeps};
 use tintype::server::orphaned_objects;
+use tintype::server::sweeps::{SweepLimits, Sweeps};
 
 const INVALID: &str = "invalid_request_error";
 

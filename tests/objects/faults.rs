@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use chrono::Utc;
 use futures_util::future::join_all;
-use tintype::images::{FileSigningKey, Images, ImagesError};
+use tintype::images::{FileSigningKey, Images, ImagesError, RESULTS};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -110,7 +110,7 @@ async fn try_one(operation: &'static str, fault: Fault) -> Outcome {
             "head" => images.head(key).await.map(drop),
             "delete" => images.delete(key).await,
             "probe" => images.probe().await,
-            _ => images.expire_results(Utc::now(), 10).await.map(drop),
+            _ => images.expire(RESULTS, Utc::now(), 10).await.map(drop),
         }
     };
     let outcome = tokio::time::timeout(PATIENCE, call).await;

@@ -9,7 +9,7 @@ use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMultipartOptions, PutPayload};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
-use tintype::images::{Images, ImagesError};
+use tintype::images::{Images, ImagesError, RESULTS};
 use tokio::net::TcpListener;
 
 use super::{ACCESS_KEY, DAY, Duration, SECRET_KEY, http, open};
@@ -224,16 +224,22 @@ async fn expired_results_are_removed_from_the_bucket() {
         .unwrap();
     let (past, future) = (TimeDelta::hours(-1), TimeDelta::hours(1));
     assert_eq!(
-        images.expire_results(Utc::now() + past, 10).await.unwrap(),
+        images.expire(RESULTS, Utc::now() + past, 10).await.unwrap(),
         0
     );
     assert_eq!(
-        images.expire_results(Utc::now() + future, 3).await.unwrap(),
+        images
+            .expire(RESULTS, Utc::now() + future, 3)
+            .await
+            .unwrap(),
         3
     );
     assert_eq!(keys(&images, "results").await.len(), 2);
     assert_eq!(
-        images.expire_results(Utc::now() + future, 3).await.unwrap(),
+        images
+            .expire(RESULTS, Utc::now() + future, 3)
+            .await
+            .unwrap(),
         2
     );
     assert_eq!(keys(&images, "").await, ["inputs/a"]);

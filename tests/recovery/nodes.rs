@@ -83,6 +83,7 @@ impl Node {
             url: DatabaseUrl::parse(&database.url()).expect("a URL"),
             connections: 6,
             node: Some(id),
+            host: "localhost".into(),
             outage: PATIENCE,
             on_failure: Arc::new(move |error| trips.trip(error.to_string())),
         });

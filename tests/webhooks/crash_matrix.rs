@@ -11,7 +11,8 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Commit, Engine, Holds, Key, Value};
-use tintype_storage::store::Store;
+use tintype_storage::store::tables::DELIVERIES;
+use tintype_storage::store::{All, Store};
 use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
@@ -84,11 +85,11 @@ async fn story(sim: &Simulation) {
 
 fn deliveries(store: &Store) -> HashMap<DeliveryId, Delivery> {
     let mut found = HashMap::new();
-    let visit = |delivery: Delivery| {
+    let visit = |_, delivery: Delivery| {
         found.insert(delivery.id, delivery);
         Ok(())
     };
-    store.each_delivery(visit).wait().unwrap();
+    DELIVERIES.each(store, &All, visit).wait().unwrap();
     found
 }
 

@@ -6,7 +6,7 @@ use crate::simulation::{Simulation, SimulationOptions, furnish, in_paused_time, 
 use crate::support::fox;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype::server::maintenance::{SweepLimits, Sweeps};
+use tintype::server::sweeps::{SweepLimits, Sweeps};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::time::Timestamp;

@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Consecutive failures, over all jobs, that open the breaker.
-pub const THRESHOLD: u32 = 5;
+const THRESHOLD: u32 = 5;
 /// Each failed probe doubles the cool-down.
-pub const FIRST_COOL_DOWN: Duration = Duration::from_secs(10);
+const FIRST_COOL_DOWN: Duration = Duration::from_secs(10);
 /// The limit of the cool-down, even if the backend asks for more.
-pub const LONGEST_COOL_DOWN: Duration = Duration::from_secs(120);
+const LONGEST_COOL_DOWN: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {

@@ -63,7 +63,7 @@ impl DeliveryActor {
             context,
             in_flight: HashSet::new(),
             timer: None,
-            last_now: Timestamp::from_millis(0),
+            last_now: Timestamp::EPOCH,
             stopping: false,
             address,
         }

@@ -20,6 +20,7 @@ fn open(site: &Site<'_>) -> anyhow::Result<Store> {
         url: DatabaseUrl::parse(&site.database.url())?,
         connections: CONNECTIONS,
         node: None,
+        host: "localhost".into(),
         outage: PATIENCE,
         on_failure: Arc::new(|_| {}),
     })?;

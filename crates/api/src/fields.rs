@@ -172,7 +172,7 @@ impl<'a> Fields<'a> {
     /// Records all unread fields as unknown. `known` are the names of the body's fields.
     pub fn finish(mut self, known: &[&str]) -> Result<(), Vec<FieldFault>> {
         for (name, _) in std::mem::take(&mut self.members) {
-            let message = match nearest(&name, known) {
+            let message = match nearest(&name, known.iter().copied()) {
                 Some(meant) => format!("is unknown; did you mean `{meant}`?"),
                 None => format!("is unknown; the fields are {}", known.join(", ")),
             };
@@ -212,13 +212,13 @@ pub fn kind(raw: &RawValue) -> &'static str {
 }
 
 /// The known name that was probably meant: equal but for case and separators, or within two typos (one in a name of 3 to 5 letters).
-fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     if name.len() > MAX_SHOWN_CHARS {
         return None;
     }
     let folded = fold(name);
-    let typos = |known: &&'k str| (strsim::damerau_levenshtein(&folded, &fold(known)), *known);
-    let found = known.iter().map(typos);
+    let typos = |known: &'k str| (strsim::damerau_levenshtein(&folded, &fold(known)), known);
+    let found = known.into_iter().map(typos);
     let (_, meant) = found
         .filter(|(typos, known)| *typos <= (known.len() / 3).min(2))
         .min_by_key(|(typos, _)| *typos)?;
@@ -254,14 +254,17 @@ mod tests {
             ("prmopt", Some("prompt")),
             ("aspectRatio", Some("aspect_ratio")),
             ("aspect-ration", Some("aspect_ratio")),
+            ("ASPECT-RATIO", Some("aspect_ratio")),
             ("modell", Some("model")),
             ("urls", Some("url")),
             ("size", None),
             ("", None),
         ] {
-            assert_eq!(nearest(name, &known), meant, "{name}");
+            assert_eq!(nearest(name, known), meant, "{name}");
         }
-        assert_eq!(nearest(&"prompt".repeat(100_000), &known), None);
+        assert_eq!(nearest(&"prompt".repeat(100_000), known), None);
+        assert_eq!(nearest("lg", ["log"]), Some("log"));
+        assert_eq!(nearest("z", ["g"]), None);
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub const IPV4: &[Special] = &[
 ];
 
 /// Refused IPv6 ranges. Everything outside [`GLOBAL_UNICAST`] is refused too.
-pub const IPV6: &[Special] = &[
+const IPV6: &[Special] = &[
     v6(
         [0, 0, 0, 0],
         96,
@@ -89,11 +89,10 @@ pub const IPV6: &[Special] = &[
 ];
 
 /// The only IPv6 space that IANA assigns for global unicast (RFC 4291 section 2.4).
-pub const GLOBAL_UNICAST: Ipv6Net =
-    Ipv6Net::new_assert(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+const GLOBAL_UNICAST: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 /// All addresses outside [`GLOBAL_UNICAST`] that are in no listed range.
-pub const UNALLOCATED: Special = v6([0, 0, 0, 0], 0, "not global unicast", "RFC 4291");
+const UNALLOCATED: Special = v6([0, 0, 0, 0], 0, "not global unicast", "RFC 4291");
 
 /// The refused range that contains `ip`, if there is one. Does not consider embedded IPv4 addresses.
 pub fn refused(ip: IpAddr) -> Option<&'static Special> {

@@ -125,7 +125,7 @@ impl Shrink {
 }
 
 /// Scales a size so that no side is longer than `longest`.
-pub fn scale_to_fit((width, height): (u32, u32), longest: u32) -> (u32, u32) {
+fn scale_to_fit((width, height): (u32, u32), longest: u32) -> (u32, u32) {
     let long = width.max(height);
     if long <= longest {
         return (width, height);

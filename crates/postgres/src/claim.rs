@@ -42,9 +42,8 @@ pub fn taken_over() -> EngineError {
 }
 
 /// The value of a claim: process id, heartbeat, and a text for people.
-fn claim_value(process: &Process, beat: u64) -> Vec<u8> {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let text = format!("process {} on `{}`", std::process::id(), host.trim());
+fn claim_value(process: &Process, host: &str, beat: u64) -> Vec<u8> {
+    let text = format!("process {} on `{host}`", std::process::id());
     [&process[..], &beat.to_be_bytes(), text.as_bytes()].concat()
 }
 
@@ -62,6 +61,7 @@ pub async fn claim(
     connector: &Connector,
     session: &Session,
     process: &Process,
+    host: &str,
     writers: u8,
 ) -> Result<(), EngineError> {
     let refused = |error: Error| connector.refused(&error);
@@ -72,7 +72,7 @@ pub async fn claim(
             (Some(found), _) if found == SHARED => {
                 let is_alone = async {
                     let has_nodes = any_node_writes(session).await?;
-                    Ok(!has_nodes && take(session, Some(SHARED), process, writers).await?)
+                    Ok(!has_nodes && take(session, Some(SHARED), process, host, writers).await?)
                 };
                 return match is_alone.await.map_err(refused)? {
                     true => Ok(()),
@@ -94,7 +94,7 @@ pub async fn claim(
             (Some(_), Some((_, since))) if since.elapsed() < DEAD_AFTER => {}
             _ => {
                 let before = found.as_deref();
-                return match take(session, before, process, writers).await {
+                return match take(session, before, process, host, writers).await {
                     Ok(true) => Ok(()),
                     Ok(false) => Err(in_use(connector, before.unwrap_or_default())),
                     Err(error) => Err(refused(error)),
@@ -144,9 +144,10 @@ async fn take(
     session: &Session,
     before: Option<&[u8]>,
     process: &Process,
+    host: &str,
     writers: u8,
 ) -> Result<bool, Error> {
-    let claim = claim_value(process, 0);
+    let claim = claim_value(process, host, 0);
     session.begin(READ_WRITE).await?;
     let taken = match before {
         Some(before) => {
@@ -181,7 +182,7 @@ pub async fn beat(shared: Arc<Shared>, process: Process) {
     let mut outage = Outage::new(shared.options.outage, &shared.outages);
     for number in 1.. {
         sleep(HEARTBEAT).await;
-        let claim = claim_value(&process, number);
+        let claim = claim_value(&process, &shared.options.host, number);
         let outcome = loop {
             match renew(&shared, &mut session, &process, &claim).await {
                 Ok(is_ours) => break Ok(is_ours),

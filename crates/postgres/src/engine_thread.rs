@@ -113,8 +113,9 @@ impl EngineThread {
         if is_served {
             let session = connector.prepared().await;
             let session = session.map_err(|error| connector.refused(&error))?.session;
-            match self.shared.options.node {
-                None => claim::claim(connector, &session, process, writers).await?,
+            let options = &self.shared.options;
+            match options.node {
+                None => claim::claim(connector, &session, process, &options.host, writers).await?,
                 Some(_) => nodes::join(connector, &session, process, writers).await?,
             }
         }

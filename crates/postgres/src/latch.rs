@@ -1,6 +1,6 @@
 //! A one-shot event for any number of waiters.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use parking_lot::{Condvar, Mutex};
 
 #[derive(Default)]
 pub struct Latch {
@@ -10,17 +10,12 @@ pub struct Latch {
 
 impl Latch {
     pub fn open(&self) {
-        *self.is_open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_open.lock() = true;
         self.opened.notify_all();
     }
 
     pub fn wait(&self) {
-        let mut is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*is_open {
-            is_open = self
-                .opened
-                .wait(is_open)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        let mut is_open = self.is_open.lock();
+        self.opened.wait_while(&mut is_open, |is_open| !*is_open);
     }
 }

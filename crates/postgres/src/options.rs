@@ -12,6 +12,8 @@ pub struct PostgresOptions {
     pub connections: usize,
     /// This process among the nodes that share the database; `None` claims the database exclusively.
     pub node: Option<NodeId>,
+    /// The name of this machine, for people.
+    pub host: String,
     /// How long the database may be unreachable before the engine fails.
     pub outage: Duration,
     /// Called once, on the first failure.

@@ -1,6 +1,6 @@
 //! The duration of the current outage, over all connections.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -36,6 +36,6 @@ impl Outages {
     }
 
     fn change_ongoing<T>(&self, change: impl FnOnce(&mut Ongoing) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 }

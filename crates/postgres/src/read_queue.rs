@@ -1,7 +1,7 @@
 //! The queue of reads.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Direction, EngineError, Key, KeyRange, Value};
 use tokio::sync::{Notify, oneshot};
@@ -59,7 +59,7 @@ struct State {
 
 impl ReadQueue {
     pub fn add(&self, request: QueuedRead) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(error) = &state.refusal {
             let error = error.clone();
             drop(state);
@@ -72,7 +72,7 @@ impl ReadQueue {
 
     /// Refuses queued and future reads.
     pub fn refuse_all(&self, error: &EngineError) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.refusal.get_or_insert_with(|| error.clone());
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
@@ -88,7 +88,7 @@ impl ReadQueue {
             let mut added = std::pin::pin!(self.added.notified());
             added.as_mut().enable();
             {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 if state.refusal.is_some() {
                     return None;
                 }
@@ -104,9 +104,5 @@ impl ReadQueue {
             }
             added.await;
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

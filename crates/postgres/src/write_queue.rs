@@ -4,8 +4,8 @@
 //! run one after another here, and database locks only separate processes.
 
 use crate::pacing::{GroupNumber, Pacing};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tintype_storage::engine::{Commit, EngineError, Key, Round, Value};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -87,7 +87,7 @@ struct State {
 impl WriteQueue {
     pub fn add_round(&self, round: Box<dyn Round>) {
         let keys = round.holds();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(error) = state.closing.clone() {
             drop(state);
             return round.done(Err(error));
@@ -101,7 +101,7 @@ impl WriteQueue {
     }
 
     pub fn add_commit(&self, commit: Commit) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(error) = state.closing.clone() {
             drop(state);
             return (commit.done)(Err(error));
@@ -124,7 +124,7 @@ impl WriteQueue {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
             let wait_until = {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 let now = Instant::now();
                 let wait_until = state.wait_until(now);
                 if wait_until.is_none() {
@@ -150,7 +150,7 @@ impl WriteQueue {
 
     /// Releases what a group held. The rounds of `again` come first in the next groups.
     pub fn finish(&self, ended: &HeldResources, again: Vec<HeldRound>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for key in &ended.held {
             state.held.remove(key);
         }
@@ -170,13 +170,16 @@ impl WriteQueue {
 
     /// Accepts nothing more; queued work is still written.
     pub fn close(&self) {
-        self.state().closing.get_or_insert(EngineError::Stopped);
+        self.state
+            .lock()
+            .closing
+            .get_or_insert(EngineError::Stopped);
         self.changed.notify_waiters();
     }
 
     /// Accepts nothing more and refuses queued work.
     pub fn refuse_all(&self, error: &EngineError) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.closing.get_or_insert(EngineError::Stopped);
         let rounds = std::mem::take(&mut state.rounds);
         let commits = std::mem::take(&mut state.commits);
@@ -188,10 +191,6 @@ impl WriteQueue {
         for commit in commits {
             (commit.done)(Err(error.clone()));
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -316,7 +315,7 @@ mod tests {
     }
 
     fn begin(queue: &WriteQueue) -> Group {
-        queue.state().begin(Instant::now())
+        queue.state.lock().begin(Instant::now())
     }
 
     #[test]

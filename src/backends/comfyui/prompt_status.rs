@@ -63,7 +63,7 @@ pub fn from_job(job: &Value) -> Option<PromptStatus> {
 }
 
 /// Parses an entry of the history.
-pub fn from_history(entry: &Value) -> PromptStatus {
+fn from_history(entry: &Value) -> PromptStatus {
     let status = &entry["status"];
     let messages = status["messages"].as_array();
     let message = |name: &str| {

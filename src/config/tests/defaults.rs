@@ -28,7 +28,6 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.server.shutdown_grace(), Duration::from_secs(30));
     assert_eq!(c.storage.data_dir, Path::new("data"));
     assert_eq!(c.storage.objects, None);
-    assert_eq!(c.storage.local_objects(), Path::new("data/objects"));
     assert_eq!(c.storage.cache_bytes, 64 * 1024 * 1024);
     assert_eq!(c.storage.commit_timeout(), Duration::from_secs(5));
     assert_eq!(c.admin.token, None);

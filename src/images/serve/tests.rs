@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use serde_json::Value;
 
 use super::*;
-use crate::images::FileSigningKey;
+use crate::images::{FileSigningKey, RESULTS};
 use crate::web::problem::Problem;
 
 const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
@@ -192,7 +192,10 @@ async fn a_result_removed_by_retention_is_gone() {
     let server = Server::with(&[(KEY, PICTURE)]).await;
     let uri = server.address(KEY).await;
     let tomorrow = Utc::now() + TimeDelta::days(1);
-    assert_eq!(server.images.expire_results(tomorrow, 10).await.unwrap(), 1);
+    assert_eq!(
+        server.images.expire(RESULTS, tomorrow, 10).await.unwrap(),
+        1
+    );
     assert_eq!(
         server.get(&uri, &[]).await.refusal(),
         (410, "gone".to_owned())

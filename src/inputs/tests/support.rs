@@ -5,12 +5,14 @@ use std::{sync::Arc, time::Duration};
 use futures_util::TryStreamExt;
 use object_store::{ObjectStore, memory::InMemory, path::Path};
 
-use super::super::{IngestError, InputFaults, InputImage, InputLimits, ingest};
+use super::super::{IngestError, InputFaults, InputImage, InputLimits, MemoryBudget, ingest};
 use tintype_egress::{
     Client, ClientOptions,
     header::HeaderValue,
     testing::{ScriptedResolver, loopback},
 };
+use tintype_storage::domain::ids::AccountId;
+use uuid::Uuid;
 
 /// Resolves every name to 127.0.0.1, which is allowed; other loopback addresses are not.
 pub(super) fn egress() -> Client {
@@ -23,7 +25,12 @@ pub(super) fn egress() -> Client {
 }
 
 pub(super) fn limits() -> InputLimits {
-    InputLimits::default()
+    InputLimits {
+        timeout: Duration::from_secs(30),
+        max_total_bytes: 200_000_000,
+        max_pixels: 25_000_000,
+        memory: MemoryBudget::new(256 << 20).of(AccountId(Uuid::nil()), Duration::from_secs(15)),
+    }
 }
 
 pub(super) fn prefix() -> Path {

@@ -20,6 +20,11 @@ impl TierOffer {
     pub fn resolution_words(&self) -> impl Iterator<Item = &'static str> {
         self.prices.iter().map(|(resolution, _)| resolution.word())
     }
+
+    /// The offered ratio nearest to a width and height. See [`AspectRatio::nearest`].
+    pub fn nearest_ratio(&self, (width, height): (u32, u32)) -> Option<AspectRatio> {
+        AspectRatio::nearest(&self.aspect_ratios, width, height)
+    }
 }
 
 /// A model, size and price on sale. Only a [`Catalog`] creates offers, so a size without a price cannot be requested.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// Bytes of a response body that an attempt stores.
-pub const MAX_EXCERPT_BYTES: usize = 1_024;
+const MAX_EXCERPT_BYTES: usize = 1_024;
 /// Longer errors are truncated.
 const MAX_ERROR_CHARS: usize = 300;
 

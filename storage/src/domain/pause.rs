@@ -65,7 +65,7 @@ impl Pause {
     }
 
     /// Drops the reasons of tiers that are not paused.
-    pub fn without_unused_reasons(mut self) -> Self {
+    fn without_unused_reasons(mut self) -> Self {
         if !self.project {
             self.reasons.project = None;
         }

@@ -152,7 +152,7 @@ impl Session {
     /// The maximum time between calls.
     pub const IDLE: Duration = Duration::from_secs(12 * 3_600);
     /// A use within this time of the last recorded one is not recorded.
-    pub const SEEN_STEP: Duration = Duration::from_secs(300);
+    const SEEN_STEP: Duration = Duration::from_secs(300);
 
     pub fn is_alive(&self, now: Timestamp) -> bool {
         now < self.created_at.plus(Self::LIFETIME) && now < self.seen_at.plus(Self::IDLE)

@@ -45,9 +45,9 @@ impl Timestamp {
     }
 
     /// Saturates at the first timestamp.
-    pub fn days_before(self, days: u64) -> Self {
-        let days = i64::try_from(days).unwrap_or(i64::MAX);
-        Self::from_millis(self.0.saturating_sub(days.saturating_mul(DAY_MILLIS)))
+    pub fn minus(self, span: Duration) -> Self {
+        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_sub(millis))
     }
 
     /// The UTC day, counted from 1970-01-01.
@@ -160,8 +160,9 @@ mod tests {
         assert_eq!(first.day(), last.day() + 1);
         assert_eq!(Timestamp::of_day(first.day()), first);
         assert_eq!([last.date(), first.date()], ["2026-11-17", "2026-11-18"]);
-        assert_eq!(first.days_before(1).date(), "2026-11-17");
-        assert_eq!(first.days_before(u64::MAX), Timestamp::from_millis(0));
+        let day = Duration::from_millis(DAY_MILLIS as u64);
+        assert_eq!(first.minus(day).date(), "2026-11-17");
+        assert_eq!(first.minus(Duration::MAX), Timestamp::EPOCH);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::Mac;
 
 /// Seconds between the sender's and the receiver's clock, including transit (specification, "Limits").
-pub const TOLERANCE_SECONDS: u64 = 300;
+const TOLERANCE_SECONDS: u64 = 300;
 /// Entries of `webhook-signature` that are checked; more than any rotation leaves.
 const MAX_ENTRIES: usize = 16;
 /// The payload nests the metadata one level deeper.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// How long a replaced secret continues to sign `webhook-signature`.
-pub const ROTATION_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
+const ROTATION_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 /// Stored replaced secrets. The limit keeps the header short: one more rotation ends the oldest secret early.
 pub const MAX_RETIRED: usize = 4;
 

@@ -317,7 +317,7 @@ impl Decisions<'_> {
         if let Some(webhooks) = &self.webhooks {
             return Ok(Arc::clone(webhooks));
         }
-        let webhooks = Arc::new(self.scan(&WEBHOOKS, webhooks_of(self.account.id))?);
+        let webhooks = Arc::new(self.scan(&WEBHOOKS, webhooks_of(self.account.id).into())?);
         self.webhooks = Some(Arc::clone(&webhooks));
         Ok(webhooks)
     }

@@ -73,15 +73,6 @@ impl Store {
         })
     }
 
-    pub async fn each_delivery(
-        &self,
-        mut visit: impl FnMut(Delivery) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        DELIVERIES
-            .each(self, &All, |_, delivery| visit(delivery))
-            .await
-    }
-
     /// In order.
     pub async fn attempts(&self, delivery: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
         let mut attempts = Vec::new();
@@ -113,7 +104,7 @@ impl Store {
     /// Only deliveries of jobs that ended before this time may have been deleted.
     pub(crate) async fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
         let mark = DELIVERIES_FORGOTTEN.get(self, &()).await?;
-        Ok(mark.unwrap_or(Timestamp::from_millis(0)))
+        Ok(mark.unwrap_or(Timestamp::EPOCH))
     }
 
     /// Finds the deliveries created and ended before `older_than` among the next `limit` from `cursor` on, except those to

@@ -2,12 +2,13 @@
 //! rule.
 
 use super::records::UsesOf;
+use super::table::Scan;
 use super::tables::IDEMPOTENCY;
 use super::{IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, Key, ReadRequest};
+use crate::engine::{Direction, Key};
 
 impl Store {
     /// The use in force at `now`. An expired use is not in force, nor one whose job frees the key (see
@@ -20,7 +21,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let uses = IDEMPOTENCY
-            .read(self, &last_use_of(call, account, name))
+            .read(self, last_use_of(call, account, name))
             .await?;
         let Some(record) = newest_use(uses, now) else {
             return Ok(None);
@@ -64,13 +65,13 @@ impl Store {
 
 /// Reads the use of a key that ends last. Only that one counts, because a new use requires that all earlier ones have expired
 /// or were deleted.
-pub(super) fn last_use_of(call: IdempotentCall, account: AccountId, name: &str) -> ReadRequest {
+pub(super) fn last_use_of(call: IdempotentCall, account: AccountId, name: &str) -> Scan {
     let uses = UsesOf {
         account,
         call,
         name,
     };
-    ReadRequest::Scan(IDEMPOTENCY.range(&uses), Direction::Falling, 1)
+    Scan(IDEMPOTENCY.range(&uses), Direction::Falling, 1)
 }
 
 /// The use that has not expired at `now`, from the read of [`last_use_of`].

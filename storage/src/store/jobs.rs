@@ -115,7 +115,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<(Timestamp, JobId, AccountId)>, StoreError> {
         let next = Timestamp::from_millis(now.millis() + 1);
-        let above = EXPIRIES.key(&(next, JobId::first_of(Timestamp::from_millis(0))));
+        let above = EXPIRIES.key(&(next, JobId::first_of(Timestamp::EPOCH)));
         let range = EXPIRIES.range(&All).below(above);
         let due = EXPIRIES
             .scan(self, &range, Direction::Rising, limit)

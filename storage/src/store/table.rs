@@ -26,6 +26,15 @@ pub struct Table<K, R: 'static> {
     is_exported: bool,
 }
 
+/// A range to scan, the direction, and the maximal number of records.
+pub(super) struct Scan(pub KeyRange, pub Direction, pub usize);
+
+impl From<Scan> for ReadRequest {
+    fn from(Scan(range, direction, limit): Scan) -> Self {
+        Self::Scan(range, direction, limit)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Page<T> {
     pub items: Vec<T>,
@@ -147,12 +156,9 @@ impl<K: TableKey, R: Record> Table<K, R> {
     pub(super) async fn read(
         &self,
         store: &Store,
-        scan: &ReadRequest,
+        Scan(range, direction, limit): Scan,
     ) -> Result<Vec<R>, StoreError> {
-        let ReadRequest::Scan(range, direction, limit) = scan else {
-            return Ok(Vec::new());
-        };
-        let found = self.scan(store, range, *direction, *limit).await?;
+        let found = self.scan(store, &range, direction, limit).await?;
         Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 

@@ -1,11 +1,12 @@
 //! Registered webhooks.
 
+use super::table::Scan;
 use super::tables::{TEST_DELIVERIES, VAULT_KEY, WEBHOOK_ACCOUNTS, WEBHOOKS};
 use super::{All, Page, Store, StoreError, Write, Writes};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{SealedSecret, Webhook, WebhookId};
-use crate::engine::{Direction, ReadRequest};
+use crate::engine::Direction;
 
 /// Webhooks per account.
 pub const MAX_WEBHOOKS: usize = 100;
@@ -13,7 +14,7 @@ pub const MAX_WEBHOOKS: usize = 100;
 impl Store {
     /// Oldest first.
     pub async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
-        WEBHOOKS.read(self, &webhooks_of(account)).await
+        WEBHOOKS.read(self, webhooks_of(account)).await
     }
 
     /// Oldest first.
@@ -92,6 +93,6 @@ impl Store {
 }
 
 /// Oldest first.
-pub(super) fn webhooks_of(account: AccountId) -> ReadRequest {
-    ReadRequest::Scan(WEBHOOKS.range(&account), Direction::Rising, MAX_WEBHOOKS)
+pub(super) fn webhooks_of(account: AccountId) -> Scan {
+    Scan(WEBHOOKS.range(&account), Direction::Rising, MAX_WEBHOOKS)
 }

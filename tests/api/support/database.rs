@@ -46,6 +46,7 @@ impl TestDatabase {
         let database = self.created.get_or_init(|| server.database());
         let engine = PostgresEngine::open(PostgresOptions {
             node: Some(node),
+            host: "localhost".into(),
             url: DatabaseUrl::parse(&database.url()).expect("a URL"),
             connections: 5,
             outage: Duration::from_secs(60),

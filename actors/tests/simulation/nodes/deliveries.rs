@@ -19,8 +19,8 @@ use tintype_storage::domain::shard::Shard;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, Value, Wait as _};
-use tintype_storage::store::tables::{ATTEMPTS, NODES, SHARD_HOLDERS};
-use tintype_storage::store::{Store, Writes};
+use tintype_storage::store::tables::{ATTEMPTS, DELIVERIES, NODES, SHARD_HOLDERS};
+use tintype_storage::store::{All, Store, Writes};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -206,7 +206,7 @@ impl World {
         for (id, _) in &state.recorded {
             *numbers.entry(*id).or_default() += 1;
         }
-        let checked = store.each_delivery(|delivery| {
+        let checked = DELIVERIES.each(store, &All, |_, delivery| {
             let id = delivery.id;
             match delivery.state {
                 DeliveryState::Pending { due, .. } => fault(format!("{id} is due since {due}")),

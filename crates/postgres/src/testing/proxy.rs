@@ -1,8 +1,9 @@
 //! A proxy in front of a server that cuts, holds and delays messages. It reads what the engine sends, so TLS must be off.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What happens to the next commit.
@@ -87,12 +88,12 @@ impl Proxy {
 
     /// Faults that have not been applied yet.
     pub fn faults_left(&self) -> usize {
-        self.shared.lock().faults.len()
+        self.shared.state.lock().faults.len()
     }
 
     /// Is a commit held back?
     pub fn holds_commit(&self) -> bool {
-        self.shared.lock().holds_commit
+        self.shared.state.lock().holds_commit
     }
 
     /// Cuts all connections and accepts none.
@@ -129,25 +130,22 @@ impl Proxy {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.lock());
+        change(&mut self.state.lock());
         self.changed.notify_all();
     }
 
     fn wait_while(&self, condition: impl FnMut(&mut State) -> bool) -> MutexGuard<'_, State> {
-        let waited = self.changed.wait_while(self.lock(), condition);
-        waited.unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, condition);
+        state
     }
 }
 
 fn connect(client: TcpStream, server: TcpStream, shared: &Arc<Shared>) -> std::io::Result<()> {
     let ends = [client.try_clone()?, server.try_clone()?];
     {
-        let mut state = shared.lock();
+        let mut state = shared.state.lock();
         if state.is_severed {
             return Ok(());
         }
@@ -180,14 +178,14 @@ fn forward(mut client: TcpStream, mut server: TcpStream, is_deaf: &Mutex<bool>, 
         let bytes = &buffer[..count];
         let is_commit = bytes.windows(7).any(|it| it == b"COMMIT\0");
         let fault = match is_commit {
-            true => shared.lock().faults.pop(),
+            true => shared.state.lock().faults.pop(),
             false => None,
         };
         match fault {
             None => {}
             Some(CommitFault::CutBefore) => break,
             Some(CommitFault::CutAfter) => {
-                *is_deaf.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                *is_deaf.lock() = true;
             }
             Some(CommitFault::Hold) => {
                 shared.change(|state| state.holds_commit = true);
@@ -207,7 +205,7 @@ fn answer(mut server: TcpStream, mut client: TcpStream, is_deaf: &Mutex<bool>, s
     while let Ok(count @ 1..) = server.read(&mut buffer) {
         let delay = shared.wait_while(|state| state.holds_answers).delay;
         std::thread::sleep(delay);
-        let is_cut = *is_deaf.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_cut = *is_deaf.lock();
         if is_cut || client.write_all(&buffer[..count]).is_err() {
             break;
         }

@@ -12,6 +12,7 @@ pub fn options(url: &str) -> PostgresOptions {
         url: DatabaseUrl::parse(url).expect("a URL"),
         connections: 8,
         node: None,
+        host: "localhost".into(),
         outage: Duration::from_secs(60),
         on_failure: Arc::new(|_| {}),
     }

@@ -11,7 +11,7 @@ use crate::studio::Studio;
 use super::pine::pine;
 
 /// Are the trees of this image conifers?
-pub fn wants_pines(studio: &Studio<'_>) -> bool {
+fn wants_pines(studio: &Studio<'_>) -> bool {
     let plan = studio.plan;
     let wild = plan.at(Place::Mountain) || plan.at(Place::Forest);
     plan.is_snowy() || (wild && matches!(plan.season, Season::Any | Season::Winter))

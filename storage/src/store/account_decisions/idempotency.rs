@@ -23,7 +23,8 @@ impl Decisions<'_> {
         let first = match self.used.get(&in_batch) {
             Some(record) => Some(record.clone()),
             None => {
-                let uses = self.scan(&IDEMPOTENCY, last_use_of(call, account, &used.name))?;
+                let uses = last_use_of(call, account, &used.name);
+                let uses = self.scan(&IDEMPOTENCY, uses.into())?;
                 newest_use(uses, now)
             }
         };

@@ -40,7 +40,7 @@ impl AccountState {
             | JobEvent::Fail { .. }
             | JobEvent::Cancel
             | JobEvent::Expire => {
-                needs.push(webhooks_of(self.account.id));
+                needs.push(webhooks_of(self.account.id).into());
             }
             JobEvent::Begin { .. } | JobEvent::InputsFetched { .. } | JobEvent::CutOff => {}
         }
@@ -68,6 +68,7 @@ impl AccountState {
         used: Option<&IdempotencyUse>,
         needs: &mut Vec<ReadRequest>,
     ) {
-        needs.extend(used.map(|used| last_use_of(call, self.account.id, &used.name)));
+        let uses = used.map(|used| last_use_of(call, self.account.id, &used.name));
+        needs.extend(uses.map(ReadRequest::from));
     }
 }

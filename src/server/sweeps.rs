@@ -1,0 +1,238 @@
+//! Sweeps remove expired records and images, step by step, so that each commit stays small.
+
+use super::orphaned_objects::{self, SweepError};
+use crate::application::core::Core;
+use crate::application::services::JobService;
+use crate::application::settings::Settings;
+use crate::application::{favourites, rate_exchange, sessions};
+use crate::images::{ImagesError, THUMBNAILS};
+use chrono::{DateTime, Utc};
+use tintype_actors::delivery::DeliveryCommand;
+use tintype_storage::engine::Key;
+use tintype_storage::store::{StoreError, Writes};
+use tokio::sync::oneshot;
+
+/// Records that one step reads, or images that it removes.
+const STEP: usize = 1_000;
+/// Steps of one sweep. The next sweep does the rest.
+const MAX_STEPS: usize = 1_000;
+/// Limits for sweeps that continue where the last one stopped. Ten thousand steps every 600 s keep up with more than ten thousand
+/// new deliveries a second, and each step's commit stays small.
+const SWEEP: SweepLimits = SweepLimits {
+    step: STEP,
+    steps: 10_000,
+};
+
+/// How much of a list one sweep reads.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepLimits {
+    /// Records per step.
+    pub step: usize,
+    pub steps: usize,
+}
+
+/// The cursors of sweeps over lists that are too long for one sweep. The next sweep continues at the cursor, so that early
+/// entries of a list never block late ones.
+pub struct Sweeps {
+    limits: SweepLimits,
+    idempotency_keys: Key,
+    deliveries: Key,
+    uploaded_files: Key,
+    failed_batches: Key,
+}
+
+impl Default for Sweeps {
+    fn default() -> Self {
+        Self::new(SWEEP)
+    }
+}
+
+impl Sweeps {
+    pub fn new(limits: SweepLimits) -> Self {
+        Self {
+            limits,
+            idempotency_keys: Key::new(),
+            deliveries: Key::new(),
+            uploaded_files: Key::new(),
+            failed_batches: Key::new(),
+        }
+    }
+
+    /// Sweeps everything except request texts.
+    pub(super) async fn run(&mut self, jobs: &JobService) {
+        let (core, settings) = (&jobs.core, &jobs.settings);
+        forget_audit_log(core, settings).await;
+        self.forget_idempotency_keys(core).await;
+        remove_old_pictures(jobs).await;
+        remove_old_thumbnails(jobs).await;
+        let inputs = orphaned_objects::remove_inputs(jobs).await;
+        log_orphans("input images", inputs);
+        self.forget_old_deliveries(core, settings).await;
+        self.forget_old_files(core, settings).await;
+        let uploads = orphaned_objects::remove_uploads(jobs).await;
+        log_orphans("uploads", uploads);
+        sessions::forget_old(core).await;
+        delete_counts_of_gone_nodes(core).await;
+    }
+
+    /// Removes expired idempotency keys.
+    pub async fn forget_idempotency_keys(&mut self, core: &Core) {
+        let SweepLimits { step, steps } = self.limits;
+        let forget = async |cursor: &[u8]| {
+            let found = core.store.forget_expired(core.now(), cursor, step).await;
+            commit_step(core, found, "idempotency keys").await
+        };
+        sweep(steps, &mut self.idempotency_keys, forget).await;
+    }
+
+    /// Removes the records of expired files, and of batches that failed longer ago than the retention of files. Then the content
+    /// of such a file is an orphaned object.
+    pub async fn forget_old_files(&mut self, core: &Core, settings: &Settings) {
+        let (SweepLimits { step, steps }, store) = (self.limits, &core.store);
+        let forget_files = async |cursor: &[u8]| {
+            let found = store.forget_uploaded_files(core.now(), cursor, step).await;
+            commit_step(core, found, "expired files").await
+        };
+        sweep(steps, &mut self.uploaded_files, forget_files).await;
+        let Some(age) = settings.config.batches.file_retention() else {
+            return;
+        };
+        let older_than = core.now().minus(age);
+        let forget_batches = async |cursor: &[u8]| {
+            let found = store.forget_failed_file_batches(older_than, cursor, step);
+            commit_step(core, found.await, "failed batches").await
+        };
+        sweep(steps, &mut self.failed_batches, forget_batches).await;
+    }
+
+    /// Removes deliveries that ended before the retention period.
+    pub async fn forget_old_deliveries(&mut self, core: &Core, settings: &Settings) {
+        let Some(age) = settings.config.webhooks.delivery_retention() else {
+            return;
+        };
+        let older_than = core.now().minus(age);
+        let SweepLimits { step, steps } = self.limits;
+        let forget = async |cursor: &[u8]| {
+            let (reply, next) = oneshot::channel();
+            let command = DeliveryCommand::Forget {
+                older_than,
+                cursor: cursor.to_vec(),
+                limit: step,
+                reply,
+            };
+            // The actor refuses or drops the command when the process is busy or stopping. The next sweep continues.
+            core.system.deliveries().try_send(command).ok()?;
+            next.await.ok()?.ok()
+        };
+        sweep(steps, &mut self.deliveries, forget).await;
+    }
+}
+
+/// Repeats a step until it fails or the cursor, which each step advances, is empty.
+async fn sweep(steps: usize, cursor: &mut Key, step: impl AsyncFn(&[u8]) -> Option<Key>) {
+    for _ in 0..steps {
+        let Some(next) = step(cursor).await else {
+            return;
+        };
+        *cursor = next;
+        if cursor.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Commits the writes of a sweep step and returns the cursor of the next step. `None` if the step failed.
+async fn commit_step(
+    core: &Core,
+    found: Result<(Writes, Key), StoreError>,
+    what: &str,
+) -> Option<Key> {
+    match found {
+        Ok((writes, next)) => {
+            let is_done = writes.is_empty() || core.commit(writes).await.is_ok();
+            is_done.then_some(next)
+        }
+        Err(error) => {
+            tracing::error!(%error, "could not remove old {what}");
+            None
+        }
+    }
+}
+
+async fn forget_audit_log(core: &Core, settings: &Settings) {
+    let Some(age) = settings.config.audit.retention() else {
+        return;
+    };
+    let older_than = core.now().minus(age);
+    for _ in 0..MAX_STEPS {
+        match core.store.forget_audit_log(older_than, STEP).await {
+            Ok(writes) if writes.is_empty() => return,
+            Ok(writes) => {
+                if core.commit(writes).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "could not remove old lines of the audit log");
+                return;
+            }
+        }
+    }
+}
+
+/// Removes expired images, except those of favourites.
+pub async fn remove_old_pictures(jobs: &JobService) {
+    remove_expired(jobs, "images", async |older_than| {
+        favourites::remove_old_pictures(jobs, older_than, STEP).await
+    })
+    .await;
+}
+
+/// Removes the thumbnails of favourites too: the next view creates them again.
+async fn remove_old_thumbnails(jobs: &JobService) {
+    remove_expired(jobs, "thumbnails", async |older_than| {
+        jobs.images.expire(THUMBNAILS, older_than, STEP).await
+    })
+    .await;
+}
+
+/// Calls `remove` until it finds fewer than [`STEP`] images older than the retention. Does nothing if images are kept for ever.
+async fn remove_expired(
+    jobs: &JobService,
+    what: &str,
+    remove: impl AsyncFn(DateTime<Utc>) -> Result<usize, ImagesError>,
+) {
+    let Some(age) = jobs.settings.config.results.retention() else {
+        return;
+    };
+    let older_than = jobs.core.now().minus(age).to_datetime();
+    for _ in 0..MAX_STEPS {
+        match remove(older_than).await {
+            Ok(found) if found < STEP => return,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "could not remove expired {what}");
+                return;
+            }
+        }
+    }
+}
+
+async fn delete_counts_of_gone_nodes(core: &Core) {
+    if let Err(error) = rate_exchange::delete_counts_of_gone_nodes(core).await {
+        tracing::warn!(%error, "could not remove the rates of nodes that have left the cluster");
+    }
+}
+
+pub(super) async fn remove_orphaned_texts(jobs: &JobService) {
+    let texts = orphaned_objects::remove_request_texts(jobs).await;
+    log_orphans("request texts", texts);
+}
+
+fn log_orphans(what: &str, removed: Result<usize, SweepError>) {
+    match removed {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "removed orphaned {what}"),
+        Err(error) => tracing::warn!(%error, "could not remove orphaned {what}"),
+    }
+}
