@@ -1,8 +1,7 @@
 //! An API key with its chart data.
 
-use super::charts;
+use super::{Panel, charts};
 use crate::api::answers;
-use crate::application::error;
 use crate::application::services::AccountService;
 use crate::web::access::OfKey;
 use crate::web::problem::Problem;
@@ -14,12 +13,12 @@ pub async fn show(
     of: OfKey,
     request: HttpRequest,
     accounts: web::Data<AccountService>,
+    panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let span = charts::span_param(&request)?;
-    let (shared, account, id) = (accounts.core.clone(), of.key.account, of.key.id);
-    let days = web::block(move || charts::read(&shared, account, Some(id), span)).await;
-    let days = days.map_err(|_| error::busy())??;
+    let (account, id) = (of.key.account, of.key.id);
+    let chart = charts::read(panel, accounts.core.clone(), account, Some(id), span).await?;
     let mut view = json!(answers::api_key(&accounts, of.key, None).await?);
-    view["days"] = json!(days);
+    chart.put_into(&mut view);
     Ok(HttpResponse::Ok().json(view))
 }

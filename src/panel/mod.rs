@@ -10,6 +10,7 @@ mod csv_file;
 mod events;
 mod form;
 mod guard;
+mod hourly;
 mod invitations;
 mod jobs;
 mod key;
@@ -35,6 +36,7 @@ mod zip_archive;
 
 pub use routes::configure;
 
+use hourly::HourlyCharts;
 use service::StatsCache;
 use service_usage::UsageCache;
 
@@ -43,4 +45,5 @@ use service_usage::UsageCache;
 pub struct Panel {
     stats: StatsCache,
     usage: UsageCache,
+    hourly: HourlyCharts,
 }

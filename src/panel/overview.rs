@@ -38,8 +38,11 @@ pub async fn show(
     let span = charts::span_param(&request)?;
     let depths = core.system.waiting_jobs().depths();
     let (shared, account) = (core.clone(), of.account.clone());
-    let read = web::block(move || figures(&shared, &settings, &account, span)).await;
+    let read = web::block(move || figures(&shared, &settings, &account)).await;
     let mut view = read.map_err(|_| error::busy())??;
+    let inner = core.clone().into_inner();
+    let chart = charts::read(panel.clone(), inner, of.account.id, None, span);
+    chart.await?.put_into(&mut view);
     view["queue"] = json!({
         "waiting": depths.queued.iter().sum::<usize>(),
         "running": depths.running,
@@ -67,12 +70,7 @@ fn paused(pause: &Pause) -> Value {
     })
 }
 
-fn figures(
-    core: &Core,
-    settings: &Settings,
-    account: &Account,
-    span: charts::Span,
-) -> Result<Value, StoreError> {
+fn figures(core: &Core, settings: &Settings, account: &Account) -> Result<Value, StoreError> {
     let live = core.system.waiting_jobs().depths_of(account.id);
     let balances = &account.balances;
     Ok(json!({
@@ -88,7 +86,6 @@ fn figures(
         "jobs": {"queued": live.queued.iter().sum::<usize>(), "processing": live.running},
         "keys": active_keys(core, account.id)?,
         "today": charts::today(core, account.id)?,
-        "days": charts::read(core, account.id, None, span)?,
         "webhooks": deliveries(core, account.id)?,
     }))
 }

@@ -3,13 +3,17 @@
 use crate::support::poll::until_some;
 use crate::support::{Browser, Customer, Options, Server, fox_with, until};
 use serde_json::{Value, json};
+use std::ops::Range;
 use std::time::Duration;
-use tintype_storage::domain::ids::TransactionId;
+use tintype_storage::domain::ids::{JobId, TransactionId};
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::signature::x_signature;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::tables::ENDED_JOBS;
+use uuid::Uuid;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -197,6 +201,48 @@ fn one_day_is_charted_hour_by_hour() {
     let key = format!("/keys/{}?days=1", desk.customer.key_id);
     assert_eq!(desk.get(&key)["days"][23]["done"], 1);
     assert_eq!(desk.get("/overview?days=1")["today"]["done"], 2);
+}
+
+/// Adds jobs that ended when this one did, with older ids.
+fn add_copies_of(desk: &Desk, job: &str, numbers: Range<u128>) {
+    let store = &desk.server.inside().store;
+    let account = desk.customer.account.parse().unwrap();
+    let model = store.job(account, job.parse().unwrap()).wait().unwrap();
+    let model = model.unwrap();
+    // Within the millisecond of the job.
+    let first = model.id.0.as_u128() - (1 << 40);
+    let copy = |at: u128| Job {
+        id: JobId(Uuid::from_u128(first + at)),
+        ..model.clone()
+    };
+    let jobs: Vec<Job> = numbers.map(copy).collect();
+    for jobs in jobs.chunks(1_000) {
+        let write = |job: &Job| ENDED_JOBS.put(&(job.account, job.id), job);
+        let writes = jobs.iter().map(write).collect();
+        commit_and_wait(&**store.engine(), writes).unwrap();
+    }
+}
+
+#[test]
+fn one_day_is_charted_exactly_up_to_100_000_jobs() {
+    let mut desk = Desk::new(Options::new());
+    desk.make(json!({}));
+    desk.sign_in();
+    let job = desk.get("/jobs")["data"][0]["job_id"].clone();
+    let key = format!("/keys/{}?days=1", desk.customer.key_id);
+    add_copies_of(&desk, job.as_str().unwrap(), 1..100_000);
+    let view = desk.get("/overview?days=1");
+    assert_eq!(view["days"][23]["done"], 100_000);
+    assert_eq!(view["days"][23]["spent"], "3900.00");
+    assert_eq!(view["days_since"], Value::Null);
+    // The chart of the key is another one, so it is not cached yet.
+    add_copies_of(&desk, job.as_str().unwrap(), 0..1);
+    let view = desk.get(&key);
+    assert_eq!(view["days"][23]["done"], 100_000);
+    assert_eq!(
+        view["days_since"],
+        desk.get("/jobs")["data"][0]["created_at"]
+    );
 }
 
 #[test]

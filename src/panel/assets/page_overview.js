@@ -3,7 +3,7 @@ import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { money, unit } from "./format.js";
 import { backends } from "./backends.js";
-import { finished, firstSpan, spans, spend } from "./charts.js";
+import { finished, firstSpan, reach, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { notice } from "./dialogs.js";
 import { funds } from "./funds.js";
@@ -70,7 +70,7 @@ export async function overview(main, context) {
         figure("Deliveries pending", `${webhooks.pending}${webhooks.all === false ? "+" : ""}`,
           webhooks.registered ? `${webhooks.retrying} being retried${webhooks.all === false ? ", of the newest 1,000" : ""}` : "no webhook registered")),
       h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(view.created_at, span, (chosen) => { span = chosen; reload(); })),
-        h("div", { class: "halves" }, finished(days), spend(days))),
+        h("div", { class: "halves" }, finished(days), spend(days)), reach(view)),
       view.limits ? accountLimits(view.limits) : null,
       service ? h("section", { class: "card" }, h("h2", {}, "Backends"), backends(service.backends)) : null,
       h("section", { class: "card" },
