@@ -87,6 +87,7 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
             let account = core.store.account(person.account).wait()?;
             json!({
                 "kind": "person",
+                "person_id": person.id.to_string(),
                 "email": person.email.as_str(),
                 "role": person.role.word(),
                 "account_id": person.account.to_string(),

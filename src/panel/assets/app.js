@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { setCurrency } from "./format.js";
 import { brand, frame } from "./shell.js";
 import { attempt, closeAll, notice } from "./dialogs.js";
+import { claimDrafts } from "./drafts.js";
 import { isAway, recovered, retryLater } from "./recovery.js";
 import { refresher } from "./refresh.js";
 import { listen } from "./live.js";
@@ -147,6 +148,7 @@ async function show() {
 
 async function enter(found) {
   session = found;
+  claimDrafts(found.person_id ?? found.kind);
   expired = false;
   setCurrency(found.currency);
   account = savedAccount();
