@@ -91,6 +91,7 @@ fn view(core: &Core, settings: &Settings, user: &User) -> Result<Value, Problem>
                 "email": person.email.as_str(),
                 "role": person.role.word(),
                 "account_id": person.account.to_string(),
+                "account_active": account.as_ref().is_some_and(|it| it.active),
                 "account_name": account.map(|it| it.name),
             })
         }

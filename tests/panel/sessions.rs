@@ -51,3 +51,70 @@ fn another_visitor_does_not_see_the_drafts_of_a_session_that_ended() {
         drop(service);
     });
 }
+
+/// Changes a record over the operator API.
+const OPERATE: &str = "const [path, body, token, done] = arguments;
+    fetch('/panel/api/session').then((it) => it.json()).then(({ account_id: account, person_id: person }) =>
+        fetch(`/admin/v1/accounts/${account}${path.replace('PERSON', person)}`, { method: 'PATCH', body: JSON.stringify(body),
+            headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' } })).then((it) => done(it.status));";
+
+async fn operate(browser: &Browser, path: &str, body: serde_json::Value) {
+    let arguments = vec![json!(path), body, json!(crate::service::TOKEN)];
+    let status = browser.client.execute_async(OPERATE, arguments).await;
+    assert_eq!(status.unwrap(), json!(200));
+}
+
+#[test]
+fn rights_that_change_hide_the_controls_of_an_open_page() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        enter_as(&browser, "ada@example.com").await;
+        browser.go("#/keys", "API keys").await;
+        let button = "//main//button[.='New key']";
+        let offered = "return [...document.querySelectorAll('main button')].some((it) => it.textContent === 'New key');";
+        browser.find(button).await;
+        operate(&browser, "", json!({"active": false})).await;
+        browser.comes_to(offered, json!(false)).await;
+        let off = "This account is deactivated.";
+        for (page, title) in [
+            ("keys", "API keys"),
+            ("jobs", "Jobs"),
+            ("overview", "Overview"),
+        ] {
+            browser.go(&format!("#/{page}"), title).await;
+            browser.see("main", off).await;
+            let notices = "return [...document.querySelectorAll('main .notice')].filter((it) => it.textContent.includes('is deactivated')).length;";
+            browser.comes_to(notices, json!(1)).await;
+        }
+        let generate = "return document.querySelectorAll('main a[href=\"#/playground\"]').length;";
+        browser.comes_to(generate, json!(0)).await;
+        browser.go("#/playground", "Playground").await;
+        browser.see("main", "You cannot generate images").await;
+        browser.go("#/keys", "API keys").await;
+        operate(&browser, "", json!({"active": true})).await;
+        browser.find(button).await;
+
+        // Without the event stream, the rejected change shows it.
+        let silence = "window.EventSource = class { addEventListener() {} close() {} };";
+        browser.run(silence, vec![]).await;
+        browser.go("#/jobs", "Jobs").await;
+        browser.go("#/keys", "API keys").await;
+        browser.find(button).await;
+        operate(&browser, "/people/PERSON", json!({"role": "viewer"})).await;
+        browser.press("New key").await;
+        browser.fill("name", "too late").await;
+        browser.press("Create key").await;
+        browser.see("div", "Your rights have changed.").await;
+        browser.comes_to(offered, json!(false)).await;
+        assert!(
+            browser
+                .client
+                .find_all(fantoccini::Locator::Css("dialog"))
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        browser.leave().await;
+        drop(service);
+    });
+}

@@ -36,9 +36,11 @@ function lowBalance(view, { session, account }, addFunds) {
 
 function notices(view, context, addFunds) {
   const { paused, webhooks } = view;
+  const { session } = context;
   const tiers = paused.tiers.map((it) => it.id + because(it.reason)).join(", ");
   return [
-    view.active ? null : notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run."),
+    // Its people see this notice on every page.
+    view.active || session.kind !== "operator" ? null : notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run."),
     paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503. Queued jobs wait.`)
       : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503. Queued jobs wait.`) : null,
     lowBalance(view, context, addFunds),

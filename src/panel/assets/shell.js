@@ -65,8 +65,8 @@ function scrollToCurrent(nav, before) {
   nav.scrollTop += Math.max(0, current.bottom + EDGE - seen.bottom) - Math.max(0, seen.top + EDGE - current.top);
 }
 
-/** Draws the frame with the status line `line`; returns the element for the page. */
-export function frame(app, session, account, current, line) {
+/** Draws the frame with the status line `line` and a notice for every page; returns the element for the page. */
+export function frame(app, session, account, current, line, note) {
   const operator = session.kind === "operator";
   const drawer = (open) => {
     box.classList.add("drawer-used");
@@ -76,7 +76,7 @@ export function frame(app, session, account, current, line) {
   };
   const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", "aria-expanded": "false", onclick: () => drawer(!box.classList.contains("drawer-open")) }, icon("menu", 22));
   const page = h("div", {});
-  const main = h("main", { id: "main", class: "content", tabindex: "-1" }, line, page);
+  const main = h("main", { id: "main", class: "content", tabindex: "-1" }, line, note ? h("div", { class: "note" }, note) : null, page);
   const whose = [h("span", { class: "muted" }, "Account"), h("b", {}, account?.name ?? "none")];
   const box = h("div", { class: "frame", onkeydown: (event) => { if (event.key === "Escape" && box.classList.contains("drawer-open")) { drawer(false); menu.focus(); } } },
     h("div", { class: "bar" }, menu, brand(), themeSwitch()),
