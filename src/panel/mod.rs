@@ -1,6 +1,7 @@
 //! The web panel: static pages from the binary, and their JSON API. Most handlers are those of [`crate::management`], with
 //! session authentication.
 
+mod account_list;
 mod audit;
 mod batch_pictures;
 mod batches;

@@ -80,7 +80,7 @@ fn figures(core: &Core, settings: &Settings, account: &Account) -> Result<Value,
             "balance": balances.balance.to_string(),
             "reserved": balances.reserved.to_string(),
             "available": balances.available().to_string(),
-            "low": is_low(settings, balances.available()),
+            "low": is_low(settings, account),
             "below": account.low_balance.filter(|_| account.is_low()).map(|it| it.to_string()),
         },
         "jobs": {"queued": live.queued.iter().sum::<usize>(), "processing": live.running},
@@ -98,7 +98,8 @@ fn active_keys(core: &Core, account: AccountId) -> Result<usize, StoreError> {
     Ok(own.count())
 }
 
-fn is_low(settings: &Settings, available: Amount) -> bool {
+/// Less than the account's own threshold is available, or less than [`LOW_IMAGES`] cost.
+pub fn is_low(settings: &Settings, account: &Account) -> bool {
     let prices = Tier::ALL
         .iter()
         .flat_map(|tier| &settings.catalog.tier(*tier).prices);
@@ -109,7 +110,7 @@ fn is_low(settings: &Settings, available: Amount) -> bool {
     for _ in 0..LOW_IMAGES {
         needed = needed.plus(dearest).unwrap_or(needed);
     }
-    available < needed
+    account.is_low() || account.balances.available() < needed
 }
 
 /// Counts the newest deliveries by state: pending, pending after a failed attempt, and failed after all attempts. `all` says whether

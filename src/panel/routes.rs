@@ -2,9 +2,9 @@
 
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    audit, batches, events, invitations, jobs, key, ledger, overview, pages, pictures, playground,
-    queue, sent_requests, service, service_usage, sessions, settings, usage, webhook_console,
-    webhook_outcomes,
+    account_list, audit, batches, events, invitations, jobs, key, ledger, overview, pages,
+    pictures, playground, queue, sent_requests, service, service_usage, sessions, settings, usage,
+    webhook_console, webhook_outcomes,
 };
 use crate::management::{
     self, accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
@@ -71,7 +71,7 @@ fn of_visitors(api: &mut web::ServiceConfig) {
 fn of_operator(api: &mut web::ServiceConfig) {
     api.service(
         at("/accounts")
-            .route(web::get().to(CatchPanic(accounts::list)))
+            .route(web::get().to(CatchPanic(account_list::list)))
             .route(web::post().to(CatchPanic(accounts::open))),
     )
     .service(at("/jobs").route(web::get().to(CatchPanic(jobs::list_all))))

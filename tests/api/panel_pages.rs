@@ -419,3 +419,56 @@ fn what_an_attempt_sent_is_shown_with_its_signatures() {
     let signature = x_signature(&secret, moment, text);
     assert_eq!(headers["X-Signature"], signature);
 }
+
+#[test]
+fn accounts_are_searched_and_sorted_over_all_pages() {
+    let desk = Desk::new(Options::new());
+    let open = |name: &str, balance: &str| {
+        let body = json!({"name": name, "balance": balance});
+        desk.server
+            .admin("POST", "/accounts")
+            .json(&body)
+            .expect(201)
+            .json()
+    };
+    let id = open("Zebra", "30")["account_id"].clone();
+    open("alpha", "20");
+    open("zebra", "0.10");
+    let list = |query: &str| {
+        let call = desk
+            .browser
+            .call(&desk.server, "GET", &format!("/accounts?{query}"));
+        call.expect(200).json()
+    };
+    let names = |page: &Value| {
+        let name = |it: &Value| it["name"].as_str().unwrap().to_owned();
+        page["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(name)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&list("search=ZEB")), ["Zebra", "zebra"]);
+    assert_eq!(names(&list("name=zebra")), ["Zebra", "zebra"]);
+    assert_eq!(names(&list("name=zeb")), Vec::<String>::new());
+    let part = &id.as_str().unwrap()[20..];
+    assert_eq!(names(&list(&format!("search={part}"))), ["Zebra"]);
+    let highest = list("sort=highest_balance&limit=2");
+    assert_eq!(names(&highest), ["Zebra", "alpha"]);
+    let next = highest["next_cursor"].as_str().unwrap();
+    let rest = list(&format!("sort=highest_balance&cursor={next}"));
+    assert_eq!(names(&rest)[1..], ["zebra"]);
+    assert_eq!(rest["next_cursor"], Value::Null);
+    assert_eq!(names(&list("sort=lowest_balance"))[0], "zebra");
+    assert_eq!(names(&list("sort=name"))[0], "alpha");
+    assert_eq!(rest["data"][1]["low"], true);
+    assert_eq!(
+        rest["data"][1]["shares_name"], false,
+        "names differ in case"
+    );
+    open("alpha", "1");
+    assert_eq!(list("search=alpha")["data"][0]["shares_name"], true);
+    let call = desk.browser.call(&desk.server, "GET", "/accounts?sort=age");
+    call.expect(422);
+}

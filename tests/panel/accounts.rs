@@ -157,3 +157,34 @@ fn a_long_name_leaves_the_actions_of_all_rows_in_sight() {
         drop(service);
     });
 }
+
+#[test]
+fn names_that_are_not_unique_are_warned_of_and_told_apart() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        let ids = "return [...document.querySelectorAll('main tbody td.lead code')].length;";
+        assert_eq!(browser.run(ids, vec![]).await, json!(0));
+        browser.press("New account").await;
+        browser.fill("name", "Default").await;
+        browser.press("Open account").await;
+        browser
+            .see("span", "has this name. Choose another name")
+            .await;
+        browser.fill("name", "default").await;
+        browser.press("Open account").await;
+        browser
+            .see("span", "has this name. Choose another name")
+            .await;
+        let count = "return document.querySelectorAll('main tbody tr').length;";
+        browser.comes_to(count, json!(1)).await;
+        browser.press("Open account").await;
+        browser.comes_to(count, json!(2)).await;
+        browser.comes_to(ids, json!(2)).await;
+        browser.go("#/audit", "Audit log").await;
+        let options = "return [...document.querySelectorAll('select[name=account_id] option')].filter((it) => /^default …[0-9a-f]{8}$/.test(it.textContent)).length;";
+        browser.comes_to(options, json!(2)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}

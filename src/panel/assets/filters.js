@@ -74,6 +74,9 @@ export async function options(path, signal, option, chosen) {
     found.push(...page.data.map(option));
     cursor = page.next_cursor;
   } while (cursor && found.length < MAX_OPTIONS);
+  // Names need not be unique.
+  const named = (name) => found.filter(([, it]) => it === name).length;
+  const unique = found.map(([id, name]) => [id, name !== undefined && named(name) > 1 ? `${name} …${id.slice(-8)}` : name]);
   const words = cursor ? `…${chosen?.slice(-8)}` : `…${chosen?.slice(-8)} (deleted)`;
-  return [["", "All"], ...found, ...(chosen && !found.some(([id]) => id === chosen) ? [[chosen, words]] : [])];
+  return [["", "All"], ...unique, ...(chosen && !found.some(([id]) => id === chosen) ? [[chosen, words]] : [])];
 }

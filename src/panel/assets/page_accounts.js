@@ -1,7 +1,7 @@
 // The accounts page of the operator.
-import { field, fill, h } from "./dom.js";
-import { call, post } from "./api.js";
-import { badge, money, time, unit } from "./format.js";
+import { field, fieldError, fill, h } from "./dom.js";
+import { call, get, post, query } from "./api.js";
+import { badge, money, moment, shortId, time, unit } from "./format.js";
 import { idempotentSubmit } from "./idempotent_submit.js";
 import { head } from "./shell.js";
 import { attempt, dialog } from "./dialogs.js";
@@ -17,11 +17,19 @@ export async function accounts(main, context) {
   // A repeated submit after a lost answer opens one account.
   const submitAccount = idempotentSubmit();
   const addFunds = funds();
-  const open = () => dialog({ title: "New account", confirm: "Open account",
+  /** Warns once of a name that another account has. */
+  async function checkName(name, checked) {
+    if (!name || checked.has(name)) return;
+    const { data: [other] } = await get(`/accounts${query({ name, limit: 1 })}`);
+    checked.add(name);
+    if (other) throw fieldError("name", `The account …${other.account_id.slice(-8)}, opened ${moment(other.created_at)}, has this name. Choose another name, or submit again to open a second account with it.`);
+  }
+  const open = (checked = new Set()) => dialog({ title: "New account", confirm: "Open account",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off" })),
       field(`Opening balance (${unit()})`, h("input", { name: "balance", inputmode: "decimal", placeholder: "0.00", autocomplete: "off" })),
       lowBalance(null), accountLimitFields(null)],
-    submit: (data) => {
+    submit: async (data) => {
+      await checkName(data.get("name"), checked);
       const asked = { name: data.get("name"), balance: data.get("balance").trim() || null, low_balance: data.get("low_balance").trim() || null, limits: readAccountLimits(data) };
       return sendLimits(() => submitAccount(JSON.stringify(asked), (headers) => post("/accounts", asked, headers)));
     } }).then(list.load);
@@ -42,7 +50,7 @@ export async function accounts(main, context) {
   const choose = (account) => context.choose({ id: account.account_id, name: account.name });
   const columns = [
     { title: "Name", kind: "rest", cell: (it) => h("span", { class: "row" },
-      h("button", { class: "link", type: "button", title: it.name, onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)), isOff(it) ? badge("inactive") : null) },
+      h("button", { class: "link", type: "button", title: it.name, onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)), it.shares_name ? shortId(it.account_id) : null, isOff(it) ? badge("inactive") : null) },
     { title: "Balance", kind: "num fit", cell: (it) => money(it.balance) },
     { title: "Available", kind: "num fit", cell: (it) => money(it.available) },
     { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },
@@ -51,7 +59,7 @@ export async function accounts(main, context) {
         isOff(it) ? ["Activate", () => activate(it)] : ["Deactivate", () => deactivate(it), "danger"]])) },
   ];
   const list = listing({ path: "/accounts", context, show: (rows) => table(columns, rows, "Accounts", (it) => it.account_id), none: empty("No accounts yet", "An account holds the balance, the keys and the images.") });
-  fill(main, head("Accounts", "Billing accounts. Open one to manage it.", h("button", { class: "button main", type: "button", onclick: open }, "New account")), list.node);
+  fill(main, head("Accounts", "Billing accounts. Open one to manage it.", h("button", { class: "button main", type: "button", onclick: () => open() }, "New account")), list.node);
   await list.begin();
   return list.load;
 }
