@@ -17,6 +17,8 @@ export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 /** In local time. */
 export const hour = (text) => HOUR.format(new Date(text));
+const MINUTE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+export const minute = (at) => MINUTE.format(new Date(at));
 export const moment = (text) => DATE.format(new Date(text));
 
 /** A relative time within a week, otherwise the date. The exact time is in the title. */
