@@ -1,8 +1,9 @@
 // Filters of lists: selects, dates, words, and entries of the account.
-import { field, h } from "./dom.js";
+import { field, fieldError, h, showFaults } from "./dom.js";
 import { get, query } from "./api.js";
 import { notice } from "./dialogs.js";
 import { time } from "./format.js";
+import { empty } from "./lists.js";
 
 /** Writes the filters into the URL, so that Back, a reload and a shared link show the same list. */
 export const keepFilters = (page, values) => history.replaceState(history.state, "", `#/${page}${query(values)}`);
@@ -50,8 +51,8 @@ export const indexNote = ({ index_behind: behind }) => (behind ? notice("info",
   "Other jobs are read one by one, so a search may take several steps.") : null);
 
 /** The first and the last moment of a day from a date field, in local time; "" for an empty field. */
-export const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
-export const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
+const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
+const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
 
 /** The value of a date field for a time. */
 function dayOf(text) {
@@ -59,8 +60,33 @@ function dayOf(text) {
   return Number.isNaN(at.getTime()) ? "" : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
 }
 
-/** A date field whose value is a time: `of` is `startOf` or `endOf`. */
-export const date = (name, of, value, change) => h("input", { type: "date", name, value: dayOf(value), onchange: (event) => change(name, of(event.target.value)) });
+/**
+ * The fields of the first and the last day, named `from` and `to`; `change` gets the name of a changed field and its time. A range that
+ * ends before it begins is an error at the changed field, and changes nothing.
+ */
+export function days([from, to], values, change) {
+  const applied = { [from]: values[from], [to]: values[to] };
+  function check({ target }) {
+    const wanted = { [from]: startOf(first.value), [to]: endOf(last.value) };
+    const isReversed = first.value && last.value && first.value > last.value;
+    const message = target === first ? "Must not be after the last day." : "Must not be before the first day.";
+    showFaults(node, isReversed ? fieldError(target.name, message) : null);
+    if (isReversed) return;
+    for (const name of [from, to]) {
+      if (applied[name] === wanted[name]) continue;
+      applied[name] = wanted[name];
+      change(name, wanted[name]);
+    }
+  }
+  const date = (name) => h("input", { type: "date", name, value: dayOf(values[name]), onchange: check });
+  const [first, last] = [date(from), date(to)];
+  const node = h("div", { class: "days" }, field("From", first), field("To", last));
+  return node;
+}
+
+/** What an empty list shows: `none`, or a way to clear the filters if one is set. `page` is the path of the list. */
+export const noneOf = (page, values, things, none) => () => (Object.values(values()).some(Boolean)
+  ? empty(`No ${things} match the filters`, null, h("a", { class: "button", href: `#/${page}` }, "Clear filters")) : none);
 
 /**
  * Loads all pages of a list as options; `option` maps an entry to [value, label]. The chosen option is always included, even if its

@@ -26,7 +26,7 @@ export const empty = (title, text, action) => h("div", { class: "empty" }, h("b"
 /**
  * A paged list. `begin` loads the first page, `load` reloads the loaded pages, and `restart` starts again when the filters change.
  * One of them runs at a time; `restart` aborts the requests of the old filters. `ready` gets the rows before they are shown.
- * `note` returns a notice about a page, or nothing. `tile` shows a row in a grid of images, if the list supports one.
+ * `none` is shown if the list is empty: an element, or a function that returns one. `note` returns a notice about a page, or nothing. `tile` shows a row in a grid of images, if the list supports one.
  *
  * The service ends a page of a filtered list after a number of records, so a page may be empty. The list reads on until it finds a row.
  */
@@ -69,7 +69,7 @@ export function listing({ path, show, tile, none, context, ready, note, size = 5
     node.removeAttribute("aria-busy");
     const words = shown.length ? "Show more" : "Search further back";
     fill(node, notes,
-      shown.length ? h("div", { class: "scroll" }, rows()) : next || searching ? null : none,
+      shown.length ? h("div", { class: "scroll" }, rows()) : next || searching ? null : typeof none === "function" ? none() : none,
       searching ? h("div", { class: "more" }, progress, stop)
         : next ? h("div", { class: "more" }, gaps.some((it) => it.to === next) ? progress : null, h("button", { class: `button quiet ${reading ? "busy" : ""}`, type: "button", "aria-disabled": String(reading), onclick: more }, words)) : null);
   }

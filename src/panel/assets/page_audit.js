@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
+import { days, filterBar, filtersOf, keepFilters, noneOf, options, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["key", "API keys"], ["webhook", "Webhooks"], ["delivery", "Deliveries"],
@@ -117,14 +117,14 @@ export async function audit(main, context) {
   const open = new Set();
   const columns = [{ title: "What happened", cell: (it) => entry(it, context, open) }];
   const list = listing({ path: () => `/audit${query(filters)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
-    none: empty("No entries", "Every change is recorded here.") });
+    none: noneOf("audit", () => filters, "entries", empty("No entries", "Every change is recorded here.")) });
   const set = (name, value) => { filters[name] = value; keepFilters("audit", filters); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
   fill(main, head("Audit log", "Who changed what in the panel, the command line and the operator API, newest first. Entries are never changed."),
     filterBar(() => filters, context.signal,
       field("Account", select("account_id", accounts, filters.account_id, change)),
       filters.person_id ? field("Person", select("person_id", [["", "All"], [filters.person_id, `…${filters.person_id.slice(-8)}`]], filters.person_id, change)) : null,
-      field("Kind", select("action", KINDS, filters.action, change)), field("From", date("from", startOf, filters.from, set)), field("To", date("to", endOf, filters.to, set))),
+      field("Kind", select("action", KINDS, filters.action, change)), days(["from", "to"], filters, set)),
     list.node);
   await list.begin();
   return list.load;

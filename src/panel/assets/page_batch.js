@@ -4,7 +4,7 @@ import { get, query, remove } from "./api.js";
 import { badge, duration, moment, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, dialog } from "./dialogs.js";
-import { filterBar, filtersOf, keepFilters, select } from "./filters.js";
+import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { deliveryList } from "./page_deliveries.js";
 import { batchBadge, meter } from "./batch_progress.js";
@@ -37,7 +37,7 @@ export async function batch(main, context) {
     path: () => `${context.base}/jobs${query({ batch_id: context.rest[0], ...filters })}`, context,
     show: (rows) => table(columns(context), rows, "Requests", (it) => it.job_id),
     tile: (job) => tile(job, context.base),
-    none: empty("No requests", "No request has this state."),
+    none: noneOf(`batches/${id}`, () => filters, "requests", empty("No requests", "")),
   });
   const choose = (value) => { filters.status = value; keepFilters(`batches/${id}`, filters); list.restart(); };
   const state = select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], filters.status, ({ target }) => choose(target.value));

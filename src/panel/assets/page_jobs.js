@@ -3,7 +3,7 @@ import { field, fill, h, fieldError, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, indexNote, keepFilters, options, search, select, startOf } from "./filters.js";
+import { days, filterBar, filtersOf, indexNote, keepFilters, noneOf, options, search, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 import { picture } from "./picture.js";
@@ -72,8 +72,8 @@ export async function jobs(main, context) {
     show: (rows) => table(columns(context), rows, "Jobs", (it) => it.job_id),
     tile: (job) => tile(job, context.base),
     note: indexNote,
-    none: empty("No jobs", "Nothing matches the filters, or there are no jobs yet.",
-      context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
+    none: noneOf("jobs", filters, "jobs", empty("No jobs yet", "Each requested image is a job.",
+      context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null)),
   });
   const changed = () => { keepFilters("jobs", filters()); list.restart(); };
   const set = (name, value) => { wanted[name] = value; changed(); };
@@ -84,7 +84,7 @@ export async function jobs(main, context) {
       field("State", select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
       field("Key", select("key", keys, wanted.key, change)),
-      field("From", date("created_after", startOf, wanted.created_after, set)), field("To", date("created_before", endOf, wanted.created_before, set)), typed, chosen),
+      days(["created_after", "created_before"], wanted, set), typed, chosen),
     list.node);
   await list.begin();
   return list.load;

@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filterBar, filtersOf, keepFilters, select, startOf } from "./filters.js";
+import { days, filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
@@ -28,7 +28,7 @@ export async function ledger(main, context) {
   const file = h("a", { class: "button", download: true }, "Download CSV");
   const filters = filtersOf(context.search, ["kind", "from", "to"]);
   const list = listing({ path: () => `${context.base}/transactions${query(filters)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
-    none: empty("No entries", "Deposits and charges of the selected days appear here.") });
+    none: noneOf("ledger", () => filters, "entries", empty("No entries yet", "Deposits and charges appear here.")) });
   const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(filters)}`);
   const change = (name, value) => { filters[name] = value; keepFilters("ledger", filters); link(); list.restart(); };
   const balance = async () => {
@@ -40,8 +40,7 @@ export async function ledger(main, context) {
     h("div", { class: "stack" }, funds,
       filterBar(() => filters, context.signal,
         field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], filters.kind, (event) => change("kind", event.target.value))),
-        field("From", date("from", startOf, filters.from, change)),
-        field("To", date("to", endOf, filters.to, change))),
+        days(["from", "to"], filters, change)),
       list.node));
   await Promise.all([balance(), list.begin()]);
   const reload = context.reloader(balance);
