@@ -7,7 +7,7 @@ use super::{
     webhook_console, webhook_outcomes,
 };
 use crate::management::{
-    self, accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
+    accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
 };
 use crate::web::catch_panic::CatchPanic;
 use crate::web::problem::{Code, Problem};
@@ -154,7 +154,7 @@ fn of_jobs(api: &mut web::ServiceConfig) {
 fn of_batches(api: &mut web::ServiceConfig) {
     api.service(
         at("/batches")
-            .route(web::get().to(CatchPanic(management::batches::list)))
+            .route(web::get().to(CatchPanic(batches::list)))
             .route(web::post().to(CatchPanic(batches::create))),
     )
     .service(

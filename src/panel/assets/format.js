@@ -45,7 +45,7 @@ export function bytes(count) {
 }
 
 const COLOURS = {
-  queued: "", processing: "busy", done: "good", failed: "bad",
+  queued: "", canceled: "", processing: "busy", done: "good", failed: "bad",
   pending: "busy", retrying: "warn", delivered: "good",
   active: "good", inactive: "", expired: "bad", invited: "warn",
   running: "busy", canceling: "warn", ended: "good",

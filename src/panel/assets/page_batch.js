@@ -7,7 +7,7 @@ import { code, dialog } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { deliveryList } from "./page_deliveries.js";
-import { batchBadge, meter } from "./batch_progress.js";
+import { batchBadge, meter, wasCanceled } from "./batch_progress.js";
 import { metadataOf, pairs } from "./page_job.js";
 import { jobPrice, thumbnail, tile } from "./page_jobs.js";
 
@@ -16,11 +16,15 @@ function batchPrice({ price, charged, ended_at }) {
   return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${price} reserved`;
 }
 
+/** As the API names this reason. */
+const isCanceled = (job) => job.error === "canceled";
+
 const columns = (context) => [
   { title: "Request", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, context.base),
     h("span", { class: "named" }, h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.custom_id),
-      h("span", { class: job.error ? "small bad-text wrap" : "small muted clip" }, job.error ?? job.prompt ?? "A long prompt"))) },
-  { title: "State", kind: "fit", cell: (job) => badge(job.status) },
+      h("span", { class: "small muted clip" }, job.prompt ?? "A long prompt"),
+      job.error && !isCanceled(job) ? h("span", { class: "small bad-text wrap" }, job.error) : null)) },
+  { title: "State", kind: "fit", cell: (job) => badge(isCanceled(job) ? "canceled" : job.status) },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
   { title: "Price", kind: "num fit", cell: jobPrice },
 ];
@@ -52,17 +56,19 @@ export async function batch(main, context) {
     return [
       counts.done ? h("a", { class: "button", href: `${own}/pictures`, download: true }, "Download images") : null,
       h("a", { class: "button", href: `${own}/results`, download: true }, "Download results"),
-      counts.failed && context.canChange ? h("a", { class: "button", href: `#/batches?again=${id}` }, "Run failed again") : null,
+      counts.failed && context.canChange ? h("a", { class: "button", href: `#/batches?again=${id}` }, wasCanceled(found) ? "Run the rest again" : "Run failed again") : null,
       status === "in_progress" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: () => cancel(found) }, "Cancel") : null,
     ];
   }
 
-  function failures({ counts: { failed } }) {
+  function failures(found) {
+    const { failed } = found.counts;
     if (!failed) return null;
+    const canceled = wasCanceled(found);
     const showFailed = () => { state.value = "failed"; choose("failed"); state.focus(); };
     return h("div", { class: "row wraps" },
-      h("button", { class: "button slim", type: "button", onclick: showFailed }, `Show why ${failed} failed`),
-      h("a", { class: "button slim", href: `/panel/api${path}/failed`, download: true }, "Download failed requests"));
+      h("button", { class: "button slim", type: "button", onclick: showFailed }, canceled ? `Show the ${failed} that are not done` : `Show why ${failed} failed`),
+      h("a", { class: "button slim", href: `/panel/api${path}/failed`, download: true }, canceled ? "Download these requests" : "Download failed requests"));
   }
 
   async function draw() {
