@@ -32,6 +32,17 @@ fn a_received_delivery_is_pasted_and_verified() {
         browser.see("div", "The delivery does not verify.").await;
         browser.see("li", "another secret signed it").await;
         assert_no_barriers(&browser, "Webhooks").await;
+        // As if it were pasted ten minutes later.
+        let age = "const real = window.fetch; window.fetch = async (url, options) => {
+                const answer = await real(url, options);
+                if (!url.endsWith('/verify') || !answer.ok) return answer;
+                return new Response(JSON.stringify({ ...await answer.json(), is_stale: true }));
+            };";
+        browser.run(age, vec![]).await;
+        browser.press("Verify").await;
+        browser
+            .see("div", "The signature is right, but the timestamp is older")
+            .await;
         browser.run(paste, vec![json!("no headers")]).await;
         browser.press("Verify").await;
         browser.see("span", "There is no blank line").await;

@@ -29,7 +29,7 @@ function outcome(it, at, requests) {
 function subject(it, show) {
   if (it.kind === "batch") return ["batch ", show(it.batch_id, "batches")];
   if (it.kind === "operator") return "event for the operator";
-  return it.kind === "test" ? "test delivery, about no job" : ["job ", show(it.job_id, "jobs")];
+  return it.kind === "test" ? "test delivery" : ["job ", show(it.job_id, "jobs")];
 }
 
 /** As the API names this reason. */
