@@ -49,7 +49,7 @@ const COLOURS = {
   pending: "busy", retrying: "warn", delivered: "good",
   active: "good", inactive: "", expired: "bad", invited: "warn",
   running: "busy", canceling: "warn", ended: "good",
-  up: "good", leaving: "warn", dead: "bad", degraded: "warn", down: "bad", probing: "warn", paused: "warn",
+  up: "good", leaving: "warn", dead: "bad", degraded: "warn", down: "bad", probing: "warn", paused: "warn", low: "warn",
 };
 
 export const badge = (word, text) => h("span", { class: `badge ${COLOURS[word] ?? ""}` }, text ?? word);

@@ -6,9 +6,12 @@ import { idempotentSubmit } from "./idempotent_submit.js";
 import { head } from "./shell.js";
 import { attempt, dialog } from "./dialogs.js";
 import { funds } from "./funds.js";
+import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { accountLimitFields, readAccountLimits, sendLimits } from "./limits.js";
 import { menu } from "./menu.js";
+
+const SORTS = [["", "Oldest first"], ["name", "Name"], ["lowest_balance", "Lowest balance"], ["highest_balance", "Highest balance"]];
 
 const lowBalance = (amount) => field(`Low balance (${unit()})`,
   h("input", { name: "low_balance", inputmode: "decimal", placeholder: "none", autocomplete: "off", value: amount ?? "" }), "When less is available, the account's people see a warning.");
@@ -50,7 +53,7 @@ export async function accounts(main, context) {
   const choose = (account) => context.choose({ id: account.account_id, name: account.name });
   const columns = [
     { title: "Name", kind: "rest", cell: (it) => h("span", { class: "row" },
-      h("button", { class: "link", type: "button", title: it.name, onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)), it.shares_name ? shortId(it.account_id) : null, isOff(it) ? badge("inactive") : null) },
+      h("button", { class: "link", type: "button", title: it.name, onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)), it.shares_name ? shortId(it.account_id) : null, isOff(it) ? badge("inactive") : null, it.low ? badge("low", "low balance") : null) },
     { title: "Balance", kind: "num fit", cell: (it) => money(it.balance) },
     { title: "Available", kind: "num fit", cell: (it) => money(it.available) },
     { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },
@@ -58,8 +61,14 @@ export async function accounts(main, context) {
       menu(`More actions for ${it.name}`, [["Open", () => choose(it)], ["Edit", () => edit(it)],
         isOff(it) ? ["Activate", () => activate(it)] : ["Deactivate", () => deactivate(it), "danger"]])) },
   ];
-  const list = listing({ path: "/accounts", context, show: (rows) => table(columns, rows, "Accounts", (it) => it.account_id), none: empty("No accounts yet", "An account holds the balance, the keys and the images.") });
-  fill(main, head("Accounts", "Billing accounts. Open one to manage it.", h("button", { class: "button main", type: "button", onclick: () => open() }, "New account")), list.node);
+  const filters = filtersOf(context.search, ["search", "sort"]);
+  const list = listing({ path: () => `/accounts${query(filters)}`, context, size: 100, show: (rows) => table(columns, rows, "Accounts", (it) => it.account_id),
+    none: noneOf("accounts", () => ({ search: filters.search }), "accounts", empty("No accounts yet", "An account holds the balance, the keys and the images.")) });
+  const change = ({ target }) => { filters[target.name] = target.value.trim(); keepFilters("accounts", filters); list.restart(); };
+  fill(main, head("Accounts", "Billing accounts. Open one to manage it.", h("button", { class: "button main", type: "button", onclick: () => open() }, "New account")),
+    h("div", { class: "stack" }, filterBar(() => filters, context.signal,
+      field("Search", h("input", { type: "search", name: "search", value: filters.search, maxlength: 200, placeholder: "Part of a name or id", autocomplete: "off", onchange: change })),
+      field("Sort", select("sort", SORTS, filters.sort, change))), list.node));
   await list.begin();
   return list.load;
 }
