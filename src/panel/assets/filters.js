@@ -35,14 +35,14 @@ export const select = (name, options, value, change) => h("select", { name, onch
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A search field for prompts; `change` gets the words. A job id opens the job. */
+/** A search field for prompts; `change` gets the words, which may be parts of words. A job id opens the job. */
 export function search(value, change) {
   const submit = ({ target }) => {
     const words = target.value.trim();
     if (ID.test(words)) location.hash = `#/jobs/${words.toLowerCase()}`;
     else change(words);
   };
-  return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Words, or a job id", autocomplete: "off", onchange: submit }));
+  return field("Search", h("input", { type: "search", name: "prompt", value, maxlength: 200, placeholder: "Part of a prompt, or a job id", autocomplete: "off", onchange: submit }));
 }
 
 /** A notice while the search index is being built. */

@@ -5,8 +5,19 @@ let currency = "USD";
 export const setCurrency = (text) => { currency = text; };
 export const unit = () => currency;
 
-/** Keeps the exact text of the amount and adds the currency. */
-export const money = (text) => `${text} ${currency}`;
+/** The exact text of an amount with thousands separators and at least `digits` decimals. */
+export function grouped(text, digits = 0) {
+  const [, sign, whole, part = ""] = text.match(/^(-?)(\d+)(?:\.(\d+))?$/) ?? [];
+  if (whole === undefined) return text;
+  const decimals = part.padEnd(digits, "0");
+  return `${sign}${whole.replace(/\B(?=(\d{3})+$)/g, ",")}${decimals && `.${decimals}`}`;
+}
+
+/** An amount with the currency. */
+export const money = (text, digits) => `${grouped(text, digits)} ${currency}`;
+
+/** The most decimals of these amounts, for a column in which all have the same number. */
+export const decimalsOf = (amounts) => Math.max(0, ...amounts.map((it) => it?.split(".")[1]?.length ?? 0));
 
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });

@@ -3,7 +3,7 @@ import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { isGrid, onRowsChange } from "./density.js";
 import { notice } from "./dialogs.js";
-import { minute } from "./format.js";
+import { decimalsOf, minute, money } from "./format.js";
 
 /** A search without a match reads on for as many pages or milliseconds, and then asks. */
 const MAX_PAGES = 50;
@@ -12,13 +12,18 @@ const MAX_TIME = 10_000;
 /** The time of a cursor: the id of the last entry that was read, whose first 48 bits are its time. */
 const timeOf = (cursor) => minute(parseInt(cursor.slice(0, 12), 16));
 
-/** Columns are {title, cell, kind}; the first is the heading of a row on a narrow screen. `key` returns the id of a row. */
+/**
+ * Columns are {title, cell, kind}; the first is the heading of a row on a narrow screen. `key` returns the id of a row. A column of
+ * money has `amount`, which returns the text of the amount or null; its `cell` also gets the number of decimals of the column.
+ */
 export function table(columns, rows, label, key, kind = "") {
+  const digits = columns.map(({ amount }) => (amount ? decimalsOf(rows.map(amount)) : 0));
+  const content = ({ cell, amount }, row, at) => (cell ? cell(row, digits[at]) : money(amount(row), digits[at]));
   return h("table", { class: `folds ${kind}`, "aria-label": label },
     h("thead", {}, h("tr", {}, columns.map((it) => h("th", { scope: "col", class: it.kind ?? "" },
       it.title || h("span", { class: "sr" }, it.name ?? "Actions"))))),
     h("tbody", {}, rows.map((row) => h("tr", { "data-key": key(row) }, columns.map((it, at) =>
-      h("td", { class: `${it.kind ?? ""} ${at === 0 ? "lead" : ""}`, "data-label": it.title }, it.cell(row)))))));
+      h("td", { class: `${it.kind ?? ""} ${at === 0 ? "lead" : ""}`, "data-label": it.title }, content(it, row, at)))))));
 }
 
 export const empty = (title, text, action) => h("div", { class: "empty" }, h("b", {}, title), text, action ? h("div", {}, action) : null);

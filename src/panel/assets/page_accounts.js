@@ -1,7 +1,7 @@
 // The accounts page of the operator.
 import { field, fieldError, fill, h } from "./dom.js";
 import { call, get, post, query } from "./api.js";
-import { badge, money, moment, shortId, time, unit } from "./format.js";
+import { badge, moment, shortId, time, unit } from "./format.js";
 import { idempotentSubmit } from "./idempotent_submit.js";
 import { head } from "./shell.js";
 import { attempt, dialog } from "./dialogs.js";
@@ -54,8 +54,8 @@ export async function accounts(main, context) {
   const columns = [
     { title: "Name", kind: "rest", cell: (it) => h("span", { class: "row" },
       h("button", { class: "link", type: "button", title: it.name, onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)), it.shares_name ? shortId(it.account_id) : null, isOff(it) ? badge("inactive") : null, it.low ? badge("low", "low balance") : null) },
-    { title: "Balance", kind: "num fit", cell: (it) => money(it.balance) },
-    { title: "Available", kind: "num fit", cell: (it) => money(it.available) },
+    { title: "Balance", kind: "num fit", amount: (it) => it.balance },
+    { title: "Available", kind: "num fit", amount: (it) => it.available },
     { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },
     { title: "", kind: "fit", cell: (it) => h("span", { class: "row end" }, slim("Add funds", () => deposit(it), `to ${it.name}`),
       menu(`More actions for ${it.name}`, [["Open", () => choose(it)], ["Edit", () => edit(it)],

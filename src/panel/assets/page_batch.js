@@ -1,7 +1,7 @@
 // One batch: progress, jobs, downloads and delivery.
 import { field, fill, h } from "./dom.js";
 import { get, query, remove } from "./api.js";
-import { badge, duration, moment, money } from "./format.js";
+import { badge, duration, grouped, moment, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, dialog } from "./dialogs.js";
 import { filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
@@ -9,11 +9,11 @@ import { empty, listing, table } from "./lists.js";
 import { deliveryList } from "./page_deliveries.js";
 import { batchBadge, meter, wasCanceled } from "./batch_progress.js";
 import { metadataOf, pairs } from "./page_job.js";
-import { jobPrice, thumbnail, tile } from "./page_jobs.js";
+import { chargedPrice, jobPrice, thumbnail, tile } from "./page_jobs.js";
 
 function batchPrice({ price, charged, ended_at }) {
   if (!ended_at) return `${money(price)} at most, ${money(charged)} charged so far: a failed image is not charged`;
-  return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${price} reserved`;
+  return charged === price ? `${money(price)} charged` : `${money(charged)} charged of ${grouped(price)} reserved`;
 }
 
 /** As the API names this reason. */
@@ -26,7 +26,7 @@ const columns = (context) => [
       job.error && !isCanceled(job) ? h("span", { class: "small bad-text wrap" }, job.error) : null)) },
   { title: "State", kind: "fit", cell: (job) => badge(isCanceled(job) ? "canceled" : job.status) },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
-  { title: "Price", kind: "num fit", cell: jobPrice },
+  { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
 ];
 
 export async function batch(main, context) {

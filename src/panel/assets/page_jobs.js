@@ -11,7 +11,8 @@ import { picture } from "./picture.js";
 export const thumbnail = (job, base) => (job.status === "done" ? picture(job, base, 256, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
 
 /** A failed job costs nothing. */
-export const jobPrice = (job) => (job.status === "failed" ? h("span", { class: "muted", title: `${money(job.price)} released` }, "not charged") : money(job.price));
+export const chargedPrice = (job) => (job.status === "failed" ? null : job.price);
+export const jobPrice = (job, digits) => (job.status === "failed" ? h("span", { class: "muted", title: `${money(job.price)} released` }, "not charged") : money(job.price, digits));
 
 /** A job in a grid of images: a link to its page, or a button that calls `open`. */
 export function tile(job, base, open) {
@@ -27,7 +28,7 @@ const columns = (context) => [
     h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.prompt ?? "A long prompt")) },
   { title: "State", kind: "fit", cell: (job) => badge(job.status) },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
-  { title: "Price", kind: "num fit", cell: jobPrice },
+  { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
   { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
 ];
 

@@ -1,7 +1,7 @@
 // The ledger: deposits, adjustments and charges.
 import { field, fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { moment, money, shortId, unit } from "./format.js";
+import { grouped, moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
 import { days, filterBar, filtersOf, keepFilters, noneOf, select } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
@@ -15,12 +15,14 @@ function chargedJob(it) {
     h("div", { class: "small muted" }, `${it.job.tier} · ${it.job.resolution} · key `, it.job.key_name ?? "deleted"));
 }
 
+const signed = (text) => (text.startsWith("-") ? text.replace("-", "−") : `+${text}`);
+
 const columns = [
   { title: "What", cell: (it) => h("div", {}, h("b", {}, KINDS[it.kind] ?? it.kind), it.reference ? h("div", { class: "small muted wrap" }, it.reference) : null) },
   { title: "Job", kind: "rest", cell: (it) => (it.job_id ? chargedJob(it) : h("span", { class: "muted" }, "–")) },
   { title: "When", kind: "fit", cell: (it) => h("time", { datetime: it.created_at, title: it.created_at }, moment(it.created_at)) },
-  { title: "Amount", kind: "num fit", cell: (it) => h("span", { class: it.amount.startsWith("-") ? "" : "plus" }, it.amount.startsWith("-") ? it.amount.replace("-", "−") : `+${it.amount}`) },
-  { title: "Balance after", kind: "num fit", cell: (it) => it.balance_after },
+  { title: "Amount", kind: "num fit", amount: (it) => it.amount, cell: (it, digits) => h("span", { class: it.amount.startsWith("-") ? "" : "plus" }, signed(grouped(it.amount, digits))) },
+  { title: "Balance after", kind: "num fit", amount: (it) => it.balance_after, cell: (it, digits) => grouped(it.balance_after, digits) },
 ];
 
 export async function ledger(main, context) {
@@ -33,7 +35,7 @@ export async function ledger(main, context) {
   const change = (name, value) => { filters[name] = value; keepFilters("ledger", filters); link(); list.restart(); };
   const balance = async () => {
     const account = await get(context.base, context.signal);
-    fill(funds, `Balance ${money(account.balance)}: ${account.reserved} reserved for running jobs, ${account.available} available.`);
+    fill(funds, `Balance ${money(account.balance)}: ${grouped(account.reserved)} reserved for running jobs, ${grouped(account.available)} available.`);
   };
   link();
   fill(main, head("Ledger", null, file),

@@ -1,7 +1,7 @@
 // The overview: balance, jobs, deliveries and charts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { money, unit } from "./format.js";
+import { grouped, money, unit } from "./format.js";
 import { backends } from "./backends.js";
 import { finished, firstSpan, reach, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
@@ -66,7 +66,7 @@ export async function overview(main, context) {
     h("div", { class: "stack" }, notices(view, context, addFunds), demoNotice(context),
       checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },
-        figure("Available", [balances.available, h("small", {}, ` ${unit()}`)], `${balances.balance} balance, ${balances.reserved} reserved`),
+        figure("Available", [grouped(balances.available), h("small", {}, ` ${unit()}`)], `${grouped(balances.balance)} balance, ${grouped(balances.reserved)} reserved`),
         figure("Queued", String(live.queued), `${queue.waiting} in the whole queue`),
         figure("Running", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
         figure("Deliveries pending", `${webhooks.pending}${webhooks.all === false ? "+" : ""}`,

@@ -8,7 +8,7 @@ import { connectHelp } from "./demo.js";
 import { badge, time } from "./format.js";
 import { empty, listing, table } from "./lists.js";
 import { switches } from "./pause.js";
-import { jobPrice, thumbnail, tile } from "./page_jobs.js";
+import { chargedPrice, jobPrice, thumbnail, tile } from "./page_jobs.js";
 
 const TIERS = ["fast", "quality", "pro"];
 const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
@@ -22,7 +22,7 @@ function allJobs(context) {
     { title: "Account", kind: "fit", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, "#/overview") }, h("span", { class: "clip short" }, job.account_name ?? "deleted")) },
     { title: "State", kind: "fit", cell: (job) => badge(job.status) },
     { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
-    { title: "Price", kind: "num fit", cell: jobPrice },
+    { title: "Price", kind: "num fit", amount: chargedPrice, cell: jobPrice },
     { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
   ];
   return listing({ path: "/jobs", size: 10, context, show: (rows) => table(columns, rows, "Jobs of all accounts", (it) => it.job_id),

@@ -84,7 +84,7 @@ export function frame(app, session, account, current, line, note) {
   };
   const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", "aria-expanded": "false", onclick: () => drawer(!isOpen()) }, icon("menu", 22));
   const isOpen = () => box.classList.contains("drawer-open");
-  const bar = h("div", { class: "bar" }, menu, brand(), themeSwitch());
+  const bar = h("div", { class: "bar" }, menu, brand(), h("span", { class: "payer small muted clip", title: account?.name }, account?.name ?? ""), themeSwitch());
   const page = h("div", {});
   const main = h("main", { id: "main", class: "content", tabindex: "-1" }, line, note ? h("div", { class: "note" }, note) : null, page);
   const whose = [h("span", { class: "muted" }, "Account"), h("b", {}, account?.name ?? "none")];
