@@ -120,7 +120,8 @@ pub async fn test(core: &Core, caller: &Caller) -> Result<Delivery, Error> {
     send(core, guard, delivery, EventSubject::Test, writes).await
 }
 
-fn webhook(core: &Core) -> Option<&Webhook> {
+/// The webhook of the configuration.
+pub fn webhook(core: &Core) -> Option<&Webhook> {
     core.system.accounts().context().operator.as_deref()
 }
 

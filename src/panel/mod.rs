@@ -17,6 +17,7 @@ mod jobs;
 mod key;
 mod ledger;
 mod names;
+mod operator_webhook;
 mod overview;
 mod pages;
 mod payer;

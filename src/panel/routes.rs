@@ -2,9 +2,9 @@
 
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    account_list, audit, batches, events, invitations, jobs, key, ledger, overview, pages,
-    pictures, playground, queue, sent_requests, service, service_usage, sessions, settings, usage,
-    webhook_console, webhook_outcomes,
+    account_list, audit, batches, events, invitations, jobs, key, ledger, operator_webhook,
+    overview, pages, pictures, playground, queue, sent_requests, service, service_usage, sessions,
+    settings, usage, webhook_console, webhook_outcomes,
 };
 use crate::management::{
     accounts, backends, deliveries, deposits, keys, nodes, pause, people, webhooks,
@@ -78,6 +78,10 @@ fn of_operator(api: &mut web::ServiceConfig) {
     .service(at("/stats").route(web::get().to(CatchPanic(service::show))))
     .service(at("/nodes").route(web::get().to(CatchPanic(nodes::list))))
     .service(at("/backends/{name}/test").route(web::post().to(CatchPanic(backends::test))))
+    .service(at("/operator-webhook").route(web::get().to(CatchPanic(operator_webhook::show))))
+    .service(
+        at("/operator-webhook/test").route(web::post().to(CatchPanic(webhooks::test_operator))),
+    )
     .service(at("/settings").route(web::get().to(CatchPanic(settings::show))))
     .service(
         at("/queue")

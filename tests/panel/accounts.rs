@@ -206,6 +206,7 @@ fn accounts_are_searched_sorted_and_marked_when_their_balance_is_low() {
             .await;
         browser.fill("search", "RICH\u{e007}").await;
         browser.comes_to(rows, json!(["the rich one"])).await;
+        browser.see("td", "5,000.00 USD").await;
         browser.fill("search", "nothing like it\u{e007}").await;
         browser.see("b", "No accounts match the filters").await;
         browser.press("Clear filters").await;

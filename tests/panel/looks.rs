@@ -262,3 +262,29 @@ fn the_sentences_of_the_audit_log_say_what_was_done_to_which_record() {
         drop(service);
     });
 }
+
+#[test]
+fn a_phone_names_the_account_and_a_column_of_amounts_is_aligned() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "await send('POST', base + '/deposits', { amount: '1234.5', reference: null });
+             return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });",
+        )
+        .await;
+        let named = "const it = document.querySelector('.bar .payer'); return it.checkVisibility() && it.textContent;";
+        browser.go("#/playground", "Playground").await;
+        browser.comes_to(named, json!(false)).await;
+        resize(&browser, 390, 844, "light").await;
+        browser.comes_to(named, json!("default")).await;
+        browser.go("#/ledger", "Ledger").await;
+        browser.see("b", "Charge").await;
+        let amounts = "return [...document.querySelectorAll('main tbody tr')].slice(0, 2).map((it) => it.cells[3].innerText.trim());";
+        browser
+            .comes_to(amounts, json!(["−0.039", "+1,234.500"]))
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}

@@ -10,6 +10,7 @@ import { funds } from "./funds.js";
 import { empty } from "./lists.js";
 import { accountLimits } from "./limits.js";
 import { demoNotice } from "./demo.js";
+import { operatorWebhookNotice } from "./operator_webhook.js";
 import { checklist } from "./checklist.js";
 import { tile } from "./page_jobs.js";
 
@@ -54,8 +55,9 @@ export async function overview(main, context) {
   const openFunds = funds();
   const addFunds = (account) => openFunds(account).then(reload);
   const draw = async () => {
-    const [view, jobs] = await Promise.all([
-      get(`${context.base}/overview${query({ days: span ?? 1 })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal)]);
+    const [view, jobs, hook] = await Promise.all([
+      get(`${context.base}/overview${query({ days: span ?? 1 })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal),
+      context.session.kind === "operator" ? get("/operator-webhook", context.signal) : null]);
     if (span === null) {
       span = firstSpan(view.created_at, 14);
       if (span !== 1) return draw();
@@ -63,7 +65,7 @@ export async function overview(main, context) {
     const { money: balances, jobs: live, queue, webhooks, days, service, today: todays } = view;
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
-    h("div", { class: "stack" }, notices(view, context, addFunds), demoNotice(context),
+    h("div", { class: "stack" }, notices(view, context, addFunds), hook ? operatorWebhookNotice(hook, true) : null, demoNotice(context),
       checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0, backup: view.backup?.taken }, reload),
       h("div", { class: "cards" },
         figure("Available", [grouped(balances.available), h("small", {}, ` ${unit()}`)], `${grouped(balances.balance)} balance, ${grouped(balances.reserved)} reserved`),
